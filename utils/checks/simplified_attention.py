@@ -1,0 +1,262 @@
+"""Exercises of lesson 02: attention without anything to train. Values as printed by the course's source text, 3.3.1."""
+
+import torch
+from torch.nn import functional as F
+
+from utils.checks._journey import INPUTS, QUERY
+from utils.feedback import Float, case, exercise, rows_sum_to_one
+
+PRINTED = 6e-5  # the oracles of the three values are printed to four decimals
+
+exercise(
+    "attn_scores_2",
+    oracle=torch.tensor([0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]),
+    atol=PRINTED,
+    returns=Float("seq"),
+    misconceptions={
+        "counts-from-one": (
+            lambda: INPUTS @ INPUTS[2],
+            "These are the scores of \"starts\", the third token. "
+            "Python counts from 0, so \"journey\", the second token, is row 1.",
+        ),
+        "not-summed": (
+            lambda: INPUTS * QUERY,
+            "You multiplied the numbers of each pair and did not add them up: three numbers per token instead of one. "
+            "A dot product multiplies entry by entry and then sums, so that one pair of vectors gives one score.",
+        ),
+        "sums-over-tokens": (
+            lambda: (INPUTS * QUERY).sum(0),
+            "You summed over the tokens: three numbers came out, one per coordinate. "
+            "A score belongs to a token, so the coordinates are what must be summed away.",
+        ),
+        "all-pairs": (
+            lambda: INPUTS @ INPUTS.T,
+            "This is the whole 6 × 6 table, every token against every token. "
+            "Here one row of it is asked for: the query \"journey\" against all six.",
+        ),
+        "cosine": (
+            lambda: F.cosine_similarity(INPUTS, QUERY[None]),
+            "You divided by the lengths of the vectors: these are cosines. "
+            "Attention scores keep the lengths: a long vector that points the same way scores higher.",
+        ),
+    },
+    hints=(
+        "Take two columns of paper: multiply \"journey\" by \"Your\" coordinate by coordinate, then add. You have the first score.",
+        "Six dot products with one vector are one product of a matrix with a vector.",
+        "The matrix is inputs, one row per token; the vector is query. The operator for a matrix product is @.",
+    ),
+)
+
+exercise(
+    "attn_weights_2",
+    oracle=torch.tensor([0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]),
+    atol=PRINTED,
+    returns=Float("seq"),
+    misconceptions={
+        "share-of-the-sum": (
+            lambda: (INPUTS @ QUERY) / (INPUTS @ QUERY).sum(),
+            "You divided each score by the sum of the scores. These six do sum to one, but a negative score would get a negative "
+            "share, and a sum near zero would blow up. Softmax takes exp first, which makes every number positive.",
+        ),
+        "not-normalised": (
+            lambda: (INPUTS @ QUERY).exp(),
+            "exp is there, the division is not: these sum to 18.8. "
+            "Weights share out one unit of attention, so divide by the sum.",
+        ),
+        "still-scores": (
+            lambda: INPUTS @ QUERY,
+            "These are still the scores. "
+            "They can be any size and sum to anything; softmax turns them into shares that sum to one.",
+        ),
+        "winner-takes-all": (
+            lambda: F.one_hot((INPUTS @ QUERY).argmax(), 6).float(),
+            "All attention goes to the highest score. That is a maximum, not a softmax: "
+            "it throws the other tokens away, and no gradient can flow through the choice.",
+        ),
+        "sigmoid": (
+            lambda: torch.sigmoid(INPUTS @ QUERY),
+            "A sigmoid squeezes each score by itself: each lies between 0 and 1, and together they sum to 4.5. "
+            "Softmax looks at all scores at once, because attention is shared out.",
+        ),
+        "softmax-twice": (
+            lambda: (INPUTS @ QUERY).softmax(0).softmax(0),
+            "Softmax was applied twice. The second one sees numbers that all lie between 0 and 1, and so makes them nearly equal.",
+        ),
+    },
+    hints=(
+        "The weights must be positive and sum to one, and a higher score must get a larger weight.",
+        "First make every score positive with exp, then divide by the sum. torch has a function that does both.",
+        "torch's softmax takes the scores and the axis along which the result sums to one. A vector has one axis: 0.",
+    ),
+)
+
+exercise(
+    "context_vec_2",
+    oracle=torch.tensor([0.4419, 0.6515, 0.5683]),
+    atol=PRINTED,
+    returns=Float("d_in"),
+    misconceptions={
+        "plain-average": (
+            lambda: INPUTS.mean(0),
+            "This is the plain average of the six vectors: every token counts the same. "
+            "The weights are what makes it attention: multiply each vector by its own weight.",
+        ),
+        "scores-for-weights": (
+            lambda: (INPUTS @ QUERY) @ INPUTS,
+            "You mixed with the scores. They sum to 6.6, so the result is a vector about seven times too long. "
+            "Mix with the weights, which sum to one.",
+        ),
+        "not-summed": (
+            lambda: (INPUTS @ QUERY).softmax(0)[:, None] * INPUTS,
+            "Each vector is weighted, and they are not added up: six vectors instead of one. "
+            "The context vector is their sum.",
+        ),
+        "own-vector-only": (
+            lambda: (INPUTS @ QUERY).softmax(0)[1] * QUERY,
+            "Only \"journey\" itself went in, shrunk by its own weight. "
+            "A context vector is a mix of all six tokens; its own vector is one of them.",
+        ),
+        "plain-sum": (
+            lambda: INPUTS.sum(0),
+            "You added the six vectors without their weights. "
+            "Every token counts in full, so the result grows with the length of the sentence.",
+        ),
+    },
+    hints=(
+        "Start with two tokens: half of one vector plus half of the other. Now do it with six, and with the weights as the shares.",
+        "Multiply each row of inputs by its weight and add the rows. A vector times a matrix does both.",
+        "The vector attn_weights_2 stands on the left of @, the matrix inputs on the right: [6] @ [6, 3] gives [3].",
+    ),
+)
+
+
+def _rows_apart(rand):
+    """Two rows so far apart that one maximum for both leaves nothing of the lower."""
+    x = rand(2, 3)
+    x[1] -= 500
+    return x
+
+
+def _one_hidden(rand):
+    """A score of -inf, as a mask makes it: it must get weight 0."""
+    x = rand(3, 4)
+    x[0, 1] = x[2, 3] = -torch.inf
+    return x
+
+
+exercise(
+    "softmax",
+    oracle=lambda x, dim: F.softmax(x, dim=dim),
+    cases=lambda rand: [
+        case(rand(5), 0), case(rand(3, 4), -1), case(rand(3, 4), 0), case(rand(2, 3, 4), 1),
+        case(rand(4) + 1000, 0, note="with numbers near 1000"),
+        case(_rows_apart(rand), 1, note="where the second row lies 500 below the first"),
+        case(_one_hidden(rand), -1, note="where two scores are -inf"),
+    ],
+    returns=Float(),
+    misconceptions={
+        "overflows": (
+            lambda x, dim: x.exp() / x.exp().sum(dim, keepdim=True),
+            "The formula is right on paper and breaks on large numbers: exp(89) no longer fits into a float32, and inf / inf is nan. "
+            "Adding the same number to every score changes no weight, so you are free to move the scores down first.",
+        ),
+        "one-maximum-for-all": (
+            lambda x, dim: (x - x.max()).exp() / (x - x.max()).exp().sum(dim, keepdim=True),
+            "You subtract one maximum from the whole tensor. A row that lies far below it becomes all zeros, and 0 / 0 is nan. "
+            "Each row needs its own maximum, along dim.",
+        ),
+        "ignores-dim": (
+            lambda x, dim: F.softmax(x, dim=-1),
+            "The result always sums to one along the last axis, whatever dim says. "
+            "Use dim both for the maximum and for the sum.",
+        ),
+        "always-the-first-axis": (
+            lambda x, dim: F.softmax(x, dim=0),
+            "The result always sums to one along the first axis, whatever dim says. "
+            "Use dim both for the maximum and for the sum.",
+        ),
+        "over-everything": (
+            lambda x, dim: F.softmax(x.flatten(), dim=0).view_as(x),
+            "All entries of the tensor together sum to one. "
+            "Along dim, every row has its own unit of attention to share out.",
+        ),
+        "logarithm": (
+            lambda x, dim: F.log_softmax(x, dim=dim),
+            "These are logarithms of the weights: all negative. "
+            "They are handy in a loss; weights themselves are what a weighted sum needs.",
+        ),
+        "not-normalised": (
+            lambda x, dim: (x - x.amax(dim, keepdim=True)).exp(),
+            "The maximum is subtracted and exp is taken; the division is missing, so the largest entry is always 1. "
+            "Divide by the sum along dim.",
+        ),
+    },
+    hints=(
+        "What does exp(1000) give in torch? And what does softmax give for [1, 2] and for [1001, 1002] on paper?",
+        "Softmax does not change when the same number is subtracted from every score. Which number keeps exp in range for each row?",
+        "Subtract the maximum along dim, with keepdim so that it lines up; take exp; divide by the sum along dim, with keepdim again.",
+    ),
+)
+
+
+def _attend(inputs):
+    weights = F.softmax(torch.einsum("id,jd->ij", inputs, inputs), dim=-1)
+    return torch.einsum("ij,jd->id", weights, inputs), weights
+
+
+def _with_weights(make):
+    """An answer that differs from the right one in its weights only."""
+    def answer(inputs):
+        weights = make(inputs)
+        return weights @ inputs, weights
+    return answer
+
+
+exercise(
+    "simple_attention",
+    oracle=_attend,
+    cases=lambda rand: [case(rand(2, 3)), case(rand(4, 3)), case(rand(6, 2)), case(rand(5, 8, scale=0.5))],
+    returns=(Float("seq d_in", name="context_vecs"), Float("seq seq", name="weights")),
+    properties=[rows_sum_to_one(part=1)],
+    misconceptions={
+        "wrong-axis": (
+            _with_weights(lambda x: F.softmax(x @ x.T, dim=0)),
+            "The columns of your weights sum to one, the rows do not. A row belongs to the token that asks, "
+            "and it is the asker who shares out one unit of attention.",
+        ),
+        "not-normalised": (
+            _with_weights(lambda x: x @ x.T),
+            "You mixed with the scores themselves. They sum to anything, so a context vector would grow with the sentence. "
+            "Turn each row into shares first.",
+        ),
+        "share-of-the-sum": (
+            _with_weights(lambda x: (x @ x.T) / (x @ x.T).sum(-1, keepdim=True)),
+            "You divided each row by its sum without exp. Negative scores become negative shares, "
+            "and a row that sums to nearly zero explodes.",
+        ),
+        "weights-transposed": (
+            lambda x: (F.softmax(x @ x.T, dim=-1).T @ x, F.softmax(x @ x.T, dim=-1)),
+            "The weights are right and then used the wrong way round: each output collects by a column, "
+            "that is, by how much others look at a token. A token's context vector is mixed with its own row.",
+        ),
+        "cosine": (
+            _with_weights(lambda x: F.softmax(F.normalize(x, dim=-1) @ F.normalize(x, dim=-1).T, dim=-1)),
+            "Your scores are cosines: the lengths were divided out. "
+            "Simple attention scores with plain dot products, in which a longer vector counts for more.",
+        ),
+        "scaled-already": (
+            _with_weights(lambda x: F.softmax(x @ x.T / x.shape[-1] ** 0.5, dim=-1)),
+            "You divide the scores by the root of the width. That belongs to the next lesson, where there is a reason for it; "
+            "simple attention uses the plain dot products.",
+        ),
+        "whole-table": (
+            _with_weights(lambda x: F.softmax((x @ x.T).flatten(), dim=0).view(len(x), len(x))),
+            "All weights of the table together sum to one. Each row has its own unit to share out, one per token that asks.",
+        ),
+    },
+    hints=(
+        "You did it for one query: scores, then weights, then a weighted sum. Which of the three steps changes when every token asks?",
+        "All scores at once are one product of inputs with its own transpose. Row i holds what token i asked.",
+        "scores: inputs @ its transpose. weights: softmax along the last axis. context vectors: weights @ inputs. Return both, context vectors first.",
+    ),
+)

@@ -1,0 +1,212 @@
+"""How an exercise is written down: its oracle, cases, misconceptions, properties and hints.
+
+An exercise is data. `utils.observe` runs answers on it, `utils.diagnose` finds the words.
+A lesson's exercises stand in `utils/checks/<lesson>.py`; CONTRIBUTING.md walks through one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+import sys
+import zlib
+from dataclasses import dataclass, field
+from typing import Any, Callable, Mapping, Sequence
+
+import torch
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: arguments, and for a module how it is built first.
+
+    `init` is what the class is constructed with. With `fill` every parameter is then given order-one
+    values (biases too), so that a forgotten bias or a swapped pair shows; without, the module keeps
+    what its constructor drew from `seed`, so that the initialisation itself is checked.
+    """
+
+    args: tuple = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    init: tuple | Mapping[str, Any] = ()
+    fill: bool = True
+    train: bool = False
+    seed: int = 0
+    note: str = ""
+
+
+def case(*args, init=(), fill=True, train=False, seed=0, note="", **kwargs) -> Case:
+    """A `Case` from the call as it would be written: `case(x, mask=m, init=(3, 2))`."""
+    return Case(args, kwargs, init, fill, train, seed, note)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a result is called in messages: the names of its axes, and its own where there are several."""
+
+    kind: str
+    axes: tuple[str, ...]
+    name: str = ""
+
+
+def Float(axes: str = "", name: str = "") -> Spec:
+    """A floating-point tensor with these axes, e.g. `Float("seq d_out")`."""
+    return Spec("float", tuple(axes.split()), name)
+
+
+def Bool(axes: str = "", name: str = "") -> Spec:
+    """A bool tensor with these axes."""
+    return Spec("bool", tuple(axes.split()), name)
+
+
+def Int(axes: str = "", name: str = "") -> Spec:
+    """An integer tensor with these axes."""
+    return Spec("int", tuple(axes.split()), name)
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong answer that can be run, and what its author needs to hear.
+
+    `answer` is a function with the oracle's signature, or a whole class. `initial` replaces the
+    exercise's own where the mistake lies in the parameters that the module makes.
+    """
+
+    id: str
+    answer: Any
+    message: str
+    initial: Callable | None = None
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise. `kind` is "function", "module" (a class) or "value". Built by `exercise(...)`."""
+
+    name: str
+    lesson: str
+    oracle: Any
+    cases: Callable | Sequence[Case]
+    misconceptions: tuple[Misconception, ...]
+    hints: tuple[str, ...]
+    returns: Spec | tuple[Spec, ...] | None = None
+    initial: Callable | None = None
+    properties: tuple[Callable, ...] = ()
+    equivalent: Mapping[str, Any] = field(default_factory=dict)
+    view: Callable | None = None
+    meaning: Callable | None = None
+    atol: float = 1e-5
+
+    @property
+    def kind(self) -> str:
+        if self.initial is not None:
+            return "module"
+        return "function" if callable(self.oracle) else "value"
+
+    def draw(self, seed: int = 0) -> list[Case]:
+        """The cases, with numbers drawn from `seed` where the exercise draws any."""
+        if not callable(self.cases):
+            return list(self.cases)
+        return list(self.cases(Sampler(f"{self.name}:{seed}")))
+
+    @property
+    def drawn(self) -> bool:
+        """Whether another seed gives other numbers, so that a written-down answer can be told."""
+        return callable(self.cases)
+
+
+class Sampler:
+    """Seeded order-one numbers for cases: `rand(6, 3)` is a float32 tensor of shape [6, 3]."""
+
+    def __init__(self, seed: str):
+        self.generator = torch.Generator().manual_seed(zlib.crc32(seed.encode()))
+
+    def __call__(self, *shape: int, scale: float = 1.0, dtype=torch.float32) -> torch.Tensor:
+        return (torch.randn(*shape, generator=self.generator, dtype=torch.float64) * scale).to(dtype)
+
+    def integers(self, *shape: int, low: int = 0, high: int = 10) -> torch.Tensor:
+        """Integers from `low` to `high - 1`, an int64 tensor."""
+        return torch.randint(low, high, shape, generator=self.generator)
+
+    def mask(self, *shape: int, share: float = 0.5) -> torch.Tensor:
+        """A bool tensor that is True about `share` of the time, and always True on the diagonal."""
+        drawn = torch.rand(*shape, generator=self.generator) < share
+        return drawn | torch.eye(*shape[-2:], dtype=torch.bool)
+
+
+def filled(name: str, shape: Sequence[int], seed: int) -> torch.Tensor:
+    """The order-one values that a case gives to the parameter `name`.
+
+    Matrices shrink with the root of their size, so that scores have spread about one.
+    """
+    values = Sampler(f"{seed}:{name}")(*shape)
+    return values / values.numel() ** 0.25 if values.dim() > 1 else values
+
+
+# --- the registry -----------------------------------------------------------------------------------
+
+_exercises: dict[str, Exercise] = {}
+
+
+def exercise(
+    name: str, *, oracle, hints, misconceptions, cases=(Case(),), returns=None, initial=None,
+    properties=(), equivalent=(), view=None, meaning=None, atol=1e-5,
+) -> Exercise:
+    """Declare an exercise of the lesson whose checks module this call stands in.
+
+    Args:
+        name: the function, class or variable that the learner writes.
+        oracle: a function of the learner's signature built on torch's own functions; for a class a
+            function of `(params, *args)`; for a value the value itself. Never our reference answer.
+        hints: three sentences: a nudge, the idea, almost the code.
+        misconceptions: `{id: (answer, message)}`, `answer` in the oracle's form or a class; a third
+            item replaces `initial`.
+        cases: a list of `case(...)`, or a function that draws one from a `Sampler`.
+        returns: `Float("seq d_out")`, or a tuple of such, to name axes in messages.
+        initial: for a class: a function of the constructor's arguments that gives
+            `{parameter name: initial value}` (see `linear`).
+        properties: functions of a `Probe` that return a sentence when they are broken.
+        equivalent: `{id: answer}`: answers that look wrong and are right.
+        view: `view(result, *args)`: what to compare, for a function that acts on its arguments.
+        meaning: `meaning(index, yours, expected)`: what one wrong number means, as a clause.
+        atol: largest difference that counts as equal (relative to 1 or to the expected number).
+    """
+    lesson = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+    if name in _exercises and _exercises[name].lesson != lesson:
+        raise ValueError(f"{name} is already an exercise of {_exercises[name].lesson}; names are unique in the course")
+    if len(hints) != 3:
+        raise ValueError(f"{name}: three hints are needed (a nudge, the idea, almost the code), {len(hints)} given")
+    wrong = tuple(Misconception(id, *entry) for id, entry in misconceptions.items())
+    made = Exercise(
+        name, lesson, oracle, cases, wrong, tuple(hints), returns, initial,
+        tuple(properties), dict(equivalent), view, meaning, atol,
+    )
+    _exercises[name] = made
+    return made
+
+
+def linear(**layers: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters of named layers, in order: `linear(W_query=nn.Linear(3, 2))` has `W_query.weight`, `W_query.bias`."""
+    return {f"{name}.{key}": p.detach() for name, layer in layers.items() for key, p in layer.named_parameters()}
+
+
+def all_exercises() -> dict[str, Exercise]:
+    """Every exercise of the course by name, in the order of the lessons' checks modules."""
+    from utils import checks
+
+    for module in sorted(m.name for m in pkgutil.iter_modules(checks.__path__)):
+        importlib.import_module(f"utils.checks.{module}")
+    return dict(_exercises)
+
+
+class UnknownExercise(ValueError):
+    """No exercise has this name; the message says which names there are."""
+
+
+def find(name: str) -> Exercise:
+    """The exercise called `name`, or `UnknownExercise`."""
+    known = all_exercises()
+    if name in known:
+        return known[name]
+    close = difflib.get_close_matches(name, known, n=1)
+    guess = f" Did you mean {close[0]}?" if close else ""
+    raise UnknownExercise(f"No exercise is called {name}.{guess} There are: {', '.join(known)}.")

@@ -1,0 +1,77 @@
+"""Properties that an exercise may ask of an answer, beyond agreeing with the oracle.
+
+Each is a function of a `utils.diagnose.Probe` and returns a sentence when the property is broken, else None.
+A property explains wrong numbers ("rows do not sum to one") and guards right ones that our numbers happen to let through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Callable
+
+import torch
+
+
+def rows_sum_to_one(part: int | None = None) -> Callable:
+    """Attention weights: each row of the result (or of its part `part`) sums to one."""
+    def broken(probe):
+        for trial in probe.trials:
+            value = trial.yours.value
+            weights = value[part] if part is not None and isinstance(value, tuple) else value if part is None else None
+            if not isinstance(weights, torch.Tensor) or not weights.is_floating_point() or weights.dim() == 0:
+                continue
+            sums = weights.detach().sum(-1).flatten()
+            worst = int((sums - 1).abs().argmax())
+            if abs(sums[worst] - 1) > 1e-3:
+                columns = " The columns do: the softmax ran along the wrong axis." if weights.dim() > 1 and torch.allclose(
+                    weights.detach().sum(-2), torch.ones(()), atol=1e-3) else ""
+                return f"The rows of the weights do not sum to one: row {worst} sums to {sums[worst]:.4f}. Each position shares out exactly one unit of attention.{columns}"
+        return None
+    return broken
+
+
+def causal(argument: int = 0, axis: int = -2) -> Callable:
+    """A future token does not change the past: the positions before a changed one keep their results."""
+    def broken(probe):
+        for trial in probe.trials:
+            x = trial.case.args[argument]
+            size = x.shape[axis]
+            if size < 2:
+                continue
+            moved = x.clone()
+            moved.select(axis, size - 1).add_(1.0)
+            args = tuple(moved if i == argument else a for i, a in enumerate(trial.case.args))
+            after = probe.run(replace(trial.case, args=args))
+            if after.failure:
+                return None
+            before, after = _first(trial.yours.value), _first(after.value)
+            past = before.narrow(axis, 0, size - 1), after.narrow(axis, 0, size - 1)
+            if not torch.allclose(*past, atol=1e-5):
+                rows = (past[0] - past[1]).abs().transpose(axis, 0).flatten(1).amax(1)
+                first = int((rows > 1e-5).nonzero()[0])
+                return f"The future changes the past: when the last of {size} tokens changed, position {first} changed too, though it comes earlier. When a model writes, that token does not exist yet."
+        return None
+    return broken
+
+
+def batch_independent(argument: int = 0) -> Callable:
+    """Batch items do not leak into each other: an item's result is the same with other company."""
+    def broken(probe):
+        for trial in probe.trials:
+            x = trial.case.args[argument]
+            if x.dim() < 3 or x.shape[0] < 2:
+                continue
+            moved = x.clone()
+            moved[1:] += 1.0
+            args = tuple(moved if i == argument else a for i, a in enumerate(trial.case.args))
+            after = probe.run(replace(trial.case, args=args))
+            if after.failure:
+                return None
+            if not torch.allclose(_first(trial.yours.value)[0], _first(after.value)[0], atol=1e-5):
+                return "Batch items leak into each other: sequence 0 gave another result when only the other sequences of its batch changed. They are separate texts and must not see each other."
+        return None
+    return broken
+
+
+def _first(value) -> torch.Tensor:
+    return (value[0] if isinstance(value, tuple) else value).detach()
