@@ -35,6 +35,8 @@ CSS_DPI, PNG_DPI = 100, 200
 PAD, TEXT, SMALL, SMALLEST, TITLE = 0.12, 9.5, 8.5, 6.5, 11.0  # inches, then points
 MOST_NUMBERS = 8  # tables up to 8 × 8 have their numbers printed
 
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories that draw nothing, or turn the line around
+
 THEME = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so every machine draws the same letters
     "font.size": TEXT,
@@ -171,7 +173,7 @@ def _names(given: Any, count: int, name: str, what: str) -> list[str]:
     """`given` as `count` strings, one for each of `what`."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of strings, one for each of {count} {what}; got {given!r}.")
-    names = [str(item) for item in given]
+    names = [_visible(str(item)) for item in given]
     if len(names) != count:
         raise ValueError(f"{len(names)} {name} were given for {count} {what}; expected one for each.")
     return names
@@ -196,24 +198,25 @@ def _font():
 
 
 def _drawable(text: str) -> str:
-    """Control characters, and ones that the font lacks, as escapes: no empty boxes, no warnings."""
+    """Characters that are hidden, or that the font lacks, as escapes: no empty boxes, no warnings."""
 
-    def one(char: str) -> str:
-        hidden = unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-        if hidden or not _font().get_char_index(ord(char)):
-            return char.encode("unicode_escape").decode("ascii")
-        return char
+    def fine(char: str) -> bool:
+        return unicodedata.category(char) not in HIDDEN and bool(_font().get_char_index(ord(char)))
 
-    return "".join(map(one, text))
+    return "".join(c if fine(c) or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _visible(token: str) -> str:
+    """A token in words: spaces at its ends as dots, control characters as escapes, an empty one as quotes."""
+    core = token.strip(" \u00a0")
+    start = len(token) - len(token.lstrip(" \u00a0")) if core else len(token)
+    dotted = "·" * start + core + "·" * (len(token) - start - len(core))
+    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in HIDDEN else c for c in dotted) or "''"
 
 
 def _label(token: str, longest: int = 12) -> str:
-    """A token as it is drawn: spaces visible, unprintable characters escaped, long ones shortened."""
-    return _short(token.replace(" ", "·").replace("\u00a0", "·"), longest) or "''"
-
-
-def _short(text: str, longest: int) -> str:
-    text = _drawable(text)
+    """A token as it is drawn: visible, in letters that the font has, shortened."""
+    text = _drawable(_visible(token))
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
@@ -566,6 +569,7 @@ def bars(
     title: str | None = None,
     reference: float | tuple[str, float] | None = None,
     same_scale: bool = False,
+    limit: float | None = None,
 ) -> Picture:
     """One group of horizontal bars, or two side by side that share their labels; each bar ends in its number.
 
@@ -575,6 +579,7 @@ def bars(
         title: by default the longest bar.
         reference: a number, or ("uniform", number), drawn as a dashed line in the last group.
         same_scale: draw two groups on one scale (a guess beside the truth, not scores beside weights).
+        limit: where the last group's scale ends at least (an explorer's bars should move, not their scale).
     """
     groups = dict(values) if isinstance(values, Mapping) else {"": values}
     if not 1 <= len(groups) <= 2:
@@ -598,12 +603,12 @@ def bars(
     for k, (group, array) in enumerate(arrays.items()):
         axes = _axes(figure, 2 + k * (width + gap), 2, width, pitch * len(names))
         together = np.concatenate(list(arrays.values())) if same_scale else array
-        if mark is not None and k == len(arrays) - 1:
-            together = np.append(together, mark[1])
+        if k == len(arrays) - 1:
+            together = np.concatenate([together, [mark[1]] if mark else [], [limit] if limit is not None else []])
         _bar_group(axes, array, together, SERIES[k], pitch, size, width)
         axes.set_yticks(range(len(names)), texts if k == 0 else [""] * len(names), size=size)
         if group:
-            axes.text(0, 1, _short(group, 26), transform=axes.transAxes, va="bottom", color=SERIES[k], weight="bold")
+            axes.text(0, 1, _label(group, 26), transform=axes.transAxes, va="bottom", color=SERIES[k], weight="bold")
     if mark is not None:
         x = mark[1]
         axes.axvline(x, color=MUTED, linestyle=(0, (4, 3)), linewidth=1)
@@ -906,6 +911,7 @@ def steps(
 
 def _position(query: Any, names: Sequence[str]) -> int:
     if isinstance(query, str):
+        query = _visible(query)
         if names.count(query) != 1:
             raise ValueError(f"the query {query!r} is in the tokens {names.count(query)} times; give its index instead.")
         return names.index(query)
@@ -946,13 +952,13 @@ class _Flow:
     def _box(self, x: float, y: float, lines: Sequence[str], fill: Any, edge: str, heavy: bool = False) -> float:
         from matplotlib.patches import FancyBboxPatch
 
-        height, width = self.LINE * len(lines) + 0.06, self.step - 0.14
+        height, width = self.LINE * len(lines) + 0.06, self.step - 0.08
         style = f"round,pad=0,rounding_size={min(0.05, width / 4)}"
         box = FancyBboxPatch((x - width / 2, y), width, height, boxstyle=style, facecolor=fill, edgecolor=edge, linewidth=1.6 if heavy else 0.8)
         self.axes.add_patch(box)
         colour = _readable_on(fill) if not isinstance(fill, str) else INK
+        size = min(SMALL, SMALL * (width - 0.04) / max(_width(line, SMALL) for line in lines))
         for k, line in enumerate(lines):
-            size = min(SMALL, SMALL * (width - 0.06) / _width(line, SMALL))
             self.axes.text(x, y + 0.03 + self.LINE * (k + 0.5), line, ha="center", va="center", size=size, color=colour)
         return y + height
 
@@ -1081,7 +1087,7 @@ def _chart_size(names: Iterable[str], mark: tuple[str, float] | None, height: fl
 
 
 def _end_label(name: str) -> str:
-    return _short(name, 22)
+    return _label(name, 22)
 
 
 def _mark_label(mark: tuple[str, float]) -> str:
