@@ -1,0 +1,42 @@
+"""How the suite runs: on one thread per worker, and away from the user's own progress."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Set before anything imports torch: workers share the cores, and kernels inherit it.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+_scratch: Path | None = None
+
+
+def pytest_configure() -> None:
+    """Keep what checks record in a folder that goes with the run."""
+    global _scratch
+    _scratch = Path(tempfile.mkdtemp(prefix="coginst-tests-"))
+    os.environ["COURSE_PROGRESS"] = str(_scratch / "progress.json")
+
+
+def pytest_unconfigure() -> None:
+    """Remove that folder."""
+    if _scratch:
+        shutil.rmtree(_scratch, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give each file an environment of its own, before nbval starts its kernel (it inherits this one).
+
+    A solved notebook must pass every check; a student's copy and a unit test meet the checks as a learner does.
+    No file sees what another has passed, so the order of the files means nothing.
+    """
+    solved = item.path.suffix == ".ipynb" and item.path.parent.name == "solved"
+    if solved:
+        os.environ["COURSE_CHECKS"] = "strict"
+    else:
+        os.environ.pop("COURSE_CHECKS", None)
+    os.environ["COURSE_PROGRESS"] = str(_scratch / f"{item.path.parent.name}-{item.path.name}.json")
