@@ -220,7 +220,7 @@ def _structure(exercise, answer, trial, trials) -> str | None:
     made = f"{exercise.name}({_init_text(trial.case)})"
     missing, extra = [n for n in wanted if n not in yours], [n for n in yours if n not in wanted]
     if missing:
-        have = f"it has {_listing(yours)}" if yours else "it has none: only an nn.Parameter, or a layer that holds some, is trained"
+        have = f"it has {_listing(yours)}" if yours else "it has none: a plain tensor stored on self is not trained, only an nn.Parameter is, or a layer that holds some"
         return f"{made} has no parameter {_listing(missing)}; {have}."
     if extra:
         return f"{made} has a parameter too many: {_listing(extra)}. Expected are {_listing(wanted)}."
@@ -255,7 +255,9 @@ def _nothing(exercise, answer, trial, trials) -> str | None:
         if type(yours) is tuple and any(same(yours, p, exercise.atol) for p in itertools.permutations(wanted)) and not same(yours, wanted, exercise.atol):
             return f"The parts are right and their order is not: return {_spec_text(exercise)}, in this order."
     if _family(yours) != _family(wanted):
-        return f"{call_text(exercise, trial.case)} is {_kind(yours)}, and {_kind(wanted)} is expected." if exercise.kind != "value" else f"It is {_kind(yours)}, and {_kind(wanted)} is expected."
+        what = "It" if exercise.kind == "value" else call_text(exercise, trial.case)
+        named = f": {_spec_text(exercise)}" if isinstance(wanted, tuple) and isinstance(exercise.returns, tuple) else ""
+        return f"{what} is {_kind(yours)}, and {_kind(wanted)} is expected{named}."
     return None
 
 
@@ -444,7 +446,8 @@ def _spec(exercise: Exercise, part: int) -> Spec | None:
 
 
 def _spec_name(exercise: Exercise, part: int) -> str:
-    return ("first", "second", "third", "fourth")[part] + " part,"
+    name = exercise.returns[part].name if part < len(exercise.returns) else ""
+    return f"`{name}`," if name else f"part {part},"
 
 
 def _spec_text(exercise: Exercise) -> str:
@@ -541,7 +544,7 @@ _EXPLAINED = (
     (r'missing the required "forward" function', "the class has no method called forward. Is it misspelt, or indented into __init__?"),
     (r"'(\w+)' object has no attribute '(\w+)'", r"a \1 has no `\2`. Is the name spelt as where it was made?"),
     (r"name '(\w+)' is not defined", r"nothing is called `\1` here."),
-    (r"(takes .* but \d+ were given|missing \d+ required .*|unexpected keyword argument .*)", r"the call and the signature do not fit: \1."),
+    (r"(takes .* but \d+ (?:was|were) given|missing \d+ required .*|unexpected keyword argument .*)", r"the call and the signature do not fit: \1."),
 )
 
 

@@ -15,11 +15,12 @@ from typing import Any
 
 import torch
 
-from utils import lessons, progress
+from utils import lessons
 from utils.diagnose import diagnose
 from utils.exercise import (  # noqa: F401  (the words that a checks module is written in)
     Bool, Case, Exercise, Float, Int, Misconception, UnknownExercise, all_exercises, case, exercise, find, linear,
 )
+from utils.progress import record
 from utils.properties import batch_independent, causal, rows_sum_to_one  # noqa: F401
 from utils.report import Note, Report
 
@@ -48,7 +49,7 @@ def check(*answers: Any, **values: Any) -> Report:
     try:
         exercise, answer = _what(answers, values)
         report = diagnose(exercise, answer)
-        progress.record(exercise.lesson, exercise.name, report.status)
+        record(exercise.lesson, exercise.name, report.status)
     except _BadCall as error:
         report = Report("check", "failed", str(error))
     if os.environ.get(STRICT) == "strict" and not report:

@@ -199,6 +199,51 @@ exercise(
 )
 
 
+exercise(
+    "attn_scores",
+    oracle=torch.tensor([
+        [0.9995, 0.9544, 0.9422, 0.4753, 0.4576, 0.6310],
+        [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865],
+        [0.9422, 1.4754, 1.4570, 0.8296, 0.7154, 1.0605],
+        [0.4753, 0.8434, 0.8296, 0.4937, 0.3474, 0.6565],
+        [0.4576, 0.7070, 0.7154, 0.3474, 0.6654, 0.2935],
+        [0.6310, 1.0865, 1.0605, 0.6565, 0.2935, 0.9450],
+    ]),
+    atol=PRINTED,
+    returns=Float("seq seq"),
+    misconceptions={
+        "coordinates-with-coordinates": (
+            lambda: INPUTS.T @ INPUTS,
+            "The transpose stands on the wrong side: this 3 × 3 table compares coordinates with coordinates. "
+            "A table of tokens against tokens has one row and one column for each of the six.",
+        ),
+        "one-query-only": (
+            lambda: INPUTS @ QUERY,
+            "These are the six scores of \"journey\" alone, one row of the table. Now every token asks, so there are 36.",
+        ),
+        "already-weights": (
+            lambda: (INPUTS @ INPUTS.T).softmax(-1),
+            "These are weights already: each row sums to one. The table of scores comes first, and softmax after it.",
+        ),
+        "cosine": (
+            lambda: F.normalize(INPUTS, dim=-1) @ F.normalize(INPUTS, dim=-1).T,
+            "You divided by the lengths of the vectors: these are cosines, 1 all along the diagonal. "
+            "Attention scores keep the lengths.",
+        ),
+        "distances": (
+            lambda: torch.cdist(INPUTS, INPUTS),
+            "These are distances: 0 along the diagonal, and small where two tokens are alike. "
+            "A score works the other way, high where two vectors point the same way.",
+        ),
+    },
+    hints=(
+        "Row i, column j is the dot product of row i of inputs with row j of inputs.",
+        "A matrix product takes rows of the left one and columns of the right one. What turns the rows of inputs into columns?",
+        "inputs has shape [6, 3] and its transpose inputs.T has [3, 6]. Their product, in this order, has [6, 6].",
+    ),
+)
+
+
 def _attend(inputs):
     weights = F.softmax(torch.einsum("id,jd->ij", inputs, inputs), dim=-1)
     return torch.einsum("ij,jd->id", weights, inputs), weights

@@ -1,0 +1,149 @@
+"""What holds for every exercise of the course, found through the registry: nothing to add here for a new lesson.
+
+The differently written right answers stand in the lesson's own test module, in `RIGHT`.
+"""
+
+import importlib.util
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from utils import lessons
+from utils.diagnose import diagnose, runnable
+from utils.exercise import all_exercises
+from utils.feedback import check
+from utils.observe import as_module, expected, observe, tensors
+
+EXERCISES = all_exercises()
+MISTAKES = [(e, m) for e in EXERCISES.values() for m in e.misconceptions]
+EQUIVALENT = [(e, k) for e in EXERCISES.values() for k in e.equivalent]
+
+
+def right_answers(exercise):
+    """`RIGHT[name]` of tests/test_<lesson>.py: answers in the learner's form."""
+    path = Path(__file__).with_name(f"test_{exercise.lesson}.py")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.RIGHT.get(exercise.name, [])
+
+
+def reference(exercise):
+    """The answer in solutions/; of a value, what its cell assigns."""
+    path = lessons.find(exercise.lesson)
+    if exercise.kind != "value":
+        return getattr(lessons.load(path), exercise.name)
+    names = {"torch": torch}
+    for cell in lessons.read(path).cells:
+        if cell.kind == "code" and "check(" not in cell.source.split(exercise.name + " =")[0]:
+            source = cell.source.split("check(")[0]
+            if "show." not in source and "explore." not in source and not source.startswith("print("):
+                exec(source, names)
+        if exercise.name in names:
+            return names[exercise.name]
+    raise AssertionError(f"no cell of {path.name} assigns {exercise.name}")
+
+
+ids = [f"{e.name}-{m.id}" for e, m in MISTAKES]
+
+
+@pytest.mark.parametrize("exercise, mistake", MISTAKES, ids=ids)
+def test_each_misconception_is_named_with_its_own_words(exercise, mistake):
+    report = diagnose(exercise, runnable(exercise, mistake))
+    assert (report.status, report.misconception) == ("failed", mistake.id), str(report)
+    assert report.message == mistake.message
+
+
+@pytest.mark.parametrize("exercise, mistake", MISTAKES, ids=ids)
+def test_tolerance_separates_each_misconception_a_hundredfold(exercise, mistake):
+    """Else an answer with rounding errors could be taken for a mistake, or a mistake for rounding."""
+    worst, answer = 0.0, runnable(exercise, mistake)
+    for case in exercise.draw():
+        right, wrong = expected(exercise, case), observe(exercise, answer, case)
+        if wrong.failure or _unlike(wrong, right):
+            return  # told apart by shape, parameters or side effects, not by size
+        for a, b in zip(tensors(wrong.value), tensors(right.value)):
+            a, b = a.detach().double(), b.detach().double()
+            if a.shape != b.shape or not torch.equal(a.isfinite(), b.isfinite()):
+                return
+            gap = ((a - b).abs() / (1 + b.abs())).nan_to_num(0, 0, 0)
+            worst = max(worst, float(gap.max()) if gap.numel() else 0.0)
+    assert worst > 100 * exercise.atol
+
+
+def _unlike(a, b):
+    return (a.parameters, a.changed, a.detached) != (b.parameters, b.changed, b.detached) or len(tensors(a.value)) != len(tensors(b.value))
+
+
+@pytest.mark.parametrize("exercise, id", EQUIVALENT, ids=[f"{e.name}-{k}" for e, k in EQUIVALENT])
+def test_what_looks_wrong_and_is_right_passes(exercise, id):
+    answer = exercise.equivalent[id]
+    report = diagnose(exercise, as_module(exercise, answer) if exercise.kind == "module" else answer)
+    assert report, str(report)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
+def test_right_answers_pass(exercise):
+    answers = right_answers(exercise)
+    assert len(answers) >= 3, f"tests/test_{exercise.lesson}.py needs three differently written answers in RIGHT[{exercise.name!r}]"
+    for answer in [*answers, reference(exercise)]:
+        report = check(**{exercise.name: answer}) if exercise.kind == "value" else diagnose(exercise, answer)
+        assert report, str(report)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
+def test_an_exercise_is_complete(exercise):
+    assert len(exercise.misconceptions) >= 4
+    assert len(set(exercise.hints)) == 3
+    for words in [*exercise.hints, *(m.message for m in exercise.misconceptions)]:
+        assert words[0].isupper() or words.split()[0].rstrip(":") in (*lessons_words(exercise), "scores", "queries", "inputs")
+        assert words.rstrip().endswith((".", "?")), words
+        assert "!" not in words
+
+
+def lessons_words(exercise):
+    return exercise.name, "compute_attn_weights", "softmax", "q_layer"
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
+def test_messages_never_hold_the_answer(exercise):
+    """No line of the reference of more than one word stands in a message or in the first two hints."""
+    answer = lessons.source_of(lessons.find(exercise.lesson), exercise.name)
+    lines = [line.strip() for line in answer.splitlines()]
+    telling = [l for l in lines if len(l.split()) > 2 and not l.startswith(("def ", "class ", '"""', "#"))]
+    for words in [*exercise.hints, *(m.message for m in exercise.misconceptions)]:
+        for line in telling:
+            assert line not in words and line.removeprefix("return ").split(" = ")[-1] not in words
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
+def test_cases_differ_between_draws_and_repeat_with_a_seed(exercise):
+    if not exercise.drawn:
+        return
+    flat = lambda seed: [t.double().flatten() for c in exercise.draw(seed) for t in tensors(list(c.args)) if t.is_floating_point()]  # noqa: E731
+    first, again, other = flat(0), flat(0), flat(1)
+    assert all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(first, again))
+    assert not first or any(not torch.equal(a, b) for a, b in zip(first, other))
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
+def test_a_check_leaves_the_world_as_it_was(exercise, capsys):
+    answer = right_answers(exercise)[0]
+    torch.manual_seed(5), random.seed(5), np.random.seed(5)
+    torch.set_grad_enabled(False)
+    torch.set_default_dtype(torch.float64)
+    try:
+        before = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+        diagnose(exercise, answer)
+        for mistake in exercise.misconceptions:
+            diagnose(exercise, runnable(exercise, mistake))
+        after = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+        assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
+        assert not torch.is_grad_enabled() and torch.get_default_dtype() is torch.float64
+    finally:
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(torch.float32)
+    assert capsys.readouterr().out == ""
