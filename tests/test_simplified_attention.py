@@ -76,9 +76,8 @@ def test_numbers_in_the_messages():
 
 def test_claims_about_all_six():
     weights = (INPUTS @ INPUTS.T).softmax(-1)
-    most = [set(row.topk(2).indices.tolist()) for row in weights]
-    assert [i for i, top in enumerate(most) if top != {1, 2}] == [0, 4]  # Your, one
-    assert weights[4].argmax() == 2 and weights[0].argmax() == 0
+    assert weights.argmax(-1).tolist() == [0, 1, 1, 1, 2, 1]
+    assert all(set(row.topk(2).indices.tolist()) == {1, 2} for row in weights[1:])
     order = [5, 3, 1, 0, 2, 4]
     again = (INPUTS[order] @ INPUTS[order].T).softmax(-1) @ INPUTS[order]
     assert torch.allclose(again, (weights @ INPUTS)[order], atol=1e-6)

@@ -215,7 +215,7 @@ def _raised(exercise, answer, trial, trials) -> str | None:
 
 def _structure(exercise, answer, trial, trials) -> str | None:
     yours, wanted = trial.yours.parameters, trial.expected.parameters
-    if yours == wanted:
+    if yours == wanted or trial.expected.failure:
         return None
     made = f"{exercise.name}({_init_text(trial.case)})"
     missing, extra = [n for n in wanted if n not in yours], [n for n in yours if n not in wanted]
@@ -269,7 +269,7 @@ def _shape(exercise, answer, trial, trials) -> str | None:
         where = _whose(exercise, trial, part)
         if len(shapes) == 1 and len(trials) > 1 and len({tuple(p[1].shape) for t in trials for p in _parts(exercise, t)[part:part + 1]}) > 1:
             return f"{where} has shape {_size(yours.shape)} whatever the input is; here {_named_size(wanted.shape, spec)} is expected. Read the size from the argument: the result must grow with it."
-        swapped = ", with its last two axes swapped" if yours.dim() > 1 and yours.shape == wanted.mT.shape else ""
+        swapped = ", with its last two axes swapped" if min(yours.dim(), wanted.dim()) > 1 and yours.shape == wanted.mT.shape else ""
         return f"{where} has shape {_size(yours.shape)}{swapped}; expected is {_named_size(wanted.shape, spec)}."
     return None
 
