@@ -72,6 +72,11 @@ def _line(text: str) -> str:
     return f'<div style="line-height:1.5;max-width:46em">{text}</div>'
 
 
+def _two(x: float) -> str:
+    """Two decimals, and no sign on a zero."""
+    return f"{round(x, 2) + 0.0:.2f}"
+
+
 def _facts(facts: Mapping[str, str]) -> str:
     return _line(" &emsp; ".join(f"{html.escape(name)} <b>{html.escape(value)}</b>" for name, value in facts.items()))
 
@@ -293,7 +298,11 @@ def dot_product() -> Any:
         between = abs((angle_b.value - angle_a.value + 180) % 360 - 180)
         cosine = round(math.cos(math.radians(between)), 9)
         flat = length_a.value == 0 or length_b.value == 0
-        facts = {"dot product": f"{dot:.2f}", "cosine": "none" if flat else f"{cosine:.2f}", "angle": "none" if flat else f"{between}°"}
+        facts = {
+            "dot product": _two(dot),
+            "cosine": "none" if flat else _two(cosine),
+            "angle": "none" if flat else f"{between}°",
+        }
         if flat:
             remark = "A vector of length 0 points nowhere: its dot product with anything is 0."
         elif dot == 0:
@@ -309,11 +318,12 @@ def dot_product() -> Any:
     return _explorer(controls, draw, about, **parts)
 
 
-def scaling(seq: int = 6, seed: int = 0) -> Any:
+def scaling(seq: int = 6, seed: int = 29) -> Any:
     """The softmax of one row of random scores against d_k, with and without the division by √d_k.
 
     The query and the `seq` keys have standard normal entries; a smaller d_k uses their first entries, so that moving the
-    slider changes d_k and not the luck of the draw. The static twin is `show.saturation()`.
+    slider changes d_k and not the luck of the draw. The default seed's draw goes the way that the mean of many goes.
+    The static twin is `show.saturation()`.
 
     Returns:
         A box with `.d_k`, `.divide`, `.new_draw`, `.readout` and `.picture`.
@@ -333,13 +343,11 @@ def scaling(seq: int = 6, seed: int = 0) -> Any:
         rows = torch.randn(seq + 1, 1024, generator=generator, dtype=torch.float64)[:, : d_k.value]
         scores = rows[1:] @ rows[0] / (d_k.value**0.5 if divide.value else 1)
         weights = scores.softmax(-1)
-        both = {"largest weight": torch.amax, "entropy": show.entropy, "size of the gradient": show.jacobian_norm}
-        facts = {name: f"{of(weights, -1) if of is torch.amax else of(weights):.2f}" for name, of in both.items()}
-        beside = {name: f"{of(uniform, -1) if of is torch.amax else of(uniform):.2f}" for name, of in both.items()}
+        facts, beside = _sharpness(weights), _sharpness(uniform)
         how = "divided by √d_k" if divide.value else "not scaled"
         spread = scores.std(correction=0)
         remark = f"Uniform weights would give {_said(beside)}. The scores, {how}, have a standard deviation of {spread:.2f}."
-        title = f"d_k = {d_k.value}, {how}: the largest weight is {facts['largest weight']}"
+        title = f"d_k = {d_k.value}, {how}: largest weight {facts['largest weight']}"
         names = [f"key {i}" for i in range(seq)]
         return show.bars(weights, names, title=title, reference=("uniform", 1 / seq), limit=1.0), facts, remark
 
@@ -353,6 +361,11 @@ def scaling(seq: int = 6, seed: int = 0) -> Any:
     new_draw.on_click(again)
     panel.children[0].children += (new_draw,)
     return panel
+
+
+def _sharpness(weights: torch.Tensor) -> dict[str, str]:
+    facts = {"largest weight": weights.max(), "entropy": show.entropy(weights), "size of the gradient": show.jacobian_norm(weights)}
+    return {name: f"{fact:.2f}" for name, fact in facts.items()}
 
 
 def softmax(scores: Any, labels: Sequence[str]) -> Any:

@@ -236,10 +236,10 @@ def _listed(names: Sequence[str], values: Iterable[float]) -> str:
 
 
 def _readable_on(rgba: Sequence[float]) -> str:
-    """White or ink, whichever has the higher WCAG contrast on the colour (they are equal at luminance 0.213)."""
+    """Black or white, whichever has the higher WCAG contrast on the colour: 4.58 at least, at luminance 0.179."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#ffffff" if luminance < 0.213 else INK
+    return "#ffffff" if luminance < 0.179 else "#000000"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -319,7 +319,7 @@ def _axes(figure: Any, x: float, y: float, width: float, height: float) -> Any:
 
 
 def _finish(figure: Any, title: str, alt: str) -> Picture:
-    """Cut the page to what is on it, 4–6 inches wide, with the title above: nothing can be cut off."""
+    """Cut the page to what is on it, with the title above: nothing can be cut off. Gives alt text after the title."""
     box = figure.get_tightbbox(figure.canvas.get_renderer())
     places = {axes: axes.get_position() for axes in figure.axes}
     width = max(NARROWEST, box.width + 2 * PAD)
@@ -599,7 +599,7 @@ def bars(
     texts = [_label(name, 16) for name in names]
     side = max(_width(text, size) for text in texts) + 0.1
     gap = 0.3
-    width = min(3.6, (WIDEST - 2 * PAD - side - gap * (len(arrays) - 1)) / len(arrays))
+    width = min(4.2, (WIDEST - 2 * PAD - side - gap * (len(arrays) - 1)) / len(arrays))
     for k, (group, array) in enumerate(arrays.items()):
         axes = _axes(figure, 2 + k * (width + gap), 2, width, pitch * len(names))
         together = np.concatenate(list(arrays.values())) if same_scale else array
@@ -653,7 +653,7 @@ def _bar_group(axes: Any, array: np.ndarray, together: np.ndarray, colour: str, 
 # ---------------------------------------------------------------- arrows in the plane
 
 
-def _plane(figure: Any, points: np.ndarray, side: float = 3.5, limit: float | None = None) -> tuple[Any, float]:
+def _plane(figure: Any, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Any, float]:
     """Equal-aspect axes that hold `points` [n, 2] and the origin; gives the inches of one unit too."""
     points = np.vstack([points, np.zeros(2)])
     low, high = (points.min(axis=0), points.max(axis=0)) if limit is None else (np.full(2, -limit), np.full(2, limit))
@@ -696,7 +696,7 @@ def _at_tips(axes: Any, inch: float, tips: Mapping[str, np.ndarray], colours: Se
                 x += (0.12 if right else -0.12) / inch
                 axes.plot([tip[0], x], [tip[1], y], color=colour, linewidth=0.6, clip_on=False)
             card = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.75, "pad": 1}
-            text = _label(name, 16)
+            text = _label(name)
             axes.text(x, y, text, color=colour, ha="left" if right else "right", va="center", weight="bold", bbox=card, zorder=5)
 
 
@@ -741,7 +741,9 @@ def vectors(
     foot = _foot(arrows[shadow[0]], arrows[shadow[1]], shadow[1]) if shadow else np.zeros(2)
 
     figure = _page()
-    axes, inch = _plane(figure, np.vstack([*arrows.values(), foot]), limit=limit)
+    sides = [max((_width(_label(n), TEXT, bold=True) for n, v in arrows.items() if (v[0] >= 0) == right), default=0) for right in (0, 1)]
+    side = min(3.5, WIDEST - 2 * PAD - 1.0 - sum(sides))
+    axes, inch = _plane(figure, np.vstack([*arrows.values(), foot]), side, limit)
     colours = SERIES[: len(arrows)]
     of = dict(zip(arrows, colours))
     words = [f"{name} is ({_number(x)}, {_number(y)}), {_number(math.hypot(x, y))} long." for name, (x, y) in arrows.items()]
@@ -752,7 +754,7 @@ def vectors(
         axes.plot([tip[0], foot[0]], [tip[1], foot[1]], color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
         onto = arrows[shadow[1]]
         length = float(tip @ onto / np.linalg.norm(onto))
-        below.append(f"shadow of {_label(shadow[0], 16)} on {_label(shadow[1], 16)}: {_number(length)}")
+        below.append(f"shadow of {_label(shadow[0])} on {_label(shadow[1])}: {_number(length)}")
         words.append(f"The shadow of {shadow[0]} on {shadow[1]} is {_number(length)} long.")
     for name, tip in arrows.items():
         _arrow(axes, np.zeros(2), tip, of[name])
@@ -762,7 +764,7 @@ def vectors(
         dot = float(a @ b)
         default = f"{pair[0]} · {pair[1]} = {_number(dot)}"
         text = _angle(axes, a, b, inch)
-        below.insert(0, f"{_label(pair[0], 16)} · {_label(pair[1], 16)} = {text}{_number(dot)}")
+        below.insert(0, f"{_label(pair[0])} · {_label(pair[1])} = {text}{_number(dot)}")
         words.append(f"{pair[0]} · {pair[1]} = {text}{_number(dot)}.")
     _at_tips(axes, inch, arrows, colours)
     if below:
@@ -821,23 +823,24 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
     tips = np.vstack([np.zeros(2), np.cumsum(w[:, None] * v[:, :2], axis=0)])
 
     figure = _page()
-    axes, inch = _plane(figure, tips, side=3.3)
+    notes = [f"{_number(weight)} × {_label(name)}" for weight, name in zip(w, names)]
+    axes, inch = _plane(figure, tips, min(3.3, WIDEST - 2 * PAD - 1.0 - max(_width(note, TEXT) for note in notes)))
     middles = (tips[1:] + tips[:-1]) / 2
     x = axes.get_xlim()[1] + 0.1 / inch
     _arrow(axes, np.zeros(2), tips[-1], INK, width=3.2)  # first, so that the small arrows lie on it
-    for k, (name, y) in enumerate(zip(names, _spread(list(middles[:, 1]), 0.2 / inch))):
+    for k, (note, y) in enumerate(zip(notes, _spread(list(middles[:, 1]), 0.2 / inch))):
         colour = SERIES[k % 5]
         _arrow(axes, tips[k], tips[k + 1], colour)
         axes.plot([middles[k, 0], x - 0.04 / inch], [middles[k, 1], y], color=colour, linewidth=0.6, alpha=0.6, clip_on=False)
-        axes.text(x, y, f"{_number(w[k])} × {_label(name)}", color=colour, va="center")
+        axes.text(x, y, note, color=colour, va="center")
     axes.set(xlabel="coordinate 1", ylabel="coordinate 2")
     d = v.shape[1]
-    note = f" Drawn are the first two of {d} coordinates." if d > 2 else ""
+    drawn = f" Drawn are the first two of {d} coordinates." if d > 2 else ""
     if d > 2:
         axes.set(xlabel=f"coordinate 1 of {d}", ylabel=f"coordinate 2 of {d}")
-    total = "(" + ", ".join(map(_number, result)) + ")"
+    total = "(" + ", ".join([*map(_number, result[:4]), *(["…"] if d > 4 else [])]) + ")"
     parts = ", ".join(f"{_number(weight)} × {name}" for weight, name in zip(w, names))
-    alt = f"A weighted sum walked tip to tail: {parts}. The bold arrow is the result, {total}.{note}"
+    alt = f"A weighted sum walked tip to tail: {parts}. The bold arrow is the result, {total}.{drawn}"
     return _finish(figure, _title(title, f"The bold arrow is the sum: {total}"), alt)
 
 
