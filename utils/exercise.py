@@ -16,6 +16,8 @@ from typing import Any, Callable, Mapping, Sequence
 
 import torch
 
+from utils import lessons
+
 
 @dataclass(frozen=True)
 class Case:
@@ -190,12 +192,14 @@ def linear(**layers: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def all_exercises() -> dict[str, Exercise]:
-    """Every exercise of the course by name, in the order of the lessons' checks modules."""
+    """Every exercise of the course by name, in the order of the lessons and, within one, of its checks module."""
     from utils import checks
 
-    for module in sorted(m.name for m in pkgutil.iter_modules(checks.__path__)):
-        importlib.import_module(f"utils.checks.{module}")
-    return dict(_exercises)
+    for module in pkgutil.iter_modules(checks.__path__):
+        importlib.import_module(f"utils.checks.{module.name}")
+    stems = [path.stem for folder in ("solutions", "course") for path in lessons.all_lessons(lessons.ROOT / folder)]
+    order = {stem[3:]: stem for stem in stems}
+    return dict(sorted(_exercises.items(), key=lambda item: order.get(item[1].lesson, "99")))
 
 
 class UnknownExercise(ValueError):

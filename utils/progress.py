@@ -47,10 +47,19 @@ def record(lesson: str, exercise: str, status: str) -> None:
         entry["tries"] += status != "todo"
         entry["status"] = "passed" if "passed" in (status, entry["status"]) else status
         entry["when"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        _replace(path, json.dumps(kept, indent=1, sort_keys=True))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write the whole new file beside the old one, then put it in its place."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(kept, file, indent=1, sort_keys=True)
+            file.write(text)
         os.replace(name, path)
+    except OSError:
+        os.unlink(name)
+        raise
 
 
 @contextlib.contextmanager

@@ -498,7 +498,7 @@ exercise(
         ),
         "no-bias": (
             _head(_soft()),
-            "The layers have no bias. Here the three are plain nn.Linear(d_model, d_model), with the bias that a Linear has unless told otherwise.",
+            "The layers have no bias. Here the three are plain nn.Linear layers, with the bias that a Linear has unless told otherwise.",
             _biased(False),
         ),
     },
@@ -508,7 +508,7 @@ exercise(
     },
     hints=(
         "compute_attn_weights is most of the forward pass. What changes is where queries and keys come from, and that values are mixed at the end.",
-        "q_layer, k_layer and v_layer are nn.Linear(d_model, d_model). For batches, transpose the keys' last two axes, not all of them.",
+        "q_layer, k_layer and v_layer are three nn.Linear from d_model to d_model. For batches, transpose the keys' last two axes, not all of them.",
         "scores: queries @ keys.transpose(-2, -1), divided by the root of keys.shape[-1]; -inf where mask is False; softmax dim -1; @ values. Return (output, weights) if return_weights.",
     ),
 )

@@ -60,7 +60,7 @@ exercise(
         ),
         "not-normalised": (
             lambda: (INPUTS @ QUERY).exp(),
-            "exp is there, the division is not: these sum to 18.8. "
+            "exp is there, the division is not: these sum to 18.7. "
             "Weights share out one unit of attention, so divide by the sum.",
         ),
         "still-scores": (

@@ -1,0 +1,51 @@
+"""One calm line for what is not filled in yet; every other exception as it always looks."""
+
+import pytest
+from IPython.testing.globalipapp import get_ipython, start_ipython
+
+from utils import calm
+
+
+@pytest.fixture(scope="module")
+def shell():
+    shell = start_ipython() or get_ipython()
+    shell.run_cell("import utils")
+    calm.register()
+    yield shell
+    shell.set_custom_exc((), None)
+
+
+def run(shell, capsys, code):
+    result = shell.run_cell(code)
+    captured = capsys.readouterr()
+    return result, captured.out + captured.err
+
+
+def test_a_stub(shell, capsys):
+    result, text = run(shell, capsys, 'def get_mask(size):\n    raise NotImplementedError("get_mask")\nget_mask(3)')
+    assert text.strip() == "This needs `get_mask`, from the exercise above."
+    assert isinstance(result.error_in_exec, NotImplementedError)  # nbclient and Run All still see it
+
+
+@pytest.mark.parametrize("use", ["scores + 1", "scores.shape", "scores[0]", "torch.softmax(scores, dim=0)", "print(scores @ scores)"])
+def test_an_ellipsis_that_was_used(shell, capsys, use):
+    _, text = run(shell, capsys, f"import torch\nother = ...\nscores = ...\n{use}")
+    assert text.strip() == "This needs `scores`, from the exercise above."
+
+
+def test_the_sentence_of_yours(shell, capsys):
+    _, text = run(shell, capsys, "from utils.feedback import NotYet\nraise NotYet('This needs `LayerNorm` from lesson 06.')")
+    assert text.strip() == "This needs `LayerNorm` from lesson 06."
+
+
+@pytest.mark.parametrize("code, last", [
+    ("1 / 0", "ZeroDivisionError: division by zero"),
+    ("raise NotImplementedError('write this later, please')", "NotImplementedError: write this later, please"),
+    ("import torch\ntorch.ones(2) @ torch.ones(3)", "RuntimeError"),
+    ("undefined_name", "NameError: name 'undefined_name' is not defined"),
+    ("x = (", "SyntaxError"),
+])
+def test_a_real_error_is_shown_whole(shell, capsys, code, last):
+    _, text = run(shell, capsys, code)
+    assert "Traceback" in text or "Cell In" in text or "File" in text
+    assert last in text

@@ -1,0 +1,90 @@
+"""What every lesson keeps to (DESIGN: a lesson): size, rhythm, and a voice without filler."""
+
+import re
+import statistics
+
+import pytest
+
+from utils import lessons
+from utils.exercise import all_exercises
+
+LESSONS = [lessons.read(path) for path in lessons.all_lessons()]
+MARKER = re.compile(r"#\s*</?COG\w+>")
+
+
+def code(lesson):
+    """The lines of each code cell that a reader sees: not blank, no markers."""
+    cells = [c for c in lesson.cells if c.kind == "code"]
+    return [[line for line in c.source.splitlines() if line.strip() and not MARKER.search(line)] for c in cells]
+
+
+def prose(lesson):
+    return "\n\n".join(c.source for c in lesson.cells if c.kind == "markdown")
+
+
+def words(text):
+    return len(re.findall(r"\w[\w'’.-]*", text))
+
+
+def exercises(lesson):
+    return [e for e in all_exercises().values() if e.lesson == lesson.name]
+
+
+each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=[lesson.stem for lesson in LESSONS])
+
+
+@each_lesson
+def test_size(lesson):
+    sizes = [len(lines) for lines in code(lesson)]
+    assert len(lesson.cells) <= 60 and statistics.median(sizes) <= 6 and max(sizes) <= 25
+
+
+@pytest.mark.parametrize("lesson", LESSONS[1:], ids=[lesson.stem for lesson in LESSONS[1:]])
+def test_balance_of_prose_and_code(lesson):
+    """Lesson 00 is the guide to the others and is mostly prose."""
+    assert 6 <= words(prose(lesson)) / sum(map(len, code(lesson))) <= 11
+
+
+@each_lesson
+def test_the_stated_time_follows_from_the_page(lesson):
+    """150 words and 15 lines of code a minute, 3 minutes an exercise, 1 a prediction or a quiz; to the next 5 minutes."""
+    stated = int(re.search(r"\*\*Time:\*\* (\d+) minutes", prose(lesson))[1])
+    asked = sum(line.startswith(("explore.predict(", "explore.quiz(")) for cell in code(lesson) for line in cell)
+    minutes = words(prose(lesson)) / 150 + sum(map(len, code(lesson))) / 15 + 3 * len(exercises(lesson)) + asked
+    assert abs(stated - minutes) <= 2.5, f"{minutes:.1f} by the rule, {stated} stated"
+
+
+@each_lesson
+def test_it_opens_and_closes_as_every_lesson_does(lesson):
+    text = prose(lesson)
+    assert lesson.cells[0].kind == "markdown" and lesson.cells[0].source.startswith("# ")
+    assert "**After this" in text and "**Next:**" in text
+    if lesson.name != "start_here":
+        assert lesson.cells[0].source.count("<summary>") == 2 and "\n## Recap\n" in f"\n{text}\n"
+    assert any(line.startswith("explore.quiz(") for cell in code(lesson) for line in cell)
+
+
+@each_lesson
+def test_every_exercise_is_checked_where_it_stands_and_explained(lesson):
+    cells = [c.source for c in lesson.cells]
+    for exercise in exercises(lesson):
+        call = f"check({exercise.name}={exercise.name})" if exercise.kind == "value" else f"check({exercise.name})"
+        place = [i for i, source in enumerate(cells) if call in source.splitlines()]
+        assert len(place) == 1, f"{call} stands in {len(place)} cells"
+        assert "COGINST" in cells[place[0]] or "COGLINE" in cells[place[0]] or "COGSTUB" in cells[place[0]]
+        assert "### Exercise" in cells[place[0] - 1]
+
+
+@each_lesson
+def test_voice(lesson):
+    text = re.sub(r"`[^`]*`|\$[^$]*\$", "", prose(lesson))
+    for banned in (r"!", r"\bsimply\b", r"\bjust\b", r"in this (section|lesson),? we", r"\beasy\b", r"\bobviously\b", r"\bof course\b", r"\bawesome\b"):
+        found = re.search(banned, text, re.IGNORECASE)
+        assert not found, f"...{text[max(0, found.start() - 40): found.end() + 20]}..."
+
+
+@each_lesson
+def test_no_remote_images_and_no_style_in_lessons(lesson):
+    everything = "\n".join(c.source for c in lesson.cells)
+    assert "<img" not in everything and not re.search(r"!\[[^]]*\]\(", everything)
+    assert "matplotlib" not in everything and "plt." not in everything
