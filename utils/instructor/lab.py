@@ -95,6 +95,7 @@ def _arguments(folder: Path, first: str, port: int | None, *, browser: bool, tok
         "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,
         "ServerApp.answer_yes": True,  # one Ctrl-C is enough
         "ServerApp.log_level": "WARN",
+        "LabApp.log_level": "WARN",
         "IdentityProvider.token": token,
         "LabApp.default_url": f"/lab/tree/{first}",
         "LabApp.extension_manager": "readonly",  # the other one asks a registry on every start
