@@ -1,0 +1,126 @@
+"""pyproject.toml, requirements.lock and environment.yml name the same packages, and the repository names no machine."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+SYSTEMS = {"linux": "posix", "darwin": "posix", "win32": "nt"}
+TORCH_BRINGS = ("nvidia-", "cuda-", "triton")
+
+
+def lines_of(lock: str) -> list[str]:
+    return [line for line in lock.splitlines() if line and not line.startswith("#")]
+
+
+def asked_for() -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    return [Requirement(line) for line in sum(extras, project["dependencies"])]
+
+
+def pinned(requirements: list[Requirement], python: str, system: str) -> dict[str, str]:
+    """`{package: version}` that the lock gives one Python on one system."""
+    here = {
+        "python_version": python, "python_full_version": f"{python}.9", "sys_platform": system, "os_name": SYSTEMS[system],
+        "platform_machine": "x86_64", "implementation_name": "cpython", "platform_python_implementation": "CPython",
+    }  # fmt: skip
+    chosen = [r for r in requirements if r.marker is None or r.marker.evaluate(here)]
+    names = [canonicalize_name(r.name) for r in chosen]
+    assert len(names) == len(set(names)), f"two versions of one package for Python {python} on {system}"
+    return {name: str(r.specifier).removeprefix("==") for name, r in zip(names, chosen)}
+
+
+@pytest.fixture(scope="module")
+def lock() -> list[Requirement]:
+    return [Requirement(line) for line in lines_of((ROOT / "requirements.lock").read_text(encoding="utf-8"))]
+
+
+def test_the_lock_pins_every_line_and_names_no_place(lock: list[Requirement]) -> None:
+    for requirement in lock:
+        assert re.fullmatch(r"==[\w.]+", str(requirement.specifier)), f"{requirement} is not pinned to one version"
+        assert requirement.url is None and not requirement.extras
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert not re.search(r"://|\bfile:|^\s*-|@", text, flags=re.MULTILINE)
+
+
+def test_the_lock_leaves_to_torch_what_is_for_gpus(lock: list[Requirement]) -> None:
+    assert not [r.name for r in lock if r.name.startswith(TORCH_BRINGS)]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_everything_asked_for_is_pinned_in_its_range(lock: list[Requirement], python: str, system: str) -> None:
+    versions = pinned(lock, python, system)
+    for requirement in asked_for():
+        if requirement.marker and not requirement.marker.evaluate({"python_version": python}):
+            continue
+        name = canonicalize_name(requirement.name)
+        assert name in versions, f"{name} is in pyproject.toml and not in requirements.lock: run `make lock`"
+        assert requirement.specifier.contains(versions[name]), f"{name} {versions[name]} is outside {requirement}: run `make lock`"
+
+
+def test_a_cpu_build_of_torch_satisfies_the_lock(lock: list[Requirement]) -> None:
+    (torch,) = [r for r in lock if r.name == "torch"]
+    assert torch.specifier.contains("2.13.0+cpu") and torch.specifier.contains("2.13.0+cu130")
+
+
+def test_pip_finds_this_environment_as_the_lock_says(lock: list[Requirement]) -> None:
+    """What runs these tests is what the lock gives, not something that was at hand."""
+    from importlib.metadata import version
+
+    differs = {}
+    for requirement in lock:
+        if requirement.marker is None or requirement.marker.evaluate():
+            if not requirement.specifier.contains(version(requirement.name)):
+                differs[requirement.name] = version(requirement.name)
+    assert not differs, f"these differ from requirements.lock: {differs}; run `make test`, which installs it"
+
+
+def test_conda_takes_the_same_road() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    conda = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
+    (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
+    assert [Requirement(entry).name for entry in conda] == ["python", "pip"], "packages come from the lock, not from conda"
+    assert pip == ["-r requirements.lock", "-e ."]
+    allowed = Requirement(conda[0]).specifier
+    assert all(allowed.contains(python) for python in PYTHONS)
+    lowest = project["requires-python"]
+    assert lowest == ">=3.10" and lowest in str(allowed)
+
+
+def test_the_command_is_coginst() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"coginst": "utils.instructor.cli:app"}
+
+
+# Spelt apart, so that this file does not hold what it looks for.
+HOSTS = "|".join(["pypi" + r"\.org", "pythonhosted" + r"\.org", "download" + r"\.pytorch\.org", "anaconda" + r"\.org", "registry" + r"\.npmjs"])
+PLACES = re.compile(rf"{HOSTS}|(?<![\w./~$}}])/(?:home|Users|root|work|opt|mnt|tmp)/\w|\b[A-Z]:\\\\?Users\b")
+
+
+def test_nothing_tracked_names_a_machine_or_a_registry() -> None:
+    """A path such as a home folder works for one person, and a registry's address for one network."""
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    found = []
+    for name in filter(None, tracked):
+        path = ROOT / name
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (UnicodeDecodeError, FileNotFoundError):  # a binary file; one that is being deleted
+            continue
+        found += [f"{name}:{number}: {line.strip()[:80]}" for number, line in enumerate(text.splitlines(), 1) if PLACES.search(line)]
+    assert not found, "\n".join(found)
