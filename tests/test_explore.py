@@ -68,6 +68,27 @@ def test_an_explorer_is_a_widget_and_a_calm_sentence(name):
     assert first._model_name == "VBoxModel" and first._model_module == "@jupyter-widgets/controls"
 
 
+PARTS = {
+    "predict": ["guess", "button", "show_me", "result"],
+    "quiz": [],
+    "dot_product": ["angle_a", "length_a", "angle_b", "length_b", "readout", "picture"],
+    "scaling": ["d_k", "divide", "new_draw", "readout", "picture"],
+    "softmax": ["factor", "shift", "readout", "picture"],
+}
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_every_part_is_on_the_page(name):
+    def within(widget):
+        return [widget, *(part for child in getattr(widget, "children", ()) for part in within(child))]
+
+    panel = EXPLORERS[name]()
+    parts = [getattr(panel, part) for part in PARTS[name]]
+    if name == "quiz":
+        parts = [*panel.buttons.values(), *panel.explanations.values()]
+    assert all(any(part is widget for widget in within(panel)) for part in parts)
+
+
 # ---------------------------------------------------------------- predict
 
 
@@ -114,11 +135,14 @@ def test_what_is_no_number_reveals_nothing(text):
     "answer, tolerance, guess, right",
     [
         (10, 0, "10", True), (10, 0, " 10.0 ", True), (10, 0, "11", False), (10, 0, "-10", False), (-1, 0, "−1", True),
-        (0.25, 0, "1/4", True), (0.25, 0, "25%", True), (0.25, 0, "0.26", False), (0.24, 0.02, "0.26", True), (0.24, 0.02, "0.27", False),
-        (0.3, 0.1, "0.2", True), (math.inf, 0, "inf", True), (-math.inf, 0, "inf", False), (torch.tensor(1.5), 0, "1.5", True),
+        (0.25, 0, "1/4", True), (0.25, 0, "25%", True), (0.25, 0, "0.26", False),
+        (0.24, 0.02, "0.26", True), (0.24, 0.02, "0.27", False),
+        (0.3, 0.1, "0.2", True), (math.inf, 0, "inf", True), (-math.inf, 0, "inf", False),
+        (torch.tensor(1.5), 0, "1.5", True),
         ("nan", 0, "NaN", True), ("the last row", 0, "The  last ROW", True), ("journey", 0, "starts", False),
         (True, 0, "yes", True), (True, 0, "False", False),
-        ([6, 3], 0, "[6, 3]", True), ([6, 3], 0, "6 x 3", True), ((6, 3), 0, "torch.Size([6, 3])", True), ([6, 3], 0, "3, 6", False), ([6, 3], 0, "6", False),
+        ([6, 3], 0, "[6, 3]", True), ([6, 3], 0, "6 x 3", True), ((6, 3), 0, "torch.Size([6, 3])", True),
+        ([6, 3], 0, "3, 6", False), ([6, 3], 0, "6", False),
     ],
 )  # fmt: skip
 def test_right_and_wrong_are_said_in_words(answer, tolerance, guess, right):
@@ -146,7 +170,10 @@ def test_what_a_reader_types_is_text():
     "given, message",
     [
         ({"question": "", "answer": 1}, "question must be a string"),
-        ({"question": "What?", "answer": None}, "answer must be a number, a string, a bool or a list of numbers; got None"),
+        (
+            {"question": "What?", "answer": None},
+            "answer must be a number, a string, a bool or a list of numbers; got None",
+        ),
         ({"question": "What?", "answer": ""}, "answer must be a number"),
         ({"question": "What?", "answer": []}, "answer must be a number"),
         ({"question": "What?", "answer": 1, "tolerance": -1}, "tolerance must be a number of at least 0; got -1"),
@@ -169,7 +196,11 @@ def test_every_choice_is_explained_once_chosen_and_not_before():
     for choice in CHOICES:
         assert panel.explanations[choice].value == ""
     assert "far" not in everything_said(panel)
-    for choice, text in (("green & blue", "Not this one. Green is <cold>."), ("blue", "Right. Blue is far."), ("red", "Not this one. Red is hot .")):
+    for choice, text in (
+        ("green & blue", "Not this one. Green is <cold>."),
+        ("blue", "Right. Blue is far."),
+        ("red", "Not this one. Red is hot ."),
+    ):
         panel.buttons[choice].click()
         assert plain(panel.explanations[choice]) == text
     assert not any(button.disabled for button in panel.buttons.values())
@@ -199,11 +230,16 @@ def test_quiz_refuses(choices, answer, message):
 # ---------------------------------------------------------------- dot product
 
 
-@pytest.mark.parametrize("a, r, b, s", [(20, 1.5, 80, 1.0), (0, 1.0, 90, 2.0), (-170, 2.0, 170, 0.5), (45, 1.0, -135, 1.0), (30, 1.2, 30, 1.1)])
+@pytest.mark.parametrize(
+    "a, r, b, s",
+    [(20, 1.5, 80, 1.0), (0, 1.0, 90, 2.0), (-170, 2.0, 170, 0.5), (45, 1.0, -135, 1.0), (30, 1.2, 30, 1.1)],
+)
 def test_dot_product_follows_its_sliders(a, r, b, s):
     panel = explore.dot_product()
     panel.angle_a.value, panel.length_a.value, panel.angle_b.value, panel.length_b.value = a, r, b, s
-    one, two = (torch.tensor([math.cos(math.radians(t)), math.sin(math.radians(t))]).double() * n for t, n in ((a, r), (b, s)))
+    one, two = (
+        torch.tensor([math.cos(math.radians(t)), math.sin(math.radians(t))]).double() * n for t, n in ((a, r), (b, s))
+    )
     cosine = torch.cosine_similarity(one, two, dim=0).clamp(-1, 1)
     shown = facts(panel)
     assert float(shown["dot product"]) == pytest.approx((one @ two).item(), abs=0.0051)
@@ -296,7 +332,8 @@ def test_softmax_shows_torchs_numbers(factor, shift):
 
 @pytest.mark.parametrize(
     "scores, labels, message",
-    [([1.0, math.nan], ["a", "b"], r"scores\[1\] is nan"), ([1.0], ["a", "b"], "2 labels were given for 1 scores"), ([[1.0]], ["a"], "shape"),
+    [([1.0, math.nan], ["a", "b"], r"scores\[1\] is nan"), ([1.0], ["a", "b"], "2 labels were given for 1 scores"),
+     ([[1.0]], ["a"], "shape"),
      ([1.0] * 17, ["a"] * 17, "at most 16 scores")],
 )  # fmt: skip
 def test_softmax_refuses(scores, labels, message):

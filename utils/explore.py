@@ -1,7 +1,7 @@
-"""Every explorer of the course: widgets that work offline, start at an interesting setting and show the number that changes.
+"""Every explorer of the course: offline widgets that start at an interesting setting and show the number that changes.
 
-Each function returns a box of ipywidgets. Where widgets cannot be shown (a terminal, a printed page, CI) it is a sentence
-that says the same; the static twins of the pictures are in `utils.show`.
+Each function returns a box of ipywidgets. Where widgets cannot be shown (a terminal, a printed page, CI) it is a
+sentence that says the same; the static twins of the pictures are in `utils.show`.
 """
 
 from __future__ import annotations
@@ -147,7 +147,9 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
     row = widgets.HBox([guess, button, show_me], layout={"flex_flow": "row wrap"})
     asked = widgets.HTML(_line(f"<b>Predict.</b> {_prose(question)}"))
     words = f"Predict. {question} Write the answer down, then type it in JupyterLab."
-    return _panel_type()([asked, row, result], lambda: words, guess=guess, button=button, show_me=show_me, result=result)
+    return _panel_type()(
+        [asked, row, result], lambda: words, guess=guess, button=button, show_me=show_me, result=result
+    )
 
 
 def _reader(answer: Any) -> tuple[Callable[[str], Any], str]:
@@ -225,12 +227,16 @@ def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
 
     buttons, explanations, rows = {}, {}, []
     for letter, (choice, explanation) in zip("ABCDEFGH", choices.items()):
-        button = widgets.Button(description=letter, tooltip=f"Choose {letter}: {choice}", layout={"width": "2.6em", "flex": "0 0 auto"})
+        button = widgets.Button(
+            description=letter, tooltip=f"Choose {letter}: {choice}", layout={"width": "2.6em", "flex": "0 0 auto"}
+        )
         told = widgets.HTML()
         right = choice == answer
         verdict, colour = ("Right.", RIGHT) if right else ("Not this one.", WRONG)
 
-        def tell(_: Any, told: Any = told, note: str = _note(f"<b>{verdict}</b> {_prose(explanation)}", colour)) -> None:
+        def tell(
+            _: Any, told: Any = told, note: str = _note(f"<b>{verdict}</b> {_prose(explanation)}", colour)
+        ) -> None:
             told.value = note
 
         button.on_click(tell)
@@ -245,7 +251,9 @@ def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
 # ---------------------------------------------------------------- pictures that move
 
 
-def _explorer(controls: Sequence[Any], draw: Callable[[], tuple[show.Picture, dict[str, str], str]], about: str, **parts: Any) -> Any:
+def _explorer(
+    controls: Sequence[Any], draw: Callable[[], tuple[show.Picture, dict[str, str], str]], about: str, **parts: Any
+) -> Any:
     """A panel whose picture, numbers and remark follow its controls.
 
     `draw` reads the controls and gives a picture, the numbers that change, and one sentence on them.
@@ -293,7 +301,10 @@ def dot_product() -> Any:
 
     def draw() -> tuple[show.Picture, dict[str, str], str]:
         ends = [(angle_a.value, length_a.value), (angle_b.value, length_b.value)]
-        a, b = (torch.tensor([math.cos(math.radians(t)), math.sin(math.radians(t))], dtype=torch.float64) * r for t, r in ends)
+        a, b = (
+            torch.tensor([math.cos(math.radians(t)), math.sin(math.radians(t))], dtype=torch.float64) * r
+            for t, r in ends
+        )
         dot = round((a @ b).item(), 9)  # cos 90° is 6e-17 on a computer
         between = abs((angle_b.value - angle_a.value + 180) % 360 - 180)
         cosine = round(math.cos(math.radians(between)), 9)
@@ -321,9 +332,9 @@ def dot_product() -> Any:
 def scaling(seq: int = 6, seed: int = 29) -> Any:
     """The softmax of one row of random scores against d_k, with and without the division by √d_k.
 
-    The query and the `seq` keys have standard normal entries; a smaller d_k uses their first entries, so that moving the
-    slider changes d_k and not the luck of the draw. The default seed's draw goes the way that the mean of many goes.
-    The static twin is `show.saturation()`.
+    The query and the `seq` keys have standard normal entries; a smaller d_k uses their first entries, so that moving
+    the slider changes d_k and not the luck of the draw. The default seed's draw goes the way that the mean of many
+    goes. The static twin is `show.saturation()`.
 
     Returns:
         A box with `.d_k`, `.divide`, `.new_draw`, `.readout` and `.picture`.
@@ -346,12 +357,16 @@ def scaling(seq: int = 6, seed: int = 29) -> Any:
         facts, beside = _sharpness(weights), _sharpness(uniform)
         how = "divided by √d_k" if divide.value else "not scaled"
         spread = scores.std(correction=0)
-        remark = f"Uniform weights would give {_said(beside)}. The scores, {how}, have a standard deviation of {spread:.2f}."
+        remark = (
+            f"Uniform weights would give {_said(beside)}. The scores, {how}, have a standard deviation of {spread:.2f}."
+        )
         title = f"d_k = {d_k.value}, {how}: largest weight {facts['largest weight']}"
         names = [f"key {i}" for i in range(seq)]
         return show.bars(weights, names, title=title, reference=("uniform", 1 / seq), limit=1.0), facts, remark
 
-    about = "Explorer: the softmax of one row of random scores, a slider for d_k, and the division by √d_k to switch on."
+    about = (
+        "Explorer: the softmax of one row of random scores, a slider for d_k, and the division by √d_k to switch on."
+    )
     panel = _explorer([d_k, divide], draw, about, d_k=d_k, divide=divide, new_draw=new_draw)
 
     def again(_: Any) -> None:
@@ -364,7 +379,11 @@ def scaling(seq: int = 6, seed: int = 29) -> Any:
 
 
 def _sharpness(weights: torch.Tensor) -> dict[str, str]:
-    facts = {"largest weight": weights.max(), "entropy": show.entropy(weights), "size of the gradient": show.jacobian_norm(weights)}
+    facts = {
+        "largest weight": weights.max(),
+        "entropy": show.entropy(weights),
+        "size of the gradient": show.jacobian_norm(weights),
+    }
     return {name: f"{fact:.2f}" for name, fact in facts.items()}
 
 
@@ -392,11 +411,20 @@ def softmax(scores: Any, labels: Sequence[str]) -> Any:
         moved = given * factor.value + shift.value
         weights = moved.softmax(-1)
         by_shift = (weights - (given * factor.value).softmax(-1)).abs().max().item()
-        facts = {"largest weight": f"{weights.max():.2f}", "of the given scores": f"{before.max():.2f}", "changed by the shift": f"{by_shift:.4f}"}
+        facts = {
+            "largest weight": f"{weights.max():.2f}",
+            "of the given scores": f"{before.max():.2f}",
+            "changed by the shift": f"{by_shift:.4f}",
+        }
         remark = "Softmax looks at differences between scores: a factor stretches them, a shift leaves them alone."
-        title = f"Scores × {factor.value:g} {'−' if shift.value < 0 else '+'} {abs(shift.value):g}: the largest weight is {weights.max():.2f}"
+        sign = "−" if shift.value < 0 else "+"
+        title = f"Scores × {factor.value:g} {sign} {abs(shift.value):g}: the largest weight is {weights.max():.2f}"
         reference = ("uniform", 1 / len(given))
-        return show.bars({"scores": moved, "weights": weights}, names, title=title, reference=reference, limit=1.0), facts, remark
+        return (
+            show.bars({"scores": moved, "weights": weights}, names, title=title, reference=reference, limit=1.0),
+            facts,
+            remark,
+        )
 
     about = "Explorer: a row of scores beside its softmax, with sliders that multiply and shift the scores."
     return _explorer([factor, shift], draw, about, factor=factor, shift=shift)

@@ -140,7 +140,8 @@ def _shape(array: np.ndarray) -> str:
 
 def _array(value: Any, name: str, dims: Sequence[int], expected: str) -> np.ndarray:
     if value is ...:
-        raise ValueError(f"{name} is still `...`: fill in the exercise that makes it, then draw it.")
+        # The word Ellipsis is what utils.calm knows an unfilled value by.
+        raise ValueError(f"{name} is still `...` (Ellipsis): fill in the exercise that makes it, then draw it.")
     plain = _plain(value)
     try:
         array = np.asarray(plain)
@@ -211,7 +212,9 @@ def _visible(token: str) -> str:
     core = token.strip(" \u00a0")
     start = len(token) - len(token.lstrip(" \u00a0")) if core else len(token)
     dotted = "·" * start + core + "·" * (len(token) - start - len(core))
-    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in HIDDEN else c for c in dotted) or "''"
+    return (
+        "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in HIDDEN else c for c in dotted) or "''"
+    )
 
 
 def _label(token: str, longest: int = 12) -> str:
@@ -221,7 +224,7 @@ def _label(token: str, longest: int = 12) -> str:
 
 
 def _number(x: float) -> str:
-    """At most five characters or so: 0 and 1 bare (they are exact), else two decimals, fewer for large numbers."""
+    """A number in about five characters: two decimals, fewer for large ones; an exact 0 is bare."""
     if np.isneginf(x):
         return "−∞"
     if x == 0:
@@ -334,7 +337,8 @@ def _finish(figure: Any, title: str, alt: str) -> Picture:
     if lines:
         text = "\n".join(lines)
         figure.text(PAD / width, 1 - PAD / height, text, size=TITLE, weight="bold", va="top", linespacing=1.2)
-    return Picture(figure, f"{title.rstrip('.')}. {alt}" if title else alt)
+    stop = "" if title.endswith((".", "?", "!", ":")) else "."
+    return Picture(figure, f"{title}{stop} {alt}" if title else alt)
 
 
 # ---------------------------------------------------------------- tables: queries down, keys across
@@ -404,7 +408,9 @@ def _sides(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarray, list
         columns = tokens if keys is None else keys
         return values[None], single, _names(columns, len(values), "tokens" if keys is None else "keys", "keys")
     if keys is None and values.shape[0] != values.shape[1]:
-        raise ValueError(f"a {values.shape[0]} × {values.shape[1]} table needs keys= for its columns, tokens for its rows.")
+        raise ValueError(
+            f"a {values.shape[0]} × {values.shape[1]} table needs keys= for its columns, tokens for its rows."
+        )
     rows = _names(tokens, values.shape[0], "tokens", "queries (rows)")
     return values, rows, rows if keys is None else _names(keys, values.shape[1], "keys", "keys (columns)")
 
@@ -481,7 +487,9 @@ def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Seque
     yes_of = lambda row: [column for column, yes in zip(columns, row) if yes]
     default = f"{int(values.sum())} of {values.size} cells are yes"
     if n <= 16 and m <= 16:
-        words = "\n".join(f"{name} may attend to: {', '.join(yes_of(row)) or 'nothing'}." for name, row in zip(rows, values))
+        words = "\n".join(
+            f"{name} may attend to: {', '.join(yes_of(row)) or 'nothing'}." for name, row in zip(rows, values)
+        )
     else:
         words = f"Row by row, the number of yes cells is {', '.join(str(int(row.sum())) for row in values)}."
     return _finish(figure, _title(title, default), f"A mask, {n} queries down, {m} keys across; {default}.\n{words}")
@@ -492,7 +500,9 @@ def _kind(given: Any, array: np.ndarray) -> str:
 
 
 @_themed
-def weights(weights: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None) -> Picture:
+def weights(
+    weights: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
+) -> Picture:
     """Attention weights on one scale from 0 to 1; the numbers are printed up to 8 × 8.
 
     Args:
@@ -584,11 +594,15 @@ def bars(
     groups = dict(values) if isinstance(values, Mapping) else {"": values}
     if not 1 <= len(groups) <= 2:
         raise ValueError(f"bars draws one or two groups; got {len(groups)}.")
-    arrays = {str(k): _numbers(v, f"values[{k!r}]" if k else "values", [1], "a row of numbers") for k, v in groups.items()}
+    arrays = {
+        str(k): _numbers(v, f"values[{k!r}]" if k else "values", [1], "a row of numbers") for k, v in groups.items()
+    }
     names = _names(labels, len(next(iter(arrays.values()))), "labels", "bars")
     for group, array in arrays.items():
         if len(array) != len(names):
-            raise ValueError(f"values[{group!r}] has {len(array)} numbers for {len(names)} labels; expected one for each.")
+            raise ValueError(
+                f"values[{group!r}] has {len(array)} numbers for {len(names)} labels; expected one for each."
+            )
     if len(names) > 40:
         raise ValueError(f"bars draws at most 40 bars; got {len(names)}.")
     mark = _reference(reference)
@@ -613,7 +627,9 @@ def bars(
         x = mark[1]
         axes.axvline(x, color=MUTED, linestyle=(0, (4, 3)), linewidth=1)
         left, right = axes.get_xlim()
-        anchor = "center" if 0.25 < (x - left) / (right - left) < 0.75 else "left" if (x - left) < (right - x) else "right"
+        anchor = (
+            "center" if 0.25 < (x - left) / (right - left) < 0.75 else "left" if (x - left) < (right - x) else "right"
+        )
         note = _mark_label(mark)
         axes.text(x, len(names) - 0.42, note, ha=anchor, va="top", size=SMALL, color=MUTED)
     first = next(iter(arrays.values()))
@@ -630,7 +646,9 @@ def _reference(reference: Any) -> tuple[str, float] | None:
     return str(name), float(_numbers(value, "reference", [0], "a number or a (name, number) pair"))
 
 
-def _bar_group(axes: Any, array: np.ndarray, together: np.ndarray, colour: str, pitch: float, size: float, width: float) -> None:
+def _bar_group(
+    axes: Any, array: np.ndarray, together: np.ndarray, colour: str, pitch: float, size: float, width: float
+) -> None:
     texts = [_number(x) for x in array]
     low, high = min(0.0, together.min()), max(0.0, together.max())
     room = (max(_width(text, size) for text in texts) + 0.1) / width  # for the numbers at the ends, as a share
@@ -643,7 +661,9 @@ def _bar_group(axes: Any, array: np.ndarray, together: np.ndarray, colour: str, 
     for i, (x, text) in enumerate(zip(array, texts)):
         shift, anchor = (-3, "right") if x < 0 else (3, "left")
         card = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8}
-        axes.annotate(text, (x, i), (shift, 0), textcoords="offset points", ha=anchor, va="center", size=size, bbox=card, zorder=5)
+        axes.annotate(
+            text, (x, i), (shift, 0), textcoords="offset points", ha=anchor, va="center", size=size, bbox=card, zorder=5
+        )
     axes.tick_params(length=0)
     axes.set_xticks([])
     for spine in axes.spines.values():
@@ -681,7 +701,14 @@ def _arrow(axes: Any, start: np.ndarray, end: np.ndarray, colour: str, width: fl
     # A short arrow gets a small head, so that head and shaft both show.
     x0, y0, x1, y1 = *axes.transData.transform(start), *axes.transData.transform(end)
     head = min(9 + 2 * width, max(3.0, 0.45 * math.hypot(x1 - x0, y1 - y0)))
-    style = {"arrowstyle": "-|>", "mutation_scale": head, "shrinkA": 0, "shrinkB": 0, "color": colour, "linewidth": width}
+    style = {
+        "arrowstyle": "-|>",
+        "mutation_scale": head,
+        "shrinkA": 0,
+        "shrinkB": 0,
+        "color": colour,
+        "linewidth": width,
+    }
     axes.annotate("", end, start, arrowprops=style)
 
 
@@ -697,7 +724,17 @@ def _at_tips(axes: Any, inch: float, tips: Mapping[str, np.ndarray], colours: Se
                 axes.plot([tip[0], x], [tip[1], y], color=colour, linewidth=0.6, clip_on=False)
             card = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.75, "pad": 1}
             text = _label(name)
-            axes.text(x, y, text, color=colour, ha="left" if right else "right", va="center", weight="bold", bbox=card, zorder=5)
+            axes.text(
+                x,
+                y,
+                text,
+                color=colour,
+                ha="left" if right else "right",
+                va="center",
+                weight="bold",
+                bbox=card,
+                zorder=5,
+            )
 
 
 def _pair(pair: Any, arrows: Mapping[str, np.ndarray], name: str) -> tuple[str, str]:
@@ -712,7 +749,9 @@ def _pair(pair: Any, arrows: Mapping[str, np.ndarray], name: str) -> tuple[str, 
 def _flat(value: Any, name: str) -> np.ndarray:
     vector = _numbers(value, name, [1], "two numbers [x, y]")
     if len(vector) != 2:
-        raise ValueError(f"{name} has {len(vector)} numbers; expected 2, as the picture is flat. Choose two, as in v[:2].")
+        raise ValueError(
+            f"{name} has {len(vector)} numbers; expected 2, as the picture is flat. Choose two, as in v[:2]."
+        )
     return vector
 
 
@@ -734,19 +773,26 @@ def vectors(
         limit: fix both axes to -limit … limit (an explorer's arrows should move, not its axes).
     """
     if not isinstance(vectors, Mapping) or not 1 <= len(vectors) <= len(SERIES):
-        raise ValueError(f"vectors must be a dict of 1 to {len(SERIES)} named vectors, as in {{'journey': [0.55, 0.87]}}.")
+        raise ValueError(
+            f"vectors must be a dict of 1 to {len(SERIES)} named vectors, as in {{'journey': [0.55, 0.87]}}."
+        )
     arrows = {str(name): _flat(v, f"vectors[{name!r}]") for name, v in vectors.items()}
     pair = _pair(angle, arrows, "angle") if angle is not None else None
     shadow = _pair(projection, arrows, "projection") if projection is not None else None
     foot = _foot(arrows[shadow[0]], arrows[shadow[1]], shadow[1]) if shadow else np.zeros(2)
 
     figure = _page()
-    sides = [max((_width(_label(n), TEXT, bold=True) for n, v in arrows.items() if (v[0] >= 0) == right), default=0) for right in (0, 1)]
+    sides = [
+        max((_width(_label(n), TEXT, bold=True) for n, v in arrows.items() if (v[0] >= 0) == right), default=0)
+        for right in (0, 1)
+    ]
     side = min(3.5, WIDEST - 2 * PAD - 1.0 - sum(sides))
     axes, inch = _plane(figure, np.vstack([*arrows.values(), foot]), side, limit)
     colours = SERIES[: len(arrows)]
     of = dict(zip(arrows, colours))
-    words = [f"{name} is ({_number(x)}, {_number(y)}), {_number(math.hypot(x, y))} long." for name, (x, y) in arrows.items()]
+    words = [
+        f"{name} is ({_number(x)}, {_number(y)}), {_number(math.hypot(x, y))} long." for name, (x, y) in arrows.items()
+    ]
     below = []
     if shadow:
         tip, colour = arrows[shadow[0]], of[shadow[0]]
@@ -796,7 +842,9 @@ def _angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
     text = f"{degrees:.0f}°"
     far = max(radius + 0.2 / inch, 0.2 / inch / math.sin(math.radians(max(degrees, 1)) / 2))
     if far < 0.85 * max(lengths):  # a narrow wedge has no room for its number, which the line below gives too
-        axes.text(far * math.cos(middle), far * math.sin(middle), text, ha="center", va="center", size=SMALL, color=MUTED)
+        axes.text(
+            far * math.cos(middle), far * math.sin(middle), text, ha="center", va="center", size=SMALL, color=MUTED
+        )
     return f"{_number(lengths[0])} × {_number(lengths[1])} × cos {text} = "
 
 
@@ -831,7 +879,9 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
     for k, (note, y) in enumerate(zip(notes, _spread(list(middles[:, 1]), 0.2 / inch))):
         colour = SERIES[k % 5]
         _arrow(axes, tips[k], tips[k + 1], colour)
-        axes.plot([middles[k, 0], x - 0.04 / inch], [middles[k, 1], y], color=colour, linewidth=0.6, alpha=0.6, clip_on=False)
+        axes.plot(
+            [middles[k, 0], x - 0.04 / inch], [middles[k, 1], y], color=colour, linewidth=0.6, alpha=0.6, clip_on=False
+        )
         axes.text(x, y, note, color=colour, va="center")
     axes.set(xlabel="coordinate 1", ylabel="coordinate 2")
     d = v.shape[1]
@@ -871,22 +921,32 @@ def steps(
     x = _numbers(inputs, "inputs", [2], "one vector in each row, [seq, d_in]")
     n, d_in = x.shape
     if n > MOST_NUMBERS:
-        raise ValueError(f"steps draws at most {MOST_NUMBERS} tokens; got {n}. Choose some, as in inputs[:{MOST_NUMBERS}].")
+        raise ValueError(
+            f"steps draws at most {MOST_NUMBERS} tokens; got {n}. Choose some, as in inputs[:{MOST_NUMBERS}]."
+        )
     names = _names(tokens, n, "tokens", "inputs (rows)")
     at = _position(query, names)
     given = {"W_query": W_query, "W_key": W_key, "W_value": W_value}
     missing = [name for name, W in given.items() if W is None]
     if len(missing) in (1, 2):
-        raise ValueError(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; give all three matrices or none.")
+        raise ValueError(
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; give all three matrices or none."
+        )
     if missing:
         q, keys, values, scale = x[at], x, x, 1.0
     else:
         W = {name: _numbers(one, name, [2], f"[d_in, d_out], here [{d_in}, …]") for name, one in given.items()}
         for name, one in W.items():
             if len(one) != d_in:
-                raise ValueError(f"{name} has the shape {_shape(one)}; its first side must be d_in = {d_in} (of an nn.Linear pass .weight.T).")
+                raise ValueError(
+                    f"{name} has the shape {_shape(one)}; its first side must be d_in = {d_in} "
+                    "(of an nn.Linear pass .weight.T)."
+                )
         if W["W_query"].shape != W["W_key"].shape:
-            raise ValueError(f"W_query has the shape {_shape(W['W_query'])} and W_key {_shape(W['W_key'])}; their dot product needs the same.")
+            raise ValueError(
+                f"W_query has the shape {_shape(W['W_query'])} and W_key {_shape(W['W_key'])}; "
+                "their dot product needs the same."
+            )
         q, keys, values = x[at] @ W["W_query"], x @ W["W_key"], x @ W["W_value"]
         scale = math.sqrt(len(q))
     points = keys @ q
@@ -907,7 +967,11 @@ def steps(
     flow.result("context", "sum of weight × " + ("input" if missing else "value"), context)
     flow.close()
     default = f"How {names[at]!r} gets its context vector"
-    route = "inputs → scores → weights → context" if missing else "inputs → query, keys, values → scores → weights → context"
+    route = (
+        "inputs → scores → weights → context"
+        if missing
+        else "inputs → query, keys, values → scores → weights → context"
+    )
     alt = "\n".join([f"A flow from top to bottom for the query {names[at]!r}: {route}.", *flow.words])
     return _finish(flow.figure, _title(title, default), alt)
 
@@ -916,7 +980,9 @@ def _position(query: Any, names: Sequence[str]) -> int:
     if isinstance(query, str):
         query = _visible(query)
         if names.count(query) != 1:
-            raise ValueError(f"the query {query!r} is in the tokens {names.count(query)} times; give its index instead.")
+            raise ValueError(
+                f"the query {query!r} is in the tokens {names.count(query)} times; give its index instead."
+            )
         return names.index(query)
     if not hasattr(query, "__index__") or not 0 <= int(query) < len(names):
         raise ValueError(f"query must be a token or an index from 0 to {len(names) - 1}; got {query!r}.")
@@ -957,7 +1023,15 @@ class _Flow:
 
         height, width = self.LINE * len(lines) + 0.06, self.step - 0.08
         style = f"round,pad=0,rounding_size={min(0.05, width / 4)}"
-        box = FancyBboxPatch((x - width / 2, y), width, height, boxstyle=style, facecolor=fill, edgecolor=edge, linewidth=1.6 if heavy else 0.8)
+        box = FancyBboxPatch(
+            (x - width / 2, y),
+            width,
+            height,
+            boxstyle=style,
+            facecolor=fill,
+            edgecolor=edge,
+            linewidth=1.6 if heavy else 0.8,
+        )
         self.axes.add_patch(box)
         colour = _readable_on(fill) if not isinstance(fill, str) else INK
         size = min(SMALL, SMALL * (width - 0.04) / max(_width(line, SMALL) for line in lines))
@@ -970,7 +1044,14 @@ class _Flow:
         self.axes.text(0, y + 0.17, how, size=SMALL - 0.5, color=MUTED, va="center")
 
     def _link(self, x0: float, y0: float, x1: float, y1: float, colour: str = MUTED, width: float = 0.9) -> None:
-        style = {"arrowstyle": "-|>", "mutation_scale": 7, "shrinkA": 0, "shrinkB": 0, "color": colour, "linewidth": width}
+        style = {
+            "arrowstyle": "-|>",
+            "mutation_scale": 7,
+            "shrinkA": 0,
+            "shrinkB": 0,
+            "color": colour,
+            "linewidth": width,
+        }
         self.axes.annotate("", (x1, y1), (x0, y0), arrowprops=style)
 
     def vectors(self, name: str, how: str, rows: np.ndarray, linked: str = "") -> None:
@@ -995,7 +1076,9 @@ class _Flow:
         x, turn = self.x(self.n) + 0.12, self.above + 0.12
         self.axes.plot([self.x(self.at), self.x(self.at), x], [self.above, turn, turn], color=VERMILION, linewidth=1.4)
         self._link(x, turn, x, self.top, VERMILION, 1.4)
-        self.axes.text(x, turn - 0.2, f"{name} {[len(vector)]}", ha="center", va="bottom", weight="bold", color=VERMILION)
+        self.axes.text(
+            x, turn - 0.2, f"{name} {[len(vector)]}", ha="center", va="bottom", weight="bold", color=VERMILION
+        )
         self.axes.text(x, turn - 0.05, how, size=SMALL - 0.5, color=MUTED, ha="center", va="bottom")
         bottom = self._box(x, self.top, self._lines(vector), "#fff1e8", VERMILION, heavy=True)
         self.bus = (x, bottom)
@@ -1098,12 +1181,21 @@ def _mark_label(mark: tuple[str, float]) -> str:
 
 
 def _draw_lines(
-    axes: Any, xs: np.ndarray, ys: Mapping[str, np.ndarray], xlabel: str, ylabel: str, logx: bool, mark: tuple[str, float] | None, bottom: float | None = None
+    axes: Any,
+    xs: np.ndarray,
+    ys: Mapping[str, np.ndarray],
+    xlabel: str,
+    ylabel: str,
+    logx: bool,
+    mark: tuple[str, float] | None,
+    bottom: float | None = None,
 ) -> None:
     styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")  # a line is told by more than its colour
     height = _BENCH * axes.get_position().height
     for (name, y), (colour, dash, marker) in zip(ys.items(), styles):
-        axes.plot(xs, y, color=colour, linestyle=dash, linewidth=1.8, marker=marker if len(xs) <= 24 else None, markersize=4.5)
+        axes.plot(
+            xs, y, color=colour, linestyle=dash, linewidth=1.8, marker=marker if len(xs) <= 24 else None, markersize=4.5
+        )
     if logx:
         axes.set_xscale("log", base=2)
     if logx and len(xs) <= 12:
@@ -1118,7 +1210,9 @@ def _draw_lines(
     inch = height / (high - low)
     for (y, text, colour), at in zip(ends, _spread([end[0] for end in ends], 0.18 / inch)):
         place = (1, (at - low) / (high - low))
-        axes.annotate(text, place, (6, 0), "axes fraction", textcoords="offset points", va="center", color=colour, weight="bold")
+        axes.annotate(
+            text, place, (6, 0), "axes fraction", textcoords="offset points", va="center", color=colour, weight="bold"
+        )
     axes.set_ylim(low, high)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
@@ -1129,7 +1223,10 @@ def _lines_in_words(xs: np.ndarray, ys: Mapping[str, np.ndarray], xname: str, ma
     if len(xs) <= 12:
         at = lambda y: ", ".join(f"{_number(value)} at {x:g}" for x, value in zip(xs, y))
     else:
-        at = lambda y: f"from {_number(y[0])} at {xname} {xs[0]:g} to {_number(y[-1])} at {xs[-1]:g}, lowest {_number(y.min())}, highest {_number(y.max())}"
+        at = lambda y: (
+            f"from {_number(y[0])} at {xname} {xs[0]:g} to {_number(y[-1])} at {xs[-1]:g}, "
+            f"lowest {_number(y.min())}, highest {_number(y.max())}"
+        )
     words = [f"{name}: {at(y)}." for name, y in ys.items()]
     return "\n".join([*words, f"Dashed line: {mark[0]} {_number(mark[1])}."] if mark else words)
 
@@ -1175,7 +1272,10 @@ def saturation_study(
             rows.setdefault(f"spread_{how}", []).append(scores_.std(correction=0).item())
             for fact, value in facts.items():
                 rows.setdefault(f"{fact}_{how}", []).append(value.mean().item())
-    return {"d_k": torch.tensor(list(d_ks)), **{name: torch.tensor(row, dtype=torch.float64) for name, row in rows.items()}}
+    return {
+        "d_k": torch.tensor(list(d_ks)),
+        **{name: torch.tensor(row, dtype=torch.float64) for name, row in rows.items()},
+    }
 
 
 @_themed
