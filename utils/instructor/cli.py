@@ -1,0 +1,93 @@
+"""The `coginst` command: build the students' copies, solve the lessons, open JupyterLab."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Iterator, List, Optional
+
+import typer
+
+app = typer.Typer(help="The attention course: build it, solve it, open it.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@contextlib.contextmanager
+def _errors_in_red() -> Iterator[None]:
+    """One red line for each thing that is wrong, and exit code 2."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        _red(error)
+        raise typer.Exit(2) from None
+
+
+def _red(error: object) -> None:
+    for line in str(error).splitlines():
+        typer.secho(line, fg=typer.colors.RED, err=True)
+
+
+@app.command()
+def build(
+    source: Optional[Path] = typer.Option(None, help="The folder with the lessons.", show_default="solutions"),
+    out: Optional[Path] = typer.Option(None, help="The folder for the students' copies.", show_default="course"),
+    check: bool = typer.Option(False, "--check", help="Write nothing; exit 1 and name each file that would change."),
+    watch: bool = typer.Option(False, "--watch", help="Build again whenever a lesson changes, until Ctrl-C."),
+) -> None:
+    """Make the students' notebooks from the lessons."""
+    from utils.instructor import build as builder
+
+    if check and watch:
+        _red("--check writes nothing and --watch writes again and again; choose one.")
+        raise typer.Exit(2)
+    with _errors_in_red():
+        if watch:
+            builder.watch(source, out, _report)
+        elif check:
+            drift = builder.check(source, out)
+            for line in drift:
+                typer.secho(line, fg=typer.colors.RED, err=True)
+            if drift:
+                _red("Run `coginst build`, and commit what it writes.")
+                raise typer.Exit(1)
+            typer.echo("The students' copies are what the lessons make.")
+        else:
+            _report(builder.build(source, out))
+
+
+def _report(outcome: object) -> None:
+    """Say what a build did, or what stopped it."""
+    if isinstance(outcome, Exception):
+        _red(outcome)
+        return
+    for line in outcome.kept:
+        typer.secho(line, fg=typer.colors.YELLOW, err=True)
+    done = [f"{len(names)} files {what}" for names, what in ((outcome.written, "written"), (outcome.removed, "removed")) if names]
+    typer.echo(", ".join(done).capitalize() + "." if done else "Nothing to do: the students' copies are up to date.")
+
+
+@app.command()
+def solve(
+    lesson: Optional[List[str]] = typer.Argument(None, help="Names or numbers of lessons; all of them when left out.", show_default=False),
+) -> None:
+    """Run the lessons with their answers, and keep what they print in tests/solved."""
+    from utils.instructor import solved
+
+    with _errors_in_red():
+        for path in solved.solve(lesson or []):
+            typer.echo(f"Written: {path}")
+
+
+@app.command()
+def lab(
+    port: Optional[int] = typer.Option(None, help="The first port to try.", show_default="8888"),
+    no_browser: bool = typer.Option(False, "--no-browser", help="Print the address, and open nothing."),
+) -> None:
+    """Build the course and open it in JupyterLab."""
+    from utils.instructor import lab as jupyter
+
+    with _errors_in_red():
+        jupyter.lab(port=port, browser=not no_browser)
+
+
+if __name__ == "__main__":
+    app()

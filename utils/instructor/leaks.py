@@ -1,0 +1,134 @@
+"""Whether anything of the answers survives in what students get."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import keyword
+import re
+import tokenize
+from typing import Any, Iterator
+
+from utils import lessons
+from utils.instructor.strip import Stripped
+from utils.lessons import Lesson
+
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> list[str]:
+    """One line for each answer that survives: `file:line: what`. `copies` maps a student file's name to its text or JSON.
+
+    An answer's line counts when it has at least three names, numbers or strings. It may stand, as a line of given code,
+    in its own lesson or a later one: there the author shows it. A name counts when only answers bind it; one that
+    could be an English word (`weights`) counts in code alone, for prose needs words.
+    """
+    texts = {name: list(_strings(content)) for name, content in copies.items()}
+    joined = {name: _squeeze("\n".join(parts)) for name, parts in texts.items()}
+    words = {name: set(_WORD.findall(text)) for name, text in joined.items()}
+    given: set[str] = set()
+    for _, stripped in sources:
+        for cell in stripped.cells:
+            if cell.kind == "code":
+                given |= set(_WORD.findall(cell.source))
+    found: list[str] = []
+    shown: set[str] = set()
+    for lesson, stripped in reversed(sources):
+        shown |= {_squeeze(line) for cell in stripped.cells if cell.kind == "code" for line in cell.source.split("\n")}
+        for line, text in [*stripped.code_answers, *stripped.prose_answers]:
+            code = (line, text) in stripped.code_answers
+            answer = _squeeze(_code_of(text) if code else text)
+            if answer in shown or not _telling(answer, code):
+                continue
+            pattern = None
+            for name, everything in joined.items():
+                if answer not in everything:
+                    continue
+                pattern = pattern or re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)")
+                if pattern.search(everything):
+                    found.append(_fault(sources, name, answer, f"the answer {answer!r} of {lesson.path}:{line} survives here"))
+        for name, line in _names(stripped):
+            if name in given or not _distinctive(name):
+                continue
+            found += [
+                _fault(sources, copy, name, f"the name {name!r}, which only the answer of {lesson.path}:{line} uses, survives here")
+                for copy in copies
+                if name in words[copy]
+            ]
+    return list(dict.fromkeys(found))
+
+
+def _strings(content: Any) -> Iterator[str]:
+    """Every string in a text or in JSON, keys and attachments included."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict):
+        for key, value in content.items():
+            yield key
+            yield from _strings(value)
+    elif isinstance(content, list):
+        if all(isinstance(part, str) for part in content):  # nbformat's way to write one text
+            yield "".join(content)
+        else:
+            for value in content:
+                yield from _strings(value)
+
+
+def _squeeze(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _code_of(line: str) -> str:
+    """A line of code without its comment."""
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(line.strip()).readline):
+            if token.type == tokenize.COMMENT:
+                return line.strip()[: token.start[1]]
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return line
+
+
+def _telling(answer: str, code: bool) -> bool:
+    """Whether a line says enough to be worth keeping from learners."""
+    tokens = re.findall(r"\w+", answer)
+    if code:
+        return len([token for token in tokens if not keyword.iskeyword(token)]) >= 3 and len(answer) >= 12
+    return len(tokens) >= 4
+
+
+def _names(stripped: Stripped) -> Iterator[tuple[str, int]]:
+    """The names that answers bind and that the student's copy of the lesson does not use, each with a line."""
+    kept = {name for cell in stripped.cells if cell.kind == "code" for name in _WORD.findall(cell.source)}
+    for line, text in stripped.code_answers:
+        for name in _bound_in(text):
+            if name not in kept and not hasattr(builtins, name):
+                yield name, line
+
+
+def _bound_in(line: str) -> list[str]:
+    text = line.strip()
+    for attempt in (text, f"{text} pass", f"{text}\n    pass"):
+        try:
+            tree = ast.parse(attempt)
+        except (SyntaxError, ValueError):
+            continue
+        return [name for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom)) for name in lessons.bound_names(node)]
+    return _WORD.findall(text.split("=")[0]) if re.match(r"[\w, ]+=[^=]", text) else []
+
+
+def _distinctive(name: str) -> bool:
+    """Whether it can only be a name in a program: `attn_probs`, `w2`, `headDim`."""
+    return len(name) >= 4 and ("_" in name.strip("_") or any(c.isdigit() for c in name) or not (name.islower() or name.istitle()))
+
+
+def _fault(sources: list[tuple[Lesson, Stripped]], copy: str, text: str, what: str) -> str:
+    """The fault with its place: the line of the source that the student's copy got it from, where there is one."""
+    for lesson, stripped in sources:
+        if copy.startswith(lesson.stem + "."):
+            hidden = {line for line, _ in [*stripped.code_answers, *stripped.prose_answers]}
+            for number, line in enumerate(lessons.read_text(lesson.path).split("\n"), 1):
+                if number not in hidden and text in _squeeze(line):
+                    return f"{lesson.path}:{number}: {what}; reword it, or take it into the region."
+    return f"{copy}:1: {what}; take it out."

@@ -1,0 +1,129 @@
+"""Which cells of an untouched lesson cannot run until an exercise is done, found from the names in their code."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterable, Iterator
+
+from utils.lessons import Cell, bound_names, tree_of
+
+# They take an unfinished answer calmly, and say so.
+CALM = frozenset({"check", "hint", "solution", "yours", "progress"})
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def cells_that_need(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
+    """For each cell, with the names that stand for nothing once it has run: whether it fails in an untouched lesson.
+
+    A definition that uses such a name is unfinished too, but does not fail; a name assigned afresh is fine again.
+    """
+    world = _World()
+    return [world.run(cell, unset) for cell, unset in cells]
+
+
+class _World:
+    """What is known of the names after the cells so far."""
+
+    def __init__(self) -> None:
+        self.unset: set[str] = set()
+        self.uses: dict[str, set[str]] = {}  # a definition's name -> the global names that its body uses
+
+    def run(self, cell: Cell, unset: set[str]) -> bool:
+        tree = tree_of(cell)
+        failed = False
+        for node in tree.body if tree else ():
+            # What comes after a failing statement does not run, so its names stay as they were: not to be relied upon.
+            failed = failed or self._fails(node)
+            for name in bound_names(node):
+                self._bind(name, node, failed)
+        self.unset |= unset
+        return failed
+
+    def _bind(self, name: str, node: ast.stmt, failed: bool) -> None:
+        self.unset.discard(name)
+        self.uses.pop(name, None)
+        if failed:
+            self.unset.add(name)
+        elif (body := _deferred(node)) is not None:
+            self.uses[name] = _names_in(body)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            self.uses[name] = {n.id for n in _bare(node.value)}
+
+    def unfinished(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether the name stands for nothing, or for a definition that uses one that does."""
+        if name in self.unset:
+            return True
+        return any(self.unfinished(used, seen | {name}) for used in self.uses.get(name, ()) if used not in seen)
+
+    def _fails(self, node: ast.stmt) -> bool:
+        if isinstance(node, ast.Assert):
+            return any(self.unfinished(name.id) for name in ast.walk(node) if isinstance(name, ast.Name))
+        return any(self.unfinished(name) for name in _used(node))
+
+
+def _deferred(node: ast.stmt) -> ast.AST | None:
+    """The part of a statement that runs only when what it defines is called."""
+    if isinstance(node, _DEFINITIONS):
+        return node
+    value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+    return value if isinstance(value, ast.Lambda) else None
+
+
+def _names_in(definition: ast.AST) -> set[str]:
+    """The names that a definition's body takes from outside it."""
+    own = {node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)}
+    own |= {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)} - own
+
+
+def _bare(node: ast.AST) -> list[ast.Name]:
+    """The names that an expression only hands on, as `f` in `g = f` and `pair = (f, 1)`."""
+    if isinstance(node, ast.Name):
+        return [node]
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return [name for part in node.elts for name in _bare(part)]
+    if isinstance(node, ast.Dict):
+        return [name for part in node.values for name in _bare(part)]
+    return []
+
+
+def _used(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement does something with when it runs, beyond defining, handing on, or asking for a check."""
+    if isinstance(node, ast.Expr):
+        calm = _bare(node.value)
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        calm = _bare(node.value) if all(isinstance(target, ast.Name) for target in targets) else []
+    else:
+        calm = []
+    skip = {id(name) for name in calm}
+
+    def visit(node: ast.AST) -> Iterator[str]:
+        if isinstance(node, _DEFINITIONS[:3]):
+            parts = [*node.decorator_list, *getattr(node, "bases", ())]
+            arguments = getattr(node, "args", None)
+            parts += [part for part in [*arguments.defaults, *arguments.kw_defaults] if part] if arguments else []
+            for part in parts:
+                yield from visit(part)
+            return
+        if isinstance(node, ast.Call) and _last_name(node.func) in CALM:
+            for part in [*node.args, *(keyword.value for keyword in node.keywords)]:
+                if not _bare(part):
+                    yield from visit(part)
+            return
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store) and id(node) not in skip:
+            yield node.id
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child)
+
+    if _deferred(node) is None or isinstance(node, _DEFINITIONS):
+        yield from visit(node)
+
+
+def _last_name(function: ast.expr) -> str | None:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else None
