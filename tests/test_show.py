@@ -385,6 +385,8 @@ def test_bars_end_in_their_numbers():
     assert [bar.get_width() for bar in right.patches] == pytest.approx(WEIGHTS[1].tolist())
     at = {(text.xy[1], text.get_text()): text.xy[0] for text in right.texts if hasattr(text, "xy")}
     assert at == pytest.approx({(i, f"{w:.2f}"): w for i, w in enumerate(WEIGHTS[1].tolist())})
+    dashed = [line.get_xdata()[0] for line in right.lines if line.get_linestyle() == "--"]
+    assert dashed == [1 / 6] and not [line for line in left.lines if line.get_linestyle() == "--"]
     assert "uniform 0.17" in words(picture) and "scores" in words(picture) and left.get_legend() is None
     assert "weights: Your 0.14, journey 0.24" in picture.alt and "Dashed line: uniform 0.17." in picture.alt
     assert "scores: Your 0.95, journey 1.50" in picture.alt
@@ -487,6 +489,14 @@ def test_steps_columns_hold_each_tokens_numbers():
     inside = {text.get_text(): text.get_position() for text in picture.figure.axes[0].texts}
     for token, score in zip(TOKENS, ["0.95", "1.50", "1.48", "0.84", "0.71", "1.09"]):
         assert inside[score][0] == pytest.approx(inside[token][0])
+
+
+def test_steps_colours_the_weights_as_the_table_does():
+    from matplotlib import colormaps
+
+    picture = show.steps(INPUTS, TOKENS, 1)
+    fills = [tuple(patch.get_facecolor()) for patch in picture.figure.axes[0].patches]
+    assert all(tuple(colormaps["viridis"](weight)) in fills for weight in WEIGHTS[1].double().tolist())
 
 
 def test_a_long_vector_is_shortened_and_says_so():
