@@ -29,7 +29,7 @@ FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run -
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
-_START_LAB = "import sys; from utils.instructor.lab import lab; lab(browser=False, course=sys.argv[1])"
+_START_LAB = "import sys; from utils.instructor.lab import lab; lab(int(sys.argv[2]), False, sys.argv[1])"
 # Every cell in the page at once; as it comes, Lab draws only those in view.
 _NO_WINDOWING = '{"windowingMode": "none"}'
 
@@ -43,7 +43,7 @@ def chromium() -> str:
 
 
 @contextlib.contextmanager
-def serve(folder: Path, notebooks: list[Path]) -> Iterator[str]:
+def serve(folder: Path, notebooks: list[Path], port: int = 8888) -> Iterator[str]:
     """JupyterLab on copies of `notebooks` in `folder`, started as `coginst lab --no-browser` does it. Yields its address.
 
     The user's own Jupyter settings are out of sight, and nothing is written outside `folder`.
@@ -64,7 +64,7 @@ def serve(folder: Path, notebooks: list[Path]) -> Iterator[str]:
         "IPYTHONDIR": str(folder / "ipython"),
     }
     process = subprocess.Popen(
-        [sys.executable, "-c", _START_LAB, str(course)],
+        [sys.executable, "-c", _START_LAB, str(course), str(port)],
         cwd=folder, env=environment, text=True, encoding="utf-8",
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
@@ -176,7 +176,7 @@ class Notebook:
         menu(self.page, "Run", "Run All Cells")
         self.page.wait_for_function(
             """shown => [...document.querySelectorAll(shown + ' .jp-CodeCell')]
-                .filter(cell => cell.querySelector('.cm-content').innerText.trim())
+                .filter(cell => cell.querySelector('.cm-content')?.innerText.trim())  // a folded cell shows neither source nor number
                 .every(cell => /\\[\\d+\\]/.test(cell.querySelector('.jp-InputPrompt').innerText))""",
             arg=_SHOWN,
             timeout=patience * 1000,

@@ -88,3 +88,14 @@ def test_no_remote_images_and_no_style_in_lessons(lesson):
     everything = "\n".join(c.source for c in lesson.cells)
     assert "<img" not in everything and not re.search(r"!\[[^]]*\]\(", everything)
     assert "matplotlib" not in everything and "plt." not in everything
+
+
+@each_lesson
+def test_guesses_come_before_answers(lesson):
+    """A prediction or a quiz holds its answer in its source, which is folded away; other code needs no scrolling."""
+    for cell in lesson.cells:
+        asks = cell.source.startswith(("explore.predict(", "explore.quiz("))
+        if cell.kind == "code":
+            assert asks == bool(cell.metadata.get("jupyter", {}).get("source_hidden")), cell.source
+            assert not asks or cell.source.splitlines()[0] in ("explore.predict(", "explore.quiz("), "a fold shows the first line"
+            assert asks or max(map(len, cell.source.splitlines())) <= 120, cell.source
