@@ -12,6 +12,7 @@ from utils.lessons import ROOT
 
 # Jupyter looks for `labconfig/default_setting_overrides.json` in here: a .md lesson opens as a notebook, nothing asks for news.
 SETTINGS = ROOT / "utils" / "assets"
+PORT, LAST_PORT, RETRIES = 8888, 65535, 50
 
 
 class LabError(ValueError):
@@ -25,8 +26,8 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
     is a display. `course` is a folder of notebooks to open as it is; without it, the course's own is built first
     (where there are `solutions/` to build from). Raises `LabError` when there is no notebook to open or no free port.
     """
-    if port is not None and not 0 < port < 65536:
-        raise LabError(f"The port is {port}, and a port lies between 1 and 65535: leave it out for 8888.")
+    if port is not None and not 0 < port <= LAST_PORT:
+        raise LabError(f"The port is {port}, and a port lies between 1 and {LAST_PORT}: leave it out for {PORT}.")
     folder = _own_course() if course is None else Path(course).resolve()
     first = _first_notebook(folder)
     _prepare_environment()
@@ -34,12 +35,13 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
     from jupyterlab.labapp import LabApp  # a second of imports, and it reads the environment: not before it is needed
 
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
-    arguments = _arguments(folder, first, port, browser=browser and can_show_browser(), token=token)
+    arguments = _arguments(folder, first, port or PORT, browser=browser and can_show_browser(), token=token)
     try:
         server = LabApp.initialize_server(argv=arguments)
     except SystemExit:  # Jupyter has tried every port in its range, and logged so
-        raise LabError(f"JupyterLab found no free port from {port or 8888} on: name another, coginst lab --port 9000.") from None
-    print(f"\nThe course is open at\n{server.connection_url}lab/tree/{first}?token={token}\nCtrl-C stops it.\n", flush=True)
+        raise LabError(f"JupyterLab found no free port from {port or PORT} on: name another, coginst lab --port 9000.") from None
+    words = f"\nThe course is open at\n{server.connection_url}lab/tree/{first}?token={token}\nCtrl-C stops it.\n"
+    server.io_loop.add_callback(print, words, flush=True)  # said when the server listens, which is the loop's first task
     server.start()
 
 
@@ -61,7 +63,8 @@ def _own_course() -> Path:
     if any((ROOT / "solutions").glob("[0-9]*.md")):
         from utils.instructor.build import build
 
-        build()
+        for word in build().kept:
+            print(word, file=sys.stderr)
     return ROOT / "course"
 
 
@@ -84,13 +87,13 @@ def _prepare_environment() -> None:
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a python3 kernel in the user's home would be another Python
 
 
-def _arguments(folder: Path, first: str, port: int | None, *, browser: bool, token: str) -> list[str]:
+def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str) -> list[str]:
     """Jupyter's own options; given as arguments, they win over a user's configuration files."""
     options = {
         "ServerApp.root_dir": folder,
         "ServerApp.ip": "127.0.0.1",
-        "ServerApp.port": port or 8888,
-        "ServerApp.port_retries": 50,
+        "ServerApp.port": port,
+        "ServerApp.port_retries": min(RETRIES, LAST_PORT - port),
         "ServerApp.open_browser": browser,
         "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,
         "ServerApp.answer_yes": True,  # one Ctrl-C is enough
