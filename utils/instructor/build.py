@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
 from collections import Counter
@@ -21,7 +22,7 @@ from utils import lessons
 from utils.instructor.leaks import leaks
 from utils.instructor.needs import cells_that_need
 from utils.instructor.strip import MarkerError, Stripped, strip
-from utils.lessons import ROOT, Lesson, LessonError
+from utils.lessons import ROOT, Cell, Lesson, LessonError
 
 MANIFEST = ".coginst.json"
 _STAGE, _COMMIT = ".coginst-stage", ".coginst-commit"
@@ -183,19 +184,26 @@ def _pair(stripped: Stripped, path: Path) -> tuple[str, dict]:
     for cell, needed in zip(lesson.cells, needs):
         metadata = _student_metadata(cell.metadata, needed)
         if metadata != cell.metadata and cell.kind == "code":
-            opening = cell.line - 2 + cell.source.startswith("%%")
-            fence = lines[opening][: len(lines[opening]) - len(lines[opening].lstrip("`"))]
-            language = lines[opening][len(fence) :].split()[0]
-            lines[opening] = " ".join([fence + language, *(k if v is None else f"{k}={json.dumps(v)}" for k, v in metadata.items())])
+            _write_options(lines, cell, metadata)
         made = {"cell_type": cell.kind, "id": _cell_id(path.stem, cell.index), "metadata": metadata, "source": cell.source.splitlines(keepends=True)}
         if cell.kind == "code":
             made |= {"execution_count": None, "outputs": []}
         notebook_cells.append(made)
-    start = lines.index("---", 1) + 1
+    start = next(row for row, line in enumerate(lines[1:], 1) if line.rstrip() == "---") + 1
     front = lesson.cells[0].source.split("\n")[1:-1] if lesson.cells[0].kind == "raw" and lesson.cells[0].line == 1 else []
     header = HEADER.replace("---\n", "\n".join(["---", *front, ""]), 1)
     text = header + "\n".join(lines[start:]) + "\n"
     return text, {"cells": notebook_cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
+    """Write the cell's metadata behind the language of its opening fence."""
+    magic = lines[cell.line - 1].startswith("```")  # then the cell's `%%bash` line is the fence's
+    row = cell.line - 1 if magic else cell.line - 2
+    fence, language = re.match(r"(`+)\s*(\S+)", lines[row]).groups()
+    arguments = cell.source.split("\n")[0].partition(" ")[2] if magic else ""
+    options = metadata | {"magic_args": arguments} if arguments else metadata
+    lines[row] = " ".join([fence + language, *(key if value is None else f"{key}={json.dumps(value)}" for key, value in options.items())])
 
 
 def _student_metadata(metadata: dict, needed: bool) -> dict:

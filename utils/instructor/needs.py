@@ -31,19 +31,20 @@ class _World:
 
     def run(self, cell: Cell, unset: set[str]) -> bool:
         tree = tree_of(cell)
+        body = tree.body if tree else []
+        self.unset |= unset - {name for node in body for name in bound_names(node)}
         failed = False
-        for node in tree.body if tree else ():
+        for node in body:
             # What comes after a failing statement does not run, so its names stay as they were: not to be relied upon.
             failed = failed or self._fails(node)
             for name in bound_names(node):
-                self._bind(name, node, failed)
-        self.unset |= unset
+                self._bind(name, node, failed or name in unset)
         return failed
 
-    def _bind(self, name: str, node: ast.stmt, failed: bool) -> None:
+    def _bind(self, name: str, node: ast.stmt, unset: bool) -> None:
         self.unset.discard(name)
         self.uses.pop(name, None)
-        if failed:
+        if unset:
             self.unset.add(name)
         elif (body := _deferred(node)) is not None:
             self.uses[name] = _names_in(body)

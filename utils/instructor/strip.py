@@ -113,7 +113,7 @@ class _Faults(Exception):
 
 def _require_closed(cell: Cell, lines: list[str]) -> None:
     opening, end = cell.line - 2, cell.line - 1 + _height(cell)
-    fenced = cell.kind == "code" and not cell.source.startswith("%%") or _is_region(cell, lines)
+    fenced = cell.kind == "code" or _is_region(cell, lines)
     if fenced and end >= len(lines):
         what = "this fence is" if cell.kind == "code" else "this region is"
         raise _Faults([_Fault(opening - cell.line + 1, f"{what} never closed; close it where its cell ends.")])
@@ -207,8 +207,9 @@ def _prose(source: str) -> tuple[list[str], list[tuple[int, str]]]:
         if name == "COGNOTE" and blank_above:  # two blank lines in a row would split the cell
             while start < len(lines) and not lines[start].strip():
                 del lines[start]
-    while regions and lines and not lines[-1].strip():
-        lines.pop()
+        while name == "COGNOTE" and start == len(lines) and lines and not lines[-1].strip():
+            start -= 1
+            lines.pop()
     return lines, removed
 
 
