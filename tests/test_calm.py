@@ -16,7 +16,7 @@ def shell():
 
 
 def run(shell, capsys, code):
-    result = shell.run_cell(code)
+    result = shell.run_cell(code, store_history=True)  # as a kernel does
     captured = capsys.readouterr()
     return result, captured.out + captured.err
 
@@ -27,10 +27,27 @@ def test_a_stub(shell, capsys):
     assert isinstance(result.error_in_exec, NotImplementedError)  # nbclient and Run All still see it
 
 
+def test_a_stub_of_a_method_names_the_class(shell, capsys):
+    _, text = run(shell, capsys, 'raise NotImplementedError("CausalAttention.__init__")')
+    assert text.strip() == "This needs `CausalAttention`, from the exercise above."
+
+
 @pytest.mark.parametrize("use", ["scores + 1", "scores.shape", "scores[0]", "torch.softmax(scores, dim=0)", "print(scores @ scores)"])
 def test_an_ellipsis_that_was_used(shell, capsys, use):
     _, text = run(shell, capsys, f"import torch\nother = ...\nscores = ...\n{use}")
     assert text.strip() == "This needs `scores`, from the exercise above."
+
+
+def test_what_a_waiting_cell_would_have_made_waits_too(shell, capsys):
+    run(shell, capsys, 'def get_mask(size):\n    raise NotImplementedError("get_mask")')
+    run(shell, capsys, "table, (rows, _) = get_mask(3), (1, 2)")
+    _, text = run(shell, capsys, "total = table.sum()")
+    assert text.strip() == "This needs `get_mask`, from the exercise above."
+    _, text = run(shell, capsys, "print(total)")
+    assert text.strip() == "This needs `get_mask`, from the exercise above."
+    run(shell, capsys, "table = 3")
+    _, text = run(shell, capsys, "print(table, tabel)")
+    assert "NameError: name 'tabel' is not defined" in text
 
 
 def test_the_sentence_of_yours(shell, capsys):

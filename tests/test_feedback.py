@@ -1,6 +1,7 @@
 """The engine of the checks, proven on small exercises made here: every question that it asks, in its order."""
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -527,11 +528,16 @@ def test_names_are_unique_in_the_course(made):
 def test_text_and_html_say_the_same(double):
     report = check(named("double", lambda x: x * x))
     text, page = str(report), report._repr_html_()
-    assert report.message in text and report.message in page
+    assert report.message in text and report.message in re.sub("<[^>]*>", "", page)
     for cells in report.table.yours + report.table.expected:
         for cell in cells:
             assert cell in text and f">{cell}</td>" in page
     assert text.count("[") == page.count("outline:2px") == len(report.table.wrong)
+
+
+def test_backticks_are_code_on_a_page(double):
+    page = check(named("double", lambda x: None))._repr_html_()
+    assert "<code>return</code>" in page and "`" not in page
 
 
 def test_html_is_escaped_and_sets_no_background(double):

@@ -5,8 +5,10 @@ Registered under IPython when `utils` is imported. Every other exception looks a
 
 from __future__ import annotations
 
-import html
+import ast
 import traceback
+
+from utils.lessons import bound_names
 
 
 class Calm:
@@ -19,7 +21,9 @@ class Calm:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f'<div style="border-left:4px solid #7a7f8a;padding:4px 12px;color:var(--jp-ui-font-color1,inherit)">{html.escape(self.text)}</div>'
+        from utils.report import card  # imports torch, which the cells that come here have done long ago
+
+        return card(self.text)
 
 
 def register() -> None:
@@ -31,20 +35,24 @@ def register() -> None:
         shell.set_custom_exc((Exception,), _handle)
 
 
-def sentence(error: BaseException, names: dict) -> str | None:
-    """The calm line for an exception that only says "not filled in yet", or None for a real one.
+_waiting: dict[str, str] = {}  # names that a waiting cell would have made, and the exercise it waits for
 
-    `names` are the notebook's: an `...` in one of them tells which value the cell waits for.
+
+def awaited(error: BaseException, names: dict) -> str | None:
+    """The exercise that an exception says is not filled in yet ("" when it cannot be told), or None for a real error.
+
+    `names` are the notebook's: an `...` in one of them tells which value the cell waits for. A name that is missing
+    because the cell that makes it is waiting, waits for the same exercise.
     """
     text = str(error.args[0]) if error.args else ""
     if isinstance(error, NotImplementedError):
-        if text.replace(".", "").isidentifier():
-            return f"This needs `{text}`, from the exercise above."
-        return text if type(error).__name__ == "NotYet" else None
+        return text.partition(".")[0] if text.replace(".", "").isidentifier() else None
+    if isinstance(error, NameError):
+        return _waiting.get(error.name)
     if "ellipsis" in text.lower():
-        waiting = [name for name, value in names.items() if value is ... and not name.startswith("_")]
-        used = [n for n in waiting if _mentions(error, n)] or waiting
-        return f"This needs `{used[-1]}`, from the exercise above." if used else "This needs an `...` above to be filled in."
+        unfilled = [name for name, value in names.items() if value is ... and not name.startswith("_")]
+        used = [name for name in unfilled if _mentions(error, name)] or unfilled
+        return used[-1] if used else ""
     return None
 
 
@@ -54,8 +62,13 @@ def _mentions(error: BaseException, name: str) -> bool:
 
 
 def _handle(shell, kind, error, trace, tb_offset=None):
-    line = sentence(error, shell.user_ns)
-    if line is None:
+    exercise = awaited(error, shell.user_ns)
+    if exercise is not None:
+        _waiting.update(dict.fromkeys(_would_make(shell.user_ns["In"][-1]), exercise))
+        line = f"This needs `{exercise}`, from the exercise above." if exercise else "This needs an `...` above to be filled in."
+    elif kind.__name__ == "NotYet":
+        line = str(error)
+    else:
         lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
         shell._showtraceback(kind, error, lines)
         return lines
@@ -63,3 +76,8 @@ def _handle(shell, kind, error, trace, tb_offset=None):
 
     display(Calm(line))
     return [line]
+
+
+def _would_make(source: str) -> list[str]:
+    """The names that a cell assigns at its top level."""
+    return [name for node in ast.parse(source).body for name in bound_names(node)]

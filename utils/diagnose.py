@@ -78,9 +78,9 @@ def _trials(exercise: Exercise, answer: Any, seed: int) -> list[Trial]:
 
 def _praise(exercise: Exercise, trials: list[Trial]) -> str:
     if exercise.kind == "value":
-        return "the value is right."
+        return "passed, the value is right."
     count = len(trials)
-    return f"right in {count} case{'s' * (count > 1)}" + (", with other numbers too." if exercise.drawn else ".")
+    return f"passed, right in {count} case{'s' * (count > 1)}" + (" and with other numbers." if exercise.drawn else ".")
 
 
 # --- not attempted ----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,16 +57,26 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        words = html.escape(self.message).replace("\n", "<br>")
+        shown = _html_table(self.table) if self.table else ""
         return (
-            f'<div role="status" style="border-left:4px solid {ACCENT[self.status]};padding:4px 12px;margin:4px 0;'
-            'max-width:46em;line-height:1.5;color:var(--jp-ui-font-color1,inherit)">'
-            f'<b><span aria-hidden="true">{MARK[self.status]} </span><code>{html.escape(self.name)}</code> '
-            f"{_WORD[self.status]}</b><div>{words}</div>{_html_table(self.table) if self.table else ''}</div>"
+            f'<div role="status" style="border-left:4px solid {ACCENT[self.status]};{_CARD}">'
+            f'<b><span aria-hidden="true">{MARK[self.status]} </span><code>{html.escape(self.name)}</code></b>: '
+            f"{inline(self.message)}{shown}</div>"
         )
 
 
-_WORD = {"passed": "passed", "failed": "is not right yet", "todo": "is not attempted yet"}
+# No background and the theme's own text colour, so that a card reads in light and dark.
+_CARD = "padding:4px 12px;margin:4px 0;max-width:46em;line-height:1.5;color:var(--jp-ui-font-color1,inherit)"
+
+
+def inline(text: str) -> str:
+    """Plain text as HTML: escaped, and what stands between backticks as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text)).replace("\n", "<br>")
+
+
+def card(text: str) -> str:
+    """A calm line of its own, as HTML."""
+    return f'<div style="border-left:4px solid {ACCENT["todo"]};{_CARD}">{inline(text)}</div>'
 
 
 def table(yours: Any, expected: Any, atol: float, names: tuple[str, ...] = ()) -> Table | None:
@@ -164,9 +175,5 @@ class Note:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        body = html.escape(self.text)
-        body = f'<pre style="margin:4px 0">{body}</pre>' if self.code else f"<div>{body}</div>"
-        return (
-            f'<div style="border-left:4px solid {ACCENT["todo"]};padding:4px 12px;margin:4px 0;max-width:46em;'
-            f'line-height:1.5;color:var(--jp-ui-font-color1,inherit)"><b>{html.escape(self.title)}</b>{body}</div>'
-        )
+        body = f'<pre style="margin:4px 0">{html.escape(self.text)}</pre>' if self.code else f"<div>{inline(self.text)}</div>"
+        return f'<div style="border-left:4px solid {ACCENT["todo"]};{_CARD}"><b>{html.escape(self.title)}</b>{body}</div>'
