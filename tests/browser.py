@@ -145,11 +145,11 @@ def theme(page: Page, name: str) -> None:
     page.wait_for_timeout(300)  # colours fade in
 
 
-def screenshot(page: Page, name: str) -> Path:
-    """Keep what the page shows as build/browser/NAME.png (CI keeps the folder)."""
+def screenshot(shown: Page | Locator, name: str) -> Path:
+    """Keep what the page shows, or one part of it, as build/browser/NAME.png (CI keeps the folder)."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     path = PICTURES / f"{name}.png"
-    page.screenshot(path=path)
+    shown.screenshot(path=path)
     return path
 
 
@@ -164,20 +164,25 @@ class Notebook:
         """Its code cells, in order."""
         return self.panel.locator(".jp-CodeCell")
 
+    def sources(self) -> list[str]:
+        """The source of each code cell, as shown: empty where it is folded away."""
+        script = "cells => cells.map(cell => cell.querySelector('.cm-content')?.innerText ?? '')"
+        return [source.replace("\u00a0", " ") for source in self.code_cells().evaluate_all(script)]
+
     def cell(self, text: str) -> Locator:
         """The first code cell whose source holds `text`; it stays that cell when its source changes."""
-        sources = self.code_cells().locator(".jp-InputArea-editor").all_inner_texts()
-        found = [number for number, source in enumerate(sources) if text in source.replace("\u00a0", " ")]
+        found = [number for number, source in enumerate(self.sources()) if text in source]
         assert found, f"no code cell of the notebook holds {text!r}"
         return self.code_cells().nth(found[0])
 
     def run_all(self, patience: float = 120) -> None:
-        """Run All Cells, and wait until every code cell with source is numbered."""
+        """Run All Cells; wait until each code cell that shows its source is numbered, and the kernel rests."""
         menu(self.page, "Run", "Run All Cells")
         self.page.wait_for_function(
-            """shown => [...document.querySelectorAll(shown + ' .jp-CodeCell')]
-                .filter(cell => cell.querySelector('.cm-content')?.innerText.trim())  // a folded cell shows neither source nor number
-                .every(cell => /\\[\\d+\\]/.test(cell.querySelector('.jp-InputPrompt').innerText))""",
+            """shown => document.querySelector(shown + ' .jp-Notebook-ExecutionIndicator').dataset.status === 'idle'
+                && [...document.querySelectorAll(shown + ' .jp-CodeCell')]
+                    .filter(cell => cell.querySelector('.cm-content')?.innerText.trim())
+                    .every(cell => /\\[\\d+\\]/.test(cell.querySelector('.jp-InputPrompt').innerText))""",
             arg=_SHOWN,
             timeout=patience * 1000,
         )
