@@ -7,6 +7,7 @@ hash of each file that the build made, so a file that a learner changed is known
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -193,7 +194,7 @@ def _pair(stripped: Stripped, path: Path) -> tuple[str, dict]:
     front = lesson.cells[0].source.split("\n")[1:-1] if lesson.cells[0].kind == "raw" and lesson.cells[0].line == 1 else []
     header = HEADER.replace("---\n", "\n".join(["---", *front, ""]), 1)
     text = header + "\n".join(lines[start:]) + "\n"
-    return text, {"cells": notebook_cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
+    return text, {"cells": notebook_cells, "metadata": copy.deepcopy(_METADATA), "nbformat": 4, "nbformat_minor": 5}
 
 
 def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:

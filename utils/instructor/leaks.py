@@ -31,7 +31,7 @@ def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> lis
     for _, stripped in sources:
         for cell in stripped.cells:
             if cell.kind == "code":
-                given |= set(_WORD.findall(cell.source))
+                given |= _identifiers(cell.source)
     found: list[str] = []
     shown: set[str] = set()
     for lesson, stripped in reversed(sources):
@@ -100,11 +100,15 @@ def _telling(answer: str, code: bool) -> bool:
 
 def _names(stripped: Stripped) -> Iterator[tuple[str, int]]:
     """The names that answers bind and that the student's copy of the lesson does not use, each with a line."""
-    kept = {name for cell in stripped.cells if cell.kind == "code" for name in _WORD.findall(cell.source)}
+    kept = {name for cell in stripped.cells if cell.kind == "code" for name in _identifiers(cell.source)}
     for line, text in stripped.code_answers:
         for name in _bound_in(text):
             if name not in kept and not hasattr(builtins, name):
                 yield name, line
+
+
+def _identifiers(source: str) -> set[str]:
+    return set(_WORD.findall(re.sub(r"#.*", "", source)))
 
 
 def _bound_in(line: str) -> list[str]:
@@ -127,7 +131,8 @@ def _fault(sources: list[tuple[Lesson, Stripped]], copy: str, text: str, what: s
     """The fault with its place: the line of the source that the student's copy got it from, where there is one."""
     for lesson, stripped in sources:
         if copy.startswith(lesson.stem + "."):
-            hidden = {line for line, _ in [*stripped.code_answers, *stripped.prose_answers]}
+            answers = [*stripped.code_answers, *stripped.prose_answers]
+            hidden = {line for line, answer in answers if "<COGSTUB>" not in answer}  # of those the hint stays
             for number, line in enumerate(lessons.read_text(lesson.path).split("\n"), 1):
                 if number not in hidden and text in _squeeze(line):
                     return f"{lesson.path}:{number}: {what}; reword it, or take it into the region."

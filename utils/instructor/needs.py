@@ -27,6 +27,7 @@ class _World:
 
     def __init__(self) -> None:
         self.unset: set[str] = set()
+        self.classes: set[str] = set()  # those that exist, finished or not
         self.uses: dict[str, set[str]] = {}  # a definition's name -> the global names that its body uses
 
     def run(self, cell: Cell, unset: set[str]) -> bool:
@@ -38,13 +39,16 @@ class _World:
             # What comes after a failing statement does not run, so its names stay as they were: not to be relied upon.
             failed = failed or self._fails(node)
             for name in bound_names(node):
-                self._bind(name, node, failed or name in unset)
+                self._bind(name, node, name in unset, failed)
         return failed
 
-    def _bind(self, name: str, node: ast.stmt, unset: bool) -> None:
+    def _bind(self, name: str, node: ast.stmt, unset: bool, failed: bool) -> None:
         self.unset.discard(name)
         self.uses.pop(name, None)
-        if unset:
+        self.classes.discard(name)
+        if isinstance(node, ast.ClassDef) and not failed:
+            self.classes.add(name)
+        if unset or failed:
             self.unset.add(name)
         elif (body := _deferred(node)) is not None:
             self.uses[name] = _names_in(body)
@@ -60,7 +64,8 @@ class _World:
     def _fails(self, node: ast.stmt) -> bool:
         if isinstance(node, ast.Assert):
             return any(self.unfinished(name.id) for name in ast.walk(node) if isinstance(name, ast.Name))
-        return any(self.unfinished(name) for name in _used(node))
+        inherits = {base.id for base in getattr(node, "bases", ()) if isinstance(base, ast.Name)} & self.classes
+        return any(self.unfinished(name) for name in _used(node) if name not in inherits)
 
 
 def _deferred(node: ast.stmt) -> ast.AST | None:

@@ -100,6 +100,8 @@ def strip(text: str, path: str | Path) -> Stripped:
         answers += [(cell.line + row, line) for row, line in removed]
     if faults:
         raise MarkerError("\n".join(f"{path}:{line}: {what}" for line, what in sorted(faults)))
+    if not result.cells:
+        raise MarkerError(f"{path}:1: nothing is left of the lesson for students; leave something outside the notes.")
     for cell, new in reversed(edits):
         _put(lines, cell, new)
     result.text = "\n".join(lines) + "\n" * text.endswith("\n")
