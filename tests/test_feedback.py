@@ -157,6 +157,12 @@ def test_the_wrong_part_of_a_tuple_is_named(pair):
     assert "`sums`, entry 1 is" in said(pair, lambda x: (x * 2, x.sum(-1) + torch.arange(len(x))))
 
 
+def test_of_several_wrong_parts_the_last_is_shown(pair):
+    """Weights come last in a result and first in the computation: where they are wrong, the rest follows."""
+    report = diagnose(pair, lambda x: (x * 3, x.sum(-1) + 1))
+    assert report.table.caption == "sums" and "`sums`, entry 0 is" in report.message
+
+
 # --- shape, type of numbers, device, nan ------------------------------------------------------------
 
 def test_a_wrong_shape_in_the_axes_names(made):

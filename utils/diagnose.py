@@ -332,7 +332,7 @@ def _difference(exercise: Exercise, trials: list[Trial]) -> str:
 
 def _first_difference(exercise: Exercise, trial: Trial) -> str:
     call = "" if exercise.kind == "value" else f"{call_text(exercise, trial.case)}: "
-    for part, (yours, wanted, spec) in enumerate(_parts(exercise, trial)):
+    for part, (yours, wanted, spec) in reversed(list(enumerate(_parts(exercise, trial)))):  # weights stand last and come first
         if yours.shape != wanted.shape:
             continue
         wrong = report.different(yours, wanted, exercise.atol)
@@ -383,7 +383,7 @@ def _table(exercise: Exercise, trials: list[Trial], up_to: int = 0) -> report.Ta
     """Yours beside the expected: the smallest failing case, or the largest that has at most `up_to` rows and columns."""
     shown = []
     for trial in trials:
-        for part, (yours, wanted, spec) in enumerate(_parts(exercise, trial)):
+        for yours, wanted, spec in reversed(_parts(exercise, trial)):
             if yours.shape == wanted.shape and yours.dim() and report.different(yours, wanted, exercise.atol).any():
                 shown.append((trial, yours, wanted, spec))
                 break
@@ -392,7 +392,7 @@ def _table(exercise: Exercise, trials: list[Trial], up_to: int = 0) -> report.Ta
     shown.sort(key=lambda s: _case_size(s[0]))
     fitting = [s for s in shown if max(s[1].shape[-2:]) <= up_to]
     _, yours, wanted, spec = (fitting or shown[:1])[-1]
-    return report.table(yours, wanted, exercise.atol, spec.axes if spec else ())
+    return report.table(yours, wanted, exercise.atol, spec.axes if spec else (), spec.name if spec else "")
 
 
 # --- words ------------------------------------------------------------------------------------------

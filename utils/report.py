@@ -60,13 +60,14 @@ class Report:
         shown = _html_table(self.table) if self.table else ""
         return (
             f'<div role="status" style="border-left:4px solid {ACCENT[self.status]};{_CARD}">'
-            f'<b><span aria-hidden="true">{MARK[self.status]} </span><code>{html.escape(self.name)}</code></b>: '
-            f"{inline(self.message)}{shown}</div>"
+            f'<div style="{_MEASURE}"><b><span aria-hidden="true">{MARK[self.status]} </span><code>{html.escape(self.name)}</code></b>: '
+            f"{inline(self.message)}</div>{shown}</div>"
         )
 
 
 # No background and the theme's own text colour, so that a card reads in light and dark.
-_CARD = "padding:4px 12px;margin:4px 0;max-width:46em;line-height:1.5;color:var(--jp-ui-font-color1,inherit)"
+_CARD = "padding:4px 12px;margin:4px 0;line-height:1.5;color:var(--jp-ui-font-color1,inherit)"
+_MEASURE = "max-width:46em"  # a line that the eye can follow back
 
 
 def inline(text: str) -> str:
@@ -76,31 +77,33 @@ def inline(text: str) -> str:
 
 def card(text: str) -> str:
     """A calm line of its own, as HTML."""
-    return f'<div style="border-left:4px solid {ACCENT["todo"]};{_CARD}">{inline(text)}</div>'
+    return f'<div style="border-left:4px solid {ACCENT["todo"]};{_CARD};{_MEASURE}">{inline(text)}</div>'
 
 
-def table(yours: Any, expected: Any, atol: float, names: tuple[str, ...] = ()) -> Table | None:
-    """Two tensors of one shape as a `Table`: the matrix that holds the first difference, cut to 8 × 8 around it."""
+def table(yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), name: str = "") -> Table | None:
+    """Two tensors of one shape as a `Table`: the matrix that holds the first difference, cut to 8 × 8 around it.
+
+    `axes` and `name` are what the exercise calls the result's axes and, where there are several results, this one.
+    """
     if not isinstance(yours, torch.Tensor) or not isinstance(expected, torch.Tensor):
         return None
     if yours.shape != expected.shape or yours.dim() == 0 or yours.numel() == 0:
         return None
     yours, expected = yours.detach().cpu(), expected.detach().cpu()
     wrong = different(yours, expected, atol)
-    caption = ""
+    captions = [name] if name else []
     if yours.dim() > 2:
         index = tuple((wrong.nonzero()[0] if wrong.any() else torch.zeros(yours.dim(), dtype=int)).tolist()[:-2])
         yours, expected, wrong = yours[index], expected[index], wrong[index]
-        labels = names if len(names) == len(index) + 2 else tuple(f"axis {i}" for i in range(len(index)))
-        caption = ", ".join(f"{label} {i}" for label, i in zip(labels, index))
+        labels = axes if len(axes) == len(index) + 2 else tuple(f"axis {i}" for i in range(len(index)))
+        captions += [f"{label} {i}" for label, i in zip(labels, index)]
     yours, expected, wrong = (torch.atleast_2d(t) for t in (yours, expected, wrong))
     rows, columns = (_window(wrong, axis) for axis in (0, 1))
     if (len(rows), len(columns)) != tuple(yours.shape):
-        cut = f"rows {rows[0]}–{rows[-1]}, columns {columns[0]}–{columns[-1]} of {yours.shape[0]} × {yours.shape[1]}"
-        caption = f"{caption}: {cut}" if caption else cut
+        captions.append(f"rows {rows[0]}–{rows[-1]}, columns {columns[0]}–{columns[-1]} of {yours.shape[0]} × {yours.shape[1]}")
     cut = lambda t: t[rows[0]: rows[-1] + 1, columns[0]: columns[-1] + 1]  # noqa: E731
     text = lambda t: [[_number(v) for v in row] for row in cut(t).tolist()]  # noqa: E731
-    return Table(text(yours), text(expected), {tuple(i) for i in cut(wrong).nonzero().tolist()}, caption)
+    return Table(text(yours), text(expected), {tuple(i) for i in cut(wrong).nonzero().tolist()}, ", ".join(captions))
 
 
 def different(yours: torch.Tensor, expected: torch.Tensor, atol: float) -> torch.Tensor:
@@ -148,8 +151,9 @@ def _html_table(table: Table) -> str:
             f'<caption style="caption-side:top;text-align:left;color:inherit">{title}</caption>{body}</table>'
         )
 
-    note = f"<div>{html.escape(table.caption)}</div>" if table.caption else ""
-    return f"{note}{block('yours', table.yours, table.wrong)}{block('expected', table.expected, set())}"
+    of = f" ({html.escape(table.caption)})" if table.caption else ""
+    pair = block(f"yours{of}", table.yours, table.wrong) + block("expected", table.expected, set())
+    return f'<div style="overflow-x:auto;white-space:nowrap">{pair}</div>'
 
 
 def _cell(value: str, wrong: bool) -> str:
@@ -176,4 +180,4 @@ class Note:
 
     def _repr_html_(self) -> str:
         body = f'<pre style="margin:4px 0">{html.escape(self.text)}</pre>' if self.code else f"<div>{inline(self.text)}</div>"
-        return f'<div style="border-left:4px solid {ACCENT["todo"]};{_CARD}"><b>{html.escape(self.title)}</b>{body}</div>'
+        return f'<div style="border-left:4px solid {ACCENT["todo"]};{_CARD};{_MEASURE}"><b>{html.escape(self.title)}</b>{body}</div>'
