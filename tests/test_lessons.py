@@ -86,6 +86,11 @@ def test_any_text_has_the_cells_that_jupytext_makes_or_is_refused(pieces, front,
     assert ours == as_jupytext(text)
 
 
+def test_a_kernelspec_needs_no_language(tmp_path):
+    text = HEADER.replace("    language: python\n", "") + "\n```python\nx\n```\n"
+    assert as_ours(text) == as_jupytext(text) == [("code", "x", {})]
+
+
 def test_languages_are_jupytexts():
     assert lessons.LANGUAGES == _JUPYTER_LANGUAGES
 
@@ -105,7 +110,7 @@ def test_line_numbers_title_and_name(tmp_path):
         (b"---\ntitle: x\n---\n", ":1: this is not a lesson: its front matter names no kernelspec"),
         (b"---\njupyter: [\n---\n", ":1: this is not a lesson: its front matter names no kernelspec"),
         (b"---\njupyter:\n", ":1: the front matter is never closed"),
-        (HEADER.replace("language: python", "language: R").encode(), "language 'R'"),
+        (HEADER.replace("language: python", "language: R").encode(), "kernelspec is for 'R'"),
         (HEADER.replace("jupyter:", "jupyter:\n  jupytext:\n    split_at_heading: true").encode(), "split_at_heading"),
         (HEADER.encode() + b"\nfine\n\xff\n", ":10: this byte is not UTF-8"),
         (HEADER.encode() + b"\n```PYTHON\n```\n", ":9: write the fence's language in lower case"),

@@ -297,8 +297,8 @@ def test_crlf_tabs_and_bom():
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("# A readme\n", ":1: this is not a lesson"),
-        ("", ":1: this is not a lesson"),
+        ("", ":1: the lesson has no cells"),
+        ("---\ntitle: x\n---\n\nText\n", ":1: this is not a lesson"),
         (HEADER, ":1: the lesson has no cells"),
         (HEADER + "<COGNOTE>\na\n</COGNOTE>\n", ":1: nothing is left of the lesson for students"),
         (HEADER + "```python\nx = 1\n", ":9: this fence is never closed"),
@@ -309,6 +309,14 @@ def test_crlf_tabs_and_bom():
 )
 def test_files_that_are_refused(text, message):
     assert [line[: len("05_x.md" + message)] for line in faults(text)] == ["05_x.md" + message]
+
+
+def test_a_part_of_a_lesson_strips_as_it_does_in_the_whole():
+    part = "A\n\n```python\n# <COGINST>\na = 1\n# </COGINST>\n```\n"
+    assert HEADER + strip_lesson(part, "05_x.md") == strip_lesson(HEADER + part, "05_x.md")
+    assert strip_lesson("# A readme\n", "README.md") == "# A readme\n"
+    with pytest.raises(MarkerError, match="05_x.md:1: this is not a lesson"):
+        strip(part, "05_x.md")
 
 
 def test_what_stands_outside_the_markers_stays_byte_for_byte():

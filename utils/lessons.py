@@ -121,13 +121,16 @@ def read_text(path: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def parse(text: str, path: str | Path) -> Lesson:
-    """The lesson that `text` holds; `path` says which format it is, and names it in messages. Raises `LessonError`."""
+def parse(text: str, path: str | Path, whole: bool = True) -> Lesson:
+    """The lesson that `text` holds; `path` says which format it is, and names it in messages. Raises `LessonError`.
+
+    With `whole=False` markdown may be a part of a lesson, without front matter.
+    """
     path = Path(path)
     if path.suffix == ".ipynb":
         cells, metadata = _notebook_cells(text, path)
     elif path.suffix == ".md":
-        cells, metadata = _markdown_cells(text, path)
+        cells, metadata = _markdown_cells(text, path, whole)
     else:
         raise LessonError(f"{path}: a lesson is a .md or .ipynb file.")
     return Lesson(path.stem, path, cells, metadata)
@@ -162,9 +165,11 @@ _PLAIN_FENCE_END = re.compile(r"^```\s*$")
 _UNSUPPORTED = ("split_at_heading", "custom_language_magics", "cell_markers", "root_level_metadata_as_raw_cell")
 
 
-def _markdown_cells(text: str, path: Path) -> tuple[list[Cell], dict]:
+def _markdown_cells(text: str, path: Path, whole: bool) -> tuple[list[Cell], dict]:
     lines = text.splitlines()
-    metadata, cells, position = _header(lines, path)
+    metadata, cells, position = {}, [], 0
+    if whole or lines and lines[0].rstrip() == "---":
+        metadata, cells, position = _header(lines, path)
     while position < len(lines):
         reader = _CellReader(lines[position:], position, path)
         cells.append(reader.cell(len(cells)))
@@ -188,13 +193,14 @@ def _header(lines: list[str], path: Path) -> tuple[dict, list[Cell], int]:
         (jupyter if inside else other).append(line)
     try:
         metadata = yaml.load("\n".join(jupyter), getattr(yaml, "CSafeLoader", yaml.SafeLoader))["jupyter"]
-        language = metadata["kernelspec"]["language"]
+        kernel = metadata["kernelspec"]
+        language = kernel.get("language") or re.match(r"[a-z]*", kernel["name"]).group()
         options = metadata.get("jupytext", {})
         version = options.get("text_representation", {}).get("format_version", "1.3")
     except (yaml.YAMLError, KeyError, TypeError, AttributeError):
-        raise LessonError(f"{path}:1: this is not a lesson: its front matter names no kernelspec with a language under `jupyter:`.") from None
+        raise LessonError(f"{path}:1: this is not a lesson: its front matter names no kernelspec under `jupyter:`.") from None
     if language != "python":
-        raise LessonError(f"{path}:1: its kernelspec has the language {language!r}, and a lesson is written in python.")
+        raise LessonError(f"{path}:1: its kernelspec is for {language!r}, and a lesson is written in python.")
     odd = [option for option in _UNSUPPORTED if option in options] + [f"format_version {version}"] * (str(version) in ("1.0", "1.1"))
     if odd:
         raise LessonError(f"{path}:1: lessons do without jupytext's {', '.join(odd)}: take it out of the front matter.")

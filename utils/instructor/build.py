@@ -186,7 +186,7 @@ def _pair(stripped: Stripped, path: Path) -> tuple[str, dict]:
         metadata = _student_metadata(cell.metadata, needed)
         if metadata != cell.metadata and cell.kind == "code":
             _write_options(lines, cell, metadata)
-        made = {"cell_type": cell.kind, "id": _cell_id(path.stem, cell.index), "metadata": metadata, "source": cell.source.splitlines(keepends=True)}
+        made = {"cell_type": cell.kind, "id": cell_id(path.stem, cell.index), "metadata": metadata, "source": cell.source.splitlines(keepends=True)}
         if cell.kind == "code":
             made |= {"execution_count": None, "outputs": []}
         notebook_cells.append(made)
@@ -216,7 +216,7 @@ def _student_metadata(metadata: dict, needed: bool) -> dict:
     return rest | {"tags": tags} if tags else rest
 
 
-def _cell_id(stem: str, index: int) -> str:
+def cell_id(stem: str, index: int) -> str:
     return hashlib.sha256(f"{stem}:{index}".encode()).hexdigest()[:8]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import tempfile
 from pathlib import Path
 
 from utils import lessons
-from utils.instructor.build import _cell_id
+from utils.instructor.build import cell_id
 from utils.lessons import ROOT, Cell, Lesson, LessonError
 
 SOLVED = ROOT / "tests" / "solved"
@@ -49,7 +50,7 @@ def solved_notebook(path: str | Path) -> dict:
     lesson = lessons.read(path)
     cells = []
     for cell in solved_cells(lesson):
-        made = {"cell_type": cell.kind, "id": _cell_id(lesson.stem, cell.index), "metadata": cell.metadata, "source": cell.source}
+        made = {"cell_type": cell.kind, "id": cell_id(lesson.stem, cell.index), "metadata": cell.metadata, "source": cell.source}
         cells.append(made | {"execution_count": None, "outputs": []} if cell.kind == "code" else made)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
@@ -89,9 +90,18 @@ def _execute(path: Path, folder: Path) -> dict:
 
     notebook = nbformat.from_dict(solved_notebook(path))
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    client = NotebookClient(notebook, timeout=TIMEOUT, kernel_name="python3", resources={"metadata": {"path": str(folder)}}, store_widget_state=False)
+    client = NotebookClient(
+        notebook,
+        timeout=TIMEOUT,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}},
+        store_widget_state=False,
+        extra_arguments=["--log-level=ERROR"],
+    )
     try:
-        client.execute(env={**os.environ, "COURSE_CHECKS": "strict", "PYTHONPATH": paths, "NO_COLOR": "1"})
+        with tempfile.TemporaryDirectory() as scratch:  # what the author or another lesson has passed is not to show
+            progress = os.path.join(scratch, "progress.json")
+            client.execute(env={**os.environ, "COURSE_CHECKS": "strict", "COURSE_PROGRESS": progress, "PYTHONPATH": paths, "NO_COLOR": "1"})
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         failed = next((i for i, cell in enumerate(notebook.cells) if any(o.output_type == "error" for o in cell.get("outputs", []))), None)
         ran = [i for i, cell in enumerate(notebook.cells) if cell.get("execution_count")]

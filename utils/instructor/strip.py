@@ -65,18 +65,18 @@ class Stripped:
 
 
 def strip_lesson(text: str, path: str | Path) -> str:
-    """The student's markdown for a lesson's markdown; `path` names the file in messages.
+    """The student's markdown for a lesson's markdown, or for a part of it without front matter; `path` is named in messages.
 
     Line ends become `\\n` and a byte order mark goes. Raises `MarkerError` with all faults of the file, one a line.
     """
-    return strip(text, path).text
+    return strip(text, path, whole=False).text
 
 
-def strip(text: str, path: str | Path) -> Stripped:
+def strip(text: str, path: str | Path, whole: bool = True) -> Stripped:
     """`strip_lesson`, with the account of what was taken out that the build needs. Raises `MarkerError`."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
-        lesson = lessons.parse(text, path)
+        lesson = lessons.parse(text, path, whole)
     except LessonError as error:
         raise MarkerError(str(error)) from None
     if not lesson.cells:
