@@ -310,6 +310,7 @@ def test_a_leak_in_outputs_metadata_or_attachments_is_found(folders, place):
     [
         ("weights = softmax(scores)\n    return weights", "The weights come from `softmax`; each row of weights sums to one."),
         ("return size", "return size"),
+        ("d_head = size // 2", "Each head has `d_head` numbers."),
         ("pass", "pass on"),
         ("out = []\n    return out", "`out` is a list"),
         ("x = math.sin(1)", "Use math and sin(1)."),

@@ -91,6 +91,9 @@ BUILDS = {
     "a region that binds nothing": ("# <COGINST>\nprint(1)\nx[0] = 2\n# </COGINST>", Y),
     "a top-level block": ("if a:\n    # <COGINST>\n    b = 1\n    # </COGINST>", f"if a:\n    b = ...  {Y}"),
     "a top-level block that binds nothing": ("if a:\n    # <COGNOTE>\n    print()\n    # </COGNOTE>", f"if a:\n    ...  {Y}"),
+    "a block that prints": ("if a:\n    # <COGINST>\n    print()\n    # </COGINST>", f"if a:\n    ...  {Y}"),
+    "all lines of a block": ("if a:\n    b = 1  # <COGLINE>\n    c = 2  # <COGLINE>", f"if a:\n    b = ...  {Y}\n    c = ...  {Y}"),
+    "a class of notes": ("class A:\n    'Doc.'\n    # <COGNOTE>\n    a = 1\n    # </COGNOTE>", "class A:\n    'Doc.'"),
     "an else-block": ("if a:\n    b = 1\nelse:\n    # <COGINST>\n    b = 2\n    # </COGINST>", f"if a:\n    b = 1\nelse:\n    b = ...  {Y}"),
     "a whole if with its else": ("# <COGINST>\nif a:\n    b = 1\nelse:\n    b = 2\n# </COGINST>", f"b = ...  {Y}"),
     "an except-block": (

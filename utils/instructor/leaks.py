@@ -14,6 +14,8 @@ from utils import lessons
 from utils.instructor.strip import Stripped
 from utils.lessons import Lesson
 
+# The shapes' vocabulary: prose speaks of these before any code does.
+_TERMS = frozenset("batch seq d_model d_head n_heads d_in d_out vocab".split())
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -124,7 +126,7 @@ def _bound_in(line: str) -> list[str]:
 
 def _distinctive(name: str) -> bool:
     """Whether it can only be a name in a program: `attn_probs`, `w2`, `headDim`."""
-    return len(name) >= 4 and ("_" in name.strip("_") or any(c.isdigit() for c in name) or not (name.islower() or name.istitle()))
+    return len(name) >= 4 and name not in _TERMS and ("_" in name.strip("_") or any(c.isdigit() for c in name) or not (name.islower() or name.istitle()))
 
 
 def _fault(sources: list[tuple[Lesson, Stripped]], copy: str, text: str, what: str) -> str:

@@ -377,7 +377,7 @@ class _Code:
         names = [name for name in dict.fromkeys(n for node in gone for n in bound_names(node)) if name != "_"]
         if names:
             return [f"{indent}{name} = ...  {TODO}" for name in names]
-        return [f"{indent}{TODO}"]
+        return [f"{indent}...  {TODO}" if indent else TODO]
 
     # statements
 
@@ -428,21 +428,18 @@ class _Code:
 
     def _fill_empty_blocks(self, edits: list[_Edit]) -> None:
         """Where nothing (or a docstring alone) would be left of a block, put a stub in the last edit that emptied it."""
-        gone = {node: edit for edit in edits if not edit.new for node in edit.gone}
+        gone = {node: edit for edit in sorted(edits, key=lambda edit: edit.start) if not edit.new for node in edit.gone}
         for block, owner in self.blocks:
-            emptied = [gone[node] for node in block if node in gone]
+            emptied = [node for node in block if node in gone]
             left = [node for node in block if node not in gone]
             docstring = isinstance(owner, _FUNCTIONS) and len(left) == 1 and _is_docstring(left[0])
             if not emptied or left and not docstring:
                 continue
-            if any(_within(other, edit.gone[0]) for edit in edits if edit.new for other in edit.gone for edit in emptied):
-                continue
-            stub = self._stub(emptied[-1].gone[0], emptied[-1].gone)
-            if owner is self.tree:
-                stub = [] if all(self._is_note(edit) for edit in emptied) else [TODO]
-            elif stub[0].strip() == TODO and len(stub) == 1:
-                stub = [stub[0].replace(TODO, f"...  {TODO}")]
-            emptied[-1].new = stub
+            answers = [node for node in emptied if not self._is_note(gone[node])]
+            if owner is not self.tree:
+                gone[emptied[-1]].new = self._stub(emptied[-1], answers)
+            elif answers:
+                gone[emptied[-1]].new = [TODO]
 
     def _is_note(self, edit: _Edit) -> bool:
         return self.lines[edit.start].strip() == "# <COGNOTE>"
