@@ -132,6 +132,8 @@ def test_a_check_leaves_the_world_as_it_was(exercise, capsys):
     torch.manual_seed(5), random.seed(5), np.random.seed(5)
     torch.set_grad_enabled(False)
     torch.set_default_dtype(torch.float64)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
     try:
         before = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
         diagnose(exercise, answer)
@@ -139,8 +141,9 @@ def test_a_check_leaves_the_world_as_it_was(exercise, capsys):
             diagnose(exercise, mistake)
         after = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
         assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
-        assert not torch.is_grad_enabled() and torch.get_default_dtype() is torch.float64
+        assert not torch.is_grad_enabled() and torch.get_default_dtype() is torch.float64 and torch.get_num_threads() == 2
     finally:
+        torch.set_num_threads(threads)
         torch.set_grad_enabled(True)
         torch.set_default_dtype(torch.float32)
     assert capsys.readouterr().out == ""
