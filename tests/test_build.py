@@ -409,6 +409,8 @@ def test_killed_anywhere_a_build_leaves_whole_files_and_the_next_one_finishes(fo
             if "/" not in name:
                 assert content in (old.get(name), new.get(name)), f"step {step}: {name} is half-written"
         states.add(run.returncode)
+        builder._finish(out)
+        assert contents(out) in (old, new), f"step {step}: a build wrote some files and not others"
         build(source, out)
         assert contents(out) == new, f"step {step}"
         if run.returncode == 0:

@@ -411,17 +411,12 @@ class _Code:
             raise _Fault(row, "<COGSTUB> keeps what is left of an assignment's `=`, and this statement has none; use `# <COGLINE>`.")
         first, last = _rows(node)
         value = (node.value.lineno, len(self.lines[node.value.lineno - 1].encode()[: node.value.col_offset].decode()))
-        depth, equals = 0, None
-        for token in self.tokens:
-            if token.type != tokenize.OP or token.start[0] <= first or token.start >= value:
-                continue
-            depth += (token.string in "([{") - (token.string in ")]}")
-            if token.string.endswith("=") and (depth == 0 or equals is None and depth < 0):
-                equals = token.end
+        # The assignment's own `=` is the last one before its value.
+        equals = [token.end for token in self.tokens if token.type == tokenize.OP and token.string.endswith("=") and token.start < value][-1]
         left = self.lines[first : equals[0] - 1] + [self.lines[equals[0] - 1][: equals[1]]]
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         shape = next((target for target in targets if isinstance(target, (ast.Tuple, ast.List))), None)
-        left[-1] += f" {_ellipses(shape) if shape else '...'}  # {hint}" if hint else f" {_ellipses(shape) if shape else '...'}  {TODO}"
+        left[-1] += f" {_ellipses(shape) if shape else '...'}  {f'# {hint}' if hint else TODO}"
         return _Edit(first, last + 1, left, [node])
 
     # putting it together
