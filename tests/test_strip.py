@@ -184,6 +184,8 @@ REFUSED = {
     "cuts a call": ("a = f(\n    # <COGINST>\n    1,\n    # </COGINST>\n)", [(1, "cuts a statement in two"), (3, "cuts a statement in two")]),
     "cuts a signature": ("def f(\n    # <COGINST>\n    a,\n    # </COGINST>\n):\n    pass", [(1, "cuts a statement"), (3, "cuts a statement")]),
     "cuts a decorator": ("# <COGINST>\n@dec\n# </COGINST>\ndef f():\n    pass", [(0, "cuts the statement that starts 1 lines below in two")]),
+    "cuts a decorator above": ("@dec\n# <COGINST>\ndef f(): return 1\n# </COGINST>", [(1, "cuts the decorator of `f` from it")]),
+    "wide letters": ("# <ＣＯＧＩＮＳＴ>\na = 1", [(0, ALIKE)]),
     "cuts a def": ("# <COGINST>\ndef f():\n    a = 1\n    # </COGINST>\n    return a", [(0, "cuts the statement that starts 1 lines below")]),
     "cuts an else": ("if a:\n    b = 1\n# <COGINST>\nelse:\n    b = 2\n# </COGINST>", [(3, "cuts `else:` from what it belongs to")]),
     "cuts an else's head": ("if a:\n    b = 1\n    # <COGINST>\n    c = 1\nelse:\n    # </COGINST>\n    b = 2", [(4, "cuts `else:`")]),

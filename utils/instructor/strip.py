@@ -11,6 +11,7 @@ import difflib
 import io
 import re
 import tokenize
+import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -176,6 +177,7 @@ def _refuse_markers(cell: Cell) -> None:
 
 def _looks_like_marker(text: str) -> bool:
     """Whether it holds one of the markers, or what someone may have meant as one."""
+    text = unicodedata.normalize("NFKC", text)
     if _LOOKS_ALIKE.search(text):
         return True
     return any(difflib.get_close_matches(word.upper(), _NAMES, 1, 0.8) for word in _BRACKETED.findall(text))
@@ -350,6 +352,8 @@ class _Code:
                 first, last = _rows(node)
                 if start < first < end < last:
                     raise _Fault(start, f"the region cuts the statement that starts {first - start} lines below in two; take in all of it, or none.")
+                if any(first < row < node.lineno - 1 for row in (start, end)):
+                    raise _Fault(start, f"the region cuts the decorator of `{node.name}` from it; take in both, or neither.")
                 if start < first and last < end:
                     inside.append(node)
         top = [node for node in inside if not any(node is not other and _within(node, other) for other in inside)]
