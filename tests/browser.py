@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Iterator
@@ -111,6 +112,7 @@ def open_lab(url: str) -> Iterator[Page]:
         page.goto(url)
         try:
             page.wait_for_selector(f"{_SHOWN} .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
+            _await_kernel(page)
             yield page
         except BaseException:
             screenshot(page, "failure")
@@ -119,6 +121,21 @@ def open_lab(url: str) -> Iterator[Page]:
             browser.close()
     outside = outside_loopback(asked)
     assert not outside, f"the page asked for things outside this machine: {outside}"
+
+
+def _await_kernel(page: Page, patience: float = 60) -> None:
+    """Wait until the server says that the kernel rests and the page is connected to it.
+
+    Lab shows "idle" before that, and cells that are run then are dropped without a word.
+    """
+    kernels = f"http://{urlsplit(page.url).netloc}/api/kernels"
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if any(kernel["execution_state"] == "idle" and kernel["connections"] for kernel in page.request.get(kernels).json()):
+            page.wait_for_timeout(500)  # the page hears of it
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"no kernel was ready within {patience} seconds")
 
 
 def outside_loopback(urls: list[str]) -> list[str]:
