@@ -1,11 +1,13 @@
 """The engine of the checks, proven on small exercises made here: every question that it asks, in its order."""
 
 import json
+import random
 import re
 import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -265,7 +267,14 @@ def test_numbers_written_down_are_found_out(made):
     assert said(exercise_, lambda x: written * x / x).startswith("Right for one set of numbers and wrong for another")
 
 
-SUMS = torch.tensor([[0.5, 0.5], [0.3, 0.3]])
+def test_a_broken_property_fails_right_numbers(made):
+    assert said(made(properties=[lambda probe: "It breaks a promise."]), lambda x: x * 2) == "It breaks a promise."
+
+
+def test_a_property_may_run_the_answer_again(made):
+    seen = []
+    again = made(properties=[lambda probe: seen.append(probe.run(case(torch.ones(1))).value)])
+    assert diagnose(again, lambda x: x * 2) and seen[0].tolist() == [2.0]
 
 
 def test_rows_that_do_not_sum_to_one(made):
@@ -311,6 +320,13 @@ def test_the_smallest_failing_case_and_its_first_wrong_number(double):
     report = diagnose(double, odd)
     assert report.message.startswith("In 2 of 2 cases the result differs. Smallest: double(x) with x of shape [2, 3]: row 1, column 2 is ")
     assert report.table.wrong == {(1, 2)}
+
+
+def test_the_table_shows_the_case_that_the_words_are_about(made):
+    """The smallest, wherever it stands in the list."""
+    exercise_ = made(cases=lambda rand: [case(rand(5, 5)), case(rand(2, 2)), case(rand(3, 3))])
+    report = diagnose(exercise_, lambda x: x * 2 + torch.eye(len(x)))
+    assert "x of shape [2, 2]" in report.message and len(report.table.yours) == 2
 
 
 def test_what_one_number_means(made):
@@ -447,6 +463,25 @@ def test_train_and_eval_are_told_apart(made):
     assert diagnose(dropped, Dropped).misconception == "drops-in-eval"
 
 
+    assert "differs" in said(dropped, named("Dropped", type("Dropped", (Dropped,), {"forward": lambda self, x: x})))
+
+
+def test_parameters_are_filled_so_that_a_forgotten_one_shows(made):
+    """A bias that starts at zero can be left out without a trace, unless the check gives it numbers."""
+    shifted = made("Shifted", initial=lambda d: {"b": torch.zeros(d)}, oracle=lambda p, x: x + p["b"],
+                   cases=lambda rand: [case(rand(2, 3), init=(3,))])
+
+    class Shifted(nn.Module):
+        def __init__(self, d):
+            super().__init__()
+            self.b = nn.Parameter(torch.zeros(d))
+
+        def forward(self, x):
+            return x + 0 * self.b
+
+    assert "differs" in said(shifted, Shifted) or "row 0, column 0 is" in said(shifted, Shifted)
+
+
 def test_refused_input(made):
     def parameters(d, n):
         if d % n:
@@ -522,6 +557,19 @@ def test_prints_of_an_answer_are_not_shown(double, capsys):
         return x * 2
 
     assert diagnose(double, loud) and capsys.readouterr().out == ""
+
+
+def test_random_numbers_of_an_answer_are_its_own(double):
+    """python's, numpy's and torch's generators go on afterwards as if nothing had been drawn."""
+    def drawing(x):
+        random.random(), np.random.rand(), torch.rand(1), torch.manual_seed(1)
+        return x * 2
+
+    random.seed(3), np.random.seed(3), torch.manual_seed(3)
+    wanted = random.random(), np.random.rand(), torch.rand(1)
+    random.seed(3), np.random.seed(3), torch.manual_seed(3)
+    assert diagnose(double, drawing)
+    assert (random.random(), np.random.rand(), torch.rand(1)) == wanted
 
 
 def test_names_are_unique_in_the_course(made):
