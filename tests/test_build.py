@@ -234,6 +234,7 @@ VALUE = "# <COGINST>\nvalue = [1, 2]\n# </COGINST>"
         (["a = 0\na = 5  # <COGLINE>\nprint(a)"], "1"),
         (["a = f()  # <COGSTUB> call f", "print(a)", "check(a=a)"], "010"),
         (["# <COGNOTE>\nkey = 1\n# </COGNOTE>\nx = 1", "print(key)", "print(x)"], "010"),
+        (["Net = yours('Net')", "net = Net(3)", "class Sub(Net): pass", "def f(): return utils.yours('g')", "print(1)"], "11100"),
         ([SETUP, "%time stub(1)", "%%time\nstub(1)", "%%bash\nstub"], "0010"),
     ],
 )

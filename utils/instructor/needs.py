@@ -8,7 +8,9 @@ from typing import Iterable, Iterator
 from utils.lessons import Cell, bound_names, tree_of
 
 # They take an unfinished answer calmly, and say so.
-CALM = frozenset({"check", "hint", "solution", "yours", "progress"})
+CALM = frozenset({"check", "hint", "solution", "progress"})
+# It gives what an earlier lesson asked for, and in a copy without solutions/ there may be nothing to give.
+YOURS = "yours"
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -64,6 +66,8 @@ class _World:
     def _fails(self, node: ast.stmt) -> bool:
         if isinstance(node, ast.Assert):
             return any(self.unfinished(name.id) for name in ast.walk(node) if isinstance(name, ast.Name))
+        if not isinstance(node, _DEFINITIONS) and YOURS in _called(node):
+            return True
         inherits = {base.id for base in getattr(node, "bases", ()) if isinstance(base, ast.Name)} & self.classes
         return any(self.unfinished(name) for name in _used(node) if name not in inherits)
 
@@ -127,6 +131,10 @@ def _used(node: ast.stmt) -> Iterator[str]:
 
     if _deferred(node) is None or isinstance(node, _DEFINITIONS):
         yield from visit(node)
+
+
+def _called(node: ast.AST) -> set[str | None]:
+    return {_last_name(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
 
 
 def _last_name(function: ast.expr) -> str | None:
