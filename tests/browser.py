@@ -193,16 +193,23 @@ class Notebook:
         return self.code_cells().nth(found[0])
 
     def run_all(self, patience: float = 120) -> None:
-        """Run All Cells; wait until each code cell that shows its source is numbered, and the kernel rests."""
+        """Run All Cells; wait until each code cell that shows its source is numbered, and the kernel rests.
+
+        A run that stops on the way (the kernel rests for five seconds, and cells have no number) is an AssertionError.
+        """
         menu(self.page, "Run", "Run All Cells")
-        self.page.wait_for_function(
-            """shown => document.querySelector(shown + ' .jp-Notebook-ExecutionIndicator').dataset.status === 'idle'
-                && [...document.querySelectorAll(shown + ' .jp-CodeCell')]
-                    .filter(cell => cell.querySelector('.cm-content')?.innerText.trim())
-                    .every(cell => /\\[\\d+\\]/.test(cell.querySelector('.jp-InputPrompt').innerText))""",
-            arg=_SHOWN,
-            timeout=patience * 1000,
-        )
+        script = """shown => {
+            const panel = document.querySelector(shown);
+            const idle = panel.querySelector('.jp-Notebook-ExecutionIndicator').dataset.status === 'idle';
+            window.restingSince = idle ? window.restingSince ?? Date.now() : undefined;
+            const waiting = [...panel.querySelectorAll('.jp-CodeCell')]
+                .filter(cell => cell.querySelector('.cm-content')?.innerText.trim())
+                .filter(cell => !/\\[\\d+\\]/.test(cell.querySelector('.jp-InputPrompt').innerText));
+            if (!idle || waiting.length && Date.now() - window.restingSince < 5000) return null;
+            return {waiting: waiting.map(cell => cell.querySelector('.cm-content').innerText)};
+        }"""
+        end = self.page.wait_for_function(script, arg=_SHOWN, timeout=patience * 1000).json_value()
+        assert not end["waiting"], f"Run All stopped before {end['waiting'][0]!r}. Red on the page: {self.errors()}"
 
     def type(self, cell: Locator, source: str) -> None:
         """Replace the cell's source, as by hand: select all, type."""

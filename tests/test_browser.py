@@ -37,6 +37,9 @@ def test_the_harness_sees_what_a_reader_sees(tmp_path: Path, small: Path) -> Non
         assert sys.prefix in notebook.outputs(notebook.cell("sys.prefix")), "the kernel is another Python"
         assert "line 59" in notebook.outputs(notebook.cell("'line', 59"))
         assert len(notebook.errors()) == 1 and "ZeroDivisionError" in notebook.errors()[0]
+        with pytest.raises(AssertionError, match="Run All stopped before.*ZeroDivisionError"):
+            notebook.type(notebook.cell("'line', 3)"), "0 / 0")
+            notebook.run_all()
         cell = notebook.cell("x = 1")
         notebook.type(cell, "def f():\n    return 'typed'\n\nf()")
         assert "typed" in notebook.run(cell)

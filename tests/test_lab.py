@@ -125,3 +125,13 @@ def test_root_is_allowed_to_only_when_it_is_root(monkeypatch: pytest.MonkeyPatch
     for user, allowed in ((0, True), (1000, False)):
         monkeypatch.setattr("os.geteuid", lambda user=user: user, raising=False)
         assert f"--ServerApp.allow_root={allowed}" in lab._arguments(tmp_path, "x.ipynb", 8888, browser=False, token="t")
+
+
+def test_kernels_wait_without_spinning_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    from utils.instructor import lab
+
+    for given, wanted in (({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")):
+        environment = {"PATH": "", **given}
+        monkeypatch.setattr(lab.os, "environ", environment)
+        lab._prepare_environment()
+        assert environment["OMP_WAIT_POLICY"] == wanted
