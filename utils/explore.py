@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from utils import show
+from utils.report import inline
 
 DPI = 150  # an explorer redraws while a slider moves: sharp enough, and half the work of a static figure
 RIGHT, WRONG, PLAIN = "#00795a", "#c24e00", "#57606a"
@@ -55,11 +56,6 @@ def _text(name: str, value: Any, empty: bool = False) -> str:
     if not isinstance(value, str) or not (empty or value.strip()):
         raise ValueError(f"{name} must be a string with something in it; got {value!r}.")
     return value
-
-
-def _prose(text: str) -> str:
-    """Plain text as HTML; `backticks` become code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def _note(text: str, colour: str = PLAIN) -> str:
@@ -119,7 +115,7 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
     result = widgets.HTML()
 
     def reveal(verdict: str, colour: str) -> None:
-        why = f"<br>{_prose(explain)}" if explain else ""
+        why = f"<br>{inline(explain)}" if explain else ""
         result.value = _note(verdict + why, colour)
         for part in (guess, button, show_me):
             part.disabled = True
@@ -145,7 +141,7 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
     button.on_click(judge)
     show_me.on_click(give_up)
     row = widgets.HBox([guess, button, show_me], layout={"flex_flow": "row wrap"})
-    asked = widgets.HTML(_line(f"<b>Predict.</b> {_prose(question)}"))
+    asked = widgets.HTML(_line(f"<b>Predict.</b> {inline(question)}"))
     words = f"Predict. {question} Write the answer down, then type it in JupyterLab."
     return _panel_type()(
         [asked, row, result], lambda: words, guess=guess, button=button, show_me=show_me, result=result
@@ -235,16 +231,16 @@ def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
         verdict, colour = ("Right.", RIGHT) if right else ("Not this one.", WRONG)
 
         def tell(
-            _: Any, told: Any = told, note: str = _note(f"<b>{verdict}</b> {_prose(explanation)}", colour)
+            _: Any, told: Any = told, note: str = _note(f"<b>{verdict}</b> {inline(explanation)}", colour)
         ) -> None:
             told.value = note
 
         button.on_click(tell)
         buttons[choice], explanations[choice] = button, told
-        rows += [widgets.HBox([button, widgets.HTML(_line(_prose(choice)))], layout={"align_items": "center"}), told]
+        rows += [widgets.HBox([button, widgets.HTML(_line(inline(choice)))], layout={"align_items": "center"}), told]
     lettered = " ".join(f"{letter}) {choice}" for letter, choice in zip("ABCDEFGH", choices))
     words = f"Quiz. {question} {lettered} Choose in JupyterLab; every choice is explained."
-    asked = widgets.HTML(_line(f"<b>{_prose(question)}</b>"))
+    asked = widgets.HTML(_line(f"<b>{inline(question)}</b>"))
     return _panel_type()([asked, *rows], lambda: words, buttons=buttons, explanations=explanations)
 
 
