@@ -64,7 +64,7 @@ def test_a_stub_is_calm(double):
 
     report = check(double)
     assert report.status == "todo" and not report
-    assert str(report) == "○ double: not attempted yet. hint(double) gives a nudge."
+    assert str(report) == "○ double: not attempted yet. `hint(double)` gives a nudge."
 
 
 def test_an_ellipsis_is_calm_wherever_it_surfaces(double):
@@ -444,7 +444,7 @@ def test_half_a_class_is_not_attempted_yet(affine):
             raise NotImplementedError("Affine.forward")
 
     report = diagnose(affine, Half)
-    assert report.status == "todo" and report.message == "`forward` is not attempted yet. hint(Affine) gives a nudge."
+    assert report.status == "todo" and report.message == "`forward` is not attempted yet. `hint(Affine)` gives a nudge."
 
 
 def test_train_and_eval_are_told_apart(made):

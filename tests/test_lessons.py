@@ -271,6 +271,9 @@ def test_solutions_is_a_package_of_lessons():
     assert "start_here" in dir(solutions)
     with pytest.raises(AttributeError, match="no lesson 'nope' in solutions/. There are: start_here"):
         solutions.nope
+    with pytest.raises(ImportError, match="no lesson 'nope' in solutions/. There are: start_here"):
+        from solutions import nope  # noqa: F401
+    assert not hasattr(solutions, "nope")
 
 
 def test_importing_it_is_light():

@@ -34,7 +34,7 @@ def test_the_two_wrong_answers_of_the_page_read_as_it_says():
     def row_sums(x):
         raise NotImplementedError("row_sums")
 
-    assert str(check(row_sums)) == "○ row_sums: not attempted yet. hint(row_sums) gives a nudge."
+    assert str(check(row_sums)) == "○ row_sums: not attempted yet. `hint(row_sums)` gives a nudge."
 
 
 def test_quiz_and_prediction():

@@ -102,7 +102,7 @@ def _todo(exercise: Exercise, trials: list[Trial]) -> str | None:
 def _nudge(exercise: Exercise, method: str = "") -> str:
     handle = f'"{exercise.name}"' if exercise.kind == "value" else exercise.name
     start = f"`{method}` is not attempted yet." if method else "not attempted yet."
-    return f"{start} hint({handle}) gives a nudge."
+    return f"{start} `hint({handle})` gives a nudge."
 
 
 # --- right or wrong ---------------------------------------------------------------------------------
