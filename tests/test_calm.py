@@ -38,13 +38,20 @@ def test_an_ellipsis_that_was_used(shell, capsys, use):
     assert text.strip() == "This needs `scores`, from the exercise above."
 
 
+def test_of_several_gaps_the_one_that_was_used_is_named(shell, capsys):
+    _, text = run(shell, capsys, "first = ...\nsecond = first @ 3\nprint(second)")
+    assert text.strip() == "This needs `first`, from the exercise above."
+    _, text = run(shell, capsys, "first = second = ...\ntotal = first @ 3\nprint(second)")
+    assert text.strip() == "This needs `first`, from the exercise above."
+
+
 def test_what_a_waiting_cell_would_have_made_waits_too(shell, capsys):
     run(shell, capsys, 'def get_mask(size):\n    raise NotImplementedError("get_mask")')
     run(shell, capsys, "table, (rows, _) = get_mask(3), (1, 2)")
     _, text = run(shell, capsys, "total = table.sum()")
-    assert text.strip() == "This needs `get_mask`, from the exercise above."
+    assert text.strip() == "This needs `table`. The cell above that makes it waits for `get_mask`: run it again when that is done."
     _, text = run(shell, capsys, "print(total)")
-    assert text.strip() == "This needs `get_mask`, from the exercise above."
+    assert text.strip() == "This needs `total`. The cell above that makes it waits for `get_mask`: run it again when that is done."
     run(shell, capsys, "table = 3")
     _, text = run(shell, capsys, "print(table, tabel)")
     assert "NameError: name 'tabel' is not defined" in text

@@ -57,6 +57,11 @@ def test_a_right_answer_passes(double):
     assert report and report.status == "passed" and report.misconception is None
 
 
+def test_dict_results_name_the_wrong_key(made):
+    both = made("both", oracle=lambda x: {"a": x, "b": x * 2}, cases=lambda rand: [case(rand(2, 2))])
+    assert "both(x) with x of shape [2, 2]: `b`, row 0, column 0 is" in said(both, lambda x: {"a": x, "b": x * 2 + torch.eye(2)})
+
+
 def test_a_stub_is_calm(double):
     def double(x):
         # YOUR CODE HERE
@@ -102,6 +107,11 @@ def test_an_exception_is_told_with_line_and_shapes(double):
     (lambda x: torch.ones(5).tril(), "tril and triu need a matrix"),
     (lambda x: x + torch.ones(7), "sizes 3 and 7 on axis 1 do not fit"),
     (lambda x: torch.dot(x, x), "torch.dot takes two vectors"),
+    (lambda x: x / x.sum(dim=1), "A sum or maximum along an axis loses that axis, unless keepdim keeps it."),
+    (lambda x: 1 if x else 2, "To ask whether there is one at all, compare with None."),
+    (lambda x: x * None, "something is None here"),
+    (lambda x: x - x.max(dim=1, keepdim=True), "take its `.values`"),
+    (lambda x: (lambda f: f(f))(lambda f: f(f)), "it calls itself without end"),
     (lambda x: x.sum(dim=4), "there is no axis 4"),
     (lambda x: x.masked_fill(torch.ones(2, 3), 0), "must hold True and False"),
     (lambda x: x.view(7, 7), "6 numbers cannot be laid out as [7, 7]"),
@@ -126,9 +136,28 @@ def test_system_exit_is_caught_and_interrupt_is_not(double):
         diagnose(double, interrupted)
 
 
-def test_what_works_for_one_size_only_is_contrasted(double):
+def test_a_size_in_the_code_is_asked_about_where_it_stops_on_other_sizes(double):
     message = said(double, lambda x: (x * 2).reshape(2, 3))
-    assert "It does run for x of shape [2, 3]: is a size fixed" in message
+    assert "It does run for x of shape [2, 3]: is the 2 in it a size that should be read from the input?" in message
+    assert "It does run" not in said(double, lambda x: (x * 2) + torch.ones(x.shape[0] + 1))
+
+
+def test_an_attribute_that_init_did_not_store(affine):
+    class Lost(Affine):
+        def forward(self, x):
+            return self.layr(x)
+
+    Lost.__name__ = Lost.__qualname__ = "Affine"
+    assert "the object has no `layr`. Did __init__ store it on self, under this name?" in said(affine, Lost)
+
+
+def test_a_product_of_batches_with_too_much_turned(made):
+    product = made("product", oracle=lambda x: x @ x.mT, cases=lambda rand: [case(rand(2, 3, 4))])
+
+    def wrong(x):
+        return x @ x.transpose(0, 1)
+
+    assert "in a product of batches all axes before the last two must agree" in said(product, wrong)
 
 
 # --- None, type, length, order ----------------------------------------------------------------------
@@ -251,6 +280,10 @@ def test_a_detached_result(double):
     assert "no gradient reaches `x`" in said(double, lambda x: torch.tensor((x * 2).tolist()))
 
 
+def test_gradients_may_be_no_matter(made):
+    assert diagnose(made(differentiable=False), lambda x: torch.tensor((x * 2).tolist()))
+
+
 def test_a_gradient_that_breaks(double):
     def overwritten(x):
         y = x.exp()
@@ -306,7 +339,24 @@ def test_batch_items_that_leak(running_mean):
 def test_a_tensor_of_the_notebook(double):
     namespace = {"inputs": torch.randn(2, 3)}
     exec("def double(x):\n    return inputs * 2", namespace)
-    assert "It uses `inputs`, a tensor of the notebook, where it should use its argument `x`" in check(namespace["double"]).message
+    assert "It uses `inputs`, a tensor of the notebook. All that it needs should come from its arguments `x`" in check(namespace["double"]).message
+    namespace["d_k"] = 3
+    exec("def double(x):\n    return x * d_k", namespace)
+    assert "It uses `d_k`, a number of the notebook" in check(namespace["double"]).message
+
+
+def test_a_parameter_without_self(affine):
+    namespace = {"nn": nn, "layer": torch.ones(3, 2)}
+    exec(textwrap.dedent("""
+        class Affine(nn.Module):
+            def __init__(self, d_in, d_out):
+                super().__init__()
+                self.layer = nn.Linear(d_in, d_out)
+
+            def forward(self, x):
+                return x @ layer
+    """), namespace)
+    assert "`layer` without `self.` is a tensor of the notebook" in said(affine, namespace["Affine"])
 
 
 # --- the plain difference ---------------------------------------------------------------------------
@@ -637,6 +687,7 @@ def test_a_batch_shows_the_item_that_is_wrong(made):
         return y
 
     assert diagnose(deep, odd).table.caption == "batch 2"
+    assert diagnose(made("flat", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2, 2))]), odd).table.caption == "item 2"
 
 
 # --- hints and solutions ----------------------------------------------------------------------------
@@ -647,6 +698,7 @@ def test_hints_come_in_three_grades(double, monkeypatch):
     assert hint("double", 1).text.startswith(HINTS[0])
     assert "There are three grades" in hint("double", 7).text
     assert "No exercise is called dubble" in hint("dubble").text
+    assert hint(double=3).title.startswith("double: hint 2") and "in quotes for a value" in hint(torch.ones(2)).text
 
 
 def test_solution_shows_the_answer_or_says_where_to_ask(monkeypatch):

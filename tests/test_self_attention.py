@@ -170,6 +170,7 @@ def test_the_numbers_of_the_gradient():
     study = show.saturation_study(d_ks=(512,))
     assert round(float(study["gradient_unscaled"]), 2) == 0.05 and round(float(study["gradient_scaled"]), 2) == 0.39
     assert round(math.exp(-20) * 1e9) == 2  # "two billionths"
+    assert round(math.log(6), 2) == 1.79  # the entropy of six equal weights
 
 
 def test_predictions_and_quiz():

@@ -107,3 +107,17 @@ def test_only_plain_text_is_compared(lesson):
     for cell in lesson.cells:
         if "nbval-check-output" in cell.metadata.get("tags", []):
             assert "print(" in cell.source and not re.search(r"(?m)^(check|show|explore)\b", cell.source), cell.source
+
+
+@each_lesson
+def test_what_a_message_suggests_is_at_hand(lesson):
+    """Checks say hint(...); it must not be a NameError."""
+    imported = "\n".join(line for cell in code(lesson) for line in cell if line.startswith("from utils import"))
+    assert all(re.search(rf"\b{name}\b", imported) for name in ("check", "hint", "solution"))
+
+
+def test_readme_states_the_lessons_times():
+    readme = (lessons.ROOT / "README.md").read_text(encoding="utf-8")
+    for lesson in LESSONS:
+        minutes = re.search(r"\*\*Time:\*\* (\d+) minutes", prose(lesson))[1]
+        assert re.search(rf"\| {lesson.stem[:2]} \| \[{re.escape(lesson.title)}\]\(course/{lesson.stem}.md\).* \| {minutes} \|", readme)

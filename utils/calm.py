@@ -6,6 +6,7 @@ Registered under IPython when `utils` is imported. Every other exception looks a
 from __future__ import annotations
 
 import ast
+import dis
 import traceback
 
 from utils.lessons import bound_names
@@ -41,24 +42,29 @@ _waiting: dict[str, str] = {}  # names that a waiting cell would have made, and 
 def awaited(error: BaseException, names: dict) -> str | None:
     """The exercise that an exception says is not filled in yet ("" when it cannot be told), or None for a real error.
 
-    `names` are the notebook's: an `...` in one of them tells which value the cell waits for. A name that is missing
-    because the cell that makes it is waiting, waits for the same exercise.
+    `names` are the notebook's: an `...` in one of them tells which value the cell waits for.
     """
     text = str(error.args[0]) if error.args else ""
     if isinstance(error, NotImplementedError):
         return text.partition(".")[0] if text.replace(".", "").isidentifier() else None
-    if isinstance(error, NameError):
-        return _waiting.get(error.name)
     if "ellipsis" in text.lower():
         unfilled = [name for name, value in names.items() if value is ... and not name.startswith("_")]
-        used = [name for name in unfilled if _mentions(error, name)] or unfilled
+        used = [name for name in unfilled if name in _read_where(error)] or unfilled
         return used[-1] if used else ""
     return None
 
 
-def _mentions(error: BaseException, name: str) -> bool:
-    """Whether a frame of the traceback runs code that reads `name`."""
-    return any(name in frame.f_code.co_names for frame, _ in traceback.walk_tb(error.__traceback__))
+def _read_where(error: BaseException) -> set[str]:
+    """The global names that are read on the lines that the traceback goes through."""
+    read = set()
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        starts = dict(dis.findlinestarts(frame.f_code))
+        here = None
+        for instruction in dis.get_instructions(frame.f_code):
+            here = starts.get(instruction.offset, here)
+            if here == line and instruction.opname in ("LOAD_NAME", "LOAD_GLOBAL"):
+                read.add(instruction.argval)
+    return read
 
 
 def _handle(shell, kind, error, trace, tb_offset=None):
@@ -66,6 +72,10 @@ def _handle(shell, kind, error, trace, tb_offset=None):
     if exercise is not None:
         _waiting.update(dict.fromkeys(_would_make(shell.user_ns["In"][-1]), exercise))
         line = f"This needs `{exercise}`, from the exercise above." if exercise else "This needs an `...` above to be filled in."
+    elif isinstance(error, NameError) and error.name in _waiting:
+        exercise = _waiting[error.name]
+        _waiting.update(dict.fromkeys(_would_make(shell.user_ns["In"][-1]), exercise))
+        line = f"This needs `{error.name}`. The cell above that makes it waits for `{exercise}`: run it again when that is done."
     elif kind.__name__ == "NotYet":
         line = str(error)
     else:

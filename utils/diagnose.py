@@ -191,7 +191,7 @@ def runnable(exercise: Exercise, wrong: Misconception) -> Any:
 
 def _complaint(exercise: Exercise, answer: Any, trials: list[Trial]) -> str | None:
     """The first general complaint, in the order of the questions."""
-    for question in (_raised, _structure, _reads_notebook, _nothing, _shape, _number_kind):
+    for question in (_reads_notebook, _raised, _structure, _nothing, _shape, _number_kind):
         for trial in trials:
             words = question(exercise, answer, trial, trials)
             if words:
@@ -213,9 +213,22 @@ def _raised(exercise, answer, trial, trials) -> str | None:
         wanted = trial.expected.failure
         return None if _refusal(wanted.type) == _refusal(failure.type) else f"{call_text(exercise, trial.case)} should be refused with a {wanted.type}; yours raised a {failure.type}: {failure.text}"
     place = f" on line {failure.line} (`{failure.code}`)" if failure.line and failure.code else f" on line {failure.line}" if failure.line else ""
-    fine = [t for t in trials if t.yours.failure is None]
-    contrast = f" It does run for {_inputs_text(exercise, fine[0].case)}: is a size fixed that should be read from the input?" if fine and _inputs_text(exercise, fine[0].case) else ""
-    return f"{call_text(exercise, trial.case)} stopped{place} with {_article(failure.type)}: {_explain(failure)}{contrast}"
+    return f"{call_text(exercise, trial.case)} stopped{place} with {_article(failure.type)}: {_explain(failure, exercise)}{_fixed_size(exercise, answer, trials)}"
+
+
+def _fixed_size(exercise, answer, trials) -> str:
+    """A question, where the code holds a number that is a size of the very cases on which it runs."""
+    written = {c for f in _functions(answer) for c in _constants(f.__code__) if type(c) is int and c > 1}
+    for trial in trials:
+        sizes = {n for t in tensors([*bind(exercise, trial.case).values()]) for n in t.shape}
+        if trial.yours.failure is None and sizes & written:
+            return f" It does run for {_inputs_text(exercise, trial.case)}: is the {min(sizes & written)} in it a size that should be read from the input?"
+    return ""
+
+
+def _constants(code: types.CodeType) -> set:
+    """The constants of a code object, those inside tuples too."""
+    return {c for const in code.co_consts for c in (const if isinstance(const, tuple) else (const,)) if not isinstance(c, types.CodeType)}
 
 
 def _structure(exercise, answer, trial, trials) -> str | None:
@@ -237,11 +250,19 @@ def _structure(exercise, answer, trial, trials) -> str | None:
 
 
 def _reads_notebook(exercise, answer, trial, trials) -> str | None:
-    """A function that reads a tensor of the notebook where it should use its argument."""
-    names = sorted({n for code in _functions(answer) for n in _globals_read(code) if isinstance(code.__globals__.get(n), torch.Tensor)})
-    if not names or not parameter_names(exercise):
+    """An answer that reads a tensor or a number of the notebook where it should use its argument, or its own parameter."""
+    if exercise.kind == "value":
         return None
-    return f"It uses `{names[0]}`, a tensor of the notebook, where it should use its argument{_of(parameter_names(exercise))}. On other inputs the result would not change."
+    for function in _functions(answer):
+        for name in sorted(_globals_read(function)):
+            value = function.__globals__.get(name)
+            if not isinstance(value, (torch.Tensor, int, float)) or isinstance(value, bool) or name.isupper():
+                continue
+            kind = "a tensor" if isinstance(value, torch.Tensor) else "a number"
+            if any(p.split(".")[0] == name for p in trial.expected.parameters or ()):
+                return f"`{name}` without `self.` is {kind} of the notebook, not the one that belongs to this object. Each object has its own: `self.{name}`."
+            return f"It uses `{name}`, {kind} of the notebook. All that it needs should come from its arguments{_of(parameter_names(exercise))}, so that it works on other inputs too."
+    return None
 
 
 def _nothing(exercise, answer, trial, trials) -> str | None:
@@ -290,7 +311,7 @@ def _number_kind(exercise, answer, trial, trials) -> str | None:
         if yours.is_floating_point() and (bad := ~yours.isfinite() & wanted.isfinite()).any():
             index = tuple(bad.nonzero()[0].tolist())
             value = yours[index].item()
-            return f"{where} holds {value} at {_position(index, _spec(exercise, part))}, where a finite number is expected{_note(trial.case)}. inf comes from exp or a division that is too large, nan from 0/0 or inf/inf."
+            return f"{where} holds {value} at {_position(index, _spec(exercise, part))}, where a finite number is expected. inf comes from exp or a division that is too large, nan from 0/0, inf/inf or 0 × inf."
     return None
 
 
@@ -303,11 +324,11 @@ def _modified(exercise, answer, trial, trials) -> str | None:
 
 def _gradients(exercise, answer, trial, trials) -> str | None:
     if trial.yours.backward and not trial.expected.backward:
-        return f"The result is right, but gradients cannot flow back: {_explain(trial.yours.backward)}"
+        return f"The result is right, but gradients cannot flow back: {_explain(trial.yours.backward, exercise)}"
     lost = [n for n in trial.yours.detached if n not in trial.expected.detached]
     if lost:
         what = f"`{lost[0]}`" if len(lost) == 1 else f"{_listing(lost)}"
-        return f"The numbers are right, but no gradient reaches {what}: the result is cut off from it (by .detach(), .item(), .data, torch.no_grad() or torch.tensor(...)), so training could not change anything."
+        return f"The numbers are right, but no gradient reaches {what}: the result is cut off from it (by requires_grad=False, .detach(), .item(), .data, torch.no_grad() or torch.tensor(...)), so training could not change anything."
     return None
 
 
@@ -332,6 +353,7 @@ def _difference(exercise: Exercise, trials: list[Trial]) -> str:
 
 def _first_difference(exercise: Exercise, trial: Trial) -> str:
     call = "" if exercise.kind == "value" else f"{call_text(exercise, trial.case)}: "
+    keys = list(trial.expected.value) if isinstance(trial.expected.value, dict) else []
     for part, (yours, wanted, spec) in reversed(list(enumerate(_parts(exercise, trial)))):  # weights stand last and come first
         if yours.shape != wanted.shape:
             continue
@@ -339,7 +361,7 @@ def _first_difference(exercise: Exercise, trial: Trial) -> str:
         if wrong.any():
             index = tuple(wrong.nonzero()[0].tolist())
             a, b = yours[index].item(), wanted[index].item()
-            name = f"{_spec_name(exercise, part)} " if isinstance(exercise.returns, tuple) else ""
+            name = f"{_spec_name(exercise, part)} " if isinstance(exercise.returns, tuple) else f"`{keys[part]}`, " if keys else ""
             meaning = f"; {exercise.meaning(index, a, b)}" if exercise.meaning else ""
             where = f"{name}{_position(index, spec)} is " if index else "it is "
             return f"{call}{where}{report._number(a)}, expected {report._number(b)}{meaning}."
@@ -534,7 +556,10 @@ _EXPLAINED = (
     (r"tri[lu]: input tensor must have at least 2 dim", "tril and triu need a matrix, and got a vector. A mask has a row and a column for each position."),
     (r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)", r"a matrix product needs the left one's columns to match the right one's rows, and here \2 meet \3 (\1 × \2 times \3 × \4)."),
     (r"Expected size for first two dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]", r"a product of batches needs the left one's last axis to match the right one's last but one, and here \2 meets \4."),
-    (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)", r"sizes \1 and \2 on axis \3 do not fit together element by element."),
+    (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)", r"sizes \1 and \2 on axis \3 do not fit together element by element. A sum or maximum along an axis loses that axis, unless keepdim keeps it."),
+    (r"Boolean value of Tensor with more than one value", "`if` wants one yes or no, and a tensor holds many. To ask whether there is one at all, compare with None."),
+    (r"bad operand type for unary ~: 'NoneType'|'NoneType' object has no attribute|unsupported operand .*'NoneType'|, not NoneType", "something is None here. An argument that may be left out is None when it is; look for it first."),
+    (r"return_types", "max and min with a dim give a pair, values and indices; take its `.values`."),
     (r"1D tensors expected", "torch.dot takes two vectors, and got something with more axes."),
     (r"inconsistent tensor size", "torch.dot takes two vectors of the same length."),
     (r"Dimension out of range .*got (-?\d+)", r"there is no axis \1: the tensor has fewer axes than that."),
@@ -542,18 +567,24 @@ _EXPLAINED = (
     (r"shape '(.*)' is invalid for input of size (\d+)", r"\2 numbers cannot be laid out as \1."),
     (r"same dtype|expected scalar type", "two tensors have different types of numbers; bring them to one type first."),
     (r"is not on the expected device|on the same device|Torch not compiled with CUDA", "it asks for a device that is not the input's. Make new tensors on the device of the input."),
-    (r"leaf Variable that requires grad is being used in an in-place", "an operation writes into a tensor that is being trained (its name ends in _, or it is +=); compute a new tensor instead."),
+    (r"leaf Variable that requires grad is being used in an in-place", "an operation (one whose name ends in _, or +=) writes into a parameter that is being trained, and torch keeps track of those. Compute a new tensor, or, to set a parameter on purpose, do it inside torch.no_grad()."),
     (r"modified by an inplace operation", "a tensor that the gradient still needs was overwritten (an operation ending in _, or an assignment into a slice)."),
     (r"Module.__init__\(\) call", "`super().__init__()` has to run before anything is stored on self."),
     (r'missing the required "forward" function', "the class has no method called forward. Is it misspelt, or indented into __init__?"),
     (r"'(\w+)' object has no attribute '(\w+)'", r"a \1 has no `\2`. Is the name spelt as where it was made?"),
     (r"name '(\w+)' is not defined", r"nothing is called `\1` here."),
+    (r"maximum recursion depth", "it calls itself without end."),
     (r"(takes .* but \d+ (?:was|were) given|missing \d+ required .*|unexpected keyword argument .*)", r"the call and the signature do not fit: \1."),
 )
 
 
-def _explain(failure: Failure) -> str:
+def _explain(failure: Failure, exercise: Exercise) -> str:
     """torch's error in a learner's words where we know it, else its own first line."""
+    missing = re.search(rf"'{exercise.name}' object has no attribute '(\w+)'", failure.text)
+    if missing:
+        return f"the object has no `{missing[1]}`. Did __init__ store it on self, under this name?"
+    if "@" in failure.code and re.search(r"size of tensor a .* must match the size of tensor b", failure.text):
+        return "in a product of batches all axes before the last two must agree; turn only the last two of the right one."
     for pattern, words in _EXPLAINED:
         found = re.search(pattern, failure.text)
         if found:

@@ -95,6 +95,7 @@ class Exercise:
     properties: tuple[Callable, ...] = ()
     equivalent: Mapping[str, Any] = field(default_factory=dict)
     view: Callable | None = None
+    differentiable: bool = True
     meaning: Callable | None = None
     atol: float = 1e-5
 
@@ -151,7 +152,7 @@ _exercises: dict[str, Exercise] = {}
 
 def exercise(
     name: str, *, oracle, hints, misconceptions, cases=(Case(),), returns=None, initial=None,
-    properties=(), equivalent=(), view=None, meaning=None, atol=1e-5,
+    properties=(), equivalent=(), view=None, differentiable=True, meaning=None, atol=1e-5,
 ) -> Exercise:
     """Declare an exercise of the lesson whose checks module this call stands in.
 
@@ -169,6 +170,7 @@ def exercise(
         properties: functions of a `Probe` that return a sentence when they are broken.
         equivalent: `{id: answer}`: answers that look wrong and are right.
         view: `view(result, *args)`: what to compare, for a function that acts on its arguments.
+        differentiable: whether gradients must flow from the result back to the inputs, where the oracle's do.
         meaning: `meaning(index, yours, expected)`: what one wrong number means, as a clause.
         atol: largest difference that counts as equal (relative to 1 or to the expected number).
     """
@@ -180,7 +182,7 @@ def exercise(
     wrong = tuple(Misconception(id, *entry) for id, entry in misconceptions.items())
     made = Exercise(
         name, lesson, oracle, cases, wrong, tuple(hints), returns, initial,
-        tuple(properties), dict(equivalent), view, meaning, atol,
+        tuple(properties), dict(equivalent), view, differentiable, meaning, atol,
     )
     _exercises[name] = made
     return made

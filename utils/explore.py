@@ -151,7 +151,7 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
 def _reader(answer: Any) -> tuple[Callable[[str], Any], str]:
     """How to read a guess (None if it cannot be), and what to ask for."""
     if isinstance(answer, bool):
-        return lambda text: {"true": True, "yes": True, "false": False, "no": False}.get(text.lower()), "True or False"
+        return lambda text: {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}.get(text.lower()), "yes or no"
     if isinstance(answer, (int, float)):
         return _number, "a number"
     if isinstance(answer, str) and answer.strip():
@@ -196,7 +196,9 @@ def _compare(given: Any, answer: Any, tolerance: float) -> tuple[bool, str]:
 def _written(answer: Any) -> str:
     if isinstance(answer, (list, tuple)):
         return "[" + ", ".join(map(_written, answer)) + "]"
-    return f"{answer:.4g}" if isinstance(answer, float) else html.escape(str(answer))
+    if isinstance(answer, bool):
+        return "yes" if answer else "no"
+    return f"{answer:.6g}" if isinstance(answer, float) else html.escape(str(answer))
 
 
 def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:

@@ -119,13 +119,13 @@ _hints_given: dict[str, int] = {}
 _GRADES = ("a nudge", "the idea", "almost the code")
 
 
-def hint(exercise: Any, grade: int | None = None) -> Note:
-    """A hint for an exercise, given as the function, the class or the name in quotes.
+def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
+    """A hint for an exercise: `hint(get_mask)`, for a value `hint("context_vec_2")` or `hint(context_vec_2=...)`.
 
     Each call gives the next of three grades: a nudge, the idea, almost the code. `grade` 1 to 3 asks for one of them.
     """
     try:
-        found = _named(exercise)
+        found = _named(exercise, value)
     except _BadCall as error:
         return Note("hint", str(error))
     if grade is not None and grade not in (1, 2, 3):
@@ -136,10 +136,10 @@ def hint(exercise: Any, grade: int | None = None) -> Note:
     return Note(f"{found.name}: hint {grade} of 3, {_GRADES[grade - 1]}", found.hints[grade - 1] + more)
 
 
-def solution(exercise: Any) -> Note:
-    """The answer to an exercise when `solutions/` is there, and where to ask when it is not."""
+def solution(exercise: Any = None, **value: Any) -> Note:
+    """The answer to an exercise, named as for `hint`, when `solutions/` is there, and where to ask when it is not."""
     try:
-        found = _named(exercise)
+        found = _named(exercise, value)
     except _BadCall as error:
         return Note("solution", str(error))
     try:
@@ -149,8 +149,15 @@ def solution(exercise: Any) -> Note:
     return Note(f"{found.name}: one right answer of many", source, code=True)
 
 
-def _named(exercise: Any) -> Exercise:
-    return _find(exercise if isinstance(exercise, str) else _name_of(exercise))
+def _named(exercise: Any, value: dict) -> Exercise:
+    """The exercise that a call of `hint` or `solution` is about."""
+    if len(value) == 1 and exercise is None:
+        return _find(next(iter(value)))
+    if isinstance(exercise, str):
+        return _find(exercise)
+    if not callable(exercise) or value:
+        raise _BadCall('Name the exercise: as it is for a function or a class, hint(softmax), and in quotes for a value, hint("context_vec_2").')
+    return _find(_name_of(exercise))
 
 
 # --- what the learner built -------------------------------------------------------------------------

@@ -201,7 +201,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _differentiable(case: Case, exercise: Exercise) -> bool:
-    return exercise.kind == "module" or any(_is_float(v) for v in [*case.args, *case.kwargs.values()])
+    return exercise.differentiable and (exercise.kind == "module" or any(_is_float(v) for v in [*case.args, *case.kwargs.values()]))
 
 
 def tensors(value: Any) -> list[torch.Tensor]:

@@ -25,7 +25,8 @@ def rows_sum_to_one(part: int | None = None) -> Callable:
             if abs(sums[worst] - 1) > 1e-3:
                 columns = " The columns do: the softmax ran along the wrong axis." if weights.dim() > 1 and torch.allclose(
                     weights.detach().sum(-2), torch.ones(()), atol=1e-3) else ""
-                return f"The rows of the weights do not sum to one: row {worst} sums to {sums[worst]:.4f}. Each position shares out exactly one unit of attention.{columns}"
+                row = worst % weights.shape[-2] if weights.dim() > 1 else worst
+                return f"The rows of the weights do not sum to one: row {row} sums to {sums[worst]:.4f}. Each position shares out exactly one unit of attention.{columns}"
         return None
     return broken
 

@@ -95,7 +95,7 @@ def table(yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), na
     if yours.dim() > 2:
         index = tuple((wrong.nonzero()[0] if wrong.any() else torch.zeros(yours.dim(), dtype=int)).tolist()[:-2])
         yours, expected, wrong = yours[index], expected[index], wrong[index]
-        labels = axes if len(axes) == len(index) + 2 else tuple(f"axis {i}" for i in range(len(index)))
+        labels = axes if len(axes) == len(index) + 2 else ("item",) * len(index)
         captions += [f"{label} {i}" for label, i in zip(labels, index)]
     yours, expected, wrong = (torch.atleast_2d(t) for t in (yours, expected, wrong))
     rows, columns = (_window(wrong, axis) for axis in (0, 1))
@@ -179,5 +179,5 @@ class Note:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        body = f'<pre style="margin:4px 0">{html.escape(self.text)}</pre>' if self.code else f"<div>{inline(self.text)}</div>"
-        return f'<div style="border-left:4px solid {ACCENT["todo"]};{_CARD};{_MEASURE}"><b>{html.escape(self.title)}</b>{body}</div>'
+        body = f'<pre style="margin:4px 0;white-space:pre;overflow-x:auto">{html.escape(self.text)}</pre>' if self.code else f"<div>{inline(self.text)}</div>"
+        return f'<div style="border-left:4px solid {ACCENT["todo"]};{_CARD}{"" if self.code else ";" + _MEASURE}"><b>{html.escape(self.title)}</b>{body}</div>'

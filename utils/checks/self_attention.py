@@ -314,6 +314,15 @@ exercise(
             _copy((("W_query", "W_key"), ("W_key", "W_query"), ("W_value", "W_value"))),
             "Queries and keys have changed places: v2's W_query went into v1's W_key.",
         ),
+        "nothing-copied": (
+            lambda v2, v1: None,
+            "v1 is as it was before. Assigning to a name inside the function (v1 = ..., or w = ...) binds that name only; "
+            "what must change is v1's own attributes.",
+        ),
+        "only-the-query": (
+            _copy((("W_query", "W_query"),)),
+            "Only W_query was copied. Key and value still have v1's own numbers.",
+        ),
         "value-forgotten": (
             _copy((("W_query", "W_query"), ("W_key", "W_key"))),
             "Query and key were copied, W_value was not. The weights then agree and the outputs still differ.",
@@ -403,6 +412,10 @@ exercise(
         "true-means-blocked": (
             lambda W_Q, W_K, x, mask=None: F.softmax(_hide(_scores(W_Q, W_K, x), None if mask is None else ~mask), -1),
             _MASK_WORDS["true-means-blocked"],
+        ),
+        "still-scores": (
+            lambda W_Q, W_K, x, mask=None: _hide(_scores(W_Q, W_K, x), mask),
+            "These are the scores, scaled and masked; the softmax is missing. Weights are shares: each row sums to one.",
         ),
         "mask-after-softmax": (_zeroed, _MASK_WORDS["mask-after-softmax"]),
         "hidden-with-zero": (
