@@ -7,7 +7,7 @@ import browser
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from utils.exercise import all_exercises, find
 
@@ -47,6 +47,27 @@ def test_the_harness_sees_what_a_reader_sees(tmp_path: Path, small: Path) -> Non
         browser.screenshot(page, "harness-dark")
         browser.theme(page, "Light")
         browser.screenshot(page, "harness-light")
+
+
+def test_a_saved_page_keeps_its_widgets(tmp_path: Path) -> None:
+    """Reopened without its kernel, a prediction shows what was guessed instead of "model not found"."""
+    path = tmp_path / "00_small.ipynb"
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(new_notebook(cells=[new_code_cell("from utils import explore\nexplore.predict('How many?', answer=4)")], metadata=kernel), path)
+    with browser.serve(tmp_path / "served", [path]) as url:
+        with browser.open_lab(url) as page:
+            notebook = browser.Notebook(page)
+            notebook.run_all()
+            notebook.panel.locator("input[placeholder='your guess: a number']").fill("7")
+            notebook.panel.get_by_role("button", name="Check my guess").click()
+            expect(notebook.panel).to_contain_text("Not this time. Your guess: 7")
+            page.keyboard.press("ControlOrMeta+s")
+            page.wait_for_timeout(2000)
+            browser.menu(page, "Kernel", "Shut Down All Kernels…")
+            page.locator(".jp-Dialog .jp-mod-accept").click()
+            page.wait_for_timeout(1000)
+        with browser.open_lab(f"{url}&reset") as page:
+            expect(browser.Notebook(page).panel).to_contain_text("Not this time. Your guess: 7", timeout=20_000)
 
 
 def message(exercise: str, misconception: str) -> str:
