@@ -184,6 +184,32 @@ def test_a_tuple_of_the_wrong_length(pair):
     assert "is a tensor, and a tuple of 2 is expected: (doubled, sums)" in said(pair, lambda x: x * 2)
 
 
+def test_a_part_of_the_wrong_type_is_named(pair):
+    assert "returned a bool as its `doubled`, and a tensor is expected" in said(pair, lambda x: (True, x.sum(-1)))
+
+
+class Evil:
+    """Fails at whatever is asked of it."""
+
+    def __eq__(self, other):
+        raise RuntimeError("no")
+
+    def __len__(self):
+        raise RuntimeError("no")
+
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+def test_no_answer_makes_a_check_raise(double, pair):
+    loop = []
+    loop.append(loop)
+    for value in (Evil(), loop, iter([1]), object, torch.ones(2, 3, dtype=torch.complex64), "text", {1: Evil()}):
+        for exercise_ in (double, pair):
+            assert diagnose(exercise_, lambda x: value).status == "failed"
+            assert diagnose(exercise_, lambda x: (value, value)).status == "failed"
+
+
 def test_the_wrong_part_of_a_tuple_is_named(pair):
     assert "`sums`, entry 1 is" in said(pair, lambda x: (x * 2, x.sum(-1) + torch.arange(len(x))))
 

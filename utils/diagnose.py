@@ -51,7 +51,11 @@ class Probe:
 def diagnose(exercise: Exercise, answer: Any) -> Report:
     """Check `answer` and say what is to be said. Never raises because of what the answer does."""
     with sealed():
-        return _diagnose(exercise, answer)
+        try:
+            return _diagnose(exercise, answer)
+        except Exception as error:  # an object that fails when it is merely compared or shown
+            words = f"It returns something that cannot be compared with the expected result ({type(error).__name__}: {error})."
+            return Report(exercise.name, "failed", words)
 
 
 def _diagnose(exercise: Exercise, answer: Any) -> Report:
@@ -280,6 +284,9 @@ def _nothing(exercise, answer, trial, trials) -> str | None:
             return f"{call_text(exercise, trial.case)} returned {len(yours)} things, and {len(wanted)} are expected: {_spec_text(exercise)}."
         if type(yours) is tuple and any(same(yours, p, exercise.atol) for p in itertools.permutations(wanted)) and not same(yours, wanted, exercise.atol):
             return f"The parts are right and their order is not: return {_spec_text(exercise)}, in this order."
+        for i, (mine, right) in enumerate(zip(yours, wanted)):
+            if _family(mine) != _family(right):
+                return f"{call_text(exercise, trial.case)} returned {_kind(mine)} as its {_spec_name(exercise, i).rstrip(',')}, and {_kind(right)} is expected."
     if _family(yours) != _family(wanted):
         what = "It" if exercise.kind == "value" else call_text(exercise, trial.case)
         named = f": {_spec_text(exercise)}" if isinstance(wanted, tuple) and isinstance(exercise.returns, tuple) else ""
@@ -472,7 +479,8 @@ def _spec(exercise: Exercise, part: int) -> Spec | None:
 
 
 def _spec_name(exercise: Exercise, part: int) -> str:
-    name = exercise.returns[part].name if part < len(exercise.returns) else ""
+    spec = _spec(exercise, part)
+    name = spec.name if spec else ""
     return f"`{name}`," if name else f"part {part},"
 
 
