@@ -193,6 +193,14 @@ def test_hidden_weight_goes_to_the_others():
     assert (holes.sum(-1)[[0, 2, 3, 4, 5]] < 0.9).all()
 
 
+def test_before_training_the_weights_are_nearly_equal():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        head, (x, _) = lesson.SingleHeadAttention(4), lesson.flagged_batch(64)
+        _, weights = head(x, return_weights=True)
+    assert 0.1 < weights.min() and weights.max() < 0.25  # six equal ones would be 0.17
+
+
 def test_a_head_learns_to_find_the_flag_from_any_start():
     """The lesson's 300 steps are no lucky seed: five starts, fresh texts of another length."""
     for seed in range(5):
