@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from utils import explore, show
+from utils.show.page import number_text
 
 TOKENS = "Your journey starts with one step".split()
 SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
@@ -245,7 +246,7 @@ def test_dot_product_follows_its_sliders(a, r, b, s):
     assert float(shown["dot product"]) == pytest.approx((one @ two).item(), abs=0.0051)
     assert float(shown["cosine"]) == pytest.approx(cosine.item(), abs=0.0051)
     assert float(shown["angle"].rstrip("°")) == pytest.approx(math.degrees(cosine.acos()), abs=0.01)
-    x, y = (show._number(n) for n in one.tolist())
+    x, y = (number_text(n) for n in one.tolist())
     assert f"a is ({x}, {y})" in alt(panel) and f"dot product {shown['dot product']}" in repr(panel)
 
 
@@ -284,7 +285,7 @@ def test_scaling_shows_torchs_numbers(d_k, divide):
     assert float(shown["entropy"]) == pytest.approx(entropy.item(), abs=0.0051)
     assert float(shown["size of the gradient"]) == pytest.approx(jacobian.norm().item(), abs=0.0051)
     for i, weight in enumerate(weights):
-        assert f"key {i} {show._number(weight.item())}" in alt(panel)
+        assert f"key {i} {number_text(weight.item())}" in alt(panel)
     assert "largest weight 0.17, entropy 1.79, size of the gradient 0.37" in plain(panel.readout)
 
 
@@ -326,8 +327,8 @@ def test_softmax_shows_torchs_numbers(factor, shift):
     assert shown["of the given scores"] == f"{scores.softmax(0).max():.2f}"
     assert shown["changed by the shift"] == "0.0000"
     for token, weight, score in zip(TOKENS, weights, scores * factor + shift):
-        assert f"{token} {show._number(weight.item())}" in alt(panel).split("weights:")[1]
-        assert f"{token} {show._number(score.item())}" in alt(panel).split("weights:")[0]
+        assert f"{token} {number_text(weight.item())}" in alt(panel).split("weights:")[1]
+        assert f"{token} {number_text(score.item())}" in alt(panel).split("weights:")[0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,10 @@
+"""Every explorer of the course: offline widgets that start at an interesting setting and show the number that changes.
+
+Each function returns a box of ipywidgets. Where widgets cannot be shown (a terminal, a printed page, CI) it is a
+sentence that says the same; the static twins of the pictures are in `utils.show`.
+"""
+
+from utils.explore.questions import predict, quiz
+from utils.explore.scores import dot_product, scaling, softmax
+
+__all__ = ["dot_product", "predict", "quiz", "scaling", "softmax"]

@@ -1,0 +1,22 @@
+"""Every static figure of the course, one function per kind.
+
+Each function returns a `Picture`, which a notebook shows as an image with alt text and a terminal prints as that text.
+Rows are queries, columns are keys. Arguments may be tensors (also ones that require grad), arrays or nested lists;
+what cannot be drawn is refused with a ValueError that says what was given and what was expected.
+"""
+
+from utils.show.charts import bars, lines
+from utils.show.flow import steps
+from utils.show.page import Picture
+from utils.show.plane import mixing, vectors
+from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
+from utils.show.tables import grid, mask, scores, weights
+
+__all__ = [
+    "Picture",
+    "bars", "lines",
+    "steps",
+    "mixing", "vectors",
+    "entropy", "jacobian_norm", "saturation", "saturation_study",
+    "grid", "mask", "scores", "weights",
+]  # fmt: skip

@@ -1,0 +1,217 @@
+"""Charts: horizontal bars in one group or two, and lines whose names stand at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from utils.show.page import (
+    BENCH, FAINT, MUTED, PAD, PAPER, SERIES, SMALL, TEXT, WIDEST, Picture, finish, listed, new_axes,
+    new_page, number_text, read_names, read_numbers, read_title, spread, text_width, themed, token_label,
+)
+
+
+@themed
+def bars(
+    values: Any,
+    labels: Sequence[str],
+    title: str | None = None,
+    reference: float | tuple[str, float] | None = None,
+    same_scale: bool = False,
+    limit: float | None = None,
+) -> Picture:
+    """One group of horizontal bars, or two side by side that share their labels; each bar ends in its number.
+
+    Args:
+        values: numbers [n], or {"scores": [n], "weights": [n]} for one or two named groups; finite.
+        labels: n strings, top to bottom.
+        title: by default the longest bar.
+        reference: a number, or ("uniform", number), drawn as a dashed line in the last group.
+        same_scale: draw two groups on one scale (a guess beside the truth, not scores beside weights).
+        limit: where the last group's scale ends at least (an explorer's bars should move, not their scale).
+    """
+    groups = dict(values) if isinstance(values, Mapping) else {"": values}
+    if not 1 <= len(groups) <= 2:
+        raise ValueError(f"bars draws one or two groups; got {len(groups)}.")
+    arrays = {
+        str(k): read_numbers(v, f"values[{k!r}]" if k else "values", [1], "a row of numbers") for k, v in groups.items()
+    }
+    names = read_names(labels, len(next(iter(arrays.values()))), "labels", "bars")
+    for group, array in arrays.items():
+        if len(array) != len(names):
+            raise ValueError(
+                f"values[{group!r}] has {len(array)} numbers for {len(names)} labels; expected one for each."
+            )
+    if len(names) > 40:
+        raise ValueError(f"bars draws at most 40 bars; got {len(names)}.")
+    mark = _reference(reference)
+
+    figure = new_page()
+    pitch = 0.3 if len(names) <= 16 else 0.16
+    size = TEXT if pitch == 0.3 else 7.5
+    texts = [token_label(name, 16) for name in names]
+    side = max(text_width(text, size) for text in texts) + 0.1
+    gap = 0.3
+    width = min(4.2, (WIDEST - 2 * PAD - side - gap * (len(arrays) - 1)) / len(arrays))
+    for k, (group, array) in enumerate(arrays.items()):
+        axes = new_axes(figure, 2 + k * (width + gap), 2, width, pitch * len(names))
+        together = np.concatenate(list(arrays.values())) if same_scale else array
+        if k == len(arrays) - 1:
+            together = np.concatenate([together, [mark[1]] if mark else [], [limit] if limit is not None else []])
+        _bar_group(axes, array, together, SERIES[k], pitch, size, width)
+        axes.set_yticks(range(len(names)), texts if k == 0 else [""] * len(names), size=size)
+        if group:
+            axes.text(0, 1, token_label(group, 26), transform=axes.transAxes, va="bottom", color=SERIES[k], weight="bold")
+    if mark is not None:
+        x = mark[1]
+        axes.axvline(x, color=MUTED, linestyle=(0, (4, 3)), linewidth=1)
+        left, right = axes.get_xlim()
+        anchor = (
+            "center" if 0.25 < (x - left) / (right - left) < 0.75 else "left" if (x - left) < (right - x) else "right"
+        )
+        note = _mark_label(mark)
+        axes.text(x, len(names) - 0.42, note, ha=anchor, va="top", size=SMALL, color=MUTED)
+    first = next(iter(arrays.values()))
+    default = f"{names[int(first.argmax())]!r} has the largest, {number_text(first.max())}"
+    words = "\n".join(f"{group or 'Bars'}: {listed(names, array)}." for group, array in arrays.items())
+    note = f"\nDashed line: {mark[0]} {number_text(mark[1])}." if mark is not None else ""
+    return finish(figure, read_title(title, default), words + note)
+
+
+def _reference(reference: Any) -> tuple[str, float] | None:
+    if reference is None:
+        return None
+    name, value = reference if isinstance(reference, tuple) and len(reference) == 2 else ("reference", reference)
+    return str(name), float(read_numbers(value, "reference", [0], "a number or a (name, number) pair"))
+
+
+def _bar_group(
+    axes: Any, array: np.ndarray, together: np.ndarray, colour: str, pitch: float, size: float, width: float
+) -> None:
+    texts = [number_text(x) for x in array]
+    low, high = min(0.0, together.min()), max(0.0, together.max())
+    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # for the numbers at the ends, as a share
+    left_room, right_room = (room if low < 0 else 0.0), room
+    span = (high - low or 1.0) / (1 - left_room - right_room)
+    axes.set_xlim(low - left_room * span, low - left_room * span + span)
+    axes.set_ylim(len(array) - 0.45, -0.55)
+    axes.barh(range(len(array)), array, height=0.72, color=colour)
+    axes.axvline(0, color=MUTED, linewidth=0.8)
+    for i, (x, text) in enumerate(zip(array, texts)):
+        shift, anchor = (-3, "right") if x < 0 else (3, "left")
+        card = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8}
+        axes.annotate(
+            text, (x, i), (shift, 0), textcoords="offset points", ha=anchor, va="center", size=size, bbox=card, zorder=5
+        )
+    axes.tick_params(length=0)
+    axes.set_xticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+@themed
+def lines(
+    x: Any,
+    series: Mapping[str, Any],
+    title: str | None = None,
+    xlabel: str = "",
+    ylabel: str = "",
+    logx: bool = False,
+    reference: float | tuple[str, float] | None = None,
+) -> Picture:
+    """A line chart with each line's name at its end.
+
+    Args:
+        x: [n] numbers, increasing.
+        series: {name: [n] numbers}, one to six lines.
+        logx: a base-2 logarithmic x axis, ticked at the points.
+        reference: a number, or ("uniform", number), drawn as a dashed line.
+    """
+    xs, ys = read_series(x, series, logx)
+    mark = _reference(reference)
+    figure = new_page()
+    draw_lines(new_axes(figure, 2, 2, *chart_size(ys, mark, 2.6)), xs, ys, xlabel, ylabel, logx, mark)
+    words = lines_in_words(xs, ys, xlabel or "x", mark)
+    return finish(figure, read_title(title, ""), f"{ylabel or 'Lines'} against {xlabel or 'x'}.\n{words}")
+
+
+def read_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    xs = read_numbers(x, "x", [1], "a row of numbers")
+    if (np.diff(xs) <= 0).any():
+        raise ValueError("x must increase from each number to the next.")
+    if logx and xs[0] <= 0:
+        raise ValueError(f"x starts at {number_text(xs[0])}; a logarithmic axis needs numbers above 0.")
+    if not isinstance(series, Mapping) or not 1 <= len(series) <= len(SERIES):
+        raise ValueError(f"series must be a dict of 1 to {len(SERIES)} named lines, as in {{'loss': [1.0, 0.5]}}.")
+    ys = {str(name): read_numbers(y, f"series[{name!r}]", [1], "a row of numbers") for name, y in series.items()}
+    for name, y in ys.items():
+        if len(y) != len(xs):
+            raise ValueError(f"series[{name!r}] has {len(y)} numbers for {len(xs)} of x; expected one for each.")
+    return xs, ys
+
+
+def chart_size(names: Iterable[str], mark: tuple[str, float] | None, height: float) -> tuple[float, float]:
+    """The inches that remain for the lines beside their names."""
+    ends = [_end_label(name) for name in names] + ([_mark_label(mark)] if mark else [])
+    return WIDEST - 2 * PAD - 0.85 - max(text_width(text, TEXT, bold=True) for text in ends), height
+
+
+def _end_label(name: str) -> str:
+    return token_label(name, 22)
+
+
+def _mark_label(mark: tuple[str, float]) -> str:
+    return f"{_end_label(mark[0])} {number_text(mark[1])}"
+
+
+def draw_lines(
+    axes: Any,
+    xs: np.ndarray,
+    ys: Mapping[str, np.ndarray],
+    xlabel: str,
+    ylabel: str,
+    logx: bool,
+    mark: tuple[str, float] | None,
+    bottom: float | None = None,
+) -> None:
+    styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")  # a line is told by more than its colour
+    height = BENCH * axes.get_position().height
+    for (name, y), (colour, dash, marker) in zip(ys.items(), styles):
+        axes.plot(
+            xs, y, color=colour, linestyle=dash, linewidth=1.8, marker=marker if len(xs) <= 24 else None, markersize=4.5
+        )
+    if logx:
+        axes.set_xscale("log", base=2)
+    if logx and len(xs) <= 12:
+        axes.set_xticks(xs, [f"{x:g}" for x in xs])
+        axes.minorticks_off()
+    ends = [(float(y[-1]), _end_label(name), colour) for (name, y), colour in zip(ys.items(), SERIES)]
+    if mark:
+        axes.axhline(mark[1], color=MUTED, linewidth=1, linestyle=(0, (2, 3)), zorder=0)
+        ends.append((mark[1], _mark_label(mark), MUTED))
+    axes.set_ylim(bottom=bottom)
+    low, high = axes.get_ylim()
+    inch = height / (high - low)
+    for (y, text, colour), at in zip(ends, spread([end[0] for end in ends], 0.18 / inch)):
+        place = (1, (at - low) / (high - low))
+        axes.annotate(
+            text, place, (6, 0), "axes fraction", textcoords="offset points", va="center", color=colour, weight="bold"
+        )
+    axes.set_ylim(low, high)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.grid(axis="y", color=FAINT, linewidth=0.5)
+    axes.set_axisbelow(True)
+
+
+def lines_in_words(xs: np.ndarray, ys: Mapping[str, np.ndarray], xname: str, mark: tuple[str, float] | None) -> str:
+    if len(xs) <= 12:
+        at = lambda y: ", ".join(f"{number_text(value)} at {x:g}" for x, value in zip(xs, y))
+    else:
+        at = lambda y: (
+            f"from {number_text(y[0])} at {xname} {xs[0]:g} to {number_text(y[-1])} at {xs[-1]:g}, "
+            f"lowest {number_text(y.min())}, highest {number_text(y.max())}"
+        )
+    words = [f"{name}: {at(y)}." for name, y in ys.items()]
+    return "\n".join([*words, f"Dashed line: {mark[0]} {number_text(mark[1])}."] if mark else words)

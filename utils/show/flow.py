@@ -1,0 +1,240 @@
+"""One query's way through attention, from top to bottom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from utils.show.page import (
+    BENCH, GREEN, INK, MOST_NUMBERS, MUTED, SEQUENTIAL, SMALL, VERMILION, Picture, finish, listed, new_axes,
+    new_page, number_text, read_names, read_numbers, read_title, readable_on, shape_text, text_width,
+    themed, token_label, visible,
+)
+
+
+@themed
+def steps(
+    inputs: Any,
+    tokens: Sequence[str],
+    query: int | str,
+    W_query: Any = None,
+    W_key: Any = None,
+    W_value: Any = None,
+    title: str | None = None,
+) -> Picture:
+    """One query's way to its context vector, with the real shapes and numbers, in two decimals.
+
+    Without the three matrices: inputs → scores → weights → context, as in simplified attention.
+    With them: query, keys and values are made first, and scores are divided by √d_k before the softmax.
+
+    Args:
+        inputs: [seq, d_in], seq from 1 to 8.
+        tokens: seq strings.
+        query: which position asks: its index, or its token if that is there once.
+        W_query, W_key: [d_in, d_k]; W_value: [d_in, d_v]. All three or none. Of an `nn.Linear` pass `.weight.T`.
+    """
+    x = read_numbers(inputs, "inputs", [2], "one vector in each row, [seq, d_in]")
+    n, d_in = x.shape
+    if n > MOST_NUMBERS:
+        raise ValueError(
+            f"steps draws at most {MOST_NUMBERS} tokens; got {n}. Choose some, as in inputs[:{MOST_NUMBERS}]."
+        )
+    names = read_names(tokens, n, "tokens", "inputs (rows)")
+    at = _position(query, names)
+    given = {"W_query": W_query, "W_key": W_key, "W_value": W_value}
+    missing = [name for name, W in given.items() if W is None]
+    if len(missing) in (1, 2):
+        raise ValueError(
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; give all three matrices or none."
+        )
+    if missing:
+        q, keys, values, scale = x[at], x, x, 1.0
+    else:
+        W = {name: read_numbers(one, name, [2], f"[d_in, d_out], here [{d_in}, …]") for name, one in given.items()}
+        for name, one in W.items():
+            if len(one) != d_in:
+                raise ValueError(
+                    f"{name} has the shape {shape_text(one)}; its first side must be d_in = {d_in} "
+                    "(of an nn.Linear pass .weight.T)."
+                )
+        if W["W_query"].shape != W["W_key"].shape:
+            raise ValueError(
+                f"W_query has the shape {shape_text(W['W_query'])} and W_key {shape_text(W['W_key'])}; "
+                "their dot product needs the same."
+            )
+        q, keys, values = x[at] @ W["W_query"], x @ W["W_key"], x @ W["W_value"]
+        scale = math.sqrt(len(q))
+    points = keys @ q
+    pattern = np.exp(points / scale - (points / scale).max())
+    pattern /= pattern.sum()
+    context = pattern @ values
+
+    flow = _Flow(n, names, at)
+    flow.vectors("inputs", "one vector per token", x)
+    if not missing:
+        flow.vectors("keys", "inputs @ W_key", keys)
+        flow.beside("query", "@ W_query", q)
+    flow.numbers("scores", "query · each key" if not missing else "query · each input", points)
+    softmax = "softmax(scores)" if missing else f"softmax(scores / √{len(q)})"
+    flow.numbers("weights", softmax, pattern, coloured=True)
+    if not missing:
+        flow.vectors("values", "inputs @ W_value", values, linked="×")
+    flow.result("context", "sum of weight × " + ("input" if missing else "value"), context)
+    flow.close()
+    default = f"How {names[at]!r} gets its context vector"
+    route = (
+        "inputs → scores → weights → context"
+        if missing
+        else "inputs → query, keys, values → scores → weights → context"
+    )
+    alt = "\n".join([f"A flow from top to bottom for the query {names[at]!r}: {route}.", *flow.words])
+    return finish(flow.figure, read_title(title, default), alt)
+
+
+def _position(query: Any, names: Sequence[str]) -> int:
+    if isinstance(query, str):
+        query = visible(query)
+        if names.count(query) != 1:
+            raise ValueError(
+                f"the query {query!r} is in the tokens {names.count(query)} times; give its index instead."
+            )
+        return names.index(query)
+    if not hasattr(query, "__index__") or not 0 <= int(query) < len(names):
+        raise ValueError(f"query must be a token or an index from 0 to {len(names) - 1}; got {query!r}.")
+    return int(query)
+
+
+class _Flow:
+    """Boxes of numbers in rows, one column per token, drawn from top to bottom in inches."""
+
+    LINE, GAP, LEFT = 0.165, 0.34, 1.42
+
+    def __init__(self, n: int, names: Sequence[str], at: int) -> None:
+        self.n, self.names, self.at = n, names, at
+        self.figure = new_page()
+        self.axes = new_axes(self.figure, 1, 1, 5.7, 8)
+        self.axes.set(xlim=(0, 5.7), ylim=(8, 0))
+        self.axes.axis("off")
+        self.step = min(0.72, (5.7 - self.LEFT - 0.2) / (n + 1))
+        self.y = 0.25  # the lower edge of what is drawn so far
+        self.bus: tuple[float, float] | None = None  # where the query's line starts
+        self.words: list[str] = []
+        for j, name in enumerate(names):
+            colour, weight = (VERMILION, "bold") if j == at else (INK, "normal")
+            text = token_label(name, 9)
+            size = min(SMALL, SMALL * (self.step - 0.04) / text_width(text, SMALL, weight == "bold"))
+            self.axes.text(self.x(j), 0.2, text, ha="center", va="bottom", size=size, color=colour, weight=weight)
+
+    def x(self, j: float) -> float:
+        return self.LEFT + (j + 0.5) * self.step
+
+    def _lines(self, values: np.ndarray) -> list[str]:
+        """A vector's numbers, one a line; of a long one the first three and the last."""
+        texts = [number_text(value) for value in values]
+        return texts if len(texts) <= 5 else [*texts[:3], "⋮", texts[-1]]
+
+    def _box(self, x: float, y: float, lines: Sequence[str], fill: Any, edge: str, heavy: bool = False) -> float:
+        from matplotlib.patches import FancyBboxPatch
+
+        height, width = self.LINE * len(lines) + 0.06, self.step - 0.08
+        style = f"round,pad=0,rounding_size={min(0.05, width / 4)}"
+        box = FancyBboxPatch(
+            (x - width / 2, y),
+            width,
+            height,
+            boxstyle=style,
+            facecolor=fill,
+            edgecolor=edge,
+            linewidth=1.6 if heavy else 0.8,
+        )
+        self.axes.add_patch(box)
+        colour = readable_on(fill) if not isinstance(fill, str) else INK
+        size = min(SMALL, SMALL * (width - 0.04) / max(text_width(line, SMALL) for line in lines))
+        for k, line in enumerate(lines):
+            self.axes.text(x, y + 0.03 + self.LINE * (k + 0.5), line, ha="center", va="center", size=size, color=colour)
+        return y + height
+
+    def _name(self, y: float, name: str, how: str, shape: Sequence[int]) -> None:
+        self.axes.text(0, y, f"{name} {list(shape)}", weight="bold", va="center")
+        self.axes.text(0, y + 0.17, how, size=SMALL - 0.5, color=MUTED, va="center")
+
+    def _link(self, x0: float, y0: float, x1: float, y1: float, colour: str = MUTED, width: float = 0.9) -> None:
+        style = {
+            "arrowstyle": "-|>",
+            "mutation_scale": 7,
+            "shrinkA": 0,
+            "shrinkB": 0,
+            "color": colour,
+            "linewidth": width,
+        }
+        self.axes.annotate("", (x1, y1), (x0, y0), arrowprops=style)
+
+    def vectors(self, name: str, how: str, rows: np.ndarray, linked: str = "") -> None:
+        first = not self.words
+        top = self.y if first else self.y + self.GAP
+        for j, row in enumerate(rows):
+            heavy = first and j == self.at
+            bottom = self._box(self.x(j), top, self._lines(row), "#f6f8fa", VERMILION if heavy else MUTED, heavy)
+            if linked:
+                self.axes.text(self.x(j), top - self.GAP / 2, linked, ha="center", va="center", color=MUTED)
+            elif not first:
+                self._link(self.x(j), self.y, self.x(j), top)
+        if first:
+            self.bus = (self.x(self.at), bottom)
+        self._name((top + bottom) / 2 - 0.08, name, how, rows.shape)
+        self.top, self.above, self.y = top, self.y, bottom
+        cells = "; ".join(f"{token} ({', '.join(map(number_text, row))})" for token, row in zip(self.names, rows))
+        self.words.append(f"{name} {list(rows.shape)}, {how}: {cells}.")
+
+    def beside(self, name: str, how: str, vector: np.ndarray) -> None:
+        """The query in a column of its own, on the right, fed by the asking token's input."""
+        x, turn = self.x(self.n) + 0.12, self.above + 0.12
+        self.axes.plot([self.x(self.at), self.x(self.at), x], [self.above, turn, turn], color=VERMILION, linewidth=1.4)
+        self._link(x, turn, x, self.top, VERMILION, 1.4)
+        self.axes.text(
+            x, turn - 0.2, f"{name} {[len(vector)]}", ha="center", va="bottom", weight="bold", color=VERMILION
+        )
+        self.axes.text(x, turn - 0.05, how, size=SMALL - 0.5, color=MUTED, ha="center", va="bottom")
+        bottom = self._box(x, self.top, self._lines(vector), "#fff1e8", VERMILION, heavy=True)
+        self.bus = (x, bottom)
+        self.words.append(f"{name} {[len(vector)]}, {self.names[self.at]} {how}: ({', '.join(map(number_text, vector))}).")
+
+    def numbers(self, name: str, how: str, values: np.ndarray, coloured: bool = False) -> None:
+        from matplotlib import colormaps
+
+        top = self.y + self.GAP
+        if self.bus is not None:  # the query's line runs past every column and meets each key there
+            (x, y), turn = self.bus, self.y + 0.13
+            ends = [self.x(0), self.x(self.n - 1), x]
+            self.axes.plot([x, x], [y, turn], color=VERMILION, linewidth=1.4)
+            self.axes.plot([min(ends), max(ends)], [turn, turn], color=VERMILION, linewidth=1.4)
+            for j in range(self.n):
+                self.axes.plot(self.x(j), turn, marker="o", markersize=4, color=VERMILION)
+            self.bus = None
+        for j, value in enumerate(values):
+            fill = colormaps[SEQUENTIAL](float(value)) if coloured else "#f6f8fa"
+            self._link(self.x(j), self.y, self.x(j), top)
+            bottom = self._box(self.x(j), top, [number_text(value)], fill, MUTED)
+        self._name((top + bottom) / 2 - 0.08, name, how, values.shape)
+        self.y = bottom
+        self.words.append(f"{name} {list(values.shape)}, {how}: {listed(self.names, values)}.")
+
+    def close(self) -> None:
+        """Cut the axes off below the last box."""
+        self.axes.set_ylim(self.y + 0.02, 0)
+        self.axes.set_position([0.1, 0.1, 5.7 / BENCH, (self.y + 0.02) / BENCH])
+
+    def result(self, name: str, how: str, vector: np.ndarray) -> None:
+        middle, top = self.x((self.n - 1) / 2), self.y + self.GAP + 0.12
+        meet = self.y + 0.18
+        for j in range(self.n):
+            self.axes.plot([self.x(j), self.x(j)], [self.y, meet], color=MUTED, linewidth=0.9)
+        self.axes.plot([self.x(0), self.x(self.n - 1)], [meet, meet], color=MUTED, linewidth=0.9)
+        self._link(middle, meet, middle, top)
+        bottom = self._box(middle, top, self._lines(vector), "#e7f5ef", GREEN, heavy=True)
+        self._name((top + bottom) / 2 - 0.08, name, how, vector.shape)
+        self.y = bottom
+        self.words.append(f"{name} {list(vector.shape)}, {how}: ({', '.join(map(number_text, vector))}).")

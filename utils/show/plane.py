@@ -1,0 +1,235 @@
+"""Arrows in the plane: vectors from the origin, and a weighted sum walked tip to tail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from utils.show.page import (
+    FAINT, INK, MUTED, PAD, PAPER, SERIES, SMALL, TEXT, WIDEST, Picture, finish, new_axes, new_page,
+    number_text, read_names, read_numbers, read_title, shape_text, spread, text_width, themed, token_label,
+)
+
+
+def _plane(figure: Any, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Any, float]:
+    """Equal-aspect axes that hold `points` [n, 2] and the origin; gives the inches of one unit too."""
+    points = np.vstack([points, np.zeros(2)])
+    low, high = (points.min(axis=0), points.max(axis=0)) if limit is None else (np.full(2, -limit), np.full(2, limit))
+    span = high - low
+    longest = float(span.max()) or 1.0
+    wanted = np.maximum(span, 0.4 * longest)  # a flat picture still needs some height
+    low, high = (low + high - wanted) / 2 - 0.06 * longest, (low + high + wanted) / 2 + 0.06 * longest
+    inch = side / float((high - low).max())
+    width, height = (high - low) * inch
+    axes = new_axes(figure, 2.5, 2.5, width, height)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
+    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
+    axes.locator_params(nbins=5)
+    axes.tick_params(colors=MUTED, length=2)
+    for spine in axes.spines.values():
+        spine.set_color(FAINT)
+    return axes, inch
+
+
+def _arrow(axes: Any, start: np.ndarray, end: np.ndarray, colour: str, width: float = 1.8) -> None:
+    if np.allclose(start, end):
+        axes.plot(*end, marker="o", color=colour, markersize=4)
+        return
+    # A short arrow gets a small head, so that head and shaft both show.
+    x0, y0, x1, y1 = *axes.transData.transform(start), *axes.transData.transform(end)
+    head = min(9 + 2 * width, max(3.0, 0.45 * math.hypot(x1 - x0, y1 - y0)))
+    style = {
+        "arrowstyle": "-|>",
+        "mutation_scale": head,
+        "shrinkA": 0,
+        "shrinkB": 0,
+        "color": colour,
+        "linewidth": width,
+    }
+    axes.annotate("", end, start, arrowprops=style)
+
+
+def _at_tips(axes: Any, inch: float, tips: Mapping[str, np.ndarray], colours: Sequence[str]) -> None:
+    """A name beside each tip, moved apart where they would touch, with a hair line where it was moved."""
+    for right in (True, False):
+        here = [(name, tip, colour) for (name, tip), colour in zip(tips.items(), colours) if (tip[0] >= 0) == right]
+        for (name, tip, colour), y in zip(here, spread([tip[1] for _, tip, _ in here], 0.19 / inch)):
+            x = tip[0] + (0.1 if right else -0.1) / inch
+            moved = abs(y - tip[1]) * inch > 0.04
+            if moved:
+                x += (0.12 if right else -0.12) / inch
+                axes.plot([tip[0], x], [tip[1], y], color=colour, linewidth=0.6, clip_on=False)
+            card = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.75, "pad": 1}
+            text = token_label(name)
+            axes.text(
+                x,
+                y,
+                text,
+                color=colour,
+                ha="left" if right else "right",
+                va="center",
+                weight="bold",
+                bbox=card,
+                zorder=5,
+            )
+
+
+def _pair(pair: Any, arrows: Mapping[str, np.ndarray], name: str) -> tuple[str, str]:
+    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise ValueError(f"{name} must name two of the vectors, as in {name}=('a', 'b'); got {pair!r}.")
+    for one in pair:
+        if one not in arrows:
+            raise ValueError(f"{name} names {one!r}, which is not among the vectors: {', '.join(map(repr, arrows))}.")
+    return pair[0], pair[1]
+
+
+def _flat(value: Any, name: str) -> np.ndarray:
+    vector = read_numbers(value, name, [1], "two numbers [x, y]")
+    if len(vector) != 2:
+        raise ValueError(
+            f"{name} has {len(vector)} numbers; expected 2, as the picture is flat. Choose two, as in v[:2]."
+        )
+    return vector
+
+
+@themed
+def vectors(
+    vectors: Mapping[str, Any],
+    title: str | None = None,
+    angle: tuple[str, str] | None = None,
+    projection: tuple[str, str] | None = None,
+    limit: float | None = None,
+) -> Picture:
+    """Arrows from the origin, each with its name at the tip.
+
+    Args:
+        vectors: {name: [x, y]}, one to six of them.
+        title: by default the dot product, if `angle` is given.
+        angle: two names; the angle between them is drawn, their dot product written below.
+        projection: two names (a, b); the shadow of a on the line of b is drawn, its foot dashed.
+        limit: fix both axes to -limit … limit (an explorer's arrows should move, not its axes).
+    """
+    if not isinstance(vectors, Mapping) or not 1 <= len(vectors) <= len(SERIES):
+        raise ValueError(
+            f"vectors must be a dict of 1 to {len(SERIES)} named vectors, as in {{'journey': [0.55, 0.87]}}."
+        )
+    arrows = {str(name): _flat(v, f"vectors[{name!r}]") for name, v in vectors.items()}
+    pair = _pair(angle, arrows, "angle") if angle is not None else None
+    shadow = _pair(projection, arrows, "projection") if projection is not None else None
+    foot = _foot(arrows[shadow[0]], arrows[shadow[1]], shadow[1]) if shadow else np.zeros(2)
+
+    figure = new_page()
+    sides = [
+        max((text_width(token_label(n), TEXT, bold=True) for n, v in arrows.items() if (v[0] >= 0) == right), default=0)
+        for right in (0, 1)
+    ]
+    side = min(3.5, WIDEST - 2 * PAD - 1.0 - sum(sides))
+    axes, inch = _plane(figure, np.vstack([*arrows.values(), foot]), side, limit)
+    colours = SERIES[: len(arrows)]
+    of = dict(zip(arrows, colours))
+    words = [
+        f"{name} is ({number_text(x)}, {number_text(y)}), {number_text(math.hypot(x, y))} long." for name, (x, y) in arrows.items()
+    ]
+    below = []
+    if shadow:
+        tip, colour = arrows[shadow[0]], of[shadow[0]]
+        axes.plot([0, foot[0]], [0, foot[1]], color=colour, linewidth=6, alpha=0.3, solid_capstyle="butt")
+        axes.plot([tip[0], foot[0]], [tip[1], foot[1]], color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
+        onto = arrows[shadow[1]]
+        length = float(tip @ onto / np.linalg.norm(onto))
+        below.append(f"shadow of {token_label(shadow[0])} on {token_label(shadow[1])}: {number_text(length)}")
+        words.append(f"The shadow of {shadow[0]} on {shadow[1]} is {number_text(length)} long.")
+    for name, tip in arrows.items():
+        _arrow(axes, np.zeros(2), tip, of[name])
+    default = "Arrows from the origin"
+    if pair:
+        a, b = (arrows[name] for name in pair)
+        dot = float(a @ b)
+        default = f"{pair[0]} · {pair[1]} = {number_text(dot)}"
+        text = _angle(axes, a, b, inch)
+        below.insert(0, f"{token_label(pair[0])} · {token_label(pair[1])} = {text}{number_text(dot)}")
+        words.append(f"{pair[0]} · {pair[1]} = {text}{number_text(dot)}.")
+    _at_tips(axes, inch, arrows, colours)
+    if below:
+        axes.set_xlabel("\n".join(below), color=INK, linespacing=1.4)
+    return finish(figure, read_title(title, default), " ".join(words))
+
+
+def _foot(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
+    if not b.any():
+        raise ValueError(f"nothing can be projected on {name!r}: it has length 0.")
+    return b * (a @ b) / (b @ b)
+
+
+def _angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
+    """Draw the arc between two vectors; gives `|a| × |b| × cos θ = ` in numbers ('' if one has no length)."""
+    from matplotlib.patches import Arc
+
+    lengths = float(np.linalg.norm(a)), float(np.linalg.norm(b))
+    if min(lengths) == 0:
+        return ""
+    cosine = float(np.clip(a @ b / (lengths[0] * lengths[1]), -1, 1))
+    degrees = math.degrees(math.acos(cosine))
+    start, end = (math.degrees(math.atan2(v[1], v[0])) for v in (a, b))
+    if (end - start) % 360 > 180:
+        start, end = end, start
+    radius = min(0.45 / inch, 0.6 * min(lengths))
+    axes.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=start, theta2=end, color=MUTED, linewidth=1))
+    middle = math.radians(start + ((end - start) % 360) / 2)
+    text = f"{degrees:.0f}°"
+    far = max(radius + 0.2 / inch, 0.2 / inch / math.sin(math.radians(max(degrees, 1)) / 2))
+    if far < 0.85 * max(lengths):  # a narrow wedge has no room for its number, which the line below gives too
+        axes.text(
+            far * math.cos(middle), far * math.sin(middle), text, ha="center", va="center", size=SMALL, color=MUTED
+        )
+    return f"{number_text(lengths[0])} × {number_text(lengths[1])} × cos {text} = "
+
+
+@themed
+def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None = None) -> Picture:
+    """A weighted sum of vectors, walked tip to tail; the result is the bold arrow.
+
+    Args:
+        weights: [n] finite numbers.
+        vectors: [n, d], d ≥ 2; the first two coordinates are drawn, and the axes say so when d > 2.
+        labels: n strings, at most 12.
+        title: by default the result's numbers.
+    """
+    w = read_numbers(weights, "weights", [1], "one weight for each vector, [n]")
+    v = read_numbers(vectors, "vectors", [2], "one vector in each row, [n, d]")
+    if len(w) != len(v):
+        raise ValueError(f"{len(w)} weights were given for {len(v)} vectors; expected one for each.")
+    if v.shape[1] < 2:
+        raise ValueError(f"vectors has the shape {shape_text(v)}; expected rows of at least 2 numbers.")
+    names = read_names(labels, len(w), "labels", "vectors")
+    if len(names) > 12:
+        raise ValueError(f"mixing draws at most 12 vectors; got {len(names)}.")
+    result = w @ v
+    tips = np.vstack([np.zeros(2), np.cumsum(w[:, None] * v[:, :2], axis=0)])
+
+    figure = new_page()
+    notes = [f"{number_text(weight)} × {token_label(name)}" for weight, name in zip(w, names)]
+    axes, inch = _plane(figure, tips, min(3.3, WIDEST - 2 * PAD - 1.0 - max(text_width(note, TEXT) for note in notes)))
+    middles = (tips[1:] + tips[:-1]) / 2
+    x = axes.get_xlim()[1] + 0.1 / inch
+    _arrow(axes, np.zeros(2), tips[-1], INK, width=3.2)  # first, so that the small arrows lie on it
+    for k, (note, y) in enumerate(zip(notes, spread(list(middles[:, 1]), 0.2 / inch))):
+        colour = SERIES[k % 5]
+        _arrow(axes, tips[k], tips[k + 1], colour)
+        axes.plot(
+            [middles[k, 0], x - 0.04 / inch], [middles[k, 1], y], color=colour, linewidth=0.6, alpha=0.6, clip_on=False
+        )
+        axes.text(x, y, note, color=colour, va="center")
+    axes.set(xlabel="coordinate 1", ylabel="coordinate 2")
+    d = v.shape[1]
+    drawn = f" Drawn are the first two of {d} coordinates." if d > 2 else ""
+    if d > 2:
+        axes.set(xlabel=f"coordinate 1 of {d}", ylabel=f"coordinate 2 of {d}")
+    total = "(" + ", ".join([*map(number_text, result[:4]), *(["…"] if d > 4 else [])]) + ")"
+    parts = ", ".join(f"{number_text(weight)} × {name}" for weight, name in zip(w, names))
+    alt = f"A weighted sum walked tip to tail: {parts}. The bold arrow is the result, {total}.{drawn}"
+    return finish(figure, read_title(title, f"The bold arrow is the sum: {total}"), alt)

@@ -1,0 +1,99 @@
+"""What softmax makes of dot products of random vectors: the study behind 1/√d_k, and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from utils.show.charts import chart_size, draw_lines, lines_in_words, read_series
+from utils.show.page import BENCH, Picture, finish, new_axes, new_page, read_title, themed
+
+
+def entropy(weights: torch.Tensor) -> torch.Tensor:
+    """Entropy in nats of weights [..., n]: 0 for one-hot, log n for uniform. Gives [...]."""
+    return torch.special.entr(weights).sum(-1)
+
+
+def jacobian_norm(weights: torch.Tensor) -> torch.Tensor:
+    """Frobenius norm of the softmax's Jacobian diag(w) − w wᵀ where it gave the weights [..., n]. Gives [...]."""
+    squares = weights.pow(2).sum(-1)
+    return (squares - 2 * weights.pow(3).sum(-1) + squares.pow(2)).clamp_min(0).sqrt()
+
+
+def saturation_study(
+    d_ks: Sequence[int] = (2, 8, 32, 128, 512), seq: int = 6, draws: int = 2000, seed: int = 0
+) -> dict[str, torch.Tensor]:
+    """What softmax makes of dot products of random queries and keys, with and without the division by √d_k.
+
+    For each d_k, `draws` queries [d_k] each meet `seq` keys [d_k] of their own; all entries are standard normal.
+    The scaled and the unscaled numbers come from the same draws, and those of one d_k do not depend on the other d_ks.
+
+    Returns:
+        A dict of float64 tensors [len(d_ks)], each a mean over the draws, "_unscaled" and "_scaled" of:
+        `spread` the standard deviation of the scores, `largest` the largest weight of a row, `entropy` of a row in
+        nats, `gradient` the Frobenius norm of the softmax's Jacobian at that row. And `d_k`, int64.
+    """
+    for name, value in {"seq": seq, "draws": draws, **{f"d_ks[{i}]": d for i, d in enumerate(d_ks)}}.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+    if not d_ks:
+        raise ValueError("d_ks is empty; expected at least one size.")
+    rows: dict[str, list[float]] = {}
+    for d_k in d_ks:
+        generator = torch.Generator().manual_seed(seed)
+        q = torch.randn(draws, 1, d_k, generator=generator, dtype=torch.float64)
+        k = torch.randn(draws, seq, d_k, generator=generator, dtype=torch.float64)
+        dots = (q * k).sum(-1)
+        for how, scores_ in (("unscaled", dots), ("scaled", dots / d_k**0.5)):
+            w = scores_.softmax(-1)
+            facts = {"largest": w.max(-1).values, "entropy": entropy(w), "gradient": jacobian_norm(w)}
+            rows.setdefault(f"spread_{how}", []).append(scores_.std(correction=0).item())
+            for fact, value in facts.items():
+                rows.setdefault(f"{fact}_{how}", []).append(value.mean().item())
+    return {
+        "d_k": torch.tensor(list(d_ks)),
+        **{name: torch.tensor(row, dtype=torch.float64) for name, row in rows.items()},
+    }
+
+
+@themed
+def saturation(
+    d_ks: Sequence[int] = (2, 8, 32, 128, 512),
+    scaled: Sequence[bool] = (False, True),
+    seq: int = 6,
+    draws: int = 2000,
+    seed: int = 0,
+    title: str | None = None,
+) -> Picture:
+    """The numbers of `saturation_study` against d_k: largest weight, entropy and gradient of the softmax.
+
+    Args:
+        scaled: which lines to draw: scores as they are (False), divided by √d_k (True), or both.
+    """
+    study = saturation_study(d_ks, seq, draws, seed)
+    lines_ = [{False: ("not scaled", "unscaled"), True: ("÷ √d_k", "scaled")}[bool(one)] for one in scaled]
+    if not lines_:
+        raise ValueError("scaled is empty; expected False, True or both.")
+    uniform = torch.full((seq,), 1 / seq, dtype=torch.float64)
+    panels = {
+        "largest": ("largest weight", 1 / seq),
+        "entropy": ("entropy, nats", entropy(uniform).item()),
+        "gradient": ("size of the gradient", jacobian_norm(uniform).item()),
+    }
+    figure, words = new_page(), []
+    for k, (fact, (ylabel, at_uniform)) in enumerate(panels.items()):
+        xs, ys = read_series(d_ks, {label: study[f"{fact}_{how}"] for label, how in lines_}, logx=True)
+        mark = ("uniform", at_uniform)
+        axes = new_axes(figure, 2, 6 - 1.65 * k, *chart_size(ys, mark, 1.35))
+        draw_lines(axes, xs, ys, "d_k" if k == 2 else "", ylabel, True, mark, bottom=0)
+        axes.yaxis.set_label_coords(-0.42 / (BENCH * axes.get_position().width), 0.5)
+        if k < 2:
+            axes.tick_params(labelbottom=False)
+        words.append(f"Mean {ylabel}.\n{lines_in_words(xs, ys, 'd_k', mark)}")
+    default = {
+        (False,): "Unscaled scores saturate the softmax as d_k grows",
+        (True,): "Divided by √d_k, scores leave the softmax as it is at any d_k",
+    }.get(tuple(map(bool, scaled)), "Unscaled scores saturate the softmax as d_k grows; divided by √d_k they do not")
+    head = f"Three charts against d_k for {seq} random keys per query."
+    return finish(figure, read_title(title, default), "\n".join([head, *words]))
