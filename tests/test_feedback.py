@@ -17,6 +17,7 @@ from utils import exercise as declared
 from utils import feedback
 from utils.diagnose import diagnose
 from utils.exercise import Bool, Float, case, exercise, linear
+from utils.observe import as_module
 from utils.feedback import CheckFailed, NotYet, check, hint, solution, yours
 from utils.properties import batch_independent, causal, rows_sum_to_one
 
@@ -521,6 +522,24 @@ def test_half_a_class_is_not_attempted_yet(affine):
 
     report = diagnose(affine, Half)
     assert report.status == "todo" and report.message == "`forward` is not attempted yet. `hint(Affine)` gives a nudge."
+
+
+def test_an_oracle_knows_what_its_module_was_built_with(made):
+    """A rate or a number of heads is no parameter, and forward depends on it."""
+    scaled = made("Scaled", initial=lambda d, factor=3.0: {"w": torch.ones(d)}, oracle=lambda p, x: x * p["w"] * p.init["factor"],
+                  cases=lambda rand: [case(rand(2, 4), init=(4,)), case(rand(3, 5), init={"d": 5, "factor": 0.5})],
+                  misconceptions={"factor-ignored": (lambda p, x: x * p["w"] * 3.0, "The factor is not used.")})
+
+    class Scaled(nn.Module):
+        def __init__(self, d, factor=3.0):
+            super().__init__()
+            self.w, self.factor = nn.Parameter(torch.ones(d)), factor
+
+        def forward(self, x):
+            return x * self.w * self.factor
+
+    assert diagnose(scaled, Scaled)
+    assert diagnose(scaled, as_module(scaled, lambda p, x: x * p["w"] * 3.0)).misconception == "factor-ignored"
 
 
 def test_train_and_eval_are_told_apart(made):
