@@ -19,7 +19,7 @@ from utils.diagnose import diagnose
 from utils.exercise import Bool, Float, case, exercise, linear
 from utils.observe import as_module
 from utils.feedback import CheckFailed, NotYet, check, hint, solution, yours
-from utils.properties import batch_independent, causal, rows_sum_to_one
+from utils.properties import batch_independent, causal, moves_with_its_module, rows_sum_to_one
 
 HINTS = ("A nudge?", "The idea.", "Almost the code.")
 
@@ -361,6 +361,37 @@ def test_batch_items_that_leak(running_mean):
         return right + (x.mean(0, keepdim=True) if x.dim() > 2 else 0)
 
     assert "Batch items leak into each other" in said(running_mean, leaking)
+
+
+def test_a_tensor_that_stays_behind_when_its_module_moves(made):
+    cumulative = made("Cumulative", initial=lambda size: {"w": torch.ones(size)}, oracle=lambda p, x: (x * p["w"]).cumsum(-1),
+                      cases=lambda rand: [case(rand(2, 4), init=(4,)), case(rand(3, 5), init={"size": 5})], properties=[moves_with_its_module])
+
+    class Kept(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.w = nn.Parameter(torch.ones(size))
+            self.keep(torch.ones(size, size).triu())
+
+        def keep(self, table):
+            self.register_buffer("table", table)
+
+        def forward(self, x):
+            return (x * self.w) @ self.table
+
+    def variant(**methods):
+        return named("Cumulative", type("Cumulative", (Kept,), methods))
+
+    by_hand = variant(forward=lambda self, x: (x * self.w) @ torch.ones(x.shape[-1], x.shape[-1], device=x.device).triu())
+    for right in (variant(), by_hand, variant(keep=lambda self, table: self.register_buffer("table", table, persistent=False))):
+        assert diagnose(cumulative, right)
+    assigned = variant(keep=lambda self, table: setattr(self, "table", table))
+    assert "`self.table` stayed behind when the module moved to another device" in said(cumulative, assigned)
+    assert "`self.tables` stayed behind" in said(cumulative, variant(keep=lambda self, table: [self.register_buffer("table", table), setattr(self, "tables", [table])]))
+    made_there = variant(forward=lambda self, x: (x * self.w) @ torch.ones(x.shape[-1], x.shape[-1]).triu())
+    assert "It works on the CPU only" in said(cumulative, made_there)
+    in_place = variant(forward=lambda self, x: ((x * self.w) @ self.table).masked_fill_(torch.zeros(x.shape, dtype=torch.bool), 1.0))
+    assert "It works on the CPU only" in said(cumulative, in_place)
 
 
 def test_a_tensor_of_the_notebook(double):
