@@ -41,8 +41,10 @@ def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool =
         if at == n - 1:
             remark = "The last position has no future: the mask changes nothing."
         elif mask.value:
-            grown = f"{1 / free[:seen].sum():.2f}"
-            remark = f"What the future held goes to the rest in proportion: each visible weight is {grown} times what it was."
+            left = free[:seen].sum()
+            remark = "What the future held goes to the rest in proportion" + (
+                f": each visible weight is {1 / left:.2f} times what it was." if left > 1e-3 else ", which had next to nothing before."
+            )
         else:
             remark = "The red part goes to tokens that do not exist yet when a model writes. Switch the mask on."
         return show.causal(values, names, at, bool(mask.value)), facts, remark

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from utils.show.page import (
-    BLUE, FAINT, MUTED, NO, PAD, SMALL, TEXT, VERMILION, WIDEST, Picture, finish, listed, new_axes, new_page, number_text,
+    BLUE, FAINT, MUTED, NO, PAD, PAPER, SMALL, TEXT, VERMILION, WIDEST, Picture, finish, listed, new_axes, new_page, number_text,
     read_names, read_numbers, read_title, text_width, themed, token_label,
 )
 
@@ -26,7 +26,7 @@ def read_scores(scores: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[st
 
 def shares(row: np.ndarray, seen: int) -> np.ndarray:
     """The softmax of the first `seen` scores of a row, and 0 for the rest."""
-    powers = np.where(np.arange(len(row)) < seen, np.exp(row - row[:seen].max()), 0.0) if seen else np.zeros(len(row))
+    powers = np.exp(np.where(np.arange(len(row)) < seen, row, -np.inf) - row[:seen].max())
     return powers / powers.sum()
 
 
@@ -56,20 +56,26 @@ def causal(
 
     figure = new_page()
     labels = [token_label(name) for name in names]
+    widest = max(text_width(label, SMALL) for label in labels)
     slot = min(0.78, (WIDEST - 2 * PAD - 0.4) / n)
+    steep = widest > slot * 0.94
+    if steep:  # names that lean to the left need room there
+        slot = min(slot, (WIDEST - 2 * PAD - max(0.4, text_width(labels[0], SMALL) * 0.75)) / n)
     axes = new_axes(figure, 2, 2, slot * n, 2.0)
     axes.set_xlim(-0.5, n - 0.5)
     axes.set_ylim(0, 1.14)
     if at < n - 1:
         axes.axvspan(at + 0.5, n - 0.5, color=NO, zorder=0)
-        note = "hidden" if masked else "not written yet"
-        room = slot * (n - 1 - at) - 0.1
-        if text_width(note, SMALL) <= room:
-            axes.text(at + 0.5 + 0.06 / slot, 1.1, note, va="top", size=SMALL, color=MUTED)
+        notes = ("hidden (dashed: without the mask)", "hidden") if masked else ("not written yet", "ahead")
+        fitting = [note for note in notes if text_width(note, SMALL) <= slot * (n - 1 - at) - 0.1]
+        if fitting:
+            axes.text(at + 0.5 + 0.06 / slot, 1.1, fitting[0], va="top", size=SMALL, color=MUTED)
     colours = [BLUE if j <= at else VERMILION for j in range(n)]
     axes.bar(range(n), weights, width=0.72, color=colours, zorder=2)
     if masked and at < n - 1:
-        axes.bar(range(n), free, width=0.72, fill=False, edgecolor=MUTED, linestyle=(0, (3, 2)), linewidth=1, zorder=3)
+        dashed = {"linestyle": (0, (3, 2)), "linewidth": 1.2, "zorder": 3}
+        axes.bar(range(at + 1, n), free[at + 1 :], width=0.72, fill=False, edgecolor=MUTED, **dashed)
+        axes.hlines(free[: at + 1], np.arange(at + 1) - 0.34, np.arange(at + 1) + 0.34, color=PAPER, **dashed)
     size = min(TEXT, TEXT * slot * 0.92 / text_width("0.00", TEXT))
     for j, weight in enumerate(weights):
         hidden = masked and j > at
@@ -77,13 +83,12 @@ def causal(
         top = max(weight, free[j]) if masked else weight
         axes.annotate(text, (j, top), (0, 2), textcoords="offset points", ha="center", va="bottom", size=size, color=colour, zorder=4)
     axes.set_xticks(range(n), labels, size=SMALL)
-    if max(text_width(label, SMALL) for label in labels) > slot * 0.94:
+    if steep:
         for text in axes.get_xticklabels():
             text.set(rotation=45, rotation_mode="anchor", ha="right", va="center")
     axes.get_xticklabels()[at].set(weight="bold", color=BLUE)
-    axes.plot([at - 0.36, at + 0.36], [0, 0], color=BLUE, linewidth=4, solid_capstyle="butt", clip_on=False, zorder=5)
     axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"], size=SMALL)
-    axes.set_ylabel(f"weight of each for {labels[at]}")
+    axes.set_ylabel(f"weight that {labels[at]} gives")
     axes.tick_params(length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
