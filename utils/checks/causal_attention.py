@@ -103,6 +103,11 @@ exercise(
             "A second softmax turns each 0 into e to the 0, which is 1: the hidden positions get weight again. "
             "The weights are shares already; dividing them by their sum is enough.",
         ),
+        "weights-taken-for-scores": (
+            lambda weights, mask: F.softmax(weights.masked_fill(~mask, -torch.inf), dim=-1),
+            "You hid the rest with -inf and took a softmax, which is the way to treat scores. These are weights, shares already: "
+            "another softmax changes their proportions and makes them more alike.",
+        ),
         "true-means-blocked": (
             lambda weights, mask: F.normalize(_rest(weights, ~mask), p=1, dim=-1),
             "You kept what the mask hides and hid the rest. In this course True means 'may attend'.",
@@ -201,6 +206,11 @@ exercise(
             "Each position sees itself and what comes after it: the triangle is the mirror image. Rows ask, and may look back.",
         ),
         "blind-to-itself": (_weigh(sees=lambda n: _ones(n).tril(-1).bool()), _WORDS["blind-to-itself"]),
+        "mask-as-long-as-the-batch": (
+            lambda scores, d_k: F.softmax(scores.masked_fill(~_sees(len(scores)), -torch.inf) / d_k**0.5, dim=-1),
+            "The mask takes its size from the first axis, which in a batch counts the texts. "
+            "It needs a row and a column for each position, and positions run along the last two axes.",
+        ),
         "still-scores": (
             lambda scores, d_k: (scores / d_k**0.5).masked_fill(~_sees(scores.shape[-1]), -torch.inf),
             "These are the scores, scaled and masked; the softmax is missing. Weights are shares: each row sums to one.",
@@ -420,6 +430,10 @@ exercise(
             _attention(after=lambda p, w: F.dropout(w, 1 - p.init["dropout"], p.training)),
             "You handed on 1 - dropout. The number is the share that is dropped, for nn.Dropout as for this class.",
         ),
+        "fixed-rate": (
+            _attention(after=lambda p, w: F.dropout(w, 0.5, p.training)),
+            "Half of the weights are dropped, whatever rate is asked for. It is dropout, the argument of __init__, that says how many.",
+        ),
         "dropout-before-renormalising": (
             _attention(after=lambda p, w: F.normalize(_dropped(p, w), p=1, dim=-1)),
             "After the dropout each row was given a sum of one again. The survivors are enlarged already; a row with few of them is meant to be smaller.",
@@ -449,8 +463,8 @@ exercise(
     },
     hints=(
         "SelfAttention_v2 is the skeleton. New are: a batch axis in front, a mask before the softmax, a dropout after it.",
-        "__init__: three Linear layers, nn.Dropout(dropout), and get_mask(context_length) as a buffer called mask. "
+        "__init__: three Linear layers, a dropout layer, and get_mask of the whole context as a buffer called mask. "
         "forward: turn the last two axes of the keys only, and cut the mask to the length of the text.",
-        "n = x.shape[-2]; scores where self.mask[:n, :n] is False become -inf; divide by the root of keys.shape[-1]; softmax dim -1; self.dropout; @ values.",
+        "Let n be the number of positions in x; scores where self.mask[:n, :n] is False become -inf; divide by the root of keys.shape[-1]; softmax dim -1; self.dropout; @ values.",
     ),
 )
