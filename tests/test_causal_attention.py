@@ -360,8 +360,11 @@ def test_inverted_dropout_is_torchs():
 
 
 def test_predictions():
+    seen = (SCORES[1, :2] / 2**0.5).tolist()
+    assert [round(score, 2) for score in seen] == [0.33, 0.12] and round(4 + sum(map(math.exp, seen)), 1) == 6.5
     assert int(lesson.get_mask(4).sum()) == 10
-    assert W_key(torch.stack((INPUTS, INPUTS))).transpose(-2, -1).shape == (2, 2, 6)
+    keys = W_key(torch.stack((INPUTS, INPUTS)))
+    assert keys.transpose(-2, -1).shape == (2, 2, 6) and (keys @ keys.mT).masked_fill(~lesson.get_mask(6), 0.0).shape == (2, 6, 6)
 
 
 @pytest.mark.parametrize("seed", range(4))
