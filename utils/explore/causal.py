@@ -46,7 +46,7 @@ def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool =
                 f": each visible weight is {1 / left:.2f} times what it was." if left > 1e-3 else ", which had next to nothing before."
             )
         else:
-            remark = "The red part goes to tokens that do not exist yet when a model writes. Switch the mask on."
+            remark = "The orange bars are tokens that do not exist yet when a model writes. Switch the mask on."
         return show.causal(values, names, at, bool(mask.value)), facts, remark
 
     about = "Explorer: the weights of one position over its sequence, a slider for the position, and the mask to switch on and off."

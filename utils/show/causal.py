@@ -34,7 +34,7 @@ def shares(row: np.ndarray, seen: int) -> np.ndarray:
 def causal(
     scores: Any, tokens: Sequence[str], position: int | str, masked: bool = True, title: str | None = None
 ) -> Picture:
-    """The weights of one position over the sequence: past and itself in blue, the future in red or, masked, struck out.
+    """The weights of one position over the sequence: past and itself in blue, the future in orange or, masked, struck out.
 
     With the mask on, dashed outlines show the weights without it.
 
@@ -66,7 +66,7 @@ def causal(
     axes.set_ylim(0, 1.14)
     if at < n - 1:
         axes.axvspan(at + 0.5, n - 0.5, color=NO, zorder=0)
-        notes = ("hidden (dashed: without the mask)", "hidden") if masked else ("not written yet", "ahead")
+        notes = ("hidden (dashed: without the mask)", "hidden (dashed: before)", "hidden") if masked else ("not written yet", "ahead")
         fitting = [note for note in notes if text_width(note, SMALL) <= slot * (n - 1 - at) - 0.1]
         if fitting:
             axes.text(at + 0.5 + 0.06 / slot, 1.1, fitting[0], va="top", size=SMALL, color=MUTED)
