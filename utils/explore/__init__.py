@@ -4,7 +4,8 @@ Each function returns a box of ipywidgets. Where widgets cannot be shown (a term
 sentence that says the same; the static twins of the pictures are in `utils.show`.
 """
 
+from utils.explore.causal import causal
 from utils.explore.questions import predict, quiz
 from utils.explore.scores import dot_product, scaling, softmax
 
-__all__ = ["dot_product", "predict", "quiz", "scaling", "softmax"]
+__all__ = ["causal", "dot_product", "predict", "quiz", "scaling", "softmax"]

@@ -5,6 +5,7 @@ Rows are queries, columns are keys. Arguments may be tensors (also ones that req
 what cannot be drawn is refused with a ValueError that says what was given and what was expected.
 """
 
+from utils.show.causal import causal
 from utils.show.charts import bars, lines
 from utils.show.flow import steps
 from utils.show.page import Picture
@@ -15,6 +16,7 @@ from utils.show.tables import grid, mask, scores, weights
 __all__ = [
     "Picture",
     "bars", "lines",
+    "causal",
     "steps",
     "mixing", "vectors",
     "entropy", "jacobian_norm", "saturation", "saturation_study",
