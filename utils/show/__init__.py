@@ -8,6 +8,7 @@ what cannot be drawn is refused with a ValueError that says what was given and w
 from utils.show.causal import causal
 from utils.show.charts import bars, lines
 from utils.show.flow import steps
+from utils.show.normalising import distributions
 from utils.show.page import Picture
 from utils.show.plane import mixing, vectors
 from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
@@ -15,6 +16,7 @@ from utils.show.tables import grid, mask, scores, weights
 
 __all__ = [
     "Picture",
+    "distributions",
     "bars", "lines",
     "causal",
     "steps",
