@@ -1,0 +1,92 @@
+"""Lesson 09: three letters in, the same three letters sorted out. Data, the model around the attention layer, training.
+
+A sequence is seven tokens, as in ``c a b · a b c``: three letters, a separator, three letters in order. The model has
+480 parameters and no biases outside its layer norms; every constant is that of the course's source text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+SEP = 0
+LETTERS = "abc"
+VOCAB = ("·", *LETTERS)  # index = token id
+LENGTH = 7  # 3 letters, SEP, 3 letters
+EMBED_DIM, NUM_HEADS = 6, 2
+
+
+def encode(letters: Sequence[str] | str) -> Tensor:
+    """Three letters and the separator as ids, int64 [1, 4]. Raises ValueError on anything but three of a, b, c."""
+    letters = "".join(letters).strip().lower() if not isinstance(letters, str) else letters.strip().lower()
+    if len(letters) != 3 or set(letters) - set(LETTERS):
+        raise ValueError(f"three letters from a, b, c are needed, as in cab; got {letters!r}.")
+    return torch.tensor([[*map(VOCAB.index, letters), SEP]])
+
+
+def decode(ids: Tensor) -> str:
+    """Ids [n] as a string; the separator is a dot."""
+    return "".join(VOCAB[i] for i in ids.tolist())
+
+
+def all_sequences() -> Tensor:
+    """Every triple with its answer, int64 [27, 7]."""
+    triples = torch.tensor(list(itertools.product((1, 2, 3), repeat=3)))
+    return _with_answers(triples)
+
+
+def random_sequences(n: int, generator: torch.Generator | None = None) -> Tensor:
+    """`n` random triples with their answers, int64 [n, 7]; duplicates allowed."""
+    return _with_answers(torch.randint(1, 4, (n, 3), generator=generator))
+
+
+def _with_answers(triples: Tensor) -> Tensor:
+    return torch.cat([triples, torch.full_like(triples[:, :1], SEP), triples.sort(dim=-1).values], dim=-1)
+
+
+class Sorter(nn.Module):
+    """One transformer block around a given attention layer; the output layer shares the embedding's weights.
+
+    Args:
+        attention: a module from [batch, seq, 6] to [batch, seq, 6], causal; with ``return_weights=True``
+            it gives the weights [batch, heads, seq, seq] too.
+    """
+
+    def __init__(self, attention: nn.Module) -> None:
+        super().__init__()
+        self.token_embed = nn.Embedding(len(VOCAB), EMBED_DIM)
+        self.pos_embed = nn.Embedding(LENGTH, EMBED_DIM)
+        self.norm1 = nn.LayerNorm(EMBED_DIM)
+        self.attention = attention
+        self.norm2 = nn.LayerNorm(EMBED_DIM)
+        self.mlp = nn.Sequential(
+            nn.Linear(EMBED_DIM, EMBED_DIM, bias=False), nn.ReLU(), nn.Linear(EMBED_DIM, EMBED_DIM, bias=False)
+        )
+        self.final_norm = nn.LayerNorm(EMBED_DIM)
+
+    def forward(self, tokens: Tensor, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        """Ids [batch, seq ≤ 7] to logits [batch, seq, 4]; with `return_weights` also [batch, heads, seq, seq]."""
+        x = self.token_embed(tokens) + self.pos_embed.weight[: tokens.shape[-1]]
+        mixed, weights = self.attention(self.norm1(x), return_weights=True)
+        x = x + mixed
+        x = x + self.mlp(self.norm2(x))
+        logits = self.final_norm(x) @ self.token_embed.weight.T
+        return (logits, weights) if return_weights else logits
+
+
+def count_parameters(model: Sorter) -> dict[str, int]:
+    """How many numbers each part of the sorter learns, and the total."""
+    parts = {
+        "token embedding": [model.token_embed],
+        "position embedding": [model.pos_embed],
+        "attention": [model.attention],
+        "MLP": [model.mlp],
+        "layer norms": [model.norm1, model.norm2, model.final_norm],
+    }
+    counts = {name: sum(p.numel() for m in modules for p in m.parameters()) for name, modules in parts.items()}
+    return {**counts, "total": sum(counts.values())}
