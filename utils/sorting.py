@@ -7,8 +7,8 @@ A sequence is seven tokens, as in ``c a b · a b c``: three letters, a separator
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -90,3 +90,49 @@ def count_parameters(model: Sorter) -> dict[str, int]:
     }
     counts = {name: sum(p.numel() for m in modules for p in m.parameters()) for name, modules in parts.items()}
     return {**counts, "total": sum(counts.values())}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One letter being written: what the model saw, how sure it was, and where its heads looked.
+
+    `seen` the tokens so far; `probs` {letter: probability}; `weights` [heads, len(seen)] of the last position; `chosen` a letter.
+    """
+
+    seen: str
+    probs: dict[str, float]
+    weights: Tensor
+    chosen: str
+
+
+@torch.no_grad()
+def trace(model: nn.Module, letters: str) -> list[Step]:
+    """The three steps in which `model` writes its answer, greedily and with the separator forbidden."""
+    ids, steps = encode(letters), []
+    for _ in range(3):
+        logits, weights = model(ids, return_weights=True)
+        probs = F.softmax(logits[0, -1, 1:], dim=-1)
+        chosen = int(probs.argmax()) + 1
+        steps.append(Step(decode(ids[0]), dict(zip(LETTERS, probs.tolist())), weights[0, :, -1], VOCAB[chosen]))
+        ids = torch.cat([ids, torch.tensor([[chosen]])], dim=1)
+    return steps
+
+
+@torch.no_grad()
+def count_sorted(model: nn.Module) -> int:
+    """How many of the 27 triples `model` sorts when it writes greedily, all of them at once."""
+    right = all_sequences()
+    ids = right[:, :4]
+    for _ in range(3):
+        ids = torch.cat([ids, model(ids)[:, -1, 1:].argmax(-1, keepdim=True) + 1], dim=1)
+    return int((ids == right).all(1).sum())
+
+
+def loss_everywhere(model: nn.Module, sequences: Tensor) -> Tensor:
+    """Cross-entropy of every next token, as the course's source text has it; the letters of the question included."""
+    return F.cross_entropy(model(sequences[:, :-1]).flatten(0, 1), sequences[:, 1:].flatten())
+
+
+def loss_on_outputs(model: nn.Module, sequences: Tensor) -> Tensor:
+    """Cross-entropy of the three sorted letters only: what can be known."""
+    return F.cross_entropy(model(sequences[:, :-1])[:, 3:].flatten(0, 1), sequences[:, 4:].flatten())
