@@ -7,7 +7,7 @@ A sequence is seven tokens, as in ``c a b · a b c``: three letters, a separator
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -136,3 +136,61 @@ def loss_everywhere(model: nn.Module, sequences: Tensor) -> Tensor:
 def loss_on_outputs(model: nn.Module, sequences: Tensor) -> Tensor:
     """Cross-entropy of the three sorted letters only: what can be known."""
     return F.cross_entropy(model(sequences[:, :-1])[:, 3:].flatten(0, 1), sequences[:, 4:].flatten())
+
+
+@dataclass
+class Log:
+    """What happened in a training: `loss` of each step; `when` and `sorted`, the steps at which the 27 triples were tried."""
+
+    loss: list[float]
+    when: list[int]
+    sorted: list[int]
+
+    @property
+    def first_all_sorted(self) -> int | None:
+        """The first step, of those tried, at which all 27 came out right; None if there was none."""
+        return next((step for step, count in zip(self.when, self.sorted) if count == 27), None)
+
+
+def train(model: nn.Module, loss: Callable[[], Tensor], steps: int, rate: Callable[[int], float], every: int = 50) -> Log:
+    """AdamW on `loss()` with the learning rate `rate(step)` and gradients clipped to norm 1, as in the course's source text.
+
+    Every `every` steps, and at the end, the model is tried on all 27 triples.
+    """
+    parameters = list(model.parameters())
+    optimiser = torch.optim.AdamW(parameters, lr=rate(0), fused=True)
+    log = Log([], [], [])
+    for step in range(steps):
+        if step % every == 0:
+            log.when.append(step)
+            log.sorted.append(count_sorted(model))
+        optimiser.param_groups[0]["lr"] = rate(step)
+        value = loss()
+        optimiser.zero_grad()
+        value.backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimiser.step()
+        log.loss.append(value.item())
+    log.when.append(steps)
+    log.sorted.append(count_sorted(model))
+    return log
+
+
+def main() -> None:
+    """Train the lesson's sorter, then sort what is typed, until an empty line: the text box for a terminal."""
+    from solutions import abc_sorter as lesson
+    from utils import show
+
+    torch.manual_seed(0)
+    model, sequences = Sorter(lesson.DeepQKVAttention(EMBED_DIM, NUM_HEADS, LENGTH)), all_sequences()
+    train(model, lambda: loss_on_outputs(model, sequences), 300, lambda step: lesson.lr_at(step, 300, 2e-2, 30))
+    print(f"Trained: {count_sorted(model)} of 27 triples are sorted.")
+    while letters := input("Three letters from a, b, c (an empty line ends it): ").strip():
+        try:
+            print(show.trace(trace(model, letters)))
+        except ValueError as error:
+            print(error)
+
+
+if __name__ == "__main__":
+    main()

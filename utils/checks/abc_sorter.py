@@ -86,7 +86,7 @@ exercise(
     hints=(
         "Two steps: a table of shares from A and B, then, if there is a base, a product entry by entry.",
         "A @ B has the shape of the weight. Divide by temp, and let softmax turn each row into shares.",
-        "softmax along dim -1 of A @ B / temp; return it as it is when base is None, and base times it otherwise.",
+        "softmax along dim -1 of A @ B / temp. That is the gate, and the result where there is no base; where there is one, multiply the two.",
     ),
 )
 
