@@ -9,5 +9,6 @@ from utils.explore.normalising import layer_norm
 from utils.explore.positions import positions
 from utils.explore.questions import predict, quiz
 from utils.explore.scores import dot_product, scaling, softmax
+from utils.explore.sorter import sorter
 
-__all__ = ["causal", "dot_product", "layer_norm", "positions", "predict", "quiz", "scaling", "softmax"]
+__all__ = ["causal", "dot_product", "layer_norm", "positions", "predict", "quiz", "scaling", "softmax", "sorter"]

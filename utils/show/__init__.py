@@ -13,6 +13,7 @@ from utils.show.page import Picture
 from utils.show.plane import mixing, vectors
 from utils.show.positions import heat, turning
 from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
+from utils.show.sorter import gates, trace
 from utils.show.tables import grid, mask, scores, weights
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "mixing", "vectors",
     "heat", "turning",
     "entropy", "jacobian_norm", "saturation", "saturation_study",
+    "gates", "trace",
     "grid", "mask", "scores", "weights",
 ]  # fmt: skip
