@@ -10,7 +10,9 @@ from utils.show.flow import steps
 from utils.show.page import Picture
 from utils.show.plane import mixing, vectors
 from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
+from utils.show.stream import residual_stream
 from utils.show.tables import grid, mask, scores, weights
+from utils.show.tokens import merges, next_tokens, tokens
 
 __all__ = [
     "Picture",
@@ -18,5 +20,7 @@ __all__ = [
     "steps",
     "mixing", "vectors",
     "entropy", "jacobian_norm", "saturation", "saturation_study",
+    "residual_stream",
     "grid", "mask", "scores", "weights",
+    "merges", "next_tokens", "tokens",
 ]  # fmt: skip
