@@ -5,6 +5,7 @@ Rows are queries, columns are keys. Arguments may be tensors (also ones that req
 what cannot be drawn is refused with a ValueError that says what was given and what was expected.
 """
 
+from utils.show.attention import attention
 from utils.show.charts import bars, lines
 from utils.show.flow import steps
 from utils.show.page import Picture
@@ -16,6 +17,7 @@ from utils.show.tokens import merges, next_tokens, tokens
 
 __all__ = [
     "Picture",
+    "attention",
     "bars", "lines",
     "steps",
     "mixing", "vectors",
