@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Callable, Iterator, Sequence, TypeVar
 
 T = TypeVar("T")
@@ -93,21 +93,15 @@ def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, s
 
     With `held_out` both the pair of names and the pair of place and object are kept back from `sentences`; without, neither is.
     """
-    writer = _Writer(seed)
-
-    def draw() -> Iterator[tuple[str, str]]:
-        while True:
-            (a, b), place, thing = writer.people(2), writer.one(PLACES), writer.one(OBJECTS)
-            if kept_back(a, b) == held_out and kept_back(place, thing) == held_out:
-                text, other = writer.giving(a, b, place, thing)
-                yield text, " " + other
-
-    found: dict[str, str] = {}
-    for prompt, answer in islice(draw(), 1000 * n):
-        found.setdefault(prompt, answer)
+    writer, found = _Writer(seed), {}
+    for _ in range(1000 * (n + 1)):
         if len(found) == n:
             return list(found.items())
-    raise ValueError(f"There are fewer than {n} such sentences.")
+        (a, b), place, thing = writer.people(2), writer.one(PLACES), writer.one(OBJECTS)
+        if kept_back(a, b) == kept_back(place, thing) == held_out:
+            prompt, other = writer.giving(a, b, place, thing)
+            found[prompt] = " " + other
+    raise ValueError(f"{len(found)} of {n} sentences found: so many different ones may not exist.")
 
 
 class _Writer:
