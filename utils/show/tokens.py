@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -59,7 +60,7 @@ def chip_text(token: str | bytes) -> str:
         try:
             token = token.decode("utf-8")
         except UnicodeDecodeError:  # a part of a character
-            return "".join(f"\\x{byte:02x}" for byte in token)
+            return "".join(visible(chr(byte)) if byte < 128 else f"\\x{byte:02x}" for byte in token)
     return visible(token).replace(" ", "·").replace("\u00a0", "·")
 
 
@@ -88,7 +89,10 @@ def token_of(tokenizer: Any, number: int) -> str | bytes:
     if letters is None and hasattr(tokenizer, "id_to_token"):
         letters = tokenizer.id_to_token(number)
     if letters and all(letter in _byte_of() for letter in letters):
-        return bytes(_byte_of()[letter] for letter in letters)
+        raw = bytes(_byte_of()[letter] for letter in letters)
+        with contextlib.suppress(UnicodeDecodeError):
+            return raw.decode("utf-8")  # the replacement character itself
+        return raw
     return text
 
 
