@@ -220,6 +220,7 @@ _CARD = (
 )
 _STYLE = """<style>
 .course-attention h2, .course-attention h3, .course-attention h4 {color: inherit; line-height: 1.2; font-weight: 600}
+.course-attention [data-place] > div > h3 + div > div {flex: 0 0 16.6% !important; max-width: 16.6% !important}
 .course-attention h2 {font-size: 14px} .course-attention h3 {font-size: 13px} .course-attention h4 {font-size: 9px}
 </style>"""
 
@@ -240,7 +241,7 @@ def interactive(picture: str, props: dict[str, Any], with_library: bool) -> str:
     words = f'<div data-words="" style="line-height:1.5;max-width:46em">{html.escape(TRUST)}</div>'
     box = f'<div class="course-attention" data-attention="{key}">{picture}{words}<div data-place=""></div></div>'
     script = _FIGURE.replace("KEY", key).replace("MISSING", script_json(MISSING)).replace("CARD", _CARD).replace("PROPS", data)
-    return box + _STYLE + (_LIBRARY.replace("PACKED", library) if with_library else "") + script
+    return box + _STYLE + script + (_LIBRARY.replace("PACKED", library) if with_library else "")
 
 
 @functools.cache
