@@ -161,6 +161,7 @@ def test_distribution_is_torchs(temperature, k):
 def test_temperature_0_and_k_1_are_greedy_and_take_the_first_of_equals():
     for probs in (distribution(LOGITS, 0.0, 5), distribution(LOGITS, 0.0, 2), distribution(LOGITS, 2.0, 1)):
         assert probs.tolist() == [0, 1, 0, 0, 0]
+    assert distribution(torch.zeros(VOCAB).double(), 0.0, VOCAB).argmax() == 0
 
 
 # ---------------------------------------------------------------- the next token

@@ -282,7 +282,7 @@ class _Bundle:
         run = shell.execution_count
         if self.cell is not None and (self.session, self.cell, self.run) == (session, cell, run):
             return False  # it stands above, in this same output
-        due = self.cell is None or session != self.session or cell == self.cell
+        due = self.cell is None or session != self.session  # its own cell forgets it before it runs
         if due:
             self.cell, self.session, self.run = cell, session, run
         return due
