@@ -10,5 +10,6 @@ from utils.explore.positions import positions
 from utils.explore.questions import predict, quiz
 from utils.explore.scores import dot_product, scaling, softmax
 from utils.explore.sorter import sorter
+from utils.explore.tokens import next_token, tokens
 
-__all__ = ["causal", "dot_product", "layer_norm", "positions", "predict", "quiz", "scaling", "softmax", "sorter"]
+__all__ = ["causal", "dot_product", "layer_norm", "next_token", "positions", "predict", "quiz", "scaling", "softmax", "sorter", "tokens"]

@@ -5,6 +5,7 @@ Rows are queries, columns are keys. Arguments may be tensors (also ones that req
 what cannot be drawn is refused with a ValueError that says what was given and what was expected.
 """
 
+from utils.show.attention import attention
 from utils.show.causal import causal
 from utils.show.charts import bars, lines
 from utils.show.flow import steps
@@ -14,17 +15,22 @@ from utils.show.plane import mixing, vectors
 from utils.show.positions import heat, turning
 from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
 from utils.show.sorter import gates, trace
+from utils.show.stream import residual_stream
 from utils.show.tables import grid, mask, scores, weights
+from utils.show.tokens import merges, next_tokens, tokens
 
 __all__ = [
-    "Picture",
-    "distributions",
-    "bars", "lines",
+    "attention",
     "causal",
+    "bars", "lines",
     "steps",
+    "distributions",
+    "Picture",
     "mixing", "vectors",
     "heat", "turning",
     "entropy", "jacobian_norm", "saturation", "saturation_study",
     "gates", "trace",
+    "residual_stream",
     "grid", "mask", "scores", "weights",
+    "merges", "next_tokens", "tokens",
 ]  # fmt: skip
