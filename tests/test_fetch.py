@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import pytest
 import torch
@@ -85,7 +86,7 @@ def coginst(*words, home, hub=None, **more):
 def test_what_is_fetched_is_used_from_then_on(hub, tmp_path, files):
     done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "the lessons use it from now on" in done.stdout
+    assert "The lessons use it from now on" in done.stdout and "Using" not in done.stdout
     snapshot = tmp_path / "hub" / "models--openai-community--gpt2" / "snapshots" / COMMIT
     assert (snapshot / "model.safetensors").read_bytes() == files["model.safetensors"]
     told = coginst("doctor", home=tmp_path)
@@ -125,6 +126,47 @@ def test_a_file_that_is_not_what_the_server_says_is_removed(hub, tmp_path):
     done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
     assert done.returncode == 2 and "arrived damaged" in done.stderr and "the server said aaaaaaaaaaaa" in done.stderr, done.stderr
     assert not list(tmp_path.rglob("model.safetensors")) and not list(tmp_path.rglob("a" * 64))
+
+
+def test_what_was_damaged_on_disk_is_fetched_again(hub, tmp_path, files):
+    """In the client's own cache too; it would take any file of that name for good. The announced cure must cure."""
+    assert coginst("fetch", "gpt2", home=tmp_path, hub=hub).returncode == 0
+    file = next(tmp_path.rglob("model.safetensors"))
+    for damage in (lambda data: data[:-50], lambda data: data[:-50] + bytes(50)):
+        file.write_bytes(damage(files["model.safetensors"]))
+        done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
+        assert done.returncode == 0 and "The model.safetensors that is here is damaged; it is fetched again" in done.stdout, done.stdout + done.stderr
+        assert file.read_bytes() == files["model.safetensors"]
+
+
+def test_a_choice_that_comes_first_is_told(hub, tmp_path):
+    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub, COURSE_GPT2="bundled")
+    assert done.returncode == 0 and "COURSE_GPT2 is set to bundled, which comes first: unset it" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_full_disk_is_told_before_anything_is_fetched(monkeypatch, tmp_path):
+    monkeypatch.setattr(fetch.shutil, "disk_usage", lambda folder: types.SimpleNamespace(free=10_000_000))
+    fetch._room_for(9_000_000, tmp_path)
+    with pytest.raises(fetch.FetchError, match="548 MB are still to come, and the disk of .* has 10 MB left. HF_HOME names another place"):
+        fetch._room_for(548_000_000, tmp_path)
+
+
+def test_content_is_compared_with_either_name_that_the_hub_gives(tmp_path):
+    file = tmp_path / "a"
+    file.write_bytes(b"hello\n")
+    git, sha = "ce013625030ba8dba906f756967f9e9ca394464a", hashlib.sha256(b"hello\n").hexdigest()  # git's: `git hash-object`
+    for etag in (git, sha, "an-etag-of-a-mirror"):
+        assert not fetch._differs(file, types.SimpleNamespace(etag=etag, size=6))
+        assert "7" in fetch._differs(file, types.SimpleNamespace(etag=etag, size=7))
+    assert "SHA-1" in fetch._differs(file, types.SimpleNamespace(etag="a" * 40, size=6))
+
+
+@pytest.mark.parametrize(
+    "endpoint, offline, told", [("hub.example.org", False, "HF_ENDPOINT is 'hub.example.org', which is no address"), ("https://example.org", True, "HF_HUB_OFFLINE is set")]
+)
+def test_settings_that_forbid_it_are_named(endpoint, offline, told):
+    with pytest.raises(fetch.FetchError, match=told):
+        fetch._reach(endpoint, offline)
 
 
 def test_a_server_that_refuses(hub, tmp_path):

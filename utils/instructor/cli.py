@@ -99,7 +99,7 @@ def fetch(what: str = typer.Argument(..., metavar="gpt2", help="What to download
 
     with _errors_in_red():
         fetcher.fetch(typer.echo)
-        typer.echo("The real GPT-2 is here and checked; the lessons use it from now on. COURSE_GPT2=bundled goes back to the small one.")
+        typer.echo(f"The real GPT-2 is here and checked. {fetcher.from_now_on()}")
 
 
 @app.command()
