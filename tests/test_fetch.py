@@ -205,6 +205,26 @@ def test_the_doctor_names_what_is_wrong_and_its_cure(tmp_path):
     assert done.returncode == 1 and "✗ GPT-2        cannot be used" in done.stdout and "There is no" in done.stdout
 
 
+def test_versions_that_differ_from_the_lock_are_told_and_do_not_fail(monkeypatch):
+    monkeypatch.setattr(doctor, "_tested_with", lambda: {"torch": "2.0.1", "numpy": doctor.metadata.version("numpy")})
+    torch_, numpy_ = doctor._packages()[:2]
+    assert not torch_.well and not torch_.needed and "the course is tested with 2.0.1" in torch_.found and numpy_.well
+    monkeypatch.undo()
+    assert doctor._tested_with()["torch"] == "2.13.0"
+
+
+def test_a_kernel_whose_python_is_gone_is_told(monkeypatch):
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    monkeypatch.setattr(KernelSpecManager, "get_kernel_spec", lambda self, name: types.SimpleNamespace(argv=["/gone/python"]))
+    assert "starts /gone/python, which is not there" in doctor._kernel().found and "ipykernel install" in doctor._kernel().cure
+
+
+def test_a_terminal_without_such_signs_gets_plain_ones(tmp_path):
+    done = coginst("doctor", home=tmp_path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "+ Python" in done.stdout, done.stdout + done.stderr
+
+
 def test_a_missing_package_and_browser_are_told(monkeypatch, tmp_path):
     monkeypatch.setattr(doctor, "PACKAGES", ("torch", "not-a-package"))
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 from typing import Iterator, List, Optional
 
@@ -108,11 +109,12 @@ def doctor() -> None:
     from utils.instructor import doctor as medic
 
     findings = medic.examine()
+    well, wrong, lacking, arrow = medic.marks(sys.stdout.encoding)
     for finding in findings:
-        mark, colour = ("✓", None) if finding.well else ("✗", typer.colors.RED) if finding.needed else ("–", typer.colors.YELLOW)
+        mark, colour = (well, None) if finding.well else (wrong, typer.colors.RED) if finding.needed else (lacking, typer.colors.YELLOW)
         typer.secho(f"{mark} {finding.what:13}{finding.found}", fg=colour)
         if finding.cure:
-            typer.secho(f"  {'':13}→ {finding.cure}", fg=colour)
+            typer.secho(f"  {'':13}{arrow} {finding.cure}", fg=colour)
     if any(finding.needed and not finding.well for finding in findings):
         raise typer.Exit(1)
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import platform
 import shutil
 import sys
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 
-PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "jupyterlab", "jupytext", "ipywidgets", "matplotlib", "circuitsvis")
+ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "safetensors", "jupyterlab", "jupytext", "ipywidgets", "matplotlib", "circuitsvis")
+INSTALL = "pip install -r requirements.lock -e ."
+KERNEL = "python -m ipykernel install --sys-prefix"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -30,6 +36,15 @@ class Finding:
         return not self.cure
 
 
+def marks(encoding: str | None) -> str:
+    """Signs for well, wrong, lacking and "do this": plain ones where the terminal has no others."""
+    try:
+        "✓✗–→".encode(encoding or "ascii")
+    except (UnicodeError, LookupError):
+        return "+x->"
+    return "✓✗–→"
+
+
 def examine() -> list[Finding]:
     """Everything that a learner or an instructor may need."""
     return [_python(), *_packages(), _device(), _gpt2(), _kernel(), _lessons(), _browser()]
@@ -41,20 +56,34 @@ def _python() -> Finding:
 
 
 def _packages() -> list[Finding]:
-    findings = []
+    findings, tested = [], _tested_with()
     for name in PACKAGES:
         try:
-            findings.append(Finding(name, metadata.version(name)))
+            version = metadata.version(name)
         except metadata.PackageNotFoundError:
-            findings.append(Finding(name, "not installed", "pip install -r requirements.lock -e ."))
+            findings.append(Finding(name, "not installed", INSTALL))
+            continue
+        wanted = tested.get(name, version)
+        same = version.split("+")[0] == wanted  # 2.13.0+cpu is 2.13.0
+        findings.append(Finding(name, version) if same else Finding(name, f"{version}; the course is tested with {wanted}", INSTALL, needed=False))
     return findings
+
+
+def _tested_with() -> dict[str, str]:
+    """The versions in requirements.lock that are for this Python and this system."""
+    from packaging.requirements import Requirement
+
+    lock = ROOT / "requirements.lock"
+    lines = lock.read_text(encoding="utf-8").splitlines() if lock.exists() else []
+    pinned = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {r.name: str(r.specifier).removeprefix("==") for r in pinned if r.marker is None or r.marker.evaluate()}
 
 
 def _device() -> Finding:
     try:
         import torch
-    except ImportError:
-        return Finding("device", "unknown without torch", "pip install -r requirements.lock -e .")
+    except Exception as error:  # a library of the system that is missing is an OSError
+        return Finding("device", f"torch cannot be imported ({error})", INSTALL)
     if torch.cuda.is_available():
         return Finding("device", f"{torch.cuda.get_device_name(0)}, and {os.cpu_count()} CPU cores")
     metal = ", and Metal" if getattr(torch.backends, "mps", None) and torch.backends.mps.is_available() else ""
@@ -67,38 +96,37 @@ def _gpt2() -> Finding:
         from utils.gpt2.sources import resolve
 
         found = resolve()
-        _silently(lambda: get_pre_attn("Mary", path=found.path))
+        with contextlib.redirect_stdout(io.StringIO()):
+            get_pre_attn("Mary", path=found.path)
     except ImportError as error:
-        return Finding("GPT-2", str(error), "pip install -r requirements.lock -e .")
+        return Finding("GPT-2", str(error), INSTALL)
     except ValueError as error:
         return Finding("GPT-2", "cannot be used", str(error))
-    more = "" if found.real else "; `coginst fetch gpt2` gets the real one (550 MB)"
+    more = f" ({_short(found.path)})" if found.real else "; `coginst fetch gpt2` gets the real one (550 MB)"
     return Finding("GPT-2", f"{found.name}, {found.n_layers} layers, width {found.d_model}: {found.why}{more}")
 
 
-def _silently(act) -> None:
-    import contextlib
-    import io
-
-    with contextlib.redirect_stdout(io.StringIO()):
-        act()
+def _short(path: Path) -> str:
+    """A path, with `~` for the home folder."""
+    return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
 
 
 def _kernel() -> Finding:
     try:
         from jupyter_client.kernelspec import KernelSpecManager
 
-        KernelSpecManager().get_kernel_spec("python3")
+        program = KernelSpecManager().get_kernel_spec("python3").argv[0]
     except Exception as error:
-        return Finding("kernel", f"no python3 kernel ({type(error).__name__})", "python -m ipykernel install --sys-prefix")
+        return Finding("kernel", f"no python3 kernel ({type(error).__name__})", KERNEL)
+    if shutil.which(program) is None:
+        return Finding("kernel", f"the python3 kernel starts {program}, which is not there", KERNEL)
     return Finding("kernel", "python3")
 
 
 def _lessons() -> Finding:
     from utils import lessons
 
-    course = lessons.all_lessons(lessons.ROOT / "course")
-    answers = lessons.all_lessons(lessons.ROOT / "solutions")
+    course, answers = (lessons.all_lessons(ROOT / folder) for folder in ("course", "solutions"))
     if not course:
         return Finding("lessons", "course/ is empty", "coginst build")
     return Finding("lessons", f"{len(course)} in course/, {'answers in solutions/' if answers else 'no answers here'}")
