@@ -58,10 +58,10 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def _real_one_is_here() -> bool:
-    from utils.gpt2.sources import describe, in_cache
+    from utils.gpt2.sources import in_cache, resolve
 
-    given = Path(_real_gpt2) if _real_gpt2 and _real_gpt2 != "bundled" else in_cache()[0]
-    return given is not None and describe(given, "GPT-2", True, "for the tests").n_layers == 12
+    given = _real_gpt2 if _real_gpt2 and _real_gpt2 != "bundled" else in_cache()[0]
+    return given is not None and resolve(given).n_layers == 12
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
