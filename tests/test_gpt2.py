@@ -201,15 +201,22 @@ def test_an_incomplete_cache_is_passed_over_and_the_line_says_so(monkeypatch, tm
     assert not found.real and "incomplete, model.safetensors is missing" in found.line
 
 
-def test_one_line_once(capsys, monkeypatch, places):
+def test_one_line_once(capsys, monkeypatch, places, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(sources, "_said", set())
     for _ in range(3):
-        gpt2.get_pre_attn("Mary", path="bundled")
+        gpt2.get_pre_attn("Mary")
         gpt2.get_split_l0_heads(0, path="bundled")
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 and lines[0].startswith("Using the small GPT-2 (") and lines[0].endswith("gets the real one.")
     gpt2.source(places["plain"])
-    assert capsys.readouterr().out.startswith("Using GPT-2 (12 layers of 12 heads, width 768)")
+    assert capsys.readouterr().out == "Using GPT-2 (12 layers of 12 heads, width 768): the path that was given.\n"
+    monkeypatch.setattr(sources, "_said", set())
+    monkeypatch.setenv("COURSE_GPT2", "bundled")
+    gpt2.source()
+    assert capsys.readouterr().out.endswith(": COURSE_GPT2 names it.\n")  # and fetching the real one would change nothing
 
 
 # ---------------------------------------------------------------- what cannot be used

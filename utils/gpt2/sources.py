@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "gpt2-mini"
 REPOSITORIES = ("openai-community/gpt2", "gpt2")  # the Hugging Face cache keeps them apart
 WEIGHTS, INDEX, PICKLE, CONFIG = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "config.json"
 
+_COMES = "it comes with the course"
+_CACHED = "found in the Hugging Face cache"
 _said: set[Source] = set()
 
 
@@ -25,7 +27,7 @@ class Source:
     name: str
     path: Path
     real: bool
-    why: str
+    why: str = field(compare=False)
     n_layers: int
     n_heads: int
     d_model: int
@@ -39,10 +41,15 @@ class Source:
         return self.d_model // self.n_heads
 
     @property
+    def asked_for(self) -> bool:
+        """Whether a path or COURSE_GPT2 chose it, so that fetching another changes nothing."""
+        return not self.why.startswith(_COMES) and self.why != _CACHED
+
+    @property
     def line(self) -> str:
         """The sentence that is printed when it is first used."""
         size = f"{self.n_layers} layers of {self.n_heads} heads, width {self.d_model}"
-        more = "" if self.real else " `coginst fetch gpt2` gets the real one."
+        more = "" if self.real or self.asked_for else " `coginst fetch gpt2` gets the real one."
         return f"Using {self.name} ({size}): {self.why}.{more}"
 
 
@@ -70,8 +77,8 @@ def resolve(path: str | os.PathLike | None = None) -> Source:
         return _at(os.environ["COURSE_GPT2"], "COURSE_GPT2 names it")
     cached, note = in_cache()
     if cached is not None:
-        return describe(cached, "GPT-2", True, "found in the Hugging Face cache")
-    return describe(BUNDLED, "the small GPT-2", False, f"it comes with the course{note}")
+        return describe(cached, "GPT-2", True, _CACHED)
+    return describe(BUNDLED, "the small GPT-2", False, f"{_COMES}{note}")
 
 
 def in_cache() -> tuple[Path | None, str]:
@@ -92,7 +99,7 @@ def in_cache() -> tuple[Path | None, str]:
 
 def _at(path: str | os.PathLike, why: str) -> Source:
     if os.fspath(path) == "bundled":
-        return describe(BUNDLED, "the small GPT-2", False, f"{why}" if why.startswith("COURSE") else "it was asked for")
+        return describe(BUNDLED, "the small GPT-2", False, why if why.startswith("COURSE") else "it was asked for")
     place = Path(path).expanduser()
     if not place.exists():
         raise WeightsError(f"There is no {place} ({why}). Expected a folder with {CONFIG} and {WEIGHTS}, or the word bundled.")

@@ -102,7 +102,7 @@ def _gpt2() -> Finding:
         return Finding("GPT-2", str(error), INSTALL)
     except ValueError as error:
         return Finding("GPT-2", "cannot be used", str(error))
-    more = f" ({_short(found.path)})" if found.real else "; `coginst fetch gpt2` gets the real one (550 MB)"
+    more = f" ({_short(found.path)})" if found.real else "" if found.asked_for else "; `coginst fetch gpt2` gets the real one (550 MB)"
     return Finding("GPT-2", f"{found.name}, {found.n_layers} layers, width {found.d_model}: {found.why}{more}")
 
 
