@@ -536,6 +536,8 @@ def _kind(value: Any) -> str:
 def _family(value: Any) -> type:
     if isinstance(value, torch.Tensor):
         return torch.Tensor
+    if isinstance(value, dict):
+        return dict  # a Counter or a defaultdict is one too
     return float if _is_number(value) else type(value)
 
 
