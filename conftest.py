@@ -1,7 +1,8 @@
-"""How the suite runs: on one thread per worker, and away from the user's own progress."""
+"""How the suite runs: on one thread per worker, with the network cut, and away from the user's own progress."""
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -11,14 +12,32 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Set before anything imports torch: workers share the cores, and kernels inherit it.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# This process, the workers and the kernels that they start: whatever reaches for another machine fails, and is listed.
+OFFLINE = str(Path(__file__).resolve().parent / "tests" / "offline")
+if OFFLINE not in sys.path:
+    sys.path.append(OFFLINE)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), OFFLINE]))
+if os.path.isdir(OFFLINE):
+    import sitecustomize  # noqa: F401  (does its work when it is imported)
+
 _scratch: Path | None = None
 
 
 def pytest_configure() -> None:
-    """Keep what checks record in a folder that goes with the run."""
+    """Keep what checks record, and what was asked of the network, in a folder that goes with the run."""
     global _scratch
     _scratch = Path(tempfile.mkdtemp(prefix="coginst-tests-"))
     os.environ["COURSE_PROGRESS"] = str(_scratch / "progress.json")
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # one list for all workers
+        os.environ["COURSE_OUTBOUND"] = str(_scratch / "outbound.txt")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run in which anything tried to leave this machine has failed, even if the error was swallowed."""
+    asked = _scratch / "outbound.txt" if _scratch else None
+    if asked and asked.exists():
+        print(f"\nThe course must work offline, and something asked for: {', '.join(sorted(set(asked.read_text().split())))}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_unconfigure() -> None:

@@ -58,7 +58,7 @@ def serve(folder: Path, notebooks: list[Path], port: int = 8888) -> Iterator[str
     (settings / "tracker.jupyterlab-settings").write_text(_NO_WINDOWING)
     environment = {
         **os.environ,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "offline")]),
         "JUPYTER_CONFIG_DIR": str(folder / "config"),
         "JUPYTER_DATA_DIR": str(folder / "data"),
         "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),

@@ -43,6 +43,17 @@ def test_no_notebook_sees_what_another_passed_nor_the_users_own(tmp_path: Path) 
     assert "3 passed" in done.stdout, done.stdout
 
 
+def test_a_swallowed_request_fails_the_run_and_is_named(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "tests" / "offline", tmp_path / "tests" / "offline")
+    asks = "import socket\ntry: socket.create_connection(('192.0.2.7', 80), timeout=1)\nexcept OSError: pass"
+    done = run(tmp_path, course__01_a=asks)
+    assert "1 passed" in done.stdout and "something asked for: 192.0.2.7" in done.stdout and done.returncode == 1, done.stdout
+    done = run(tmp_path, course__01_a="import socket\ntry: socket.getaddrinfo('example.org', 80)\nexcept OSError as e: print(e)")
+    assert "something asked for: example.org" in done.stdout and done.returncode == 1, done.stdout
+    done = run(tmp_path, course__01_a="import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname())")
+    assert "1 passed" in done.stdout and done.returncode == 0, done.stdout
+
+
 def test_workers_do_not_fight_for_the_cores(tmp_path: Path) -> None:
     done = run(tmp_path, course__01_a="import torch; assert torch.get_num_threads() == 1")
     assert "1 passed" in done.stdout, done.stdout

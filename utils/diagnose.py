@@ -558,7 +558,7 @@ def _dtype_why(yours: torch.Tensor, wanted: torch.Tensor) -> str:
     if wanted.dtype == torch.bool:
         return " `masked_fill` and `~` want True and False."
     if wanted.is_floating_point() and yours.is_floating_point():
-        return " Keep the type of the input: a module that changes it does not fit with its neighbours."
+        return " Keep the type of the input: what changes it does not fit with its neighbours."
     return ""
 
 

@@ -423,6 +423,11 @@ exercise(
             _MASK_WORDS["hidden-with-zero"],
         ),
         "mask-ignored": (lambda W_Q, W_K, x, mask=None: F.softmax(_scores(W_Q, W_K, x), -1), _MASK_WORDS["mask-ignored"]),
+        "mask-added": (
+            lambda W_Q, W_K, x, mask=None: F.softmax(_scores(W_Q, W_K, x) + (0 if mask is None else mask), -1),
+            "You added the mask to the scores. True and False count as 1 and 0 there, so a blocked key loses one point and still gets weight; "
+            "only a score of minus infinity gets none.",
+        ),
     },
     equivalent={
         # With a finite -1e9 a row that sees anything at all comes out the same.

@@ -185,6 +185,21 @@ exercise(
             "These are logarithms of the weights: all negative. "
             "They are handy in a loss; weights themselves are what a weighted sum needs.",
         ),
+        "share-of-absolute-values": (
+            lambda x, dim: x.abs() / x.abs().sum(dim, keepdim=True),
+            "You shared out the absolute values. A score of -5 then weighs more than one of 2, and a score of -inf makes nan; "
+            "exp keeps the order: the higher score gets the larger weight.",
+        ),
+        "mean-for-maximum": (
+            lambda x, dim: (x - x.mean(dim, keepdim=True)).exp() / (x - x.mean(dim, keepdim=True)).exp().sum(dim, keepdim=True),
+            "You move the scores down by their mean. That is a shift and changes no weight, but one score far above the mean still overflows, "
+            "and a single -inf makes the mean -inf. Only the maximum leaves no power above 1.",
+        ),
+        "clamped": (
+            lambda x, dim: F.softmax(x.clamp(-80, 80), dim=dim),
+            "You cut the scores off before exp. Nothing overflows, and scores of 999 and 1001 become equal: "
+            "the difference between them was the information.",
+        ),
         "not-normalised": (
             lambda x, dim: (x - x.amax(dim, keepdim=True)).exp(),
             "The maximum is subtracted and exp is taken; the division is missing, so the largest entry is always 1. "

@@ -1,0 +1,168 @@
+"""What layer 0's attention of a GPT-2 reads and multiplies with, from slices of the file: the model itself is never loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from utils.gpt2.sources import INDEX, WEIGHTS, Source, WeightsError, cure, source
+from utils.gpt2.tokenizer import load_tokenizer
+
+
+def get_pre_attn(prompt: str, path: str | os.PathLike | None = None) -> tuple[list[str], Float[Tensor, "seq d_model"]]:
+    """The prompt's tokens as strings, and what layer 0's attention gets: embeddings plus positions, after the layer norm `ln_1`.
+
+    Raises:
+        ValueError: an empty prompt, or one of more tokens than the model has positions.
+        WeightsError: a file that is damaged, misshapen or not finite.
+    """
+    where = source(path)
+    ids = encode(prompt, where)
+    with Checkpoint(where) as checkpoint:
+        x = checkpoint.embeddings(ids) + checkpoint.read("wpe.weight", [where.n_positions, where.d_model], rows=(0, len(ids)))
+        w, b = (checkpoint.read(f"h.0.ln_1.{part}", [where.d_model]) for part in ("weight", "bias"))
+    return [load_tokenizer().decode([i]) for i in ids.tolist()], F.layer_norm(x, (where.d_model,), w, b, where.epsilon)
+
+
+def get_split_l0_heads(head_idx: int, bias: bool = False, path: str | os.PathLike | None = None) -> tuple[Tensor, ...]:
+    """Layer 0's query and key weights of one head.
+
+    Args:
+        head_idx: from 0 to n_heads - 1.
+        bias: give the biases too. GPT-2 adds them: its own queries are `x @ W_Q + b_Q`.
+
+    Returns:
+        (W_Q, W_K), each [d_model, d_head]; with `bias` (W_Q, W_K, b_Q, b_K), the latter [d_head].
+    """
+    where = source(path)
+    (W_Q, b_Q), (W_K, b_K) = (_head(where, head_idx, part) for part in (0, 1))
+    return (W_Q, W_K, b_Q, b_K) if bias else (W_Q, W_K)
+
+
+def get_l0_values(head_idx: int, path: str | os.PathLike | None = None) -> tuple[Float[Tensor, "d_model d_head"], Float[Tensor, "d_head"]]:
+    """Layer 0's value weights and biases of one head."""
+    return _head(source(path), head_idx, 2)
+
+
+def _head(where: Source, head_idx: int, part: int) -> tuple[Tensor, Tensor]:
+    """Weights and biases of one head's queries (0), keys (1) or values (2): a block of columns of `c_attn`."""
+    if isinstance(head_idx, bool) or not hasattr(head_idx, "__index__"):
+        raise ValueError(f"head_idx must be a whole number; got {head_idx!r}.")
+    head = head_idx.__index__()
+    if not 0 <= head < where.n_heads:
+        raise ValueError(f"there is no head {head}: {where.name} has {where.n_heads}, numbered 0 to {where.n_heads - 1}.")
+    start = part * where.d_model + head * where.d_head
+    columns, d = (start, start + where.d_head), where.d_model
+    with Checkpoint(where) as checkpoint:
+        weight = checkpoint.read("h.0.attn.c_attn.weight", [d, 3 * d], columns=columns)
+        return weight, checkpoint.read("h.0.attn.c_attn.bias", [3 * d], rows=columns)
+
+
+def encode(prompt: str, where: Source) -> Int[Tensor, "seq"]:
+    """The prompt's token ids, refused where the model cannot take them."""
+    if not isinstance(prompt, str):
+        raise ValueError(f"the prompt must be a string; got {type(prompt).__name__}.")
+    ids = load_tokenizer().encode(prompt)
+    if not ids:
+        raise ValueError("the prompt is empty; at least one token is needed. \"<|endoftext|>\" is the token that begins a text.")
+    if len(ids) > where.n_positions:
+        raise ValueError(f"the prompt has {len(ids)} tokens, and {where.name} has {where.n_positions} positions. Shorten it.")
+    return torch.tensor(ids)
+
+
+class Checkpoint:
+    """A GPT-2's safetensors file or files, opened for reading pieces of tensors as float32.
+
+    Keys may begin with `transformer.`, as save_pretrained writes them, or be bare, as in the file on the hub.
+    """
+
+    def __init__(self, where: Source) -> None:
+        self.where, self._files, self._of = where, [], {}
+
+    def __enter__(self) -> Checkpoint:
+        for name in self._names():
+            file = self._open(name)
+            for key in file.keys():
+                self._of[key.removeprefix("transformer.")] = (file, key)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files:
+            file.__exit__(None, None, None)
+
+    def _names(self) -> Sequence[str]:
+        if (self.where.path / WEIGHTS).exists():
+            return [WEIGHTS]
+        try:
+            return sorted(set(json.loads((self.where.path / INDEX).read_text(encoding="utf-8"))["weight_map"].values()))
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            raise WeightsError(f"{self.where.path / INDEX} is damaged ({error}). {cure(self.where.path)}") from None
+
+    def _open(self, name: str):
+        from safetensors import SafetensorError, safe_open
+
+        path = self.where.path / name
+        try:
+            file = safe_open(path, framework="pt")
+        except (SafetensorError, OSError) as error:
+            raise WeightsError(f"{path} cannot be read: it is cut off or damaged ({error}). {cure(self.where.path)}") from None
+        self._files.append(file.__enter__())
+        return file
+
+    def has(self, name: str) -> bool:
+        """Whether there is a tensor of that name."""
+        return name in self._of
+
+    def read(self, name: str, shape: Sequence[int | None], rows: tuple[int, int] | None = None, columns: tuple[int, int] | None = None) -> Tensor:
+        """A tensor, or the rows or columns `(start, stop)` of it.
+
+        Args:
+            shape: what the whole tensor must have; None for a size that is not known.
+        """
+        found = self._slice(name, shape)
+        if columns is not None:
+            piece = found[:, columns[0] : columns[1]]
+        else:
+            piece = found[rows[0] : rows[1]] if rows is not None else found[:]
+        return self._finite(name, piece)
+
+    def rows(self, name: str, shape: Sequence[int | None], indices: Sequence[int]) -> Tensor:
+        """Some rows of a matrix, in the order of `indices`."""
+        found = self._slice(name, shape)
+        return self._finite(name, torch.cat([found[i : i + 1] for i in indices]))
+
+    def embeddings(self, ids: Tensor) -> Float[Tensor, "seq d_model"]:
+        """The token embeddings of `ids`. The small GPT-2 keeps the rows that were trained, and one vector for all others."""
+        d = self.where.d_model
+        if not self.has("wte.rows"):
+            return self.rows("wte.weight", [self.where.vocab_size, d], ids.tolist())
+        trained = self.trained_ids()
+        place = torch.searchsorted(trained, ids).clamp_max(len(trained) - 1)
+        known = trained[place] == ids
+        other = self.read("wte.other", [d])
+        return torch.where(known[:, None], self.rows("wte.rows", [len(trained), d], place.tolist()), other)
+
+    def trained_ids(self) -> Int[Tensor, "n"]:
+        """The ids of the tokens that the small GPT-2 was trained on, ascending."""
+        return self._slice("wte.ids", [None])[:].long()
+
+    def _slice(self, name: str, shape: Sequence[int | None]):
+        if name not in self._of:
+            raise WeightsError(f"{self.where.path} has no tensor {name}: these are not the weights of a GPT-2. {cure(self.where.path)}")
+        file, key = self._of[name]
+        found = file.get_slice(key)
+        given = list(found.get_shape())
+        if len(given) != len(shape) or any(want is not None and have != want for have, want in zip(given, shape)):
+            raise WeightsError(f"{name} in {self.where.path} has the shape {given}; its configuration says {list(shape)}. {cure(self.where.path)}")
+        return found
+
+    def _finite(self, name: str, piece: Tensor) -> Tensor:
+        if not piece.isfinite().all():
+            raise WeightsError(f"{name} in {self.where.path} holds numbers that are not finite (nan or inf). {cure(self.where.path)}")
+        return piece.float()

@@ -1,0 +1,150 @@
+"""Which GPT-2 is used: decided in one order, said in one line, and never by asking the network."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "gpt2-mini"
+REPOSITORIES = ("openai-community/gpt2", "gpt2")  # the Hugging Face cache keeps them apart
+WEIGHTS, INDEX, PICKLE, CONFIG = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "config.json"
+
+_said: set[Source] = set()
+
+
+class WeightsError(ValueError):
+    """A GPT-2 cannot be used; the message names the file, what was expected, and the cure."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One GPT-2 on disk. `why` says how it was found."""
+
+    name: str
+    path: Path
+    real: bool
+    why: str
+    n_layers: int
+    n_heads: int
+    d_model: int
+    n_positions: int
+    vocab_size: int
+    epsilon: float
+
+    @property
+    def d_head(self) -> int:
+        """The width of one head's queries and keys."""
+        return self.d_model // self.n_heads
+
+    @property
+    def line(self) -> str:
+        """The sentence that is printed when it is first used."""
+        size = f"{self.n_layers} layers of {self.n_heads} heads, width {self.d_model}"
+        more = "" if self.real else " `coginst fetch gpt2` gets the real one."
+        return f"Using {self.name} ({size}): {self.why}.{more}"
+
+
+def source(path: str | os.PathLike | None = None) -> Source:
+    """The GPT-2 that is used, announced in one printed line the first time.
+
+    Looked for in this order: `path`; the environment's COURSE_GPT2 (a path, or the word "bundled"); a real GPT-2 in the
+    Hugging Face cache, where `coginst fetch gpt2` puts it; the small one that comes with the course.
+
+    Raises:
+        WeightsError: a path was given, or COURSE_GPT2 is set, and there is no usable GPT-2. There is no fallback then.
+    """
+    found = resolve(path)
+    if found not in _said:
+        _said.add(found)
+        print(found.line)
+    return found
+
+
+def resolve(path: str | os.PathLike | None = None) -> Source:
+    """As `source`, in silence."""
+    if path is not None:
+        return _at(path, "the path that was given")
+    if os.environ.get("COURSE_GPT2"):
+        return _at(os.environ["COURSE_GPT2"], "COURSE_GPT2 names it")
+    cached, note = in_cache()
+    if cached is not None:
+        return describe(cached, "GPT-2", True, "found in the Hugging Face cache")
+    return describe(BUNDLED, "the small GPT-2", False, f"it comes with the course{note}")
+
+
+def in_cache() -> tuple[Path | None, str]:
+    """The folder of a real GPT-2 in the Hugging Face cache, and what to add to the announcement where it is incomplete."""
+    from huggingface_hub import try_to_load_from_cache
+
+    note = ""
+    for repository in REPOSITORIES:
+        files = {name: try_to_load_from_cache(repository, name) for name in (CONFIG, WEIGHTS, INDEX, PICKLE)}
+        here = {name for name, file in files.items() if isinstance(file, str)}
+        if CONFIG in here and here & {WEIGHTS, INDEX}:
+            return Path(files[CONFIG]).parent, ""
+        if here:
+            missing = CONFIG if CONFIG not in here else WEIGHTS
+            note = f"; {repository} in the Hugging Face cache is incomplete, {missing} is missing"
+    return None, note
+
+
+def _at(path: str | os.PathLike, why: str) -> Source:
+    if os.fspath(path) == "bundled":
+        return describe(BUNDLED, "the small GPT-2", False, f"{why}" if why.startswith("COURSE") else "it was asked for")
+    place = Path(path).expanduser()
+    folder = place.parent if place.suffix == ".safetensors" else place
+    if not place.exists():
+        raise WeightsError(f"There is no {place} ({why}). Expected a folder with {CONFIG} and {WEIGHTS}, or the word bundled.")
+    if folder.resolve() == BUNDLED:
+        return describe(BUNDLED, "the small GPT-2", False, why)
+    return describe(folder, "GPT-2", True, why)
+
+
+def describe(folder: Path, name: str, real: bool, why: str) -> Source:
+    """Read the configuration of the GPT-2 in `folder`.
+
+    Raises:
+        WeightsError: no configuration, a damaged one, or one of another kind of model; no weights, or only a pickle.
+    """
+    config = _read_config(folder)
+    if not any((folder / file).exists() for file in (WEIGHTS, INDEX)):
+        if (folder / PICKLE).exists():
+            raise WeightsError(
+                f"{folder / PICKLE} is a pickle, which can run any code when it is opened; {WEIGHTS} is expected. `coginst fetch gpt2` "
+                "downloads that. If you trust the pickle: GPT2LMHeadModel.from_pretrained(folder).save_pretrained(folder) writes it."
+            )
+        raise WeightsError(f"{folder} has no {WEIGHTS}. `coginst fetch gpt2` downloads the real one.")
+    try:
+        sizes = {ours: int(config[theirs]) for ours, theirs in _SIZES.items()}
+        epsilon = float(config.get("layer_norm_epsilon", 1e-5))
+    except (KeyError, TypeError, ValueError) as error:
+        raise WeightsError(f"{folder / CONFIG} does not say how large the model is ({error}). {cure(folder)}") from None
+    if min(sizes.values()) < 1 or sizes["d_model"] % sizes["n_heads"]:
+        raise WeightsError(f"{folder / CONFIG} has sizes that make no GPT-2: {sizes}. {cure(folder)}")
+    return Source(name, folder, real, why, **sizes, epsilon=epsilon)
+
+
+_SIZES = {"n_layers": "n_layer", "n_heads": "n_head", "d_model": "n_embd", "n_positions": "n_positions", "vocab_size": "vocab_size"}
+
+
+def _read_config(folder: Path) -> dict:
+    file = folder / CONFIG
+    if not file.exists():
+        raise WeightsError(f"{folder} has no {CONFIG}; expected a folder with {CONFIG} and {WEIGHTS}, as save_pretrained writes it.")
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise WeightsError(f"{file} is damaged ({error}). {cure(folder)}") from None
+    if not isinstance(config, dict) or config.get("model_type") != "gpt2":
+        kind = config.get("model_type") if isinstance(config, dict) else type(config).__name__
+        raise WeightsError(f"{file} describes another kind of model ({kind}); this course reads GPT-2 only.")
+    return config
+
+
+def cure(folder: Path) -> str:
+    """What to do about a damaged file."""
+    if folder.resolve() == BUNDLED:
+        return "It comes with the course: `git checkout -- utils/assets/gpt2-mini` restores it."
+    return "Delete the folder and run `coginst fetch gpt2`, or unset COURSE_GPT2 to use the small one that comes with the course."
