@@ -667,8 +667,10 @@ def _drawing(name):
 
 def _shares(result, case):
     """What was drawn, as a shape and a type, and the probabilities that the draws follow: of one that we know, else as they fell."""
-    if not isinstance(result, torch.Tensor):
+    if result is None or result is ...:
         return result
+    if not isinstance(result, torch.Tensor):
+        return result, None
     logits, temperature, top_k, _ = case.args
     texts, vocab = logits[::_ROWS], logits.shape[-1]
     drawn = result.detach().flatten().long()
