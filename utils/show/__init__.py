@@ -5,18 +5,24 @@ Rows are queries, columns are keys. Arguments may be tensors (also ones that req
 what cannot be drawn is refused with a ValueError that says what was given and what was expected.
 """
 
+from utils.show.attention import attention
 from utils.show.charts import bars, lines
 from utils.show.flow import steps
 from utils.show.page import Picture
 from utils.show.plane import mixing, vectors
 from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
+from utils.show.stream import residual_stream
 from utils.show.tables import grid, mask, scores, weights
+from utils.show.tokens import merges, next_tokens, tokens
 
 __all__ = [
     "Picture",
+    "attention",
     "bars", "lines",
     "steps",
     "mixing", "vectors",
     "entropy", "jacobian_norm", "saturation", "saturation_study",
+    "residual_stream",
     "grid", "mask", "scores", "weights",
+    "merges", "next_tokens", "tokens",
 ]  # fmt: skip

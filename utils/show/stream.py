@@ -1,0 +1,145 @@
+"""The residual stream: a straight way through a transformer, from which every part reads and to which it adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from utils.show.page import (
+    BENCH, BLUE, GREEN, INK, MUTED, PAPER, PURPLE, SMALL, TEXT, VERMILION, Picture, finish, new_axes, new_page, themed,
+)
+
+MOST_LAYERS = 4
+WIDE = 5.7  # inches, as are all places below
+ROAD, BRANCH = 1.35, 3.25  # where the middle of the stream and of its parts stand, from the left
+
+
+@themed
+def residual_stream(n_layers: int = 2) -> Picture:
+    """A transformer from top to bottom: tokens, embedding, the residual stream with its layers, logits, probabilities.
+
+    Args:
+        n_layers: 1 to 4; each is an attention and an MLP that read the stream and add to it.
+    """
+    if isinstance(n_layers, bool) or not isinstance(n_layers, int) or not 1 <= n_layers <= MOST_LAYERS:
+        raise ValueError(f"n_layers must be a whole number from 1 to {MOST_LAYERS}; got {n_layers!r}.")
+    drawing = _Drawing()
+    drawing.box("tokens", "[batch, seq]", "whole numbers, the ids")
+    drawing.arrow()
+    drawing.box("embedding", "[batch, seq, d_model]", "each token's vector, plus its position's", GREEN, "W_E + W_pos")
+    top = drawing.start_road()
+    drawing.station("x0", "the embeddings, as they are")
+    for layer in range(n_layers):
+        drawing.branch("attention", "moves information between positions", BLUE)
+        drawing.branch("MLP", "works on each position alone", PURPLE)
+        drawing.station(f"x{layer + 1}", f"x{layer} + attention + MLP: after layer {layer}")
+    drawing.end_road(top)
+    drawing.box("final norm", "[batch, seq, d_model]", "each vector to one size", GREEN)
+    drawing.arrow()
+    drawing.box("unembedding", "[batch, seq, vocab]", "a score for every token: the logits", GREEN, "W_U")
+    drawing.arrow()
+    drawing.box("softmax", "[batch, seq, vocab]", "probabilities of the next token", VERMILION)
+    drawing.close()
+    states = ", ".join(f"x{k}" for k in range(n_layers + 1))
+    alt = (
+        f"A transformer of {n_layers} {'layer' if n_layers == 1 else 'layers'}, from top to bottom. "
+        "Tokens [batch, seq] go through the embedding W_E + W_pos and become the residual stream "
+        f"[batch, seq, d_model]: one straight way down, with the states {states}. In each layer first attention, "
+        "which moves information between positions, then an MLP, which works on each position alone, reads the stream, "
+        "and its output is added to the stream. Below, the final norm and the unembedding W_U give the logits "
+        "[batch, seq, vocab], and softmax turns them into probabilities of the next token."
+    )
+    return finish(drawing.figure, "Every layer reads from the residual stream, and adds to it", alt)
+
+
+class _Drawing:
+    """Parts from top to bottom, in inches; the axes are cut to their height at the end."""
+
+    def __init__(self) -> None:
+        self.figure = new_page()
+        self.axes = new_axes(self.figure, 0.5, 0.2, WIDE, 9)
+        self.axes.set(xlim=(0, WIDE), ylim=(9, 0))
+        self.axes.axis("off")
+        self.y = 0.0
+
+    def _frame(self, x: float, y: float, width: float, height: float, edge: str, fill: str = PAPER, **more: Any) -> None:
+        from matplotlib.patches import FancyBboxPatch
+
+        style = "round,pad=0,rounding_size=0.07"
+        settings = {"linewidth": 1.3, "zorder": 4, **more}
+        self.axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=fill, edgecolor=edge, clip_on=False, **settings))
+
+    def _line(self, points: list[tuple[float, float]], colour: str, head: bool = True) -> None:
+        """A way along `points`, with an arrow's head at its end."""
+        xs, ys = zip(*points)
+        self.axes.plot(xs[: None if not head else len(xs)], ys, color=colour, linewidth=1.4, zorder=3, solid_capstyle="butt")
+        if head:
+            style = {"arrowstyle": "-|>", "mutation_scale": 11, "shrinkA": 0, "shrinkB": 0, "color": colour, "linewidth": 1.4}
+            self.axes.annotate("", points[-1], points[-2], arrowprops=style, zorder=3)
+
+    def box(self, name: str, shape: str, remark: str, colour: str = MUTED, weights: str = "") -> None:
+        """A part on the way itself; its output's shape and a remark stand beside it."""
+        height, width = 0.34, 1.7
+        self._frame(ROAD - width / 2, self.y, width, height, colour)
+        middle = self.y + height / 2
+        self.axes.text(ROAD, middle - (0.06 if weights else 0), name, ha="center", va="center", weight="bold", zorder=5)
+        if weights:
+            self.axes.text(ROAD, middle + 0.09, weights, ha="center", va="center", size=SMALL - 1.5, color=MUTED, zorder=5)
+        self._beside(middle, shape, remark)
+        self.y += height
+
+    def _beside(self, y: float, shape: str, remark: str) -> None:
+        x = ROAD + 1.05
+        self.axes.text(x, y - 0.08, shape, va="center", size=SMALL, color=INK)
+        self.axes.text(x, y + 0.09, remark, va="center", size=SMALL - 0.5, color=MUTED)
+
+    def arrow(self, length: float = 0.24) -> None:
+        self._line([(ROAD, self.y), (ROAD, self.y + length)], MUTED)
+        self.y += length
+
+    def start_road(self) -> float:
+        return self.y
+
+    def station(self, name: str, remark: str) -> None:
+        """A state of the stream."""
+        from matplotlib.patches import Circle
+
+        self.y += 0.3
+        self.axes.add_patch(Circle((ROAD, self.y), 0.17, facecolor=PAPER, edgecolor=VERMILION, linewidth=1.6, zorder=5))
+        self.axes.text(ROAD, self.y, name, ha="center", va="center_baseline", weight="bold", zorder=6)
+        self._beside(self.y, "[batch, seq, d_model]", remark)
+        self.y += 0.16
+
+    def branch(self, name: str, remark: str, colour: str) -> None:
+        """A part that reads from the stream and adds to it."""
+        from matplotlib.patches import Circle
+
+        out, middle, back = self.y + 0.16, self.y + 0.39, self.y + 0.62
+        self.axes.plot([ROAD], [out], "o", color=colour, markersize=4.5, zorder=5)
+        self._line([(ROAD, out), (BRANCH, out), (BRANCH, middle - 0.15)], colour)
+        self._frame(BRANCH - 0.6, middle - 0.14, 1.2, 0.28, colour)
+        self.axes.text(BRANCH, middle, name, ha="center", va="center_baseline", weight="bold", zorder=5)
+        self._line([(BRANCH, middle + 0.14), (BRANCH, back), (ROAD + 0.12, back)], colour)
+        self.axes.add_patch(Circle((ROAD, back), 0.1, facecolor=PAPER, edgecolor=colour, linewidth=1.4, zorder=5))
+        self.axes.text(ROAD, back, "+", ha="center", va="center_baseline", size=TEXT + 1, color=colour, weight="bold", zorder=6)
+        self.axes.text(ROAD + 0.22, out - 0.03, "reads", va="bottom", size=SMALL - 1, color=colour)
+        self.axes.text(ROAD + 0.22, back - 0.03, "adds", va="bottom", size=SMALL - 1, color=colour)
+        self.axes.text(BRANCH + 0.7, middle, remark.replace(" between", "\nbetween").replace(" position ", "\nposition "),
+                       va="center", size=SMALL - 0.5, color=MUTED, linespacing=1.25)  # fmt: skip
+        self.y += 0.7
+
+    def end_road(self, top: float) -> None:
+        from matplotlib.patches import Polygon
+
+        self.y += 0.3
+        left, right, neck = ROAD - 0.13, ROAD + 0.13, self.y - 0.16
+        head = [(right, neck), (right + 0.08, neck), (ROAD, self.y), (left - 0.08, neck), (left, neck)]
+        self.axes.add_patch(Polygon([(left, top), (right, top), *head], facecolor="#fbdcc0", edgecolor="none", zorder=1))
+        self.axes.text(
+            ROAD - 0.3, (top + self.y) / 2, "the residual stream", rotation=90, ha="right", va="center",
+            size=TEXT + 1, color=VERMILION, weight="bold",
+        )  # fmt: skip
+
+    def close(self) -> None:
+        x, _, width, _ = (BENCH * side for side in self.axes.get_position().bounds)
+        self.axes.set_ylim(self.y + 0.02, -0.02)
+        self.axes.set_position([x / BENCH, 0.02, width / BENCH, (self.y + 0.04) / BENCH])
