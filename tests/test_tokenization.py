@@ -11,6 +11,8 @@ import torch
 from torch.nn import functional as F
 
 from solutions import tokenization as lesson
+from utils.diagnose import diagnose
+from utils.exercise import find
 from utils.feedback import check
 from utils.gpt2 import load_tokenizer
 from utils.gpt2.tokenizer import read_merges
@@ -211,6 +213,11 @@ def test_the_order_of_pairs_is_told_from_their_counts():
 
     assert "the order of the pairs is not" in check(count_pairs).message
 
+    def count_pairs(ids):
+        return {f"{a} {b}": n for (a, b), n in Counter(pairwise(ids)).items()}
+
+    assert "the key (1, 2) is missing" in check(count_pairs).message
+
 
 def test_a_wrong_counter_is_compared_entry_by_entry():
     def count_pairs(ids):
@@ -224,6 +231,28 @@ def test_a_list_is_compared_as_it_reads():
         return [*lesson.merge(ids, pair, new_id), 0]
 
     assert check(merge).message == "In 8 of 8 cases the result differs. Smallest: merge([1, 2], (1, 2), 9): yours is [9, 0], expected [9]."
+
+
+def one_item_joined(model, tokens, n_tokens):
+    return torch.cat([tokens, model(tokens).logits[0, -1].argmax()[None, None]], dim=1)
+
+
+ERRORS = {
+    "The last item has no neighbour to its right": ("merge", lambda ids, pair, new_id: [ids[i + 1] for i in range(len(ids))]),
+    "a list can change, a tuple cannot": ("count_pairs", lambda ids: {ids[i: i + 2]: 1 for i in range(len(ids) - 1)}),
+    "what the exercise asks you to write": ("generate", lambda model, tokens, n_tokens: model.generate(tokens, max_new_tokens=n_tokens)),
+    "not a tensor but a tuple": ("generate", lambda model, tokens, n_tokens: model(tokens)[:, -1]),
+    "must agree in all others, and here 2 meets 1": ("generate", one_item_joined),
+    "and here 2 meet 1. keepdim": ("generate", lambda model, tokens, n: torch.cat([tokens, model(tokens).logits[:, -1].argmax(-1)], 1)),
+    "A softmax makes probabilities": ("sample", lambda l, t, k, g: torch.multinomial(l / t, 1, generator=g)[:, 0]),
+}
+
+
+@pytest.mark.parametrize("words", ERRORS)
+def test_errors_are_told_in_words(words):
+    name, answer = ERRORS[words]
+    message = str(diagnose(find(name), answer))
+    assert words in message, message
 
 
 def test_training_waits_for_its_parts():

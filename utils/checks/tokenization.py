@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import types
 from collections import Counter
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -45,7 +45,8 @@ def _drawn_ids(rand, size, low=97, high=100):
 def _first_met_first(probe):
     """The order of the pairs, which decides ties in the training that follows."""
     for trial in probe.trials:
-        if isinstance(trial.yours.value, dict) and list(trial.yours.value) != list(trial.expected.value):
+        yours, expected = trial.yours.value, trial.expected.value
+        if isinstance(yours, dict) and yours == expected and list(yours) != list(expected):
             return (
                 "The counts are right, the order of the pairs is not: the pair that is met first should stand first. "
                 "Training will break ties by this order, and a set or a sort forgets it."
@@ -222,6 +223,11 @@ exercise(
             "You merge from the right: [7, 7, 7] became [7, 9]. "
             "Byte-pair encoding reads from the left, as every tokenizer that is to agree with yours does: [9, 7].",
         ),
+        "list-against-tuple": (
+            lambda ids, pair, new_id: list(ids),
+            "Nothing was merged. In Python a list is never equal to a tuple, whatever they hold: "
+            "a slice of ids is a list and the pair is a tuple, so bring them to one kind before you compare.",
+        ),
         "changes-its-input": (
             _in_place,
             "The result is right, and it was written into the list that was passed in. "
@@ -378,9 +384,14 @@ exercise(
     oracle=_pieces,
     cases=_texts,
     misconceptions={
+        "text-again": (
+            lambda text, tokenizer: tokenizer.decode(tokenizer.encode(text)),
+            "All ids went into the decoder at once, and the text came back as it was: a tokenizer loses nothing. "
+            "To see where the tokens begin and end, decode them one at a time.",
+        ),
         "one-string": (
             lambda text, tokenizer: [tokenizer.decode(tokenizer.encode(text))],
-            "You decoded all ids at once and have the whole text back in one piece. "
+            "Your list has one entry, the whole text: all ids were decoded at once. "
             "To see where the tokens begin and end, decode them one at a time.",
         ),
         "words": (
@@ -485,6 +496,11 @@ exercise(
             "These are logarithms of the probabilities, none above zero. "
             "A loss likes them; to read or to draw from, take the probabilities themselves.",
         ),
+        "sigmoid": (
+            lambda logits: logits[:, -1].sigmoid(),
+            "A sigmoid squeezes each logit by itself, so the result does not sum to one. "
+            "Exactly one token comes next: all of the vocabulary share one unit of probability.",
+        ),
         "mean-over-positions": (
             lambda logits: logits.mean(dim=1).softmax(dim=-1),
             "You averaged the positions. Each of them predicts another token of the text; "
@@ -504,7 +520,13 @@ exercise(
 )
 
 
-class _Writer(nn.Module):
+class _Output(NamedTuple):
+    """What the model returns: `.logits`, or `[0]`, as from Hugging Face."""
+
+    logits: torch.Tensor
+
+
+class Model(nn.Module):
     """A tiny model in the manner of Hugging Face: what it says at a position depends on every token up to there."""
 
     def __init__(self, rand, vocab=11, width=6):
@@ -515,12 +537,15 @@ class _Writer(nn.Module):
     def forward(self, input_ids, **ignored):
         places = torch.arange(1, input_ids.shape[-1] + 1)
         seen = (self.embed[input_ids] * torch.cos(places)[:, None]).cumsum(dim=-2)
-        return types.SimpleNamespace(logits=torch.tanh(seen) @ self.unembed)
+        return _Output(torch.tanh(seen) @ self.unembed)
+
+    def generate(self, *args, **kwargs):
+        raise TypeError("this loop is what the exercise asks you to write. Call the model itself, model(tokens), and use its logits.")
 
 
 def _writing(rand):
     return [
-        case(_Writer(rand), rand.integers(batch, seq, high=11), n)
+        case(Model(rand), rand.integers(batch, seq, high=11), n)
         for batch, seq, n in ((2, 3, 1), (3, 4, 3), (1, 2, 6), (4, 5, 5))
     ]
 
