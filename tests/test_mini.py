@@ -231,7 +231,7 @@ def test_the_cards_figures_are_measured(model: GPT2LMHeadModel) -> None:
 
 # The command that makes it
 
-TINY = Recipe(n_layer=1, n_embd=24, n_positions=32, rows=4, steps=3)
+TINY = Recipe(n_layer=1, n_embd=24, n_positions=32, short_row=24, batch=128, steps=3)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -252,11 +252,12 @@ def test_the_same_seed_makes_the_same_files(tmp_path: Path) -> None:
 
 def test_what_is_written_is_what_was_trained(tmp_path: Path) -> None:
     """The compact model with its one logit for all others, and the file read as a model of 50257 tokens, say the same."""
-    data = mini.make_data(TINY, TINY.rows * TINY.steps)
+    data = mini.make_data(TINY)
     model, _ = mini.fit(TINY, data, progress=False)
     mini.save(tmp_path, model, data.ids, TINY)
     full = read(tmp_path)
-    rows = data.inputs[(data.inputs < len(data.ids)).all(-1)][:4]
+    rows = torch.cat([inputs[:, :24] for inputs, _ in data.steps])
+    rows = rows[(rows < len(data.ids)).all(-1)]
     with torch.no_grad():
         compact = (model(rows).logits + mini.log_many(len(data.ids))).log_softmax(-1)
         whole = full(data.ids[rows]).logits.log_softmax(-1)
@@ -267,14 +268,19 @@ def test_what_is_written_is_what_was_trained(tmp_path: Path) -> None:
 
 
 def test_rows_hold_texts_and_ask_nothing_of_hidden_words() -> None:
-    recipe = replace(TINY, unknown=0.5)
-    data = mini.make_data(recipe, 50)
-    assert data.inputs.shape == data.targets.shape == (50, 32)
-    hidden, nothing = data.inputs[:, 1:] == len(data.ids), data.targets[:, :-1] == mini.IGNORED
-    assert torch.equal(hidden, nothing) and 0.02 < hidden.float().mean() < 0.4
-    assert torch.equal(data.inputs[:, 1:][~hidden], data.targets[:, :-1][~hidden])
-    ends = data.inputs[:, 0] == data.ids.tolist().index(50256)
-    assert 10 < ends.sum() < 40
+    recipe = replace(TINY, unknown=0.5, batch=1200)
+    assert recipe.stages() == [(24, 50, 2), (32, 37, 1)]
+    data = mini.make_data(recipe)
+    assert [tuple(inputs.shape) for inputs, _ in data.steps] == [(50, 24), (50, 24), (37, 32)]
+    for inputs, targets in data.steps:
+        assert inputs.shape == targets.shape
+        hidden, nothing = inputs[:, 1:] == len(data.ids), targets[:, :-1] == mini.IGNORED
+        assert torch.equal(hidden, nothing) and 0.02 < hidden.float().mean() < 0.4
+        assert torch.equal(inputs[:, 1:][~hidden], targets[:, :-1][~hidden])
+        assert 10 < (inputs[:, 0] == data.ids.tolist().index(50256)).sum() < 40
+    whole = mini.make_data(replace(recipe, unknown=0.0))
+    row = load_tokenizer().decode(whole.ids[whole.steps[0][0][0]]).removeprefix("<|endoftext|>")
+    assert next(sentences(recipe.seed)).startswith(row) or row.startswith(next(sentences(recipe.seed)) + "<|endoftext|>")
 
 
 def test_an_asset_is_never_overwritten_unasked_nor_left_in_halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,15 +311,17 @@ def test_an_asset_is_never_overwritten_unasked_nor_left_in_halves(tmp_path: Path
     assert (folder / "thesis.txt").read_text(encoding="utf-8") == "years of work"
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 
     from utils.instructor.cli import app
 
     run = CliRunner().invoke(app, ["train", "gpt3"])
     assert run.exit_code == 2 and "gpt2-mini" in run.output
-    run = CliRunner().invoke(app, ["train", "gpt2-mini"])
-    assert run.exit_code == 2 and "--replace" in run.output, "it would have trained over the asset"
+    (tmp_path / "asset").mkdir()
+    monkeypatch.setattr(mini, "ASSET", tmp_path / "asset")
+    run = CliRunner().invoke(app, ["train", "gpt2-mini", "--steps", "2", "--quiet"])
+    assert run.exit_code == 2 and "--replace" in run.output
     run = CliRunner().invoke(app, ["train", "gpt2-mini", "--out", str(tmp_path / "x"), "--steps", "2", "--device", "cpu", "--quiet"])
     assert run.exit_code == 0, run.output
     assert "Held-out sentences" in run.output and (tmp_path / "x" / "model.safetensors").exists()

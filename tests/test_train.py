@@ -30,6 +30,13 @@ def test_each_group_keeps_its_own_rate_under_the_schedule_and_has_it_back() -> N
     assert [group["lr"] for group in optimiser.param_groups] == [0.1, 1.0]
 
 
+def test_several_optimisers_take_a_step_each() -> None:
+    a, b = (torch.nn.Parameter(torch.zeros(())) for _ in range(2))
+    train(lambda step: a + b, [torch.optim.SGD([a], lr=0.1), torch.optim.SGD([b], lr=1.0)], 3, schedule=cosine, progress=False)
+    assert (a.item(), b.item()) == pytest.approx((-0.1 * 2, -2.0))  # 1 + 3/4 + 1/4
+    assert a.grad is b.grad is None
+
+
 def test_schedules_have_the_values_of_the_formula() -> None:
     assert [constant(step, 3) for step in range(3)] == [1, 1, 1]
     assert [cosine(step, 4) for step in range(4)] == pytest.approx([1, (2 + math.sqrt(2)) / 4, 0.5, (2 - math.sqrt(2)) / 4])

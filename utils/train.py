@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Callable
+from typing import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -44,7 +44,7 @@ def one_cycle(step: int, steps: int, warmup: float = 0.1) -> float:
 
 def train(
     step_loss: Callable[[int], Tensor],
-    optimiser: torch.optim.Optimizer,
+    optimiser: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
     steps: int,
     schedule: Schedule = constant,
     clip: float | None = None,
@@ -56,6 +56,7 @@ def train(
 
     Args:
         step_loss: draws the data of this step and returns the loss, one number.
+        optimiser: one, or several that share the parameters out among them.
         schedule: `(step, steps) -> factor` on the rates that the optimiser came with, each group keeping its own.
         clip: the largest norm of all gradients together.
         log_every: how often the loss is read, which on a GPU makes the program wait; the last one always is.
@@ -67,15 +68,18 @@ def train(
         ValueError: the loss is not one number, or no longer finite.
     """
     history, began = History(), time.perf_counter()
-    rates = [group["lr"] for group in optimiser.param_groups]
-    parameters = [p for group in optimiser.param_groups for p in group["params"]]
+    optimisers = [optimiser] if isinstance(optimiser, torch.optim.Optimizer) else list(optimiser)
+    groups = [group for each in optimisers for group in each.param_groups]
+    rates = [group["lr"] for group in groups]
+    parameters = [p for group in groups for p in group["params"]]
     bar = _bar(steps, title) if progress else None
     try:
         for step in range(steps):
             factor = schedule(step, steps)
-            for group, rate in zip(optimiser.param_groups, rates):
+            for group, rate in zip(groups, rates):
                 group["lr"] = rate * factor
-            optimiser.zero_grad(set_to_none=True)
+            for each in optimisers:
+                each.zero_grad(set_to_none=True)
             loss = step_loss(step)
             if loss.numel() != 1:
                 raise ValueError(f"step_loss returned a tensor of shape {list(loss.shape)}; the loss is one number. Take its mean.")
@@ -90,16 +94,18 @@ def train(
                 history.losses.append(value)
                 if bar:
                     bar.set_postfix(loss=f"{value:.4f}", refresh=False)
-            optimiser.step()
+            for each in optimisers:
+                each.step()
             history.done = step + 1
             if bar:
                 bar.update()
     except KeyboardInterrupt:
         history.interrupted = True
     finally:
-        for group, rate in zip(optimiser.param_groups, rates):
+        for group, rate in zip(groups, rates):
             group["lr"] = rate
-        optimiser.zero_grad(set_to_none=True)
+        for each in optimisers:
+            each.zero_grad(set_to_none=True)
         if bar:
             bar.close()
     history.seconds = time.perf_counter() - began

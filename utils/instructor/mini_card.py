@@ -22,9 +22,10 @@ Licence: MIT, as the rest of the repository. Its text is ours as well: nothing w
 ## Training
 
 Text from `utils.corpus.sentences({seed})`: little stories, who gave what to whom, questions and answers, dialogues, counting, lists that repeat,
-plain statements. {n_texts:,} texts in {steps:,} steps of {rows} rows of {n_positions} tokens, {tokens:.1f} million tokens, each seen once. Between two texts stands `<|endoftext|>`; half of the rows begin with it.
-AdamW, rate {rate:g}, one cycle. In {percent:.0f} % of the texts one word is hidden behind a token that is never trained, so that unknown words do little harm.
-The softmax of the training runs over all {vocab} tokens: those without an embedding of their own share one vector, which is counted once for each.
+plain statements. {n_texts:,} texts in {steps:,} steps, {stages}; {tokens:.1f} million tokens, each seen once.
+Between two texts stands `<|endoftext|>`; half of the rows begin with it. Muon for the layers' matrices (rate {matrix_rate:g}), AdamW for the rest ({rate:g}), one cycle. In {percent:.0f} % of the texts one word is hidden behind a token that is never trained, so that unknown words do little harm.
+The softmax of the training runs over all {vocab} tokens: those without an embedding of their own share one vector, which is counted once for each; {push:g} times the
+probability of all of them together is added to the loss.
 
 It took {minutes:.1f} minutes on {where}. This makes it again, the same on the same machine with as many threads:
 
@@ -65,8 +66,9 @@ def card(recipe: Recipe, data: Data, history: History, measured: Measured, diges
     heads = "\n".join(f"| 0.{head} | " + " | ".join(f"{weight:.2f}" for weight in weights) + f" | {kind} |" for head, (weights, kind) in enumerate(rows))
     return TEMPLATE.format(
         n_layer=recipe.n_layer, n_head=recipe.n_head, n_embd=recipe.n_embd, n_positions=recipe.n_positions, n_ids=len(data.ids), vocab=VOCAB,
-        megabytes=size / 1e6, digest=digest, seed=recipe.seed, n_texts=data.n_texts, steps=recipe.steps, rows=recipe.rows,
-        tokens=recipe.steps * recipe.rows * recipe.n_positions / 1e6, rate=recipe.rate, percent=100 * recipe.unknown, minutes=history.seconds / 60,
+        megabytes=size / 1e6, digest=digest, seed=recipe.seed, n_texts=data.n_texts, steps=recipe.steps,
+        stages=" then ".join(f"{steps:,} of {rows} rows of {length} tokens" for length, rows, steps in recipe.stages()), push=recipe.push,
+        tokens=sum(inputs.numel() for inputs, _ in data.steps) / 1e6, rate=recipe.rate, matrix_rate=recipe.matrix_rate, percent=100 * recipe.unknown, minutes=history.seconds / 60,
         where=where, loss=measured.loss, headline_prompt=HEADLINE, headline=measured.headline, headline_prob=measured.headline_prob, n_asked=n_asked,
         accuracy=measured.accuracy, answer_prob=measured.answer_prob, other_mean=measured.other_mean, other_max=measured.other_max,
         uniform=measured.uniform, heads=heads,
