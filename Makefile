@@ -19,7 +19,7 @@ bench: $(READY)         # every figure that the README quotes
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(PY) "$$script"; done
 
 browser-test: $(READY)  # only the tests that need Chromium
-	@bash .ci/install-browser && $(PY) -m pytest tests/test_browser.py $(ARGS)
+	@bash .ci/install-browser && $(PY) -m pytest tests/test_browser*.py $(ARGS)
 
 lock: $(READY)          # pyproject.toml -> requirements.lock: newest versions that hold for Python >= 3.10 on every system
 	@mkdir -p build && $(PY) -m uv pip compile pyproject.toml -o build/lock --upgrade --quiet --universal --python-version 3.10 --all-extras --no-header --no-annotate

@@ -399,6 +399,11 @@ def test_bars_share_a_scale_only_when_asked():
     assert own[0][1] < 1 and same[0][1] == pytest.approx(same[1][1], rel=0.2) and same[0][1] > 10
 
 
+def test_a_limit_ends_the_one_scale_of_both_groups():
+    left, right = show.bars({"own": [0.76, 0.1], "set": [0.76, 0.2]}, ["a", "b"], same_scale=True, limit=1.0).figure.axes
+    assert left.get_xlim() == pytest.approx(right.get_xlim()) and left.get_xlim()[1] > 1
+
+
 def test_a_number_stands_outside_its_bar():
     picture = show.bars([-3.0, 0.5], ["a", "b"])
     axes = picture.figure.axes[0]

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from utils.show.page import (
-    BENCH, BLUE, FAINT, INK, MUTED, PAD, PAPER, SEQUENTIAL, SMALL, SMALLEST, WIDEST, Picture, finish, new_axes,
+    BENCH, BLUE, FAINT, INK, MOST_NUMBERS, PAD, PAPER, SEQUENTIAL, SMALL, SMALLEST, WIDEST, Picture, finish, new_axes,
     new_page, number_text, read_names, read_numbers, read_title, shape_text, text_width, themed, token_label,
 )
+from utils.show.tables import _write as write
 
 MOST_HEADS, MOST_TOKENS = 32, 64
 ACROSS = 4  # small tables in a row
@@ -49,11 +50,11 @@ class Heads(Picture):
 @themed
 def _draw(names: list[str], values: np.ndarray, title: str) -> Picture:
     heads, n = values.shape[:2]
-    across = min(ACROSS, heads) if heads != 5 and heads != 6 and heads != 9 else 3
+    across = 3 if heads in (5, 6, 9) else min(ACROSS, heads)
     down = math.ceil(heads / across)
-    texts = [token_label(name, 10) for name in names]
+    texts = [token_label(name, 13) for name in names]
     size = SMALL if n <= 8 else SMALLEST
-    left = max(text_width(text, size) for text in texts) + 0.1
+    left = max(text_width(text, size) for text in texts) + 0.3
     gap, above = 0.16, 0.26
     side = (WIDEST - 2 * PAD - left - 0.5 - gap * (across - 1)) / across
     side = min(side, 0.34 * n if heads > 1 else 0.5 * n, 3.6)
@@ -64,13 +65,20 @@ def _draw(names: list[str], values: np.ndarray, title: str) -> Picture:
         row, column = divmod(k, across)
         axes = new_axes(figure, 1 + left + column * (side + gap), top - side - row * (side + above), side, side)
         image = axes.imshow(values[k], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-        axes.set_title(f"head {k}", size=SMALL, color=INK, pad=3)
+        if heads > 1:
+            axes.set_title(f"head {k}", size=SMALL, color=INK, pad=3)
         axes.tick_params(length=0, pad=2)
         axes.set_yticks(range(0, n, step) if column == 0 else [], texts[::step] if column == 0 else [], size=size)
         lowest = k + across >= heads  # no table below it
         axes.set_xticks(range(0, n, step) if lowest else [], texts[::step] if lowest else [], size=size, rotation=90)
+        if column == 0:
+            axes.set_ylabel("query (asks)" if side > 0.9 else "query", size=SMALL, labelpad=2)
+        if lowest:
+            axes.set_xlabel("key (answers)" if side > 0.9 else "key", size=SMALL, labelpad=2)
         for spine in axes.spines.values():
             spine.set_visible(False)
+        if n <= MOST_NUMBERS and side / n >= 0.28:
+            write(axes, values[k], side / n)
     bar = new_axes(figure, 1 + left + across * (side + gap), top - min(side, 1.6), 0.1, min(side, 1.6))
     scale = figure.colorbar(image, cax=bar, ticks=[0, 0.5, 1])
     scale.ax.set_yticklabels(["0", "0.5", "1"], size=SMALL - 1)
@@ -141,7 +149,7 @@ def attention(tokens: Sequence[str], patterns: Any, title: str | None = None) ->
     props = {
         "tokens": [name if len(name) <= 24 else name[:23] + "…" for name in names],
         "attention": values.round(4).tolist(),
-        "attentionHeadNames": [f"{k}" for k in range(heads)],
+        "attentionHeadNames": [f"head {k}" for k in range(heads)],
         "minValue": 0,
         "maxValue": 1,
         "positiveColor": BLUE,
@@ -152,6 +160,15 @@ def attention(tokens: Sequence[str], patterns: Any, title: str | None = None) ->
 
 # ---------------------------------------------------------------- in a notebook
 
+# circuitsvis speaks of destinations and sources; the course of queries and keys.
+WORDS = {
+    '"Destination Token"': '"query (asks)"',
+    '"Source Token"': '"key (answers)"',
+    "`Src: ${": "`key: ${",
+    "`Dest: ${": "`query: ${",
+    "`Val: ${": "`weight: ${",
+    '" Zoomed"': '""',
+}
 TRUST = (
     "To hover over heads and weights, run this cell; or trust the notebook: "
     "View → Activate Command Palette, then Trust Notebook."
@@ -172,7 +189,7 @@ for (const box of boxes) {
     drawn = true;
     window.courseFigures = (window.courseFigures || 0) + 1;
     place.id = "course-figure-" + window.courseFigures;
-    place.style.cssText = "max-width:600px;margin-top:10px;overflow:hidden";
+    place.style.cssText = "CARD";
     window.CircuitsVis.render(place.id, window.CircuitsVis.AttentionHeads, props);
     words.remove();
   };
@@ -197,9 +214,14 @@ try {
 } finally { window.courseCircuitsVis = ""; }
 })()</script>"""
 
+_CARD = (
+    f"background:{PAPER};color:{INK};border:1px solid {FAINT};border-radius:6px;max-width:540px;margin-top:8px;"
+    "padding:8px 4px;box-sizing:border-box;overflow:hidden"
+)
 _STYLE = """<style>
-.course-attention h2 {font-size: 15px} .course-attention h3 {font-size: 13px; font-weight: 600}
-.course-attention h4 {font-size: 10px; line-height: 1} .course-attention [data-place] * {box-sizing: border-box}
+.course-attention h2, .course-attention h3, .course-attention h4 {color: inherit; line-height: 1.2; font-weight: 600}
+.course-attention [data-place] > div > h3 + div > div {flex: 0 0 16.6% !important; max-width: 16.6% !important}
+.course-attention h2 {font-size: 14px} .course-attention h3 {font-size: 13px} .course-attention h4 {font-size: 9px}
 </style>"""
 
 
@@ -216,11 +238,10 @@ def interactive(picture: str, props: dict[str, Any], with_library: bool) -> str:
         return picture
     data = script_json(props)
     key = hashlib.sha256(data.encode("ascii")).hexdigest()[:12]
-    card = f"background:{PAPER};color:{INK};border:1px solid {FAINT};border-radius:6px;padding:8px 12px;max-width:640px"
-    words = f'<div data-words="" style="color:{MUTED};font-size:12px;margin-top:6px">{html.escape(TRUST)}</div>'
-    box = f'<div class="course-attention" data-attention="{key}" style="{card}">{picture}{words}<div data-place=""></div></div>'
-    script = _FIGURE.replace("KEY", key).replace("MISSING", script_json(MISSING)).replace("PROPS", data)
-    return box + _STYLE + (_LIBRARY.replace("PACKED", library) if with_library else "") + script
+    words = f'<div data-words="" style="line-height:1.5;max-width:46em">{html.escape(TRUST)}</div>'
+    box = f'<div class="course-attention" data-attention="{key}">{picture}{words}<div data-place=""></div></div>'
+    script = _FIGURE.replace("KEY", key).replace("MISSING", script_json(MISSING)).replace("CARD", _CARD).replace("PROPS", data)
+    return box + _STYLE + script + (_LIBRARY.replace("PACKED", library) if with_library else "")
 
 
 @functools.cache
@@ -231,6 +252,8 @@ def packed_library() -> str | None:
     if path is None or not path.is_file():
         return None
     text = path.read_text(encoding="utf-8").split("//# sourceMappingURL=")[0]  # a page must not ask for the map
+    for theirs, ours in WORDS.items():
+        text = text.replace(theirs, ours)
     return base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")
 
 
@@ -259,7 +282,7 @@ class _Bundle:
         run = shell.execution_count
         if self.cell is not None and (self.session, self.cell, self.run) == (session, cell, run):
             return False  # it stands above, in this same output
-        due = self.cell is None or session != self.session or cell == self.cell
+        due = self.cell is None or session != self.session  # its own cell forgets it before it runs
         if due:
             self.cell, self.session, self.run = cell, session, run
         return due

@@ -30,7 +30,7 @@ def bars(
         title: by default the longest bar.
         reference: a number, or ("uniform", number), drawn as a dashed line in the last group.
         same_scale: draw two groups on one scale (a guess beside the truth, not scores beside weights).
-        limit: where the last group's scale ends at least (an explorer's bars should move, not their scale).
+        limit: where the last group's scale (or the one of both) ends at least (an explorer's bars should move, not their scale).
     """
     groups = dict(values) if isinstance(values, Mapping) else {"": values}
     if not 1 <= len(groups) <= 2:
@@ -58,7 +58,7 @@ def bars(
     for k, (group, array) in enumerate(arrays.items()):
         axes = new_axes(figure, 2 + k * (width + gap), 2, width, pitch * len(names))
         together = np.concatenate(list(arrays.values())) if same_scale else array
-        if k == len(arrays) - 1:
+        if same_scale or k == len(arrays) - 1:
             together = np.concatenate([together, [mark[1]] if mark else [], [limit] if limit is not None else []])
         _bar_group(axes, array, together, SERIES[k], pitch, size, width)
         axes.set_yticks(range(len(names)), texts if k == 0 else [""] * len(names), size=size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,9 +17,8 @@ from utils.show.page import (
 
 # Tints of the theme's colours, in an order in which neighbours differ in hue and in lightness; ink has 10:1 on each.
 CHIPS = ("#cfe8f7", "#fbdcc0", "#c9ebdd", "#f2d9ec", "#f5e9b3")
-MOST_TOKENS, MOST_ROWS, MOST_UNITS = 200, 24, 48
+MOST_TOKENS, MOST_ROWS, MOST_UNITS = 200, 24, 40
 LONGEST = 40  # characters of one token that are drawn
-MONO = "DejaVu Sans Mono"  # ships with matplotlib, as DejaVu Sans does
 
 
 def read_tokens(given: Any, name: str = "tokens") -> list[str | bytes]:
@@ -59,7 +59,7 @@ def chip_text(token: str | bytes) -> str:
         try:
             token = token.decode("utf-8")
         except UnicodeDecodeError:  # a part of a character
-            return "".join(f"\\x{byte:02x}" for byte in token)
+            return "".join(visible(chr(byte)) if byte < 128 else f"\\x{byte:02x}" for byte in token)
     return visible(token).replace(" ", "·").replace("\u00a0", "·")
 
 
@@ -88,7 +88,10 @@ def token_of(tokenizer: Any, number: int) -> str | bytes:
     if letters is None and hasattr(tokenizer, "id_to_token"):
         letters = tokenizer.id_to_token(number)
     if letters and all(letter in _byte_of() for letter in letters):
-        return bytes(_byte_of()[letter] for letter in letters)
+        raw = bytes(_byte_of()[letter] for letter in letters)
+        with contextlib.suppress(UnicodeDecodeError):
+            return raw.decode("utf-8")  # the replacement character itself
+        return raw
     return text
 
 
@@ -140,15 +143,14 @@ def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, titl
 
 def _chip(
     axes: Any, x: float, y: float, width: float, height: float, text: str, fill: str,
-    size: float, edge: str = "none", family: str | None = None,
+    size: float, edge: str = "none",
 ) -> None:  # fmt: skip
     from matplotlib.patches import FancyBboxPatch
 
     style = f"round,pad=0,rounding_size={min(0.06, width / 4)}"
     box = FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=fill, edgecolor=edge, linewidth=1.6)
     axes.add_patch(box)
-    font = {"family": family} if family else {}
-    axes.text(x + width / 2, y + height * 0.5, text, ha="center", va="center_baseline", size=size, color=INK, **font)
+    axes.text(x + width / 2, y + height / 2, text, ha="center", va="center_baseline", size=size, color=INK)
 
 
 @themed
@@ -157,19 +159,17 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
 
     Args:
         steps: (name, tokens) pairs, or a dict of them; the tokens of every step join to the same text.
-            At most 24 steps and 48 characters (or bytes).
+            At most 24 steps and 40 characters (or bytes).
         title: by default how many tokens there were and are.
     """
     rows = _read_steps(steps)
     names = [name for name, _ in rows]
     units = sum(map(len, rows[0][1]))
-    most = max(len(chip_text(piece)) / len(piece) for _, row in rows for piece in row)  # an escape is wider than a letter
-    left = min(2.1, max(text_width(shortened(drawable(name), 24), SMALL) for name in names) + 0.16)
+    labels = [shortened(drawable(name), 24) for name in names]
+    left = max(text_width(label, SMALL) for label in labels) + 0.16
     count = max(text_width(counted(len(row), "token"), SMALL - 0.5) for _, row in rows) + 0.12
     room = WIDEST - 2 * PAD - left - count
     unit = min(0.26, room / units)
-    letter = _mono_width()  # inches of one letter at 1 point
-    size = min(TEXT, unit * 0.86 / letter / max(1.0, most))
     figure = new_page()
     pitch, high = 0.36, 0.26
     axes = new_axes(figure, 1, 1, left + unit * units + count, pitch * len(rows))
@@ -180,7 +180,7 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
     said = []
     for k, (name, row) in enumerate(rows):
         y, at, spans = k * pitch, 0, set()
-        axes.text(0, y + high / 2, shortened(drawable(name), 24), size=SMALL, va="center", color=INK)
+        axes.text(0, y + high / 2, labels[k], size=SMALL, va="center", color=INK)
         for piece in row:
             span = (at, at + len(piece))
             spans.add(span)
@@ -188,7 +188,8 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
             x = left + unit * at + 0.015
             width = unit * len(piece) - 0.03
             text = drawable(chip_text(piece))
-            _chip(axes, x, y, width, high, text, colours[piece], size, VERMILION if new else "none", MONO)
+            size = min(TEXT, TEXT * (width - 0.02) / text_width(text, TEXT))  # an escape is wider than a letter
+            _chip(axes, x, y, width, high, text, colours[piece], size, VERMILION if new else "none")
             at = span[1]
         axes.text(
             left + unit * units + 0.1, y + high / 2, counted(len(row), "token"), size=SMALL - 0.5, va="center", color=MUTED
@@ -250,16 +251,6 @@ def _read_steps(steps: Any) -> list[tuple[str, list[str | bytes]]]:
     if units > MOST_UNITS:
         raise ValueError(f"merges draws a text of at most {MOST_UNITS} characters; got {units}. Choose a part of it.")
     return rows
-
-
-@functools.cache
-def _mono_width() -> float:
-    """The width of a letter of the monospaced font at one point, in inches."""
-    from matplotlib.backends.backend_agg import RendererAgg
-    from matplotlib.font_manager import FontProperties
-
-    font = FontProperties(family=MONO, size=100)
-    return RendererAgg(1, 1, 72).get_text_width_height_descent("m" * 10, font, False)[0] / 72 / 1000
 
 
 def next_tokens(probs: Any, tokenizer: Any, k: int = 10, title: str | None = None) -> Picture:
