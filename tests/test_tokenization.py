@@ -14,7 +14,7 @@ from solutions import tokenization as lesson
 from utils.diagnose import diagnose
 from utils.exercise import find
 from utils.feedback import check
-from utils.gpt2 import load_tokenizer
+from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.gpt2.tokenizer import read_merges
 
 # --- right answers ----------------------------------------------------------------------------------
@@ -390,3 +390,66 @@ def test_names_and_numbers(tokenizer):
 def test_the_end_of_text(tokenizer):
     assert tokenizer.encode("<|endoftext|>") == [50256]
     assert tokenizer.bos_token_id == tokenizer.eos_token_id == tokenizer.pad_token_id == 50256
+
+
+# --- claims: the model ------------------------------------------------------------------------------
+
+PROMPT = "When Mary and John went to the store, John gave a drink to"
+
+
+@pytest.fixture(scope="module")
+def logits(tokenizer):
+    model, _ = load_gpt2()
+    with torch.no_grad():
+        return model(tokenizer.encode(PROMPT, return_tensors="pt")).logits
+
+
+def test_mary_gets_the_drink(tokenizer, logits):
+    assert logits.shape == (1, 14, 50257)
+    assert tokenizer.decode(logits[0, -1].argmax()) == " Mary"
+    assert logits[0, -1].softmax(-1).max() > 0.5
+    guesses = [tokenizer.decode(i) for i in logits[0].argmax(-1)]
+    assert guesses[2] != " John" and guesses[5:8] == [" the", " store", ","]  # the second name could be anybody's
+
+
+def test_greedy_writing(tokenizer):
+    tokens = tokenizer.encode(PROMPT, return_tensors="pt")
+    model, _ = load_gpt2()
+    with torch.no_grad():
+        text = tokenizer.decode(lesson.generate(model, tokens, 10)[0])
+    assert text.startswith(PROMPT + " Mary")
+
+
+def test_temperature():
+    two = torch.tensor([2.0, 0.0])
+    assert round(float(two.softmax(0)[0]), 2) == 0.88 and round(float((two / 2).softmax(0)[0]), 2) == 0.73
+    assert (two / 0.01).softmax(0)[0] == 1
+
+
+def test_a_story_can_be_told_again(tokenizer):
+    """`write` of the lesson in short: the seed is the story."""
+    model, _ = load_gpt2()
+    start = tokenizer.encode("Once Mary", return_tensors="pt")
+
+    def story(seed):
+        generator, tokens = torch.Generator().manual_seed(seed), start
+        for _ in range(8):
+            with torch.no_grad():
+                new = lesson.sample(model(tokens).logits[:, -1], 1.0, 50, generator)
+            tokens = torch.cat([tokens, new[:, None]], 1)
+        return tokens.tolist()
+
+    assert story(1) == story(1) != story(2)
+
+
+def test_the_stream_keeps_its_shape(tokenizer):
+    model, _ = load_gpt2()
+    with torch.no_grad():
+        states = model(tokenizer.encode(PROMPT, return_tensors="pt"), output_hidden_states=True).hidden_states
+    assert len(states) == model.config.n_layer + 1 and {s.shape for s in states} == {(1, 14, model.config.n_embd)}
+
+
+def test_spelling(tokenizer):
+    ids = [tokenizer.encode(word) for word in ("Strawberry", " strawberry", " strawbery")]
+    assert not set(ids[0]) & set(ids[1]) and not set(ids[1]) & set(ids[2]) and not set(ids[0]) & set(ids[2])
+    assert tokenizer.encode("Strawberry strawberry strawbery") == sum(ids, [])
