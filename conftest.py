@@ -20,6 +20,10 @@ if OFFLINE not in sys.path:
 if os.path.isdir(OFFLINE):
     import sitecustomize  # noqa: F401  (does its work when it is imported)
 
+# Lessons print what the small GPT-2 says, whatever is on this machine. What only the real one does is tested where it is.
+_real_gpt2 = os.environ.get("COURSE_GPT2")
+os.environ["COURSE_GPT2"] = "bundled"
+
 _scratch: Path | None = None
 
 
@@ -46,6 +50,20 @@ def pytest_unconfigure() -> None:
         shutil.rmtree(_scratch, ignore_errors=True)
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """The tests of the real GPT-2 exist only where it is."""
+    if collection_path.parent.name == "real" and collection_path.suffix == ".py":
+        return not _real_one_is_here()
+    return None
+
+
+def _real_one_is_here() -> bool:
+    from utils.gpt2.sources import in_cache, resolve
+
+    given = _real_gpt2 if _real_gpt2 and _real_gpt2 != "bundled" else in_cache()[0]
+    return given is not None and resolve(given).n_layers == 12
+
+
 def pytest_collectstart(collector: pytest.Collector) -> None:
     """Compare what cells print; solved notebooks keep text only, and pictures differ between machines."""
     if hasattr(collector, "skip_compare"):
@@ -65,3 +83,5 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     else:
         os.environ.pop("COURSE_CHECKS", None)
     os.environ["COURSE_PROGRESS"] = str(_scratch / f"{item.path.parent.name}-{item.path.name}.json")
+    real = item.path.parent.name == "real"
+    os.environ["COURSE_GPT2"] = (_real_gpt2 or "") if real else "bundled"

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from utils import gpt2
+from utils.gpt2 import model as model_module
 from utils.gpt2 import sources
-from utils.gpt2.tokenizer import byte_symbols, read_merges, vocabulary
+from utils.gpt2.tokenizer import backend, byte_symbols, read_merges, vocabulary
 
 HEADLINE = "When Mary and John went to the store, John gave a drink to"
 
@@ -47,7 +48,7 @@ def test_the_vocabulary_follows_from_the_merges_alone():
 def test_its_special_tokens_are_one():
     tokenizer = gpt2.load_tokenizer()
     assert type(tokenizer).__name__.startswith("GPT2Tokenizer") and len(tokenizer) == 50257
-    assert tokenizer.bos_token_id == tokenizer.eos_token_id == tokenizer.pad_token_id == 50256
+    assert tokenizer.bos_token_id == tokenizer.eos_token_id == tokenizer.unk_token_id == tokenizer.pad_token_id == 50256
     assert tokenizer.encode("a<|endoftext|>b") == [64, 50256, 65]
     assert tokenizer.encode("Mary", return_tensors="pt").tolist() == [[24119]]
 
@@ -60,7 +61,7 @@ ODD = ["\u00a0", "e\u0301", "👩‍👩‍👧", "\u202e", "\x00", "<|endoftext
 def test_any_text_gets_the_same_ids_and_comes_back(peer, text):
     tokenizer = gpt2.load_tokenizer()
     ids = tokenizer.encode(text)
-    assert ids == peer.encode(text).ids
+    assert ids == peer.encode(text).ids == backend().encode(text).ids
     assert tokenizer.decode(ids) == text == peer.decode(ids, skip_special_tokens=False)
 
 
@@ -285,8 +286,33 @@ def test_a_bad_configuration_is_told(small, text, told):
         gpt2.source(small)
 
 
+def test_a_file_that_was_named_is_the_one_that_is_read(small):
+    """Or it is refused: never another one from its folder."""
+    assert gpt2.source(small / "model.safetensors").path == gpt2.source(small / "config.json").path == small
+    shutil.copy(small / "model.safetensors", small / "mine.safetensors")
+    (small / "pytorch_model.bin").touch()
+    for name, told in (("mine.safetensors", "mine.safetensors .* is not a model.safetensors. Expected a folder"), ("pytorch_model.bin", "is a pickle")):
+        with pytest.raises(gpt2.WeightsError, match=told):
+            gpt2.source(small / name)
+
+
+def test_the_cure_is_one_for_the_place(small, monkeypatch):
+    from huggingface_hub import constants
+
+    assert "git checkout" in sources.cure(sources.BUNDLED) and "unset COURSE_GPT2" in sources.cure(small)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(small.parent))
+    assert sources.cure(small).startswith("`coginst fetch gpt2` replaces it; COURSE_GPT2=bundled")
+
+
+def test_a_vocabulary_that_is_not_gpt_2s_is_told(small):
+    config = json.loads((small / "config.json").read_text())
+    (small / "config.json").write_text(json.dumps({**config, "vocab_size": 100}))
+    with pytest.raises(gpt2.WeightsError, match="config.json has 100 tokens; GPT-2's tokenizer has 50257"):
+        gpt2.get_pre_attn("Mary", path=small)
+
+
 def test_prompts_that_cannot_be_used(small):
-    for prompt, told in (("", "the prompt is empty"), (" the" * 17, "has 17 tokens, and GPT-2 has 16 positions"), (["Mary"], "must be a string; got list")):
+    for prompt, told in (("", "the prompt is empty"), (" the" * 17, "has 17 tokens, and GPT-2 has 16 positions"), (["Mary"], "must be a string; got list"), ("a\ud800", "half of a surrogate pair")):
         with pytest.raises(ValueError, match=told):
             gpt2.get_pre_attn(prompt, path=small)
     assert gpt2.get_pre_attn(" the" * 16, path=small)[1].shape == (16, 8)
@@ -308,8 +334,9 @@ def test_heads_that_are_not_there(small, head, told):
 # ---------------------------------------------------------------- the small one's way to keep its embedding
 
 
-def test_the_compact_embedding_is_the_expanded_models_own(tmp_path):
-    """Rows that were trained, one vector for all others; the prompt holds both kinds."""
+@pytest.fixture
+def compact(tmp_path):
+    """A tiny GPT-2 as the small one is kept: rows that were trained, one vector for all others. Its prompt holds both kinds."""
     from transformers import GPT2Config
 
     d, generator = 12, torch.Generator().manual_seed(0)
@@ -322,13 +349,49 @@ def test_the_compact_embedding_is_the_expanded_models_own(tmp_path):
     state = {f"transformer.h.0.{name}": draw(*shape) for name, shape in layer.items()}
     state |= {"transformer.wpe.weight": draw(20, d), "transformer.ln_f.weight": draw(d), "transformer.ln_f.bias": draw(d)}
     save_file({**state, "wte.rows": draw(len(ids), d), "wte.ids": ids, "wte.other": draw(d)}, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    model, tokenizer = gpt2.load_gpt2(tmp_path)
-    seen = hooked(model, HEADLINE)
-    tokens, x = gpt2.get_pre_attn(HEADLINE, path=tmp_path)
-    assert (x - seen["x"]).abs().max() < 1e-5
-    W_Q, W_K, b_Q, b_K = gpt2.get_split_l0_heads(2, bias=True, path=tmp_path)
-    assert (x @ W_Q + b_Q - seen["qkv"][:, 8:12]).abs().max() < 1e-5
-    assert model.get_input_embeddings().weight.shape == (50257, d) and model.lm_head.weight is model.transformer.wte.weight
+    return tmp_path
+
+
+def layer_0_is_the_models(path, prompt):
+    """Tokens, inputs and all three products of every head, against hooks on the whole model."""
+    model, tokenizer = gpt2.load_gpt2(path)
+    d, seen = model.config.n_embd, hooked(model, prompt)
+    d_head = d // model.config.n_head
+    tokens, x = gpt2.get_pre_attn(prompt, path=path)
+    assert "".join(tokens) == prompt and (x - seen["x"]).abs().max() < 1e-5
+    for head in range(model.config.n_head):
+        W_Q, W_K, b_Q, b_K = gpt2.get_split_l0_heads(head, bias=True, path=path)
+        for i, (W, b) in enumerate(((W_Q, b_Q), (W_K, b_K), gpt2.get_l0_values(head, path=path))):
+            start = i * d + head * d_head
+            assert (x @ W + b - seen["qkv"][:, start : start + d_head]).abs().max() < 1e-5
+    return model
+
+
+@pytest.mark.parametrize("prompt", [HEADLINE, " given only new words", "Mary"])  # tokens of both kinds, of one, of the other
+def test_the_compact_embedding_is_the_expanded_models_own(compact, prompt):
+    model = layer_0_is_the_models(compact, prompt)
+    assert model.get_input_embeddings().weight.shape == (50257, 12) and model.lm_head.weight is model.transformer.wte.weight
+
+
+def test_the_bundled_one_is_read_as_its_whole_model():
+    model = layer_0_is_the_models("bundled", HEADLINE)
+    assert {p.dtype for p in model.parameters()} == {torch.float32} and model.config.vocab_size == 50257
+
+
+@pytest.mark.parametrize(
+    "changed, told", [({"wte.ids": lambda ids: ids.flip(0)}, "wte.ids .* not token ids in ascending order"), ({"wte.ids": lambda ids: ids[:0]}, "wte.ids .* not token ids"),
+                      ({"wte.ids": lambda ids: ids[1:]}, r"wte.rows .* has the shape \[\d+, 12\]; its configuration says"), ({"wte.other": None}, "no tensor wte.other")]
+)
+def test_a_damaged_compact_embedding_is_told(compact, changed, told):
+    state = load_file(compact / "model.safetensors")
+    for key, how in changed.items():
+        tensor = state.pop(key)
+        if how:
+            state[key] = how(tensor).contiguous()
+    save_file(state, compact / "model.safetensors", metadata={"format": "pt"})
+    for use in (lambda: gpt2.get_pre_attn(HEADLINE, path=compact), lambda: gpt2.load_gpt2(compact)):
+        with pytest.raises(gpt2.WeightsError, match=told):
+            use()
 
 
 # ---------------------------------------------------------------- no network, no cost
@@ -337,6 +400,24 @@ def test_the_compact_embedding_is_the_expanded_models_own(tmp_path):
 def test_importing_it_imports_no_library_that_is_slow_or_could_ask():
     code = "import sys; from utils import gpt2; print([m for m in ('transformers', 'huggingface_hub', 'tokenizers', 'requests', 'httpx') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_layer_0_needs_no_transformers(compact):
+    """Whose import takes longer than all the rest."""
+    code = f"import sys; from utils import gpt2; gpt2.get_pre_attn('Mary', {str(compact)!r}); gpt2.get_split_l0_heads(0, path={str(compact)!r}); print('transformers' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()[-1] == "False"
+
+
+def test_what_a_caller_did_to_the_model_or_the_defaults_is_put_right(small):
+    gpt2.load_gpt2(small)[0].train()
+    assert not gpt2.load_gpt2(small)[0].training
+    torch.set_default_dtype(torch.float64)
+    try:
+        model_module._load.cache_clear()
+        assert {p.dtype for p in gpt2.load_gpt2(small)[0].parameters()} == {p.dtype for p in gpt2.load_gpt2("bundled")[0].parameters()} == {torch.float32}
+    finally:
+        torch.set_default_dtype(torch.float32)
+        model_module._load.cache_clear()
 
 
 def test_loading_leaves_random_numbers_and_logging_as_they_were(small, caplog):

@@ -89,6 +89,19 @@ def test_pip_finds_this_environment_as_the_lock_says(lock: list[Requirement]) ->
     assert not differs, f"these differ from requirements.lock: {differs}; run `make test`, which installs it"
 
 
+def test_what_the_packages_need_is_pinned_too(lock: list[Requirement]) -> None:
+    """A line added to the lock by hand brings its own needs, or pip chooses their versions by itself."""
+    from importlib.metadata import requires
+
+    here = {canonicalize_name(r.name) for r in lock if r.marker is None or r.marker.evaluate()}
+    missing = {}
+    for name in sorted(here):
+        needs = [Requirement(line) for line in requires(name) or ()]
+        needs = {canonicalize_name(r.name) for r in needs if r.marker is None or r.marker.evaluate({"extra": ""})}
+        missing |= {need: name for need in needs - here if not need.startswith(TORCH_BRINGS)}
+    assert not missing, f"these are needed and not in requirements.lock (needed, by whom): {missing}"
+
+
 def test_conda_takes_the_same_road() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -1,5 +1,6 @@
 """How the suite itself runs: which notebooks are strict, and where progress goes."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -52,6 +53,20 @@ def test_a_swallowed_request_fails_the_run_and_is_named(tmp_path: Path) -> None:
     assert "something asked for: example.org" in done.stdout and done.returncode == 1, done.stdout
     done = run(tmp_path, course__01_a="import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname())")
     assert "1 passed" in done.stdout and done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("layers, collected", [(12, True), (2, False), (None, False)])
+def test_the_tests_of_the_real_gpt_2_exist_where_it_is(tmp_path: Path, layers: int | None, collected: bool) -> None:
+    """Never skipped: with the weights they are collected, without them they are not there."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COURSE_"))} | {"HF_HOME": str(tmp_path / "empty")}
+    if layers:
+        sizes = {"n_layer": layers, "n_head": 12, "n_embd": 24, "n_positions": 8, "vocab_size": 9}
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", **sizes}))
+        (tmp_path / "model.safetensors").touch()
+        environment["COURSE_GPT2"] = str(tmp_path)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests/real", "tests/test_progress.py"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert ("test_real_gpt2.py" in done.stdout) == collected and "test_progress.py" in done.stdout, done.stdout + done.stderr
 
 
 def test_workers_do_not_fight_for_the_cores(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Sequence
@@ -11,8 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from utils.gpt2.sources import INDEX, WEIGHTS, Source, WeightsError, cure, source
-from utils.gpt2.tokenizer import load_tokenizer
+from utils.gpt2.sources import CONFIG, INDEX, WEIGHTS, Source, WeightsError, cure, source
+from utils.gpt2.tokenizer import backend
 
 
 def get_pre_attn(prompt: str, path: str | os.PathLike | None = None) -> tuple[list[str], Float[Tensor, "seq d_model"]]:
@@ -27,7 +28,8 @@ def get_pre_attn(prompt: str, path: str | os.PathLike | None = None) -> tuple[li
     with Checkpoint(where) as checkpoint:
         x = checkpoint.embeddings(ids) + checkpoint.read("wpe.weight", [where.n_positions, where.d_model], rows=(0, len(ids)))
         w, b = (checkpoint.read(f"h.0.ln_1.{part}", [where.d_model]) for part in ("weight", "bias"))
-    return [load_tokenizer().decode([i]) for i in ids.tolist()], F.layer_norm(x, (where.d_model,), w, b, where.epsilon)
+    tokens = [backend().decode([i], skip_special_tokens=False) for i in ids.tolist()]
+    return tokens, F.layer_norm(x, (where.d_model,), w, b, where.epsilon)
 
 
 def get_split_l0_heads(head_idx: int, bias: bool = False, path: str | os.PathLike | None = None) -> tuple[Tensor, ...]:
@@ -68,12 +70,17 @@ def encode(prompt: str, where: Source) -> Int[Tensor, "seq"]:
     """The prompt's token ids, refused where the model cannot take them."""
     if not isinstance(prompt, str):
         raise ValueError(f"the prompt must be a string; got {type(prompt).__name__}.")
-    ids = load_tokenizer().encode(prompt)
+    try:
+        ids = backend().encode(prompt).ids
+    except TypeError:
+        raise ValueError("the prompt holds half of a surrogate pair, which is no character: it cannot be written as UTF-8.") from None
     if not ids:
         raise ValueError("the prompt is empty; at least one token is needed. \"<|endoftext|>\" is the token that begins a text.")
     if len(ids) > where.n_positions:
         raise ValueError(f"the prompt has {len(ids)} tokens, and {where.name} has {where.n_positions} positions. Shorten it.")
-    return torch.tensor(ids)
+    if max(ids) >= where.vocab_size:
+        raise WeightsError(f"{where.path / CONFIG} has {where.vocab_size} tokens; GPT-2's tokenizer has 50257. {cure(where.path)}")
+    return torch.tensor(ids, device="cpu")
 
 
 class Checkpoint:
@@ -83,18 +90,19 @@ class Checkpoint:
     """
 
     def __init__(self, where: Source) -> None:
-        self.where, self._files, self._of = where, [], {}
+        self.where, self._files, self._of = where, contextlib.ExitStack(), {}
 
     def __enter__(self) -> Checkpoint:
-        for name in self._names():
-            file = self._open(name)
-            for key in file.keys():
-                self._of[key.removeprefix("transformer.")] = (file, key)
+        with contextlib.ExitStack() as self._files:
+            for name in self._names():
+                file = self._open(name)
+                for key in file.keys():
+                    self._of[key.removeprefix("transformer.")] = (file, key)
+            self._files = self._files.pop_all()  # all of them opened: they stay open until the end
         return self
 
     def __exit__(self, *_: object) -> None:
-        for file in self._files:
-            file.__exit__(None, None, None)
+        self._files.close()
 
     def _names(self) -> Sequence[str]:
         if (self.where.path / WEIGHTS).exists():
@@ -109,21 +117,21 @@ class Checkpoint:
 
         path = self.where.path / name
         try:
-            file = safe_open(path, framework="pt")
+            return self._files.enter_context(safe_open(path, framework="pt"))
         except (SafetensorError, OSError) as error:
             raise WeightsError(f"{path} cannot be read: it is cut off or damaged ({error}). {cure(self.where.path)}") from None
-        self._files.append(file.__enter__())
-        return file
 
-    def has(self, name: str) -> bool:
-        """Whether there is a tensor of that name."""
-        return name in self._of
+    def names(self) -> list[str]:
+        """The tensors that there are, without `transformer.`."""
+        return list(self._of)
 
-    def read(self, name: str, shape: Sequence[int | None], rows: tuple[int, int] | None = None, columns: tuple[int, int] | None = None) -> Tensor:
+    def read(
+        self, name: str, shape: Sequence[int | None] | None = None, rows: tuple[int, int] | None = None, columns: tuple[int, int] | None = None
+    ) -> Float[Tensor, "..."]:
         """A tensor, or the rows or columns `(start, stop)` of it.
 
         Args:
-            shape: what the whole tensor must have; None for a size that is not known.
+            shape: what the whole tensor must have; None for a size, or for all of them, that are not known.
         """
         found = self._slice(name, shape)
         if columns is not None:
@@ -140,24 +148,31 @@ class Checkpoint:
     def embeddings(self, ids: Tensor) -> Float[Tensor, "seq d_model"]:
         """The token embeddings of `ids`. The small GPT-2 keeps the rows that were trained, and one vector for all others."""
         d = self.where.d_model
-        if not self.has("wte.rows"):
+        if "wte.rows" not in self._of:
             return self.rows("wte.weight", [self.where.vocab_size, d], ids.tolist())
         trained = self.trained_ids()
         place = torch.searchsorted(trained, ids).clamp_max(len(trained) - 1)
         known = trained[place] == ids
-        other = self.read("wte.other", [d])
-        return torch.where(known[:, None], self.rows("wte.rows", [len(trained), d], place.tolist()), other)
+        found = self.read("wte.other", [d]).repeat(len(ids), 1)
+        if known.any():
+            found[known] = self.rows("wte.rows", [len(trained), d], place[known].tolist())
+        return found
 
     def trained_ids(self) -> Int[Tensor, "n"]:
         """The ids of the tokens that the small GPT-2 was trained on, ascending."""
-        return self._slice("wte.ids", [None])[:].long()
+        ids = self._slice("wte.ids", [None])[:].long()
+        if not len(ids) or ids[0] < 0 or ids[-1] >= self.where.vocab_size or (ids.diff() <= 0).any():
+            raise WeightsError(f"wte.ids in {self.where.path} are not token ids in ascending order. {cure(self.where.path)}")
+        return ids
 
-    def _slice(self, name: str, shape: Sequence[int | None]):
+    def _slice(self, name: str, shape: Sequence[int | None] | None):
         if name not in self._of:
             raise WeightsError(f"{self.where.path} has no tensor {name}: these are not the weights of a GPT-2. {cure(self.where.path)}")
         file, key = self._of[name]
         found = file.get_slice(key)
         given = list(found.get_shape())
+        if shape is None:
+            return found
         if len(given) != len(shape) or any(want is not None and have != want for have, want in zip(given, shape)):
             raise WeightsError(f"{name} in {self.where.path} has the shape {given}; its configuration says {list(shape)}. {cure(self.where.path)}")
         return found

@@ -27,19 +27,19 @@ def load_gpt2(path: str | os.PathLike | None = None) -> tuple[GPT2LMHeadModel, G
     Raises:
         WeightsError: the files are damaged, incomplete, misshapen or hold numbers that are not finite.
     """
-    return _load(source(path)), load_tokenizer()
+    return _load(source(path)).eval(), load_tokenizer()  # again: a caller may have trained it
 
 
 @functools.lru_cache(maxsize=2)
 def _load(where: Source) -> GPT2LMHeadModel:
     with Checkpoint(where) as checkpoint:  # what a damaged file has to say comes from here, in our words
-        small = checkpoint.has("wte.rows")
+        small = "wte.rows" in checkpoint.names()
     with torch.random.fork_rng(devices=[]), _quiet():  # a new model draws random weights before it gets its own
         model = _expanded(where) if small else _pretrained(where)
     for name, parameter in model.named_parameters():
         if not parameter.isfinite().all():
             raise WeightsError(f"{name} in {where.path} holds numbers that are not finite (nan or inf). {cure(where.path)}")
-    return model.eval()
+    return model.to("cpu", torch.float32)  # whatever the defaults of this process are
 
 
 def _pretrained(where: Source) -> GPT2LMHeadModel:
@@ -62,13 +62,11 @@ def _pretrained(where: Source) -> GPT2LMHeadModel:
 
 def _expanded(where: Source) -> GPT2LMHeadModel:
     """The small GPT-2 with all 50,257 rows of its embedding: every token that was never trained has the same one."""
-    from safetensors.torch import load_file
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    state = {key: value.float() if value.is_floating_point() else value for key, value in load_file(where.path / "model.safetensors").items()}
-    rows, ids, other = (state.pop(f"wte.{part}") for part in ("rows", "ids", "other"))
-    embedding = other.repeat(where.vocab_size, 1)
-    embedding[ids.long()] = rows
+    with Checkpoint(where) as checkpoint:
+        embedding = checkpoint.embeddings(torch.arange(where.vocab_size))
+        state = {f"transformer.{name}": checkpoint.read(name) for name in checkpoint.names() if not name.startswith("wte.")}
     model = GPT2LMHeadModel(GPT2Config.from_pretrained(where.path, local_files_only=True, attn_implementation="eager"))
     try:
         left = model.load_state_dict({**state, "transformer.wte.weight": embedding, "lm_head.weight": embedding}, strict=False)

@@ -94,9 +94,11 @@ def _at(path: str | os.PathLike, why: str) -> Source:
     if os.fspath(path) == "bundled":
         return describe(BUNDLED, "the small GPT-2", False, f"{why}" if why.startswith("COURSE") else "it was asked for")
     place = Path(path).expanduser()
-    folder = place.parent if place.suffix == ".safetensors" else place
     if not place.exists():
         raise WeightsError(f"There is no {place} ({why}). Expected a folder with {CONFIG} and {WEIGHTS}, or the word bundled.")
+    if place.is_file() and place.name not in (CONFIG, WEIGHTS, INDEX):
+        raise WeightsError(_pickled(place) if place.suffix in (".bin", ".pt", ".pth") else f"{place} ({why}) is not a {WEIGHTS}. {_LAYOUT}")
+    folder = place.parent if place.is_file() else place
     if folder.resolve() == BUNDLED:
         return describe(BUNDLED, "the small GPT-2", False, why)
     return describe(folder, "GPT-2", True, why)
@@ -111,10 +113,7 @@ def describe(folder: Path, name: str, real: bool, why: str) -> Source:
     config = _read_config(folder)
     if not any((folder / file).exists() for file in (WEIGHTS, INDEX)):
         if (folder / PICKLE).exists():
-            raise WeightsError(
-                f"{folder / PICKLE} is a pickle, which can run any code when it is opened; {WEIGHTS} is expected. `coginst fetch gpt2` "
-                "downloads that. If you trust the pickle: GPT2LMHeadModel.from_pretrained(folder).save_pretrained(folder) writes it."
-            )
+            raise WeightsError(_pickled(folder / PICKLE))
         raise WeightsError(f"{folder} has no {WEIGHTS}. `coginst fetch gpt2` downloads the real one.")
     try:
         sizes = {ours: int(config[theirs]) for ours, theirs in _SIZES.items()}
@@ -126,16 +125,17 @@ def describe(folder: Path, name: str, real: bool, why: str) -> Source:
     return Source(name, folder, real, why, **sizes, epsilon=epsilon)
 
 
+_LAYOUT = f"Expected a folder with {CONFIG} and {WEIGHTS}, as save_pretrained writes it."
 _SIZES = {"n_layers": "n_layer", "n_heads": "n_head", "d_model": "n_embd", "n_positions": "n_positions", "vocab_size": "vocab_size"}
 
 
 def _read_config(folder: Path) -> dict:
     file = folder / CONFIG
     if not file.exists():
-        raise WeightsError(f"{folder} has no {CONFIG}; expected a folder with {CONFIG} and {WEIGHTS}, as save_pretrained writes it.")
+        raise WeightsError(f"{folder} has no {CONFIG}. {_LAYOUT}")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise WeightsError(f"{file} is damaged ({error}). {cure(folder)}") from None
     if not isinstance(config, dict) or config.get("model_type") != "gpt2":
         kind = config.get("model_type") if isinstance(config, dict) else type(config).__name__
@@ -143,8 +143,19 @@ def _read_config(folder: Path) -> dict:
     return config
 
 
+def _pickled(file: Path) -> str:
+    return (
+        f"{file} is a pickle, which can run any code when it is opened; {WEIGHTS} is expected. `coginst fetch gpt2` "
+        "downloads that. If you trust the pickle: GPT2LMHeadModel.from_pretrained(folder).save_pretrained(folder) writes it."
+    )
+
+
 def cure(folder: Path) -> str:
     """What to do about a damaged file."""
     if folder.resolve() == BUNDLED:
         return "It comes with the course: `git checkout -- utils/assets/gpt2-mini` restores it."
-    return "Delete the folder and run `coginst fetch gpt2`, or unset COURSE_GPT2 to use the small one that comes with the course."
+    from huggingface_hub import constants
+
+    if Path(constants.HF_HUB_CACHE).resolve() in folder.resolve().parents:
+        return "`coginst fetch gpt2` replaces it; COURSE_GPT2=bundled uses the small one that comes with the course."
+    return "Copy or save the files anew, or leave the path out and unset COURSE_GPT2: `coginst fetch gpt2` gets the real one, and a small one is here."

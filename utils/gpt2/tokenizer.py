@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from transformers import GPT2TokenizerFast
 
 MERGES = Path(__file__).resolve().parent.parent / "assets" / "gpt2" / "vocab.bpe"
@@ -33,6 +34,18 @@ def vocabulary(merges: list[tuple[str, str]]) -> dict[str, int]:
     """Every token with its id: the bytes, then what each merge makes, then the end of the text."""
     tokens = [*byte_symbols(), *(left + right for left, right in merges), END_OF_TEXT]
     return {token: i for i, token in enumerate(tokens)}
+
+
+@functools.cache
+def backend() -> Tokenizer:
+    """The same tokenizer without transformers, whose import takes longer than all that layer 0 needs."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+    merges = read_merges()
+    made = Tokenizer(models.BPE(vocabulary(merges), merges))
+    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    made.add_special_tokens([AddedToken(END_OF_TEXT, special=True, normalized=False)])
+    return made
 
 
 @functools.cache

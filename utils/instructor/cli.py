@@ -1,8 +1,9 @@
-"""The `coginst` command: build the students' copies, solve the lessons, open JupyterLab."""
+"""The `coginst` command: build the students' copies, solve the lessons, open JupyterLab, look after GPT-2."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 from typing import Iterator, List, Optional
 
@@ -87,6 +88,35 @@ def lab(
 
     with _errors_in_red():
         jupyter.lab(port=port, browser=not no_browser)
+
+
+@app.command()
+def fetch(what: str = typer.Argument(..., metavar="gpt2", help="What to download: gpt2, the real one, 550 MB.")) -> None:
+    """Download the real GPT-2 into the Hugging Face cache, where the lessons find it. Nothing else asks the network."""
+    if what != "gpt2":
+        _red(f"There is nothing called {what} to fetch. There is: gpt2.")
+        raise typer.Exit(2)
+    from utils.instructor import fetch as fetcher
+
+    with _errors_in_red():
+        fetcher.fetch(typer.echo)
+        typer.echo(f"The real GPT-2 is here and checked. {fetcher.from_now_on()}")
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine has for the course, which GPT-2 is in use, and what cures what is missing."""
+    from utils.instructor import doctor as medic
+
+    findings = medic.examine()
+    well, wrong, lacking, arrow = medic.marks(sys.stdout.encoding)
+    for finding in findings:
+        mark, colour = (well, None) if finding.well else (wrong, typer.colors.RED) if finding.needed else (lacking, typer.colors.YELLOW)
+        typer.secho(f"{mark} {finding.what:13}{finding.found}", fg=colour)
+        if finding.cure:
+            typer.secho(f"  {'':13}{arrow} {finding.cure}", fg=colour)
+    if any(finding.needed and not finding.well for finding in findings):
+        raise typer.Exit(1)
 
 
 @app.command()
