@@ -83,6 +83,8 @@ def _numbers(value):
 
 
 def _unlike(a, b):
+    if not tensors(b.value) and a.value != b.value:
+        return True  # text, a list or a dict of whole numbers: equal or not
     return (a.parameters, a.changed, a.detached) != (b.parameters, b.changed, b.detached) or len(tensors(a.value)) != len(tensors(b.value))
 
 

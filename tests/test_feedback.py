@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -300,6 +301,24 @@ def test_a_modified_input(double):
         return x
 
     assert "it changed its input `x`" in said(double, in_place)
+
+
+def test_a_view_may_ask_for_the_case_and_inputs_are_watched_all_the_same(made):
+    noisy = made(
+        "noisy", oracle=lambda x, generator: x + torch.rand(x.shape, generator=generator), differentiable=False,
+        cases=lambda rand: [case(rand(2, 3), torch.Generator().manual_seed(1))],
+        view=lambda result, x, generator, case: (result - case.args[0]).round(decimals=-1),
+    )
+    assert diagnose(noisy, lambda x, generator: x + 1 - torch.rand(x.shape, generator=generator))
+    in_place = lambda x, generator: x.add_(torch.rand(x.shape, generator=generator))  # noqa: E731
+    assert "it changed its input `x`" in said(noisy, in_place)
+
+
+def test_a_wrong_counter_is_told_by_its_entries(made):
+    tally = made("tally", oracle=lambda ids: {i: ids.count(i) for i in ids}, cases=[case([1, 2, 1])])
+    assert diagnose(tally, lambda ids: Counter(ids))
+    assert said(tally, lambda ids: Counter(ids[1:])) == "tally([1, 2, 1]): at key 1 yours is 1, expected 2."
+    assert said(tally, lambda ids: [2, 1]) == "tally([1, 2, 1]) is a list of 2, and a dict is expected."
 
 
 def test_a_detached_result(double):

@@ -536,6 +536,8 @@ def _kind(value: Any) -> str:
 def _family(value: Any) -> type:
     if isinstance(value, torch.Tensor):
         return torch.Tensor
+    if isinstance(value, dict):
+        return dict  # a Counter or a defaultdict is one too
     return float if _is_number(value) else type(value)
 
 
@@ -581,6 +583,12 @@ _EXPLAINED = (
     (r'missing the required "forward" function', "the class has no method called forward. Is it misspelt, or indented into __init__?"),
     (r"'(\w+)' object has no attribute '(\w+)'", r"a \1 has no `\2`. Is the name spelt as where it was made?"),
     (r"name '(\w+)' is not defined", r"nothing is called `\1` here."),
+    (r"list index out of range", "an index runs past the end of a list. The last item has no neighbour to its right."),
+    (r"unhashable type: '(\w+)'", r"a key of a dict must be something that never changes; a \1 can change, a tuple cannot."),
+    (r"tuple indices must be integers or slices, not tuple", "this is not a tensor but a tuple that holds some. Take the one that you need out of it first."),
+    (r"probability tensor contains either", "it draws from probabilities, and these hold a negative number, inf or nan. A softmax makes probabilities of scores."),
+    (r"Sizes of tensors must match except in dimension (\d+). Expected size (\d+) but got size (\d+)", r"tensors that are joined along axis \1 must agree in all others, and here \2 meets \3."),
+    (r"Tensors must have same number of dimensions: got (\d+) and (\d+)", r"tensors that are joined need the same number of axes, and here \1 meet \2. keepdim or a None in an index keeps an axis."),
     (r"maximum recursion depth", "it calls itself without end."),
     (r"(takes .* but \d+ (?:was|were) given|missing \d+ required .*|unexpected keyword argument .*)", r"the call and the signature do not fit: \1."),
 )

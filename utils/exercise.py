@@ -169,7 +169,8 @@ def exercise(
             `{parameter name: initial value}` (see `linear`).
         properties: functions of a `Probe` that return a sentence when they are broken.
         equivalent: `{id: answer}`: answers that look wrong and are right.
-        view: `view(result, *args)`: what to compare, for a function that acts on its arguments.
+        view: `view(result, *args)`: what to compare, for a function that acts on its arguments or draws at random.
+            One with a parameter `case` also gets the `Case`, that is the arguments as they were before the call.
         differentiable: whether gradients must flow from the result back to the inputs, where the oracle's do.
         meaning: `meaning(index, yours, expected)`: what one wrong number means, as a clause.
         atol: largest difference that counts as equal (relative to 1 or to the expected number).

@@ -164,15 +164,23 @@ def _run(exercise: Exercise, answer: Any, case: Case, grads: bool) -> Observatio
                 leaves.update({n: p for n, p in call.named_parameters() if grads})
                 reseed(case.seed)
             result = call(*args, **kwargs)
-            seen.value = exercise.view(result, *args, **kwargs) if exercise.view else result
+            seen.value = _viewed(exercise, case, result, args, kwargs)
             if grads:
                 seen.detached = _unreached(seen.value, leaves, case.seed)
         except (Exception, SystemExit) as error:
             seen.failure = _failure(error, answer)
-    if exercise.view is None and not grads:
+    if not grads:
         before = {**dict(zip(parameter_names(exercise), case.args)), **case.kwargs}
         seen.changed = tuple(n for n in named if not _unchanged(before[n], named[n]))
     return seen
+
+
+def _viewed(exercise: Exercise, case: Case, result: Any, args: tuple, kwargs: dict) -> Any:
+    """What is compared: the result, or what the exercise's `view` makes of it."""
+    if exercise.view is None:
+        return result
+    before = {"case": case} if "case" in inspect.signature(exercise.view).parameters else {}
+    return exercise.view(result, *args, **kwargs, **before)
 
 
 def _build(exercise: Exercise, answer: Any, case: Case) -> nn.Module:

@@ -1,0 +1,850 @@
+"""Exercises of lesson 01: from a text to token ids, and from logits to the next token."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from utils.feedback import Float, Int, case, exercise
+from utils.observe import sealed
+
+# --- byte pairs -------------------------------------------------------------------------------------
+# The oracles work on strings: an id is the character of that number, so that Python's own str.replace merges.
+
+
+def _text_of(ids):
+    return "".join(map(chr, ids))
+
+
+def _count(ids):
+    text = _text_of(ids)
+    return {(ord(a), ord(b)): n for (a, b), n in Counter(zip(text, text[1:])).items()}
+
+
+def _merge(ids, pair, new_id):
+    return [ord(c) for c in _text_of(ids).replace(_text_of(pair), chr(new_id))]
+
+
+def _train(text, n_merges):
+    ids, merges = list(text.encode()), {}
+    for new_id in range(256, 256 + n_merges):
+        pair = Counter(zip(ids, ids[1:])).most_common(1)[0][0]
+        merges[pair] = new_id
+        ids = _merge(ids, pair, new_id)
+    return merges
+
+
+def _drawn_ids(rand, size, low=97, high=100):
+    return rand.integers(size, low=low, high=high).tolist()
+
+
+def _first_met_first(probe):
+    """The order of the pairs, which decides ties in the training that follows."""
+    for trial in probe.trials:
+        yours, expected = trial.yours.value, trial.expected.value
+        if isinstance(yours, dict) and yours == expected and list(yours) != list(expected):
+            return (
+                "The counts are right, the order of the pairs is not: the pair that is met first should stand first. "
+                "Training will break ties by this order, and a set or a sort forgets it."
+            )
+    return None
+
+
+def _without_overlaps(ids):
+    counts, i, last = {}, 0, None
+    while i < len(ids) - 1:
+        pair = (ids[i], ids[i + 1])
+        if pair != last:
+            counts[pair] = counts.get(pair, 0) + 1
+        last = pair if pair != last and pair[0] == pair[1] else None
+        i += 1
+    return counts
+
+
+exercise(
+    "count_pairs",
+    oracle=_count,
+    cases=lambda rand: [
+        case([1, 2, 3]),
+        case([7, 7, 7]),
+        case([5]),
+        case([97, 98, 97, 98, 97]),
+        case([2, 1, 300, 2, 1, 2, 2, 2, 300]),
+        case(_drawn_ids(rand, 12)),
+        case(_drawn_ids(rand, 41)),
+    ],
+    properties=[_first_met_first],
+    misconceptions={
+        "each-pair-once": (
+            lambda ids: {pair: 1 for pair in zip(ids, ids[1:])},
+            "Every pair has the count 1, however often it stands there. "
+            "A set, or a dict that is filled with ones, keeps which pairs there are and forgets how many, and BPE needs the most frequent.",
+        ),
+        "single-ids": (
+            lambda ids: dict(Counter(ids)),
+            "You counted the ids one by one. "
+            "A merge glues two neighbours together, so what counts is each id with the one after it.",
+        ),
+        "two-by-two": (
+            lambda ids: dict(Counter(zip(ids[::2], ids[1::2]))),
+            "You cut the ids into pairs two by two: first with second, third with fourth. "
+            "The second and the third are neighbours too; each id but the last starts a pair.",
+        ),
+        "order-forgotten": (
+            lambda ids: dict(Counter(tuple(sorted(pair)) for pair in zip(ids, ids[1:]))),
+            "You put (1, 2) and (2, 1) into one count. "
+            "They are different pairs, as 'he' and 'eh' are: a merge replaces the two in this order only.",
+        ),
+        "wraps-around": (
+            lambda ids: dict(Counter(zip(ids, ids[1:] + ids[:1]))),
+            "You also counted the last id with the first one. "
+            "A text is a line and not a ring: after its last id nothing follows.",
+        ),
+        "last-pair-missed": (
+            lambda ids: dict(Counter(zip(ids[:-1], ids[1:-1]))),
+            "The last pair is missing. "
+            "A list of n ids has n - 1 neighbouring pairs, and yours stops one early.",
+        ),
+        "over-one-between": (
+            lambda ids: dict(Counter(zip(ids, ids[2:]))),
+            "You paired each id with the next but one. "
+            "Only direct neighbours can be glued into one token.",
+        ),
+        "skips-overlaps": (
+            _without_overlaps,
+            "Three equal ids in a row hold the same pair twice, and you counted it once. "
+            "That two of them overlap matters for a merge; counting takes every place at which the pair stands.",
+        ),
+    },
+    hints=(
+        "Write the ids 1 2 3 1 2 in a row and draw an arc from each to its right neighbour. How many arcs, and which pair has two?",
+        "Two copies of the list, one shifted by a place, stand side by side: the pairs. A dict counts them.",
+        "Go through zip(ids, ids[1:]); for each pair, set its entry in the dict to one more than dict.get gives, where 0 stands for a pair not met before.",
+    ),
+)
+
+
+def _step_by_one(ids, pair, new_id):
+    out, i = [], 0
+    while i < len(ids):
+        out.append(new_id if tuple(ids[i: i + 2]) == tuple(pair) else ids[i])
+        i += 1
+    return out
+
+
+def _overlapping(ids, pair, new_id):
+    """Every place where the pair stands becomes the new id; what is in no such place stays."""
+    hits = [i for i in range(len(ids) - 1) if (ids[i], ids[i + 1]) == tuple(pair)]
+    covered = {j for i in hits for j in (i, i + 1)}
+    return [new_id if i in hits else x for i, x in enumerate(ids) if i in hits or i not in covered]
+
+
+def _from_the_right(ids, pair, new_id):
+    return _merge(ids[::-1], pair[::-1], new_id)[::-1]
+
+
+def _first_only(ids, pair, new_id):
+    return [ord(c) for c in _text_of(ids).replace(_text_of(pair), chr(new_id), 1)]
+
+
+def _loses_the_last(ids, pair, new_id):
+    out, i = [], 0
+    while i < len(ids) - 1:
+        hit = (ids[i], ids[i + 1]) == tuple(pair)
+        out.append(new_id if hit else ids[i])
+        i += 2 if hit else 1
+    return out
+
+
+def _either_order(ids, pair, new_id):
+    out, i = [], 0
+    while i < len(ids):
+        hit = sorted(ids[i: i + 2]) == sorted(pair)
+        out.append(new_id if hit else ids[i])
+        i += 2 if hit else 1
+    return out
+
+
+def _in_place(ids, pair, new_id):
+    ids[:] = _merge(ids, pair, new_id)
+    return ids
+
+
+exercise(
+    "merge",
+    oracle=_merge,
+    cases=lambda rand: [
+        case([1, 2], (1, 2), 9),
+        case([1, 2, 1], (1, 2), 9),
+        case([7, 7, 7], (7, 7), 9),
+        case([2, 1, 3, 1, 2, 2, 1], (1, 2), 256),
+        case([3, 4, 5], (5, 3), 256),
+        case([5, 5, 5, 5, 6, 5, 5, 5], (5, 5), 300),
+        case(_drawn_ids(rand, 15), (97, 98), 256),
+        case(_drawn_ids(rand, 31), (98, 98), 257),
+    ],
+    misconceptions={
+        "second-left-behind": (
+            _step_by_one,
+            "The new id takes the place of the first of the two, and the second stays behind: [1, 2] becomes [9, 2]. "
+            "One new id stands for both, so after a merge the walk has to go on two places further.",
+        ),
+        "overlapping": (
+            _overlapping,
+            "You merged overlapping pairs: [7, 7, 7] became two new ids, and the middle 7 went into both. "
+            "An id that has been merged is used up, else the text would come back longer than it was.",
+        ),
+        "reversed": (
+            lambda ids, pair, new_id: _merge(ids, pair[::-1], new_id),
+            "You merged the pair the wrong way round: where the second stands before the first. "
+            "'he' and 'eh' are different texts; the first of the pair comes first.",
+        ),
+        "either-order": (
+            _either_order,
+            "You merged the two ids in either order. "
+            "The new id would then stand for two different texts, and nobody could decode it.",
+        ),
+        "first-only": (
+            _first_only,
+            "Only the first occurrence was merged. "
+            "The new id is a word of the vocabulary from now on: every place where the pair stands becomes it.",
+        ),
+        "last-lost": (
+            _loses_the_last,
+            "When the last id belongs to no pair, it is lost. "
+            "A loop that stops one early, so that there is a right neighbour to look at, never copies the id at the end.",
+        ),
+        "from-the-right": (
+            _from_the_right,
+            "You merge from the right: [7, 7, 7] became [7, 9]. "
+            "Byte-pair encoding reads from the left, as every tokenizer that is to agree with yours does: [9, 7].",
+        ),
+        "list-against-tuple": (
+            lambda ids, pair, new_id: list(ids),
+            "Nothing was merged. In Python a list is never equal to a tuple, whatever they hold: "
+            "a slice of ids is a list and the pair is a tuple, so bring them to one kind before you compare.",
+        ),
+        "changes-its-input": (
+            _in_place,
+            "The result is right, and it was written into the list that was passed in. "
+            "Whoever called still needs the old ids, to compare or to count again: build a new list.",
+        ),
+    },
+    hints=(
+        "Walk along 7 7 7 7 7 with one finger, merging (7, 7) into 9. By how much does the finger move after a merge, and by how much otherwise?",
+        "Build a new list with a while loop and an index: at each step append either the new id or the id that stands there.",
+        "If ids[i: i + 2] is the pair (mind list against tuple), append new_id and go on two places; else append ids[i] and go on one. A slice at the end is shorter, and no error.",
+    ),
+)
+
+
+def _trained(first=None, best=None, count=None, step=True, number=None):
+    """Training with one thing done differently."""
+    def train(text, n_merges):
+        ids = first(text) if first else list(text.encode())
+        merges = {}
+        for i in range(n_merges):
+            counts = (count or _count)(ids)
+            pair = (best or (lambda c: max(c, key=c.get)))(counts)
+            merges[pair] = number(i) if number else 256 + i
+            ids = _merge(ids, pair, 256 + i) if step else ids
+        return merges
+    return train
+
+
+def _last_of_the_best(counts):
+    best = None
+    for pair, n in counts.items():
+        if best is None or n >= counts[best]:
+            best = pair
+    return best
+
+
+def _counted_once(text, n_merges):
+    ranked = Counter(zip(text.encode(), text.encode()[1:])).most_common(n_merges)
+    return {pair: 256 + i for i, (pair, _) in enumerate(ranked)}
+
+
+def _ids_after(text, n_merges):
+    ids = list(text.encode())
+    for pair, new_id in _train(text, n_merges).items():
+        ids = _merge(ids, pair, new_id)
+    return ids
+
+
+_TONGUE_TWISTERS = (
+    "she sells sea shells by the sea shore, the shells she sells are sea shells",
+    "how much wood would a woodchuck chuck if a woodchuck could chuck wood",
+    "a big bug bit the little beetle but the little beetle bit the big bug back",
+)
+
+exercise(
+    "train_bpe",
+    oracle=_train,
+    cases=lambda rand: [
+        case("hello hello", 1),
+        case("aaabdaaabac", 3),
+        case("né né né, où où", 3),
+        case(_TONGUE_TWISTERS[int(rand.integers(1, high=3))], 12),
+        case("".join(map(chr, _drawn_ids(rand, 30))), 5),
+    ],
+    misconceptions={
+        "characters-for-bytes": (
+            _trained(first=lambda text: [ord(c) for c in text]),
+            "You began with one id for each character. An é or an emoji then has an id above what a byte can hold, or one that a byte already means: "
+            "the 256 first ids are bytes, of which é takes two.",
+        ),
+        "ties-to-the-last": (
+            _trained(best=_last_of_the_best),
+            "Where two pairs are equally frequent, you took the one that is met last. "
+            "The rule is the first; another rule gives another vocabulary, and ids that mean something else.",
+        ),
+        "ties-to-the-largest": (
+            _trained(best=lambda counts: max(counts, key=lambda pair: (counts[pair], pair))),
+            "Where two pairs are equally frequent, yours takes the one with the larger ids: Python compares the pairs themselves when counts and pairs are compared together. "
+            "Here the pair that is met first wins.",
+        ),
+        "ties-to-the-smallest": (
+            _trained(best=lambda counts: min(counts, key=lambda pair: (-counts[pair], pair))),
+            "Where two pairs are equally frequent, yours takes the one with the smaller ids, as a sort does. "
+            "Here the pair that is met first wins.",
+        ),
+        "counted-once": (
+            _counted_once,
+            "You counted once, on the bytes, and took the most frequent pairs from that list. "
+            "After a merge the text is another one: new pairs appear, with the new id in them, and old ones are gone. Count again after each merge.",
+        ),
+        "never-merged": (
+            _trained(step=False),
+            "The ids never change, so each round finds the same pair, and the dict ends with one entry. "
+            "Each merge has to be carried out before the next count.",
+        ),
+        "least-frequent": (
+            _trained(best=lambda counts: min(counts, key=counts.get)),
+            "You merged the rarest pair. "
+            "A vocabulary is worth most where it is used most: the most frequent pair gets the new id.",
+        ),
+        "ids-from-zero": (
+            _trained(number=lambda i: i),
+            "Your new ids start at 0, and these are taken: 0 to 255 are the bytes. "
+            "The first new id is 256.",
+        ),
+        "ids-one-late": (
+            _trained(number=lambda i: 257 + i),
+            "Your first new id is 257. "
+            "The bytes end at 255, so 256 is free, and a gap in the ids would be a row of the model that nothing uses.",
+        ),
+        "ids-to-pairs": (
+            lambda text, n_merges: {new_id: pair for pair, new_id in _train(text, n_merges).items()},
+            "Your dict goes from the new id to the pair. That way one decodes; here the merges are asked for as pair: new id, "
+            "because whoever encodes a text looks up pairs.",
+        ),
+        "returns-the-text": (
+            _ids_after,
+            "You returned the merged ids of this one text. "
+            "What training learns are the merges: with them any other text can be encoded too.",
+        ),
+    },
+    hints=(
+        "You have both halves already: one function that counts, one that merges. What happens, in which order, in one round?",
+        "Start from the bytes of the text. A round: count the pairs, take the most frequent, write it into the dict with the next id, merge it everywhere.",
+        "text.encode() gives the bytes. max with key=counts.get returns the first of equally frequent pairs, if the dict is in the order of first meeting. Remember to replace ids by the merged ids.",
+    ),
+)
+
+# --- the tokenizer of GPT-2 -------------------------------------------------------------------------
+
+
+def _pieces(text, tokenizer):
+    """Each token's own text, from GPT-2's table of bytes."""
+    table = {chr(c): c for c in (*range(33, 127), *range(161, 173), *range(174, 256))}
+    for byte in range(256):
+        if byte not in table.values():
+            table[chr(256 + len(table) - 188)] = byte
+    raw = tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
+    return [t if t in tokenizer.all_special_tokens else bytes(table[c] for c in t).decode(errors="replace") for t in raw]
+
+
+def _texts(rand):
+    from utils.gpt2 import load_tokenizer
+
+    tokenizer = load_tokenizer()
+    names = ["Ralph", "Benedict", "Wilhelmina", "Zorro"]
+    name = names[int(rand.integers(1, high=4))]
+    fixed = ["Ralph", " ralph likes  42 + 58 = 100", "A café, naïve: 日本 🙂", "<|endoftext|>one and one and one"]
+    return [case(text, tokenizer) for text in [*fixed, f"Dear {name}, unbelievably {name.lower()}."]]
+
+
+exercise(
+    "to_str_tokens",
+    oracle=_pieces,
+    cases=_texts,
+    misconceptions={
+        "text-again": (
+            lambda text, tokenizer: tokenizer.decode(tokenizer.encode(text)),
+            "All ids went into the decoder at once, and the text came back as it was: a tokenizer loses nothing. "
+            "To see where the tokens begin and end, decode them one at a time.",
+        ),
+        "one-string": (
+            lambda text, tokenizer: [tokenizer.decode(tokenizer.encode(text))],
+            "Your list has one entry, the whole text: all ids were decoded at once. "
+            "To see where the tokens begin and end, decode them one at a time.",
+        ),
+        "words": (
+            lambda text, tokenizer: text.split(),
+            "You split at the spaces. These are words, and GPT-2 has no words: "
+            "a token can be a piece of a word, and the space before a word belongs to its token.",
+        ),
+        "spaces-stripped": (
+            lambda text, tokenizer: [tokenizer.decode([i]).strip() for i in tokenizer.encode(text)],
+            "You stripped the spaces. They belong to the tokens: ' Ralph' and 'Ralph' have different ids, "
+            "and a model sees two different things.",
+        ),
+        "words-one-by-one": (
+            lambda text, tokenizer: [tokenizer.decode([i]) for word in text.split() for i in tokenizer.encode(word)],
+            "You cut the text at the spaces first and encoded each word by itself. "
+            "Without the space in front, a word has other tokens than inside a sentence.",
+        ),
+        "still-ids": (
+            lambda text, tokenizer: list(tokenizer.encode(text)),
+            "These are still the ids. "
+            "Each stands for a piece of text, and decoding shows which.",
+        ),
+        "as-stored": (
+            lambda text, tokenizer: tokenizer.convert_ids_to_tokens(tokenizer.encode(text)),
+            "These are the tokens as the vocabulary stores them: Ġ for a space, and two odd letters for é. "
+            "Each of these characters stands for one byte; decoding turns the bytes into text.",
+        ),
+        "characters": (
+            lambda text, tokenizer: list(text),
+            "You cut the text into characters. "
+            "The tokenizer merges frequent neighbours: a common word is one token.",
+        ),
+        "each-token-once": (
+            lambda text, tokenizer: [tokenizer.decode([i]) for i in dict.fromkeys(tokenizer.encode(text))],
+            "A token that comes back is missing the second time. "
+            "A set or a dict keeps each id once; a text needs every one of them, in order.",
+        ),
+        "special-dropped": (
+            lambda text, tokenizer: [tokenizer.decode([i], skip_special_tokens=True) for i in tokenizer.encode(text)],
+            "The token <|endoftext|> came out empty: special tokens were skipped. "
+            "The model does see it, and so should you.",
+        ),
+    },
+    hints=(
+        "The tokenizer has a method that turns a text into ids and one that goes back. What do you get back from a single id?",
+        "Encode the text once; then decode the ids one at a time and collect the pieces.",
+        "A list comprehension over tokenizer.encode(text) that calls tokenizer.decode on each id.",
+    ),
+)
+
+# --- from logits to the next token ------------------------------------------------------------------
+
+exercise(
+    "next_token_probs",
+    oracle=lambda logits: torch.exp(logits[:, -1] - torch.logsumexp(logits[:, -1], dim=1, keepdim=True)),
+    cases=lambda rand: [case(rand(2, 3, 5)), case(rand(3, 4, 7)), case(rand(4, 2, 3)), case(rand(1, 6, 4))],
+    returns=Float("batch vocab"),
+    differentiable=False,  # to write, a model needs no gradients, and no_grad is a good habit there
+    misconceptions={
+        "over-positions": (
+            lambda logits: logits.softmax(dim=1)[:, -1],
+            "The softmax ran along the positions: one token's logits at all places of the text share one unit. "
+            "At each position it is the tokens of the vocabulary that compete, so the result must sum to one over vocab.",
+        ),
+        "over-the-batch": (
+            lambda logits: logits[:, -1].softmax(dim=0),
+            "The softmax ran along the batch, as if the texts competed with each other. "
+            "For each text the tokens of the vocabulary compete: its own row sums to one.",
+        ),
+        "first-position": (
+            lambda logits: logits[:, 0].softmax(dim=-1),
+            "These are the probabilities after the first token. "
+            "The row at a position predicts what follows that position; what follows the whole text stands in the last.",
+        ),
+        "last-but-one": (
+            lambda logits: logits[:, -2].softmax(dim=-1) if logits.shape[1] > 1 else logits[:, -1].softmax(dim=-1),
+            "You took the last position but one: the guess at the last token, which is already known. "
+            "The last position is the one that looks ahead.",
+        ),
+        "every-position": (
+            lambda logits: logits.softmax(dim=-1),
+            "There is a distribution for every position here. "
+            "All are right, and only the one at the last position is about a token that is not there yet.",
+        ),
+        "first-text-only": (
+            lambda logits: logits[0, -1].softmax(dim=-1),
+            "This is the answer for the first text of the batch alone. "
+            "Keep the batch axis: a row of probabilities for each text.",
+        ),
+        "last-text": (
+            lambda logits: logits[-1].softmax(dim=-1),
+            "The index -1 on the first axis took the last text of the batch. "
+            "The axes are batch, seq, vocab: positions are counted on the second.",
+        ),
+        "logits-themselves": (
+            lambda logits: logits[:, -1],
+            "These are the logits of the last position, positive and negative. "
+            "Softmax turns them into probabilities.",
+        ),
+        "logarithm": (
+            lambda logits: logits[:, -1].log_softmax(dim=-1),
+            "These are logarithms of the probabilities, none above zero. "
+            "A loss likes them; to read or to draw from, take the probabilities themselves.",
+        ),
+        "sigmoid": (
+            lambda logits: logits[:, -1].sigmoid(),
+            "A sigmoid squeezes each logit by itself, so the result does not sum to one. "
+            "Exactly one token comes next: all of the vocabulary share one unit of probability.",
+        ),
+        "mean-over-positions": (
+            lambda logits: logits.mean(dim=1).softmax(dim=-1),
+            "You averaged the positions. Each of them predicts another token of the text; "
+            "a mixture of these guesses predicts none.",
+        ),
+        "winner-takes-all": (
+            lambda logits: F.one_hot(logits[:, -1].argmax(-1), logits.shape[-1]).float(),
+            "The highest logit got all the probability. "
+            "Softmax leaves some to every token, and how much is what the model has to say about its doubt.",
+        ),
+    },
+    hints=(
+        "logits[b, t] is a list of scores, one for each token of the vocabulary. Which t is about the token that is not there yet?",
+        "Take the last position of every text, then let the tokens of the vocabulary compete.",
+        "Index the second axis with -1 and keep the whole first axis; softmax along the last axis of what remains.",
+    ),
+)
+
+
+class _Output(NamedTuple):
+    """What the model returns: `.logits`, or `[0]`, as from Hugging Face."""
+
+    logits: torch.Tensor
+
+
+class Model(nn.Module):
+    """A tiny model in the manner of Hugging Face: what it says at a position depends on every token up to there."""
+
+    def __init__(self, rand, vocab=11, width=6):
+        super().__init__()
+        self.register_buffer("embed", rand(vocab, width))
+        self.register_buffer("unembed", rand(width, vocab) * 0.7)
+
+    def forward(self, input_ids, **ignored):
+        places = torch.arange(1, input_ids.shape[-1] + 1)
+        seen = (self.embed[input_ids] * torch.cos(places)[:, None]).cumsum(dim=-2)
+        return _Output(torch.tanh(seen) @ self.unembed)
+
+    def generate(self, *args, **kwargs):
+        raise TypeError("this loop is what the exercise asks you to write. Call the model itself, model(tokens), and use its logits.")
+
+
+def _writing(rand):
+    return [
+        case(Model(rand), rand.integers(batch, seq, high=11), n)
+        for batch, seq, n in ((2, 3, 1), (3, 4, 3), (1, 2, 6), (4, 5, 5))
+    ]
+
+
+def _greedy(model, tokens, n_tokens):
+    for _ in range(n_tokens):
+        following = torch.topk(model(tokens).logits.select(1, -1), k=1, dim=-1).indices
+        tokens = torch.hstack((tokens, following))
+    return tokens
+
+
+def _written(choose=None, read=None, join=None, steps=lambda n: n):
+    """Greedy writing with one thing done differently."""
+    def generate(model, tokens, n_tokens):
+        for _ in range(steps(n_tokens)):
+            logits = model(read(tokens) if read else tokens).logits
+            new = choose(logits) if choose else logits[:, -1].argmax(-1, keepdim=True)
+            tokens = join(tokens, new) if join else torch.cat([tokens, new], dim=1)
+        return tokens
+    return generate
+
+
+def _no_feedback(model, tokens, n_tokens):
+    new = model(tokens).logits[:, -1].argmax(-1, keepdim=True)
+    return torch.cat([tokens, *[new] * n_tokens], dim=1)
+
+
+exercise(
+    "generate",
+    oracle=_greedy,
+    cases=_writing,
+    returns=Int("batch seq_and_new"),
+    misconceptions={
+        "no-feedback": (
+            _no_feedback,
+            "The same token comes out every time, because the model is asked about the same text every time. "
+            "Put the new token at the end of the text and ask again.",
+        ),
+        "only-the-new": (
+            lambda model, tokens, n_tokens: _greedy(model, tokens, n_tokens)[:, tokens.shape[1]:],
+            "Only the new tokens come back. "
+            "The result is the whole text: what was given, then what was added.",
+        ),
+        "first-text-only": (
+            _written(choose=lambda logits: logits[0, -1].argmax().expand(len(logits), 1)),
+            "Every text of the batch gets the next token of the first. "
+            "An index of 0 on the batch axis looks at one text; each text has its own last position.",
+        ),
+        "forgets-the-past": (
+            _written(read=lambda tokens: tokens[:, -1:]),
+            "The model sees only the last token each time. "
+            "It has no memory between calls: whatever it is to know must be in the tokens that you pass, so pass all of them.",
+        ),
+        "first-position": (
+            _written(choose=lambda logits: logits[:, 0].argmax(-1, keepdim=True)),
+            "You take the guess at the first position, which is about the second token. "
+            "What comes after the text is predicted at its last position.",
+        ),
+        "one-too-few": (
+            _written(steps=lambda n: n - 1),
+            "One token is missing at the end. "
+            "A token that is predicted in the last round has to be put in as well.",
+        ),
+        "one-too-many": (
+            _written(steps=lambda n: n + 1),
+            "There is one token too many: a prediction before the loop counts as well. "
+            "n_tokens new tokens are n_tokens rounds in all.",
+        ),
+        "at-the-front": (
+            _written(join=lambda tokens, new: torch.cat([new, tokens], dim=1)),
+            "The new tokens stand at the front. "
+            "A text grows at its end, and position by position the model has learned to read it from the left.",
+        ),
+        "every-position": (
+            _written(choose=lambda logits: logits.argmax(-1)),
+            "You append a guess for every position, so the text doubles in each round. "
+            "Only the guess at the last position is about a token that is not there yet.",
+        ),
+        "draws": (
+            _written(choose=lambda logits: torch.multinomial(logits[:, -1].softmax(-1), 1)),
+            "You draw the next token at random. "
+            "Greedy generation takes the most likely one each time, so that the same text is always continued in the same way; drawing comes next.",
+        ),
+        "least-likely": (
+            _written(choose=lambda logits: logits[:, -1].argmin(-1, keepdim=True)),
+            "You append the least likely token each time. "
+            "The highest logit marks what the model expects.",
+        ),
+    },
+    hints=(
+        "Do one round on paper: what goes into the model, which of its rows do you read, what do you append, and what goes in next time?",
+        "In a loop: logits of the whole text so far, the most likely token at the last position of each text, then the text with that token at its end.",
+        "argmax over the last axis of logits[:, -1], with keepdim so that the shape is [batch, 1]; torch.cat along the sequence axis; assign the result to tokens.",
+    ),
+)
+
+# --- drawing ----------------------------------------------------------------------------------------
+# Whoever draws in another way draws other tokens. So what is compared is the distribution that an answer
+# draws from: thousands of rows with the same logits give the share of each token, and these shares fit one
+# of the distributions below, or none.
+
+_ROWS = 1500  # draws for each text
+_LIMIT = 5.0  # standard errors that a share may lie away from its probability
+
+
+def _cut(logits, top_k, fill=-torch.inf, largest=True):
+    keep = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, logits.topk(top_k, largest=largest).indices, True)
+    return logits.masked_fill(~keep, fill)
+
+
+def _whole_table_cut(logits, top_k):
+    table = logits.unique(dim=0)
+    return logits.masked_fill(logits < table.flatten().topk(min(top_k, table.numel())).values[-1], -1e9)
+
+
+def _places(logits, temperature, top_k):
+    ranked = torch.softmax(logits.topk(top_k).values / temperature, dim=-1)
+    return F.pad(ranked, (0, logits.shape[-1] - top_k))
+
+
+_DRAWN_FROM = {
+    "right": lambda logits, temperature, top_k: torch.softmax(_cut(logits, top_k) / temperature, dim=-1),
+    "temperature-upside-down": lambda logits, temperature, top_k: torch.softmax(_cut(logits, top_k) * temperature, dim=-1),
+    "no-temperature": lambda logits, temperature, top_k: torch.softmax(_cut(logits, top_k), dim=-1),
+    "no-top-k": lambda logits, temperature, top_k: torch.softmax(logits / temperature, dim=-1),
+    "neither": lambda logits, temperature, top_k: torch.softmax(logits, dim=-1),
+    "zero-instead-of-never": lambda logits, temperature, top_k: torch.softmax(_cut(logits, top_k, fill=0.0) / temperature, dim=-1),
+    "all-alike": lambda logits, temperature, top_k: (_cut(logits, top_k) > -torch.inf) / top_k,
+    "greedy": lambda logits, temperature, top_k: F.one_hot(logits.argmax(-1), logits.shape[-1]).float(),
+    "smallest-k": lambda logits, temperature, top_k: torch.softmax(_cut(logits, top_k, largest=False) / temperature, dim=-1),
+    "place-not-token": _places,
+    "one-more": lambda logits, temperature, top_k: torch.softmax(_cut(logits, min(top_k + 1, logits.shape[-1])) / temperature, dim=-1),
+    "one-cut-for-all": lambda logits, temperature, top_k: torch.softmax(_whole_table_cut(logits, top_k) / temperature, dim=-1),
+    "first-text-for-all": lambda logits, temperature, top_k: torch.softmax(_cut(logits, top_k) / temperature, dim=-1)[:1].expand_as(logits),
+}
+
+
+def _drawing(name):
+    """The answer that draws from one of the distributions above."""
+    def sample(logits, temperature, top_k, generator):
+        return torch.multinomial(_DRAWN_FROM[name](logits, temperature, top_k), 1, generator=generator)[:, 0]
+    return sample
+
+
+def _shares(result, case):
+    """What was drawn, as a shape and a type, and the probabilities that the draws follow: of one that we know, else as they fell."""
+    if result is None or result is ...:
+        return result
+    if not isinstance(result, torch.Tensor):
+        return result, None
+    logits, temperature, top_k, _ = case.args
+    texts, vocab = logits[::_ROWS], logits.shape[-1]
+    drawn = result.detach().flatten().long()
+    shape = torch.zeros_like(result)
+    if len(drawn) != len(logits) or not 0 <= int(drawn.min()) <= int(drawn.max()) < vocab:
+        return shape, torch.full_like(texts, torch.nan)
+    fell = F.one_hot(drawn, vocab).view(len(texts), _ROWS, vocab).float().mean(1)
+    known = [make(texts, temperature, top_k) for make in _DRAWN_FROM.values()]
+    return shape, next((p for p in known if _fits(fell, p)), fell)
+
+
+def _fits(fell, p):
+    slack = _LIMIT * (p * (1 - p) / _ROWS).sqrt() + 8 / _ROWS
+    return bool(((fell - p).abs() <= slack).all()) and not bool((fell[p == 0] > 0).any())
+
+
+def _by_inverse(logits, temperature, top_k, generator):
+    """Sorted probabilities, summed up, and where a uniform number falls among them."""
+    ranked, tokens = logits.sort(dim=-1, descending=True)
+    sums = (torch.softmax(ranked[:, :top_k].double() / temperature, dim=-1)).cumsum(-1)
+    place = (torch.rand(len(logits), 1, generator=generator, dtype=torch.float64) > sums).sum(-1, keepdim=True)
+    return tokens.gather(-1, place.clamp(max=top_k - 1))[:, 0]
+
+
+def _drawn_from_the_generator(probe):
+    """All chance comes from the generator, and from nowhere else."""
+    logits, temperature, top_k, _ = probe.trials[0].case.args
+
+    def run(seed, elsewhere):
+        with sealed(elsewhere):
+            before = torch.get_rng_state()
+            drawn = probe.answer(logits.clone(), temperature, top_k, torch.Generator().manual_seed(seed))
+            return drawn, torch.equal(before, torch.get_rng_state())
+
+    (first, untouched), (again, _), (other, _) = run(1, 1), run(1, 2), run(2, 1)
+    if not torch.equal(first, again):
+        return (
+            "The draws follow the right probabilities, and the same generator in the same state gave others the second time. "
+            "The chance comes from somewhere else than the generator: pass it on to whatever draws, so that a text can be made again."
+        )
+    if torch.equal(first, other):
+        return (
+            "The draws follow the right probabilities, and two generators in different states gave the very same ones. "
+            "Is something seeded inside, or made afresh? Draw from the generator that is passed in."
+        )
+    if not untouched:
+        return (
+            "The draws are right, and on the way torch's global random numbers were used or seeded. "
+            "Whoever trains a model in the same program would get other numbers; draw from the generator alone."
+        )
+    return None
+
+
+def _sampling(rand):
+    def texts(vocab):
+        near = torch.linspace(-1.4, 1.6, vocab)  # so far apart that 1500 draws tell the distributions from each other
+        return torch.stack([near[torch.randperm(vocab, generator=rand.generator)] + shift for shift in (0.0, 2.0)])
+
+    return [
+        case(texts(vocab).repeat_interleave(_ROWS, 0), temperature, top_k, torch.Generator().manual_seed(int(rand.integers(1, high=1000))))
+        for vocab, temperature, top_k in ((6, 0.5, 3), (7, 2.0, 4), (5, 1.0, 2), (5, 1.5, 5), (6, 0.8, 1))
+    ]
+
+
+exercise(
+    "sample",
+    oracle=_by_inverse,
+    cases=_sampling,
+    view=lambda result, logits, temperature, top_k, generator, case: _shares(result, case),
+    returns=(Int("batch", name="tokens"), Float("text vocab", name="share of each token")),
+    properties=[_drawn_from_the_generator],
+    differentiable=False,
+    meaning=lambda index, yours, expected: f"this is how often token {index[-1]} was drawn among {_ROWS} rows with the logits of text {index[0]}",
+    misconceptions={
+        "temperature-upside-down": (
+            _drawing("temperature-upside-down"),
+            "You multiplied by the temperature. "
+            "It divides the logits: hot means that they move together and every token gets a chance, cold that they move apart and the favourite wins.",
+        ),
+        "no-temperature": (
+            _drawing("no-temperature"),
+            "The temperature makes no difference to what you draw. Dividing the probabilities by it, and letting them sum to one again, cancels out; "
+            "it has to act on the logits, before the softmax.",
+        ),
+        "no-top-k": (
+            _drawing("no-top-k"),
+            "Tokens outside the top k are drawn as well. "
+            "Of fifty thousand unlikely tokens one comes up now and then, and a single one can spoil a text: outside the k best, the chance is 0.",
+        ),
+        "neither": (
+            _drawing("neither"),
+            "You draw from the model's own probabilities: neither the temperature nor top_k has any effect yet. "
+            "Both change the logits before the softmax.",
+        ),
+        "zero-instead-of-never": (
+            _drawing("zero-instead-of-never"),
+            "You set the logits outside the top k to 0, and the power of 0 is 1: these tokens are still drawn, some more often than before. "
+            "A score that means never is the one that a mask uses.",
+        ),
+        "all-alike": (
+            _drawing("all-alike"),
+            "The k best tokens are all drawn equally often. "
+            "Top-k says who may take part; how likely each is, the logits say.",
+        ),
+        "greedy": (
+            _drawing("greedy"),
+            "The most likely token comes out every time. "
+            "That is greedy choice; drawing takes each token as often as its probability says.",
+        ),
+        "smallest-k": (
+            _drawing("smallest-k"),
+            "You kept the k least likely tokens. "
+            "The model's best guesses have the highest logits.",
+        ),
+        "place-not-token": (
+            _drawing("place-not-token"),
+            "You return the place among the k best, 0 for the most likely, and not the token that stands there. "
+            "topk gives values and indices: the second say which tokens of the vocabulary these are.",
+        ),
+        "one-more": (
+            _drawing("one-more"),
+            "One token too many takes part: k + 1 of them are drawn. "
+            "When you compare with the k-th best logit, look at where the k-th stands if one counts from 0.",
+        ),
+        "one-cut-for-all": (
+            _drawing("one-cut-for-all"),
+            "One threshold was made for the whole batch. A text whose logits lie lower loses its tokens to the others; "
+            "each row has its own k best.",
+        ),
+        "first-text-for-all": (
+            _drawing("first-text-for-all"),
+            "Every row was drawn with the logits of the first text. "
+            "Each row is a text of its own, with its own probabilities.",
+        ),
+        "keeps-the-axis": (
+            lambda logits, temperature, top_k, generator: _by_inverse(logits, temperature, top_k, generator)[:, None],
+            "The draws are right and stand in a column of shape [batch, 1]. "
+            "multinomial and gather keep an axis for several draws; here each row has one token, so that axis goes.",
+        ),
+    },
+    equivalent={
+        "temperature-after-top-k": lambda logits, temperature, top_k, generator: torch.multinomial(
+            torch.softmax(_cut(logits, top_k) / temperature, dim=-1), 1, generator=generator).squeeze(1),
+        "cut-after-softmax-not-renormalised": lambda logits, temperature, top_k, generator: torch.multinomial(
+            _cut(torch.softmax(logits / temperature, dim=-1), top_k, fill=0.0), 1, generator=generator).squeeze(1),
+    },
+    hints=(
+        "Three steps: change the logits by temperature, decide who may take part, draw. What must a logit be for a chance of 0?",
+        "Divide by the temperature. Find the k-th best logit of each row and set what lies below it to minus infinity. Softmax, then draw one token a row.",
+        "logits.topk(top_k).values[:, -1:] is the threshold of each row, and masked_fill uses it. torch.multinomial(probs, 1, generator=generator) draws a column; take its only entry in each row.",
+    ),
+)
