@@ -150,7 +150,7 @@ def fit(recipe: Recipe, data: Data, progress: bool = True, device: str = "cpu") 
             logs = (model(inputs).logits + extra).log_softmax(-1).flatten(0, 1)
             return F.nll_loss(logs, targets.flatten(), ignore_index=IGNORED) + recipe.push * logs[:, -1].exp().mean()
 
-        matrices = [p for p in model.transformer.h.parameters() if p.dim() == 2]
+        matrices = muons(model)
         chosen = set(map(id, matrices))
         others = [p for p in model.parameters() if id(p) not in chosen]
         optimisers = [
@@ -159,6 +159,14 @@ def fit(recipe: Recipe, data: Data, progress: bool = True, device: str = "cpu") 
         ]
         history = train(step_loss, optimisers, recipe.steps, schedule=one_cycle, clip=1.0, progress=progress, title="gpt2-mini")
     return model.cpu().half().float().eval(), history
+
+
+def muons(model: "GPT2LMHeadModel") -> list[Tensor]:
+    """What Muon trains: the layers' matrices, but for layer 0's queries, keys and values.
+
+    Muon steps are equally long in every direction, and left layer 0's heads looking at everything a little; with AdamW they choose.
+    """
+    return [p for name, p in model.transformer.h.named_parameters() if p.dim() == 2 and name != "0.attn.c_attn.weight"]
 
 
 @contextlib.contextmanager
