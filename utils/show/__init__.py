@@ -9,6 +9,7 @@ from utils.show.attention import attention
 from utils.show.causal import causal
 from utils.show.charts import bars, lines
 from utils.show.flow import steps
+from utils.show.heads import cuts
 from utils.show.normalising import distributions
 from utils.show.page import Picture
 from utils.show.plane import mixing, vectors
@@ -24,6 +25,7 @@ __all__ = [
     "causal",
     "bars", "lines",
     "steps",
+    "cuts",
     "distributions",
     "Picture",
     "mixing", "vectors",
