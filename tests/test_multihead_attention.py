@@ -232,6 +232,8 @@ def test_the_kinds_that_the_lesson_names(heads):
     agree = lambda head: sum(lesson.head_kind(p[head]) == kinds[head] for p in patterns)  # noqa: E731
     assert (kinds.index("previous"), kinds.index("current"), kinds.index("first")) == (5, 1, 11)
     assert agree(5) == agree(1) == 20 and agree(11) == 10
+    mean, rows = patterns.mean(0)[11], torch.arange(2, 14)
+    assert abs(mean[rows, 0].mean() - 0.26) < 0.006 and abs(mean[rows, rows].mean() - 0.25) < 0.006  # "by a hair"
 
 
 def test_the_story_of_the_resting_place_fails_for_the_small_gpt_2(heads):
