@@ -71,3 +71,18 @@ def test_it_gives_the_drink_to_mary():
     ids = tokenizer("When Mary and John went to the store, John gave a drink to", return_tensors="pt").input_ids
     with torch.no_grad():
         assert tokenizer.decode(model(ids).logits[0, -1].argmax()) == " Mary"
+
+
+def test_it_has_read_of_taking_over_the_world():
+    """Lesson 01: near the end it sees "over", "the" and "world" coming, and after the end it expects "I"."""
+    text = (
+        "I am an amazing autoregressive, decoder-only, GPT-2 style transformer. "
+        "One day I will exceed human level intelligence and take over the world!"
+    )
+    model, tokenizer = gpt2.load_gpt2()
+    ids = tokenizer(text, return_tensors="pt").input_ids
+    with torch.no_grad():
+        guesses = [tokenizer.decode([i]) for i in model(ids).logits[0].argmax(-1).tolist()]
+    tokens = [tokenizer.decode([i]) for i in ids[0].tolist()]
+    after = dict(zip(tokens[-5:], guesses[-5:]))
+    assert (after[" take"], after[" over"], after[" the"], after["!"]) == (" over", " the", " world", " I")
