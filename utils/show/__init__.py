@@ -10,6 +10,7 @@ from utils.show.flow import steps
 from utils.show.page import Picture
 from utils.show.plane import mixing, vectors
 from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
+from utils.show.sorter import gates, trace
 from utils.show.tables import grid, mask, scores, weights
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "steps",
     "mixing", "vectors",
     "entropy", "jacobian_norm", "saturation", "saturation_study",
+    "gates", "trace",
     "grid", "mask", "scores", "weights",
 ]  # fmt: skip
