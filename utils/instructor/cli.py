@@ -117,5 +117,30 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+@app.command()
+def train(
+    model: str = typer.Argument(..., help="What to train: gpt2-mini, the small GPT-2 that ships with the course."),
+    out: Optional[Path] = typer.Option(None, help="The folder to write.", show_default="utils/assets/gpt2-mini"),
+    replace: bool = typer.Option(False, "--replace", help="Put the new one in the place of one that is there."),
+    steps: Optional[int] = typer.Option(None, min=2, help="Train for fewer or more steps than the recipe says."),
+    device: Optional[str] = typer.Option(None, help="cpu or cuda.", show_default="cuda if there is one"),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
+) -> None:
+    """Train a model that ships with the course, measure it, and write it with its card."""
+    if model != "gpt2-mini":
+        _red(f"There is no recipe for {model!r}; there is one for gpt2-mini.")
+        raise typer.Exit(2)
+    from dataclasses import replace as changed
+
+    from utils.instructor import mini
+
+    recipe = mini.Recipe() if steps is None else changed(mini.Recipe(), steps=steps)
+    with _errors_in_red():
+        folder = out or mini.ASSET
+        measured, history = mini.make(folder, replace, recipe, device, progress=not quiet)
+        typer.echo(measured.lines())
+        typer.echo(f"Written in {history.seconds / 60:.1f} minutes: {folder}")
+
+
 if __name__ == "__main__":
     app()
