@@ -207,3 +207,44 @@ def load_cogmodel(path: Path | str = ASSET, build: Callable | None = None) -> tu
             "`git checkout -- utils/assets/cogmodel` restores it, and `coginst train cogmodel --replace` makes it anew."
         ) from None
     return model.eval(), CharTokenizer()
+
+
+@torch.no_grad()
+def attention(model: nn.Module, tokens: Tensor) -> Tensor:
+    """Where every layer of a `CogModel` looks: weights [layers, batch, seq, seq] for ids [batch, seq]."""
+    seq = tokens.shape[-1]
+    mask = torch.ones(seq, seq, dtype=torch.bool, device=tokens.device).tril()
+    x, patterns = model.pos_encoder(model.embed(tokens)), []
+    for layer in model.layers:
+        patterns.append(layer.self_attn(x, mask, return_weights=True)[1])
+        x = layer(x, mask)
+    return torch.stack(patterns)
+
+
+def copying(model: nn.Module, prompt: str) -> tuple[Tensor, list[str], list[str]]:
+    """Where each layer looks while the right answer to `prompt` is written.
+
+    Returns:
+        weights [layers, letters, seq]: a row for each letter of the answer, seen from the place where it is decided on;
+        the letters, as row labels; the characters of the text so far, as column labels.
+    """
+    text = completed(prompt)
+    ids = torch.tensor([_ids(text)])
+    first = len(prompt)  # the space after the prompt is written from its last character; the first letter from that space
+    rows = range(first, len(text) - 2)
+    return attention(model, ids)[:, 0, first : len(text) - 2], [f"→ {text[i + 1]}" for i in rows], list(text)
+
+
+def lookup(model: nn.Module, words: Iterable[str]) -> Tensor:
+    """The mean weight that each layer puts on the letter to be copied, [layers], over words of one or several lengths, echoed and shouted."""
+    found = []
+    for word in words:
+        for command in COMMANDS:
+            weights, letters, _ = copying(model, f"{word} {command}")
+            found.append(torch.stack([weights[:, i, i] for i in range(len(letters))]).mean(0))
+    return torch.stack(found).mean(0)
+
+
+def depth_study() -> dict[str, list]:
+    """What `bench/toy.py` measured last: exact match for 1 to 4 layers, with positions and without."""
+    return json.loads((ASSET / "depth.json").read_text(encoding="utf-8"))

@@ -7,5 +7,6 @@ sentence that says the same; the static twins of the pictures are in `utils.show
 from utils.explore.questions import predict, quiz
 from utils.explore.scores import dot_product, scaling, softmax
 from utils.explore.sorter import sorter
+from utils.explore.toy import writer
 
-__all__ = ["dot_product", "predict", "quiz", "scaling", "softmax", "sorter"]
+__all__ = ["dot_product", "predict", "quiz", "scaling", "softmax", "sorter", "writer"]
