@@ -17,8 +17,9 @@ from utils import exercise as declared
 from utils import feedback
 from utils.diagnose import diagnose
 from utils.exercise import Bool, Float, case, exercise, linear
+from utils.observe import as_module
 from utils.feedback import CheckFailed, NotYet, check, hint, solution, yours
-from utils.properties import batch_independent, causal, rows_sum_to_one
+from utils.properties import batch_independent, causal, moves_with_its_module, rows_sum_to_one
 
 HINTS = ("A nudge?", "The idea.", "Almost the code.")
 
@@ -362,6 +363,37 @@ def test_batch_items_that_leak(running_mean):
     assert "Batch items leak into each other" in said(running_mean, leaking)
 
 
+def test_a_tensor_that_stays_behind_when_its_module_moves(made):
+    cumulative = made("Cumulative", initial=lambda size: {"w": torch.ones(size)}, oracle=lambda p, x: (x * p["w"]).cumsum(-1),
+                      cases=lambda rand: [case(rand(2, 4), init=(4,)), case(rand(3, 5), init={"size": 5})], properties=[moves_with_its_module])
+
+    class Kept(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.w = nn.Parameter(torch.ones(size))
+            self.keep(torch.ones(size, size).triu())
+
+        def keep(self, table):
+            self.register_buffer("table", table)
+
+        def forward(self, x):
+            return (x * self.w) @ self.table
+
+    def variant(**methods):
+        return named("Cumulative", type("Cumulative", (Kept,), methods))
+
+    by_hand = variant(forward=lambda self, x: (x * self.w) @ torch.ones(x.shape[-1], x.shape[-1], device=x.device).triu())
+    for right in (variant(), by_hand, variant(keep=lambda self, table: self.register_buffer("table", table, persistent=False))):
+        assert diagnose(cumulative, right)
+    assigned = variant(keep=lambda self, table: setattr(self, "table", table))
+    assert "`self.table` stayed behind when the module moved to another device" in said(cumulative, assigned)
+    assert "`self.tables` stayed behind" in said(cumulative, variant(keep=lambda self, table: [self.register_buffer("table", table), setattr(self, "tables", [table])]))
+    made_there = variant(forward=lambda self, x: (x * self.w) @ torch.ones(x.shape[-1], x.shape[-1]).triu())
+    assert "It works on the CPU only" in said(cumulative, made_there)
+    in_place = variant(forward=lambda self, x: ((x * self.w) @ self.table).masked_fill_(torch.zeros(x.shape, dtype=torch.bool), 1.0))
+    assert "It works on the CPU only" in said(cumulative, in_place)
+
+
 def test_a_tensor_of_the_notebook(double):
     namespace = {"inputs": torch.randn(2, 3)}
     exec("def double(x):\n    return inputs * 2", namespace)
@@ -521,6 +553,24 @@ def test_half_a_class_is_not_attempted_yet(affine):
 
     report = diagnose(affine, Half)
     assert report.status == "todo" and report.message == "`forward` is not attempted yet. `hint(Affine)` gives a nudge."
+
+
+def test_an_oracle_knows_what_its_module_was_built_with(made):
+    """A rate or a number of heads is no parameter, and forward depends on it."""
+    scaled = made("Scaled", initial=lambda d, factor=3.0: {"w": torch.ones(d)}, oracle=lambda p, x: x * p["w"] * p.init["factor"],
+                  cases=lambda rand: [case(rand(2, 4), init=(4,)), case(rand(3, 5), init={"d": 5, "factor": 0.5})],
+                  misconceptions={"factor-ignored": (lambda p, x: x * p["w"] * 3.0, "The factor is not used.")})
+
+    class Scaled(nn.Module):
+        def __init__(self, d, factor=3.0):
+            super().__init__()
+            self.w, self.factor = nn.Parameter(torch.ones(d)), factor
+
+        def forward(self, x):
+            return x * self.w * self.factor
+
+    assert diagnose(scaled, Scaled)
+    assert diagnose(scaled, as_module(scaled, lambda p, x: x * p["w"] * 3.0)).misconception == "factor-ignored"
 
 
 def test_train_and_eval_are_told_apart(made):

@@ -16,7 +16,7 @@ import sys
 import types
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Mapping
 
 import torch
 from torch import nn
@@ -119,21 +119,25 @@ def as_module(exercise: Exercise, forward, initial=None) -> type[nn.Module]:
     class Made(nn.Module):
         def __init__(self, *args, **kwargs):
             super().__init__()
+            built = inspect.signature(initial).bind(*args, **kwargs)
+            built.apply_defaults()
+            self._built_with = built.arguments
             for name, value in initial(*args, **kwargs).items():
                 _place(self, name, nn.Parameter(value.clone()))
 
         def forward(self, *args, **kwargs):
             params = Params(self.named_parameters())
-            params.training = self.training
+            params.training, params.init = self.training, self._built_with
             return forward(params, *args, **kwargs)
 
     return Made
 
 
 class Params(dict):
-    """A module's parameters by name; `.training` says in which mode the module runs."""
+    """A module's parameters by name; `.training` is the mode in which it runs, `.init` what it was built with, by name."""
 
     training = False
+    init: Mapping[str, Any] = types.MappingProxyType({})
 
 
 def _place(module: nn.Module, name: str, parameter: nn.Parameter) -> None:

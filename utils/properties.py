@@ -10,6 +10,9 @@ from dataclasses import replace
 from typing import Callable
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from utils.observe import tensors
 
 
 def rows_sum_to_one(part: int | None = None) -> Callable:
@@ -72,6 +75,40 @@ def batch_independent(argument: int = 0) -> Callable:
                 return "Batch items leak into each other: sequence 0 gave another result when only the other sequences of its batch changed. They are separate texts and must not see each other."
         return None
     return broken
+
+
+def moves_with_its_module(probe) -> str | None:
+    """What a module keeps or makes goes where the module goes. Tried on the meta device, which every machine has."""
+    for trial in probe.trials:
+        case = trial.case
+        module = probe.answer(**case.init) if isinstance(case.init, dict) else probe.answer(*case.init)
+        module.train(case.train).to("meta")
+        for part in module.modules():
+            for name, kept in vars(part).items():
+                if name not in ("_parameters", "_buffers") and any(t.device.type != "meta" for t in tensors(kept)):
+                    return f"`self.{name}` stayed behind when the module moved to another device: `.to(...)` takes along parameters, buffers and layers, and a tensor that is only assigned to self is none of these. On a GPU the first forward pass would stop."
+        given = [a.to("meta") if isinstance(a, torch.Tensor) else a for a in case.args]
+        try:
+            with _OneDevice():
+                module(*given, **{k: v.to("meta") if isinstance(v, torch.Tensor) else v for k, v in case.kwargs.items()})
+        except Exception as error:  # shapes without numbers stop some right answers too; only devices are asked about
+            if isinstance(error, _TwoDevices) or "device" in str(error):
+                return "It works on the CPU only: on another device, forward mixes the input with a tensor that it made on the CPU. What a module needs besides its input should be kept where `.to(...)` takes it along, or be made on the input's device."
+    return None
+
+
+class _TwoDevices(Exception):
+    """An operation was given tensors of two devices."""
+
+
+class _OneDevice(TorchDispatchMode):
+    """Stops an operation on tensors of two devices, as a GPU would; the meta device lets operations in place through."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        given = [t.device for t in tensors([*args, *(kwargs or {}).values()]) if t.dim()]
+        if len(set(given)) > 1 and not any(word in func.__name__ for word in ("copy", "index")):  # these may cross
+            raise _TwoDevices(func.__name__)
+        return func(*args, **(kwargs or {}))
 
 
 def _first(value) -> torch.Tensor:

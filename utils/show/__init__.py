@@ -5,8 +5,10 @@ Rows are queries, columns are keys. Arguments may be tensors (also ones that req
 what cannot be drawn is refused with a ValueError that says what was given and what was expected.
 """
 
+from utils.show.causal import causal
 from utils.show.charts import bars, lines
 from utils.show.flow import steps
+from utils.show.normalising import distributions
 from utils.show.page import Picture
 from utils.show.plane import mixing, vectors
 from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
@@ -15,7 +17,9 @@ from utils.show.tables import grid, mask, scores, weights
 
 __all__ = [
     "Picture",
+    "distributions",
     "bars", "lines",
+    "causal",
     "steps",
     "mixing", "vectors",
     "entropy", "jacobian_norm", "saturation", "saturation_study",

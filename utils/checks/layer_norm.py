@@ -1,0 +1,226 @@
+"""Exercises of lesson 06: layer norm by hand and as a module, and the layer that adds what attention brought."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from utils.feedback import Float, batch_independent, case, exercise, linear
+
+_X = torch.tensor([2.0, 4.0, 6.0, 8.0])
+
+exercise(
+    "normalised",
+    oracle=torch.tensor([-1.3416, -0.4472, 0.4472, 1.3416]),
+    atol=6e-5,  # worked out by hand: (x - 5) / sqrt(5), to four decimals
+    returns=Float("d_model"),
+    misconceptions={
+        "not-centred": (
+            lambda: _X / _X.var(correction=0).sqrt(),
+            "The mean was not subtracted: your four numbers still have the mean 2.24. Layer norm moves the vector first, so that its mean is 0, and then scales it.",
+        ),
+        "not-scaled": (
+            lambda: _X - _X.mean(),
+            "The mean is gone, and the spread is as it was: these have the variance 5. Divide by its root.",
+        ),
+        "divided-by-variance": (
+            lambda: (_X - _X.mean()) / _X.var(correction=0),
+            "You divided by the variance, 5, instead of its root, 2.24. The variance is in squared units; after dividing by it, the new one is 1/5.",
+        ),
+        "unbiased": (
+            lambda: (_X - _X.mean()) / _X.std(),
+            "You divided by the root of 20/3: torch's std divides the squares by n - 1 unless told otherwise. "
+            "Layer norm describes these four numbers and estimates nothing, so it divides by n: 20/4.",
+        ),
+        "min-max": (
+            lambda: (_X - _X.min()) / (_X.max() - _X.min()),
+            "You stretched the numbers to run from 0 to 1. Layer norm asks for mean 0 and variance 1, and lets the ends fall where they fall.",
+        ),
+        "unit-length": (
+            lambda: (_X - _X.mean()) / (_X - _X.mean()).norm(),
+            "Your vector has length 1. With four numbers of variance 1 the squares sum to 4, so the length is 2: divide by the root of the *mean* square.",
+        ),
+    },
+    hints=(
+        "The mean is 5. Write down how far each number is from it, then the mean of the squares of these distances.",
+        "The distances are -3, -1, 1, 3; the mean of their squares is 5. What do you divide by, so that this mean becomes 1?",
+        "Subtract x.mean(), then divide by the root of x.var(correction=0).",
+    ),
+)
+
+
+def _parameters(d_model, eps=1e-6):
+    return {"w": torch.ones(d_model), "b": torch.zeros(d_model)}
+
+
+def _norm(x, w, b, eps, centre=True, correction=0, dim=-1, inside=True):
+    """Layer norm with its steps to be varied."""
+    mean = x.mean(dim, keepdim=True) if centre else 0.0
+    variance = x.var(dim, keepdim=True, correction=correction) if centre else x.pow(2).mean(dim, keepdim=True)
+    size = (variance + eps).sqrt() if inside else variance.sqrt() + eps
+    return (x - mean) / size * w + b
+
+
+def _with_eps(forward):
+    """A forward pass that knows the eps which its module was built with."""
+    return lambda p, x: forward(x, p["w"], p["b"], p.init["eps"])
+
+
+def _tiny(rand, *shape):
+    """Numbers whose variance is about 1e-4: there eps shows."""
+    return rand(*shape) * 0.01
+
+
+exercise(
+    "LayerNorm",
+    initial=_parameters,
+    oracle=_with_eps(lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps=eps)),
+    cases=lambda rand: [
+        case(rand(5, 4) * 3 + 2, init=(4,)), case(rand(2, 3, 6) - 1, init=(6,), seed=1), case(rand(7), init=(7,), seed=2),
+        case(_tiny(rand, 4, 5), init={"d_model": 5, "eps": 0.01}, seed=3, note="with numbers of tiny variance and a large eps"),
+        case(_tiny(rand, 2, 3, 4), init=(4, 1e-3), seed=4, note="with numbers of tiny variance and a large eps"),
+        case(rand(3, 8) * 2, init=(8,), fill=False, note="as __init__ leaves it"),
+    ],
+    returns=Float(),
+    properties=[batch_independent()],
+    misconceptions={
+        "unbiased": (
+            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, correction=1)),
+            "Your variance divides by d_model - 1: torch's var does so unless told otherwise. Layer norm describes the numbers that are there and "
+            "estimates nothing; the smaller d_model, the more it matters.",
+        ),
+        "over-everything": (
+            _with_eps(lambda x, w, b, eps: F.layer_norm(x, x.shape, None, None, eps=eps) * w + b),
+            "One mean and one variance were taken over the whole tensor. Each token's vector is normalised by itself: along the last axis.",
+        ),
+        "over-the-tokens": (
+            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, dim=0)),
+            "Mean and variance run down the first axis, over tokens or texts. That is batch norm's idea, and lets tokens leak into each other; "
+            "here each vector is normalised by itself, along the last axis.",
+        ),
+        "not-centred": (
+            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, centre=False)),
+            "The mean is not subtracted: you divide by the root mean square alone. That is RMSNorm, which some newer models use, and which leaves a shift of the input in.",
+        ),
+        "eps-outside-the-root": (
+            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, inside=False)),
+            "eps was added after the root. It belongs to the variance, inside the root: there it weighs little unless the variance itself is tiny.",
+        ),
+        "eps-forgotten": (
+            _with_eps(lambda x, w, b, eps: _norm(x, w, b, 0.0)),
+            "eps is not used. A vector of equal numbers has variance 0, and 0 / 0 is nan.",
+        ),
+        "eps-fixed": (
+            _with_eps(lambda x, w, b, eps: _norm(x, w, b, 1e-6)),
+            "eps is 1e-6 whatever is passed. Keep the argument as self.eps and use that.",
+        ),
+        "divided-by-variance": (
+            _with_eps(lambda x, w, b, eps: (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True, correction=0) + eps) * w + b),
+            "You divided by the variance instead of by its root, so large inputs come out small and small ones large.",
+        ),
+        "weight-and-bias-unused": (
+            _with_eps(lambda x, w, b, eps: _norm(x, torch.ones_like(w), torch.zeros_like(b), eps)),
+            "The vector is normalised and returned as it is. w and b come after that: they let the model choose a size and a place for each entry.",
+        ),
+        "bias-unused": (
+            _with_eps(lambda x, w, b, eps: _norm(x, w, torch.zeros_like(b), eps)),
+            "b is never added. Without it every entry's mean stays 0 when w has done its work.",
+        ),
+        "bias-before-weight": (
+            _with_eps(lambda x, w, b, eps: (_norm(x, torch.ones_like(w), torch.zeros_like(b), eps) + b) * w),
+            "b was added before w multiplied, so the shift is scaled too. First times w, then plus b.",
+        ),
+        "weight-starts-at-zero": (
+            _with_eps(lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps=eps)),
+            "w starts at 0, so at first the layer answers nothing but b. It starts at 1, and b at 0: in the beginning the norm is plain.",
+            lambda d_model, eps=1e-6: {"w": torch.zeros(d_model), "b": torch.zeros(d_model)},
+        ),
+        "not-parameters": (
+            lambda p, x: F.layer_norm(x, x.shape[-1:], eps=p.init["eps"]),
+            "w and b are not parameters of the module: training would never change them. A tensor becomes one through nn.Parameter.",
+            lambda d_model, eps=1e-6: {},
+        ),
+    },
+    equivalent={
+        "second-moment": _with_eps(
+            lambda x, w, b, eps: (x - x.mean(-1, keepdim=True)) * (x.pow(2).mean(-1, keepdim=True) - x.mean(-1, keepdim=True).pow(2) + eps).rsqrt() * w + b
+        ),
+    },
+    hints=(
+        "You did it for one vector. Now the mean and the variance need an axis, so that each token is treated by itself.",
+        "Along dim -1, with keepdim so that they line up: subtract the mean, divide by the root of variance plus eps. Then w and b.",
+        "__init__: self.eps, and w of ones and b of zeros, each an nn.Parameter of d_model numbers. forward: mean and var(correction=0) along -1, keepdim; "
+        "the root of var + self.eps; times self.w, plus self.b.",
+    ),
+)
+
+
+def _layer_parameters(embed_dim):
+    made = linear(**{f"self_attn.{n}_layer": nn.Linear(embed_dim, embed_dim) for n in "qkv"})
+    return made | {"norm1.w": torch.ones(embed_dim), "norm1.b": torch.zeros(embed_dim)}
+
+
+def _attend(p, x, mask=None):
+    q, k, v = (F.linear(x, p[f"self_attn.{n}_layer.weight"], p[f"self_attn.{n}_layer.bias"]) for n in "qkv")
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def _norm1(p, x):
+    return F.layer_norm(x, x.shape[-1:], p["norm1.w"], p["norm1.b"], eps=1e-6)
+
+
+def _causal_mask(n):
+    return torch.arange(n)[:, None] >= torch.arange(n)
+
+
+exercise(
+    "SelfAttentionLayer",
+    initial=_layer_parameters,
+    oracle=lambda p, src, mask=None: src + _norm1(p, _attend(p, src, mask)),
+    cases=lambda rand: [
+        case(rand(5, 4), init=(4,)), case(rand(2, 3, 6), init=(6,), seed=1),
+        case(rand(6, 4), mask=_causal_mask(6), init=(4,), seed=2), case(rand(3, 5, 4), mask=rand.mask(5, 5), init=(4,), seed=3),
+        case(rand(2, 4, 8), _causal_mask(4), init=(8,), seed=4),
+    ],
+    returns=Float("... seq embed_dim"),
+    properties=[batch_independent()],
+    misconceptions={
+        "post-norm": (
+            lambda p, src, mask=None: _norm1(p, src + _attend(p, src, mask)),
+            "The norm runs over the sum, so the stream itself is normalised in every layer: that is post-norm, as in the first transformers. "
+            "Here the norm stands on what attention brings, and the stream is only added to.",
+        ),
+        "pre-norm": (
+            lambda p, src, mask=None: src + _attend(p, _norm1(p, src), mask),
+            "The norm stands before attention: that is pre-norm, as in GPT-2. It is a good design and another one; this layer norms what attention brings.",
+        ),
+        "no-residual": (
+            lambda p, src, mask=None: _norm1(p, _attend(p, src, mask)),
+            "src is not added: the layer replaces the stream by what attention brings. What the token itself was is lost, unless it attends to itself.",
+        ),
+        "no-norm": (
+            lambda p, src, mask=None: src + _attend(p, src, mask),
+            "norm1 is not used. What attention brings can be of any size, and drowns the stream or is drowned by it.",
+        ),
+        "mask-forgotten": (
+            lambda p, src, mask=None: src + _norm1(p, _attend(p, src)),
+            "The mask is not handed on to attention, so every position sees all others, whatever mask says.",
+        ),
+        "true-means-blocked": (
+            lambda p, src, mask=None: src + _norm1(p, _attend(p, src, None if mask is None else ~mask | torch.eye(len(mask), dtype=torch.bool))),
+            "The mask is turned round on its way. True means may attend, for this layer as for the one inside.",
+        ),
+        "residual-of-the-normed": (
+            lambda p, src, mask=None: _norm1(p, src) + _attend(p, _norm1(p, src), mask),
+            "What is added is the normed src. The stream has to pass through as it is, or later layers cannot read what earlier ones wrote.",
+        ),
+        "attends-to-its-own-output": (
+            lambda p, src, mask=None: src + _norm1(p, _attend(p, _attend(p, src, mask), mask)),
+            "Attention ran twice, the second time over its own output. Once is enough: one layer, one look.",
+        ),
+    },
+    hints=(
+        "Two parts, and three steps: look around, norm what you found, add it to what was there.",
+        "self_attn is a SingleHeadAttention of embed_dim, norm1 your LayerNorm of embed_dim. Only what attention returns goes through the norm.",
+        "forward: self.self_attn with src and the mask; self.norm1 of that; src plus it.",
+    ),
+)

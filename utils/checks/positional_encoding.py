@@ -1,0 +1,249 @@
+"""Exercises of lesson 07: sinusoids, the module that adds them, and rotary positions."""
+
+import torch
+from torch import nn
+
+from utils.feedback import Float, batch_independent, case, exercise
+
+
+def _turns(position, d, base):
+    """Unit complex numbers [seq, d/2] in float64: pair i turns by base^(-2i/d) a position."""
+    speed = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    angle = position.to(torch.float64)[:, None] * speed
+    return torch.polar(torch.ones_like(angle), angle)
+
+
+def _waves(position, d_model, base=100.0):
+    turned = _turns(position, d_model, base)
+    return torch.stack((turned.imag, turned.real), dim=-1).flatten(1).float()
+
+
+def _by_formula(first=torch.sin, second=torch.cos, power=lambda d: torch.arange(0, d, 2) / d, where="alternating", at=lambda p: p, unit=1.0):
+    """Sinusoids with one piece of the formula replaced."""
+    def answer(position, d_model, base=100.0):
+        angle = at(position.float())[:, None] * base ** -power(d_model) * unit
+        if where == "halves":
+            return torch.cat((first(angle), second(angle)), dim=-1)
+        return torch.stack((first(angle), second(angle)), dim=-1).flatten(1)
+    return answer
+
+
+exercise(
+    "positional_encoding",
+    oracle=_waves,
+    cases=lambda rand: [
+        case(torch.arange(7.0), 4), case(torch.arange(5.0), 6, base=10000.0),
+        case(torch.tensor([3.0, 0.0, 12.0, 7.0]), 8, note="with positions out of order"),
+        case(torch.arange(20.0, 26.0), 10, base=50.0, note="with positions that start at 20"),
+        case(torch.arange(3), 2, note="with whole-number positions"),
+    ],
+    returns=Float("seq d_model"),
+    differentiable=False,
+    misconceptions={
+        "positions-ignored": (
+            lambda position, d_model, base=100.0: _waves(torch.arange(len(position)), d_model, base),
+            "You number the rows 0, 1, 2 … yourselves, whatever position holds. A text may begin at position 20, and then its rows belong to 20, 21, 22.",
+        ),
+        "base-fixed": (
+            lambda position, d_model, base=100.0: _waves(position, d_model),
+            "base is 100 whatever is passed. It decides how slow the slowest wave is: use the argument.",
+        ),
+        "ten-thousand": (
+            lambda position, d_model, base=100.0: _waves(position, d_model, 10000.0),
+            "Your base is 10000, as in the paper of 2017, whatever is passed. Use the argument; here it is 100 unless said otherwise.",
+        ),
+        "every-entry-its-own-speed": (
+            lambda position, d_model, base=100.0: torch.where(
+                torch.arange(d_model) % 2 == 0,
+                (position.float()[:, None] * base ** (-torch.arange(d_model) / d_model)).sin(),
+                (position.float()[:, None] * base ** (-torch.arange(d_model) / d_model)).cos()),
+            "Sine and cosine of a pair have different speeds: the exponent counts entries one by one. "
+            "Entries 2i and 2i + 1 belong together and share one angle, or moving on by a few positions is no rotation any more.",
+        ),
+        "half-the-exponent": (
+            _by_formula(power=lambda d: torch.arange(0, d, 2) / 2 / d),
+            "The exponent is i / d_model where it should be 2i / d_model: the slowest wave is only as slow as the root of the base allows.",
+        ),
+        "divided-twice": (
+            _by_formula(power=lambda d: -torch.arange(0, d, 2) / d),
+            "You multiply by the power of the base where you should divide: later waves get faster and faster. "
+            "The first pair is the fastest, one radian a position; the others are slower.",
+        ),
+        "sine-and-cosine-swapped": (
+            _by_formula(first=torch.cos, second=torch.sin),
+            "Sine and cosine have changed places: even entries hold the sine, odd ones the cosine. At position 0 a row then reads 0, 1, 0, 1.",
+        ),
+        "halves": (
+            _by_formula(where="halves"),
+            "All sines come first, then all cosines. Here they alternate, so that a pair stands side by side: it can be turned as one.",
+        ),
+        "sine-only": (
+            _by_formula(second=torch.sin),
+            "Both entries of a pair are sines. Then positions before and after the top of the wave look alike; the cosine tells them apart.",
+        ),
+        "degrees": (
+            _by_formula(unit=torch.pi / 180),
+            "The angle was taken for degrees. The formula counts in radians, as torch's sin and cos do.",
+        ),
+        "starts-at-one": (
+            _by_formula(at=lambda p: p + 1),
+            "One was added to every position. Position 0 has angle 0: its row reads 0, 1, 0, 1.",
+        ),
+    },
+    equivalent={
+        "by-logarithm": lambda position, d_model, base=100.0: torch.stack(
+            [f(position.float()[:, None] * torch.exp(torch.arange(0, d_model, 2) * (-torch.tensor(base).log() / d_model))) for f in (torch.sin, torch.cos)], -1
+        ).flatten(1),
+    },
+    hints=(
+        "Work out one pair by hand: at position 3, entries 0 and 1 are sin 3 and cos 3. What is the angle of entries 2 and 3?",
+        "The angles are a table: a row for each position, a column for each pair. A column of positions times a row of speeds makes it.",
+        "speeds: base to the power of -(0, 2, 4 …) / d_model. The table of angles goes through sin into the even columns and through cos into the odd ones.",
+    ),
+)
+
+
+def _nothing(d_model, max_len=5000):
+    if d_model % 2:
+        raise ValueError("d_model must be even")
+    return {}
+
+
+def _adds(make=lambda x: _waves(torch.arange(x.shape[-2]), x.shape[-1]), join=lambda x, pe: x + pe):
+    def answer(p, x):
+        if x.shape[-2] > p.init["max_len"]:
+            raise ValueError("too long")
+        return join(x, make(x))
+    return answer
+
+
+exercise(
+    "PositionalEncoding",
+    initial=_nothing,
+    oracle=_adds(),
+    cases=lambda rand: [
+        case(rand(5, 4), init=(4,)), case(rand(3, 6, 4), init=(4, 20), seed=1), case(rand(4, 2, 8), init=(8, 9), seed=2),
+        case(rand(2, 7, 6), init=(6, 7), seed=3, note="as long as max_len"), case(rand(6, 10), init=(10,), seed=4),
+    ],
+    returns=Float("... seq d_model"),
+    properties=[batch_independent()],
+    misconceptions={
+        "batch-axis": (
+            _adds(make=lambda x: _waves(torch.arange(x.shape[0]), x.shape[-1])[:, None] if x.dim() == 3 else _waves(torch.arange(x.shape[0]), x.shape[-1])),
+            "In a batch, every position of a text gets one and the same vector: that of the text's place in the batch. "
+            "You cut the table by the first axis of x, which is the batch; positions run along the last axis but one.",
+        ),
+        "multiplied": (
+            _adds(join=lambda x, pe: x * pe),
+            "You multiplied by the encoding. A sine of 0 then wipes the entry out, at position 0 in every second place. It is added, so that nothing is lost.",
+        ),
+        "nothing-added": (
+            _adds(join=lambda x, pe: x),
+            "x comes out as it went in. To the layers that follow, the text is still a bag of tokens.",
+        ),
+        "encoding-alone": (
+            _adds(join=lambda x, pe: pe.expand_as(x)),
+            "Only the encoding is returned, and the tokens are gone. It is added to what x holds.",
+        ),
+        "reversed": (
+            _adds(make=lambda x: _waves(torch.arange(x.shape[-2]).flip(0), x.shape[-1])),
+            "Positions are counted from the end, so that they all change when a token is added. The first token has position 0.",
+        ),
+        "starts-at-one": (
+            _adds(make=lambda x: _waves(torch.arange(1, x.shape[-2] + 1), x.shape[-1])),
+            "The first token got position 1. The table's first row, position 0, belongs to it.",
+        ),
+        "base-ten-thousand": (
+            _adds(make=lambda x: _waves(torch.arange(x.shape[-2]), x.shape[-1], 10000.0)),
+            "The waves have base 10000. In this course the module has base 100, which positional_encoding takes by itself.",
+        ),
+        "a-parameter": (
+            _adds(),
+            "The table is a parameter of the module, so training would change it. It is to be a buffer: it moves with the module and stays as it is.",
+            lambda d_model, max_len=5000: {"pe": torch.zeros(max_len, d_model)},
+        ),
+    },
+    hints=(
+        "The table is made once, in __init__, for all max_len positions. What does forward have to do with it?",
+        "register_buffer keeps the table with the module without training it. forward adds its first rows, as many as x has positions.",
+        "The number of positions is x.shape[-2], for [seq, d] and for [batch, seq, d]. Cut the buffer there; broadcasting does the rest.",
+    ),
+)
+
+
+def _rope(x, base=10000.0):
+    d = x.shape[-1]
+    turned = torch.view_as_complex(x.double().unflatten(-1, (d // 2, 2)).contiguous()) * _turns(torch.arange(x.shape[-2]), d, base)
+    return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+
+
+def _rotate(x, base=10000.0, sign=1.0, speed=lambda d, base: base ** (-torch.arange(0, d, 2) / d), at=None, pairs="neighbours", out="neighbours"):
+    """Rotation by pairs with one piece replaced."""
+    d = x.shape[-1]
+    position = torch.arange(x.shape[-2]).float() if at is None else at(x)
+    angle = sign * position[..., None] * speed(d, base)
+    a, b = (x[..., 0::2], x[..., 1::2]) if pairs == "neighbours" else x.chunk(2, dim=-1)
+    first, second = a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()
+    return torch.cat((first, second), dim=-1) if out == "halves" else torch.stack((first, second), dim=-1).flatten(-2)
+
+
+exercise(
+    "apply_rope",
+    oracle=_rope,
+    cases=lambda rand: [
+        case(rand(5, 4)), case(rand(2, 6, 8)), case(rand(2, 3, 7, 6), base=100.0), case(rand(9, 2), base=50.0), case(rand(3, 4, 10)),
+    ],
+    returns=Float("... seq d_head"),
+    properties=[batch_independent()],
+    misconceptions={
+        "other-direction": (
+            lambda x, base=10000.0: _rotate(x, base, sign=-1.0),
+            "The pairs turn clockwise. Scores would not mind, as long as queries and keys turn the same way; this course turns counter-clockwise, "
+            "from the first entry of a pair towards the second.",
+        ),
+        "halves-at-the-end": (
+            lambda x, base=10000.0: _rotate(x, base, out="halves"),
+            "The pairs are turned rightly and put back in another order: all first entries, then all second ones. Dot products do not notice, since queries "
+            "and keys are shuffled alike; whatever else reads the vector does. Each pair goes back to its own two places.",
+        ),
+        "halves-as-pairs": (
+            lambda x, base=10000.0: _rotate(x, base, pairs="halves", out="halves"),
+            "You pair entry i with entry i + d/2, as some libraries do. Weights trained for one way do not fit the other; here neighbours are pairs: 0 with 1, 2 with 3.",
+        ),
+        "one-speed-for-all": (
+            lambda x, base=10000.0: _rotate(x, base, speed=lambda d, base: torch.ones(d // 2)),
+            "All pairs turn by one radian a position. After 6.28 positions they are nearly back where they were, and far positions look near. "
+            "Each pair needs a speed of its own.",
+        ),
+        "base-ignored": (
+            lambda x, base=10000.0: _rotate(x, 10000.0),
+            "base is 10000 whatever is passed. Use the argument.",
+        ),
+        "half-the-exponent": (
+            lambda x, base=10000.0: _rotate(x, base, speed=lambda d, base: base ** (-torch.arange(d // 2) / d)),
+            "The exponent is i / d_head where it should be 2i / d_head, so the slow pairs turn too fast.",
+        ),
+        "turned-by-the-batch": (
+            lambda x, base=10000.0: _rotate(x, base, at=lambda x: torch.arange(x.shape[0]).float().view(-1, *[1] * (x.dim() - 2)).expand(x.shape[:-1])),
+            "The first axis was taken for the positions. In a batch it counts the texts; positions run along the last axis but one.",
+        ),
+        "added": (
+            lambda x, base=10000.0: x + _waves(torch.arange(x.shape[-2]), x.shape[-1], base),
+            "You added sines and cosines. That is the encoding from before; a rotation multiplies, and keeps the length of each pair.",
+        ),
+        "scaled": (
+            lambda x, base=10000.0: torch.stack(((a := _turns(torch.arange(x.shape[-2]), x.shape[-1], base)).real * x[..., 0::2], a.imag * x[..., 1::2]), -1).flatten(-2).to(x.dtype),
+            "Each entry was multiplied by a cosine or a sine of its own. To turn a pair, both entries go into both results.",
+        ),
+        "minus-misplaced": (
+            lambda x, base=10000.0: (lambda t, a, b: torch.stack((a * t.real + b * t.imag, a * t.imag + b * t.real), -1).flatten(-2).to(x.dtype))(
+                _turns(torch.arange(x.shape[-2]), x.shape[-1], base), x[..., 0::2], x[..., 1::2]),
+            "There is no minus. Turning (a, b) gives a cos - b sin and a sin + b cos; without the minus the pair's length changes with the position.",
+        ),
+    },
+    hints=(
+        "Take one pair (a, b) as a point in the plane. Where does it lie after a turn by the angle t?",
+        "x[..., 0::2] are the first entries of all pairs, x[..., 1::2] the second ones. The angles are the table of positions times speeds that you know.",
+        "first: a cos - b sin; second: a sin + b cos. To put them side by side again: stack along a new last axis, then flatten the last two.",
+    ),
+)
