@@ -33,7 +33,7 @@ exercise(
     oracle=_waves,
     cases=lambda rand: [
         case(torch.arange(7.0), 4), case(torch.arange(5.0), 6, base=10000.0),
-        case(torch.tensor([3.0, 0.0, 12.0, 7.0]), 8, note="with positions out of order"),
+        case(rand.integers(4, high=40).float(), 8, note="with positions out of order"),
         case(torch.arange(20.0, 26.0), 10, base=50.0, note="with positions that start at 20"),
         case(torch.arange(3), 2, note="with whole-number positions"),
     ],

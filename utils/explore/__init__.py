@@ -6,9 +6,10 @@ sentence that says the same; the static twins of the pictures are in `utils.show
 
 from utils.explore.causal import causal
 from utils.explore.normalising import layer_norm
+from utils.explore.positions import positions
 from utils.explore.questions import predict, quiz
 from utils.explore.scores import dot_product, scaling, softmax
 from utils.explore.sorter import sorter
 from utils.explore.toy import writer
 
-__all__ = ["causal", "dot_product", "layer_norm", "predict", "quiz", "scaling", "softmax", "sorter", "writer"]
+__all__ = ["causal", "dot_product", "layer_norm", "positions", "predict", "quiz", "scaling", "softmax", "sorter", "writer"]

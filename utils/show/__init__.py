@@ -11,6 +11,7 @@ from utils.show.flow import steps
 from utils.show.normalising import distributions
 from utils.show.page import Picture
 from utils.show.plane import mixing, vectors
+from utils.show.positions import heat, turning
 from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
 from utils.show.sorter import gates, trace
 from utils.show.tables import grid, mask, scores, weights
@@ -22,6 +23,7 @@ __all__ = [
     "causal",
     "steps",
     "mixing", "vectors",
+    "heat", "turning",
     "entropy", "jacobian_norm", "saturation", "saturation_study",
     "gates", "trace",
     "grid", "mask", "scores", "weights",
