@@ -6,7 +6,9 @@ at the end of shorter texts of a batch, *nothing here*.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -25,8 +27,8 @@ VOCAB_SIZE = 1 + len(ALPHABET)
 COMMANDS = {"echo": str.lower, "upper": str.upper}
 SHORTEST, LONGEST = 5, 10  # letters of a word
 CONTEXT = LONGEST + len(" upper ") + LONGEST + len(".") + 1  # the longest text, with its stop
-REAL_WORDS = (  # a few of these join each batch, so that real words are no strangers
-    "minecraft attention language gradient position encoder matrix vector tensor python notebook learner teacher letter sentence "
+REAL_WORDS = (  # a few of these join each batch, so that real words are no strangers; minecraft is kept back
+    "language gradient position encoder matrix vector tensor python notebook learner teacher letter sentence "
     "question answer kitchen garden window mountain river island winter summer morning evening yellow purple orange animal "
     "elephant monkey rabbit turtle penguin dolphin banana cherry potato tomato cabbage pepper butter coffee bottle basket pencil "
     "paper ruler carpet blanket pillow candle mirror hammer ladder engine bicycle airplane station harbor bridge castle temple "
@@ -58,10 +60,14 @@ class CharTokenizer:
         """The ids of a text's characters; with ``return_tensors="pt"`` an int64 tensor [1, seq].
 
         Raises:
-            ValueError: a character that is not in the alphabet.
+            ValueError: a character that is not in the alphabet, no character at all, or more than the model was trained on.
         """
         if not isinstance(text, str):
             raise ValueError(f"a text is needed; got {type(text).__name__}.")
+        if not text:
+            raise ValueError("the text is empty; a prompt is a word and a command, as in 'minecraft echo'.")
+        if len(text) > CONTEXT:
+            raise ValueError(f"the text has {len(text)} characters; the longest one that this model was trained on has {CONTEXT}.")
         odd = sorted(set(text) - set(ALPHABET))
         if odd:
             raise ValueError(f"this model knows the letters a–z and A–Z, the space and the full stop; not {', '.join(map(repr, odd))}.")
@@ -89,7 +95,7 @@ def completed(prompt: str) -> str:
 def random_words(n: int, generator: torch.Generator, length: int | None = None) -> list[str]:
     """`n` words of random letters, of 5 to 10 letters each unless a `length` is given."""
     lengths = torch.randint(SHORTEST, LONGEST + 1, (n,), generator=generator).tolist() if length is None else [length] * n
-    letters = torch.randint(0, 26, (n, LONGEST), generator=generator).tolist()
+    letters = torch.randint(0, 26, (n, max(LONGEST, length or 0)), generator=generator).tolist()
     return ["".join(LETTERS[i] for i in row[:size]) for row, size in zip(letters, lengths)]
 
 
@@ -123,13 +129,11 @@ def _ids(text: str) -> list[int]:
 
 
 def tokens_of(prompts: Iterable[str]) -> tuple[Tensor, Tensor]:
-    """As `draw_batch`, for given prompts."""
-    rows, asked = [], []
-    for prompt in prompts:
-        text = completed(prompt)
-        ids = _ids(text)[:CONTEXT]
-        rows.append(ids + [STOP] * (CONTEXT - len(ids)))
-        asked.append([len(prompt) < i <= len(text) for i in range(CONTEXT)])
+    """As `draw_batch`, for given prompts; wider than CONTEXT where a word is longer than those of the training."""
+    pairs = [(prompt, completed(prompt)) for prompt in prompts]
+    width = max([CONTEXT, *(len(text) + 1 for _, text in pairs)])
+    rows = [_ids(text) + [STOP] * (width - len(text)) for _, text in pairs]
+    asked = [[len(prompt) < i <= len(text) for i in range(width)] for prompt, text in pairs]
     return torch.tensor(rows), torch.tensor(asked)
 
 
@@ -192,21 +196,34 @@ def load_cogmodel(path: Path | str = ASSET, build: Callable | None = None) -> tu
 
     folder = Path(path)
     if build is None:
-        from solutions import toy_transformer
-
-        build = toy_transformer.CogModel
+        build = course_model()
+    cure = "`git checkout -- utils/assets/cogmodel` restores it, and `coginst train cogmodel --replace` makes it anew."
     try:
         sizes = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        state = load_file(folder / "model.safetensors")
-        model = build(sizes["vocab_size"], sizes["embed_dim"], sizes["num_layers"])
-        model.load_state_dict({key: value.float() for key, value in state.items()})
-    except (OSError, ValueError, KeyError, SafetensorError, RuntimeError) as error:
+        sizes = [sizes[name] for name in ("vocab_size", "embed_dim", "num_layers")]
+        state = {key: value.float() for key, value in load_file(folder / "model.safetensors").items()}
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise ValueError(
-            f"the toy model in {folder} cannot be loaded ({type(error).__name__}: {reason}). "
-            "`git checkout -- utils/assets/cogmodel` restores it, and `coginst train cogmodel --replace` makes it anew."
-        ) from None
+        raise ValueError(f"the toy model in {folder} cannot be read ({type(error).__name__}: {reason}). {cure}") from None
+    model = build(*sizes)
+    own, stored = ({name: list(value.shape) for name, value in some} for some in (model.named_parameters(), state.items()))
+    odd = sorted(name for name in own.keys() | stored.keys() if own.get(name) != stored.get(name))
+    if odd:
+        there = f"{odd[0]} is {stored.get(odd[0], 'missing')} in the file and {own.get(odd[0], 'missing')} in the model"
+        raise ValueError(f"the weights in {folder} do not fit this model: {there}. If the model is right, {cure}")
+    model.load_state_dict(state, strict=False)  # buffers, such as a table of positions, are the model's own
     return model.eval(), CharTokenizer()
+
+
+def course_model() -> Callable:
+    """The lesson's own CogModel. Which parts of it are the learner's is said by the lesson, and not again here."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            from solutions import toy_transformer
+
+            return toy_transformer.CogModel
+    except ImportError:
+        raise ValueError("the lesson's CogModel is not here; give your own, as in load_cogmodel(build=CogModel).") from None
 
 
 @torch.no_grad()
