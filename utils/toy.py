@@ -104,7 +104,7 @@ def draw_batch(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
     Returns:
         tokens, int64 [n, CONTEXT]: the text, then zeros; the first of these is the stop.
-        asked, bool [n, CONTEXT]: True on what the model has to say: the answer, its full stop, and the stop.
+        asked, bool [n, CONTEXT]: True on what the model has to say: the space before the answer, the answer, its full stop, and the stop.
     """
     size = torch.randint(SHORTEST, LONGEST + 1, (n, 1), generator=generator)
     shout = torch.randint(0, 2, (n, 1), generator=generator)
@@ -121,7 +121,7 @@ def draw_batch(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     answer = word.gather(1, (place - start).clamp(0, LONGEST - 1)) + 26 * shout
     tokens = torch.where(in_answer, answer, tokens)
     tokens = torch.where(place == end, ALPHABET.index(".") + 1, tokens)
-    return tokens, (place >= start) & (place <= end + 1)
+    return tokens, (place >= start - 1) & (place <= end + 1)
 
 
 def _ids(text: str) -> list[int]:
@@ -133,7 +133,7 @@ def tokens_of(prompts: Iterable[str]) -> tuple[Tensor, Tensor]:
     pairs = [(prompt, completed(prompt)) for prompt in prompts]
     width = max([CONTEXT, *(len(text) + 1 for _, text in pairs)])
     rows = [_ids(text) + [STOP] * (width - len(text)) for _, text in pairs]
-    asked = [[len(prompt) < i <= len(text) for i in range(width)] for prompt, text in pairs]
+    asked = [[len(prompt) <= i <= len(text) for i in range(width)] for prompt, text in pairs]
     return torch.tensor(rows), torch.tensor(asked)
 
 

@@ -147,7 +147,8 @@ exercise(
     hints=(
         "Five parts, used in the order in which they are named: embed, pos_encoder, layers, norm, decoder.",
         "The layers are as many SelfAttentionLayer in an nn.ModuleList. Each takes the stream and the mask, which is made for the length of src.",
-        "In forward: x = pos_encoder(embed(src)); for each layer x = layer(x, mask); then decoder(norm(x)). The mask is a lower triangle of True, on src's device.",
+        "In forward, embed, then pos_encoder, then the layers in a loop, each called with what the one before returned and the mask; at the end norm, then decoder. "
+        "The mask is a seq × seq lower triangle of True, on src's device.",
     ),
 )
 
@@ -260,6 +261,7 @@ exercise(
     hints=(
         "It is the loop of lesson 01, with a way out: text in, logits at the last position, the best token, append, again.",
         "encode gives the ids, with return_tensors=\"pt\" as a batch of one. Look at the best token before you append it: if it is 0, leave the loop.",
-        "new = model(ids)[:, -1].argmax(dim=-1); if it is 0: break; else torch.cat it to ids along dim 1. After at most max_len rounds: tokenizer.decode(ids[0]).",
+        "In each of max_len rounds: the logits of the last position, their argmax; leave the loop if it is 0, else torch.cat it to the ids along dim 1. "
+        "After the loop, decode the first row.",
     ),
 )

@@ -156,7 +156,7 @@ Licence: MIT, as the rest of the repository.
 ## Training
 
 {steps:,} steps of {batch} fresh texts: words of {shortest} to {longest} random letters, each with `echo` or `upper`, its answer, a full stop and token 0.
-Each step adds {few} of {n_real} real words with both commands; the real words below are not among them. The loss asks for the answer, its full stop and the stop.
+Each step adds {few} of {n_real} real words with both commands; the real words below are not among them. The loss asks for the space before the answer, the answer, its full stop and the stop.
 AdamW, rate {rate:g}, one cycle, seed {seed}. The last loss was {last:.5f}.
 
 It took {seconds:.0f} s on {where}. This makes it again, the same on the same machine with as many threads:
@@ -168,7 +168,7 @@ coginst train cogmodel --replace
 ## What it does
 
 Measured on the stored weights with random words from another seed, and again by `tests/test_toy_transformer.py`.
-A text counts if every letter, the full stop and the stop are right. {n:,} words of each length, each with both commands. Loss: {loss:.5f}.
+A text counts if the space, every letter, the full stop and the stop are right. {n:,} words of each length, each with both commands. Loss: {loss:.5f}.
 
 | letters | {commands} |
 |---|---|---|
