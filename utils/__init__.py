@@ -8,7 +8,7 @@ from utils.progress import progress
 
 _HOME = {
     "check": "feedback", "hint": "feedback", "solution": "feedback", "yours": "feedback",
-    "show": None, "explore": None,
+    "show": None, "explore": None, "load_cogmodel": "toy",
 }
 
 __all__ = ["progress", *_HOME]

@@ -11,5 +11,6 @@ from utils.explore.questions import predict, quiz
 from utils.explore.scores import dot_product, scaling, softmax
 from utils.explore.sorter import sorter
 from utils.explore.tokens import next_token, tokens
+from utils.explore.toy import writer
 
-__all__ = ["causal", "dot_product", "layer_norm", "next_token", "positions", "predict", "quiz", "scaling", "softmax", "sorter", "tokens"]
+__all__ = ["causal", "dot_product", "layer_norm", "next_token", "positions", "predict", "quiz", "scaling", "softmax", "sorter", "tokens", "writer"]

@@ -121,25 +121,28 @@ def doctor() -> None:
 
 @app.command()
 def train(
-    model: str = typer.Argument(..., help="What to train: gpt2-mini, the small GPT-2 that ships with the course."),
-    out: Optional[Path] = typer.Option(None, help="The folder to write.", show_default="utils/assets/gpt2-mini"),
+    model: str = typer.Argument(..., help="What to train: gpt2-mini, the small GPT-2 that ships with the course, or cogmodel, the toy of lesson 08."),
+    out: Optional[Path] = typer.Option(None, help="The folder to write.", show_default="utils/assets/ and the model's name"),
     replace: bool = typer.Option(False, "--replace", help="Put the new one in the place of one that is there."),
     steps: Optional[int] = typer.Option(None, min=2, help="Train for fewer or more steps than the recipe says."),
-    device: Optional[str] = typer.Option(None, help="cpu or cuda.", show_default="cuda if there is one"),
+    device: Optional[str] = typer.Option(None, help="cpu or cuda.", show_default="gpt2-mini: cuda if there is one; cogmodel: cpu"),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
 ) -> None:
     """Train a model that ships with the course, measure it, and write it with its card."""
-    if model != "gpt2-mini":
-        _red(f"There is no recipe for {model!r}; there is one for gpt2-mini.")
+    if model not in ("gpt2-mini", "cogmodel"):
+        _red(f"There is no recipe for {model!r}; there is one for gpt2-mini and one for cogmodel.")
         raise typer.Exit(2)
     from dataclasses import replace as changed
 
-    from utils.instructor import mini
+    if model == "cogmodel":
+        from utils.instructor import toy as maker
+    else:
+        from utils.instructor import mini as maker
 
-    recipe = mini.Recipe() if steps is None else changed(mini.Recipe(), steps=steps)
+    recipe = maker.Recipe() if steps is None else changed(maker.Recipe(), steps=steps)
     with _errors_in_red():
-        folder = out or mini.ASSET
-        measured, history = mini.make(folder, replace, recipe, device, progress=not quiet)
+        folder = out or maker.ASSET
+        measured, history = maker.make(folder, replace, recipe, device, progress=not quiet)
         typer.echo(measured.lines())
         typer.echo(f"Written in {history.seconds / 60:.1f} minutes: {folder}")
 
