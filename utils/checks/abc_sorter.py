@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.exercise import filled
-from utils.feedback import Float, batch_independent, case, causal, exercise, rows_sum_to_one
+from utils.feedback import Float, batch_independent, case, causal, exercise, moves_with_its_module, rows_sum_to_one
 from utils.sorting import SEP, VOCAB, encode
 
 _NAMES = ("q", "k", "v")
@@ -141,17 +141,25 @@ def _oracle(p, x, return_weights=False):
     return y, F.scaled_dot_product_attention(q, k, eye, is_causal=True)
 
 
+def _close(a, b):
+    return isinstance(a, torch.Tensor) and a.shape == b.shape and torch.allclose(a.detach(), b, atol=1e-4)
+
+
 def _temperature(probe):
     """`temp` reaches the gates: seen only by building the module with another one."""
-    case = replace(probe.trials[0].case, init={"embed_dim": 6, "num_heads": 2, "context_length": 7, "temp": 0.5})
+    first = probe.trials[0]
+    plain = {name: filled(name, shape, first.case.seed) for name, shape in (first.yours.parameters or {}).items()}
+    if first.yours.failure or set(plain) != set(_sizes(*first.case.init)) or not _close(first.yours.value, _oracle(plain, *first.case.args)):
+        return None  # wrong at temp=1 already: that has words of its own
+    case = replace(first.case, init={"embed_dim": 6, "num_heads": 2, "context_length": 7, "temp": 0.5})
     seen = probe.run(case)
     if seen.failure:
         return None
     params = {name: filled(name, shape, case.seed) for name, shape in seen.parameters.items()}
     hot = {name: value * 2 if name in ("qA", "kA", "vA") else value for name, value in params.items()}
-    if torch.allclose(seen.value.detach(), _oracle(hot, *case.args), atol=1e-4):
+    if _close(seen.value, _oracle(hot, *case.args)):
         return None
-    if torch.allclose(seen.value.detach(), _oracle(params, *case.args), atol=1e-4):
+    if _close(seen.value, _oracle(params, *case.args)):
         return "temp changes nothing: with temp=0.5 the result is the same as with 1. Keep it in __init__ and hand it to make_weight, for all three weights."
     return "With temp=0.5 the result is not what gates of that temperature give. The same temp goes into all three weights, once."
 
@@ -167,9 +175,10 @@ exercise(
         case(rand(2, 4, 8), init=(8, 4, 7), seed=1),
         case(rand(2, 5, 6), init=_STRICT, seed=2),
         case(rand(3, 4, 6), init=(6, 2, 7), seed=3, return_weights=True),
+        case(rand(2, 3, 6), init=_STRICT, seed=4, return_weights=True), case(rand(2, 9, 6), init=(6, 3, 12), seed=5, train=True, note="in training"),
     ],
     returns=Float("batch seq embed_dim"),
-    properties=[causal(), batch_independent(), rows_sum_to_one(part=1), _temperature],
+    properties=[causal(), batch_independent(), rows_sum_to_one(part=1), moves_with_its_module, _temperature],
     misconceptions={
         "sees-the-future": (
             _answer(mask=lambda x: None),

@@ -367,6 +367,7 @@ exercise(
         case(rand(3, 2, 5), init={"d_in": 5, "d_out": 4, "context_length": 6, "dropout": 0.2, "qkv_bias": True}, seed=1, note="shorter than the context"),
         case(rand(2, 5, 4), init=(4, 6, 5, 0.5), train=True, seed=2, note="in training"),
         case(rand(3, 4, 2), init={"d_in": 2, "d_out": 5, "context_length": 7, "dropout": 0.2, "qkv_bias": True}, train=True, seed=3, note="in training"),
+        case(rand(2, 20, 3), init=(3, 2, 24, 0.0), seed=4),
         case(rand(2, 3, 3), init=(3, 2, 6, 0.0), fill=False, seed=123, note="with the weights as __init__ makes them after manual_seed(123)"),
     ],
     returns=Float("batch seq d_out"),

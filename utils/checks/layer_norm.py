@@ -75,7 +75,7 @@ exercise(
     initial=_parameters,
     oracle=_with_eps(lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps=eps)),
     cases=lambda rand: [
-        case(rand(5, 4) * 3 + 2, init=(4,)), case(rand(2, 3, 6) - 1, init=(6,), seed=1), case(rand(7), init=(7,), seed=2),
+        case(rand(5, 4) * 3 + 2, init=(4,)), case(rand(2, 3, 6) - 1, init=(6,), seed=1), case(rand(7), init=(7,), seed=2), case(rand(2, 20) * 2, init=(20,), seed=6), case(rand(2, 3, 4), init=(4,), seed=7, train=True, note="in training"),
         case(_tiny(rand, 4, 5), init={"d_model": 5, "eps": 0.01}, seed=3, note="with numbers of tiny variance and a large eps"),
         case(_tiny(rand, 2, 3, 4), init=(4, 1e-3), seed=4, note="with numbers of tiny variance and a large eps"),
         case(rand(3, 8) * 2, init=(8,), fill=False, note="as __init__ leaves it"),

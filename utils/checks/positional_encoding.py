@@ -191,7 +191,7 @@ exercise(
     "apply_rope",
     oracle=_rope,
     cases=lambda rand: [
-        case(rand(5, 4)), case(rand(2, 6, 8)), case(rand(2, 3, 7, 6), base=100.0), case(rand(9, 2), base=50.0), case(rand(3, 4, 10)),
+        case(rand(5, 4)), case(rand(2, 6, 8)), case(rand(2, 3, 7, 6), base=100.0), case(rand(9, 2), base=50.0), case(rand(3, 4, 10)), case(rand(40, 4)),
     ],
     returns=Float("... seq d_head"),
     properties=[batch_independent()],
