@@ -145,7 +145,7 @@ def copied_accuracy(model: nn.Module, inputs: Tensor, targets: Tensor) -> float:
 
 def train_comparison(
     layers: Mapping[str, Callable[[], nn.Module]], batch: Batch | None = None, seeds: Iterable[int] = range(5), steps: int = 400,
-    seq_len: int = 32, vocab_size: int = 16, batch_size: int = 32, d_model: int = 64, lr: float = 3e-3, every: int = 10, progress: bool = True,
+    seq_len: int = 32, vocab_size: int = 16, batch_size: int = 64, d_model: int = 64, lr: float = 3e-3, every: int = 10, progress: bool = True,
 ) -> Comparison:
     """Train a `CopyModel` around each layer: per seed the same texts in the same order, the same embeddings to start from, the same budget.
 
@@ -236,10 +236,11 @@ def loud(
     What `W_k` gives is multiplied, in every layer alike, at `places` of the seq − 1 places, other ones in each text.
 
     Args:
-        which: "all" copied tokens, or of these only the ones whose own key is left alone ("others are loud"), or only those whose own key,
-            the one to be found, is multiplied ("itself is loud").
+        factors: above 1 loud, below 1 quiet.
+        which: "all" copied tokens; or of these only the ones whose own key, the one to be found, is left alone ("others" are multiplied);
+            or only the ones whose own key is multiplied ("itself").
     """
-    ways = ("all", "others are loud", "itself is loud")
+    ways = ("all", "others", "itself")
     if which not in ways:
         raise ValueError(f"which must be one of {', '.join(map(repr, ways))}; got {which!r}.")
     inputs, targets = comparison.batch(texts, comparison.seq_len, comparison.vocab_size, generator=_generator(HELD_OUT))
@@ -248,7 +249,7 @@ def loud(
         raise ValueError(f"places must be from 1 to {seq - 1}; got {places}.")
     chosen = torch.rand(texts, seq, generator=_generator(HELD_OUT)).argsort(-1) < places
     own = chosen[:, : seq - seq // 2]  # the key to be found for a copied token stands seq // 2 places back
-    counted = {"all": torch.ones_like(own), "others are loud": ~own, "itself is loud": own}[which]
+    counted = {"all": torch.ones_like(own), "others": ~own, "itself": own}[which]
     shares = []
     for factor in factors:
         gain = torch.where(chosen, float(factor), 1.0)[..., None]
@@ -348,16 +349,20 @@ def _ledger_type() -> type:
     return Ledger
 
 
-def study() -> dict[str, object]:
-    """What `bench/gram.py --write` measured last with five seeds.
+def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
+    """What `bench/gram.py --write` measured last with five seeds of each layer.
 
     Returns:
-        "settings"; "first", the step at which 99 % is reached, {layer: [seeds]}; and as `Measured` "accuracy", "longer" (the copy is further
-        away), "repeats" (the same 16 tokens again and again), and of loud keys "loud", "others are loud" and "itself is loud".
+        "settings"; "first", for each layer the step at which each seed reaches 99 %; and as `Measured`: "accuracy" and "loss" against the step;
+        "longer", the copy further away; "repeats", the same 16 tokens again and again; "back", the weight 0, 1, … places back, mean of the
+        heads; "loud" and "quiet", each also as "… others" and "… itself", against the factor.
     """
-    stored = json.loads((ASSET / "study.json").read_text(encoding="utf-8"))
-    plain = ("settings", "first")
-    return {name: value if name in plain else Measured(value["points"], {k: torch.tensor(v) for k, v in value["values"].items()}) for name, value in stored.items()}
+    stored = json.loads(Path(path).read_text(encoding="utf-8"))
+    return {name: _measured(part) if isinstance(part, dict) and "points" in part else part for name, part in stored.items()}
+
+
+def _measured(part: dict) -> Measured:
+    return Measured(part["points"], {name: torch.tensor(rows) for name, rows in part["values"].items()})
 
 
 def _generator(seed: int) -> torch.Generator:
