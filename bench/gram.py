@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-os.environ["COURSE_PROGRESS"] = "off"
 
 import torch
 from torch import Tensor
@@ -149,6 +148,7 @@ def main() -> None:
     ask.add_argument("--costs", action="store_true", help="only the costs")
     ask.add_argument("--copying", action="store_true", help="only the copying")
     given = ask.parse_args()
+    os.environ["COURSE_PROGRESS"] = "off"
     torch.set_num_threads(1)
     if not given.copying and not given.write:
         print_costs()

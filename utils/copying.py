@@ -75,6 +75,11 @@ class Measured:
     points: list[float]
     values: dict[str, Tensor]
 
+    @property
+    def percent(self) -> dict[str, Tensor]:
+        """The values times 100, as `show.curves` draws them."""
+        return {name: 100 * numbers for name, numbers in self.values.items()}
+
     def table(self, points_name: str = "") -> str:
         """Mean, lowest and highest over the seeds, in per cent, a row for each point."""
         width = max(26, *(len(name) + 2 for name in self.values))

@@ -23,7 +23,7 @@ def volume() -> Any:
     """
     rise = slider("IntSlider", "key rises by, °", value=30, min=0, max=90, step=5)
     length = slider("FloatSlider", "length of key", value=1.5, min=0.0, max=LONGEST, step=0.1)
-    angle = slider("IntSlider", "query to ref., °", value=90, min=0, max=150, step=10)
+    angle = slider("IntSlider", "query to ref., °", value=90, min=0, max=120, step=10)
 
     def draw() -> tuple[show.Picture, dict[str, str], str]:
         query, key, reference = arrows(rise.value, length.value, angle.value)

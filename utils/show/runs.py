@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from utils.show.charts import _reference, chart_size, draw_lines, lines_in_words, read_series
-from utils.show.page import SERIES, Picture, finish, new_axes, new_page, number_text, read_numbers, read_title, shape_text, themed
+from utils.show.page import SERIES, Picture, finish, new_axes, new_page, number_text, read_numbers, read_title, themed
 
 
 @themed
@@ -34,9 +34,10 @@ def curves(
     draw_lines(axes, xs, means, xlabel, ylabel, logx, mark)
     bands = []
     for name, rows in tables.items():
-        spread = rows.max(0) - rows.min(0)
-        i = int(spread.argmax())
-        where = f"at {xs[i]:g} from {number_text(rows[:, i].min())} to {number_text(rows[:, i].max())}"
-        bands.append(f"{name}: {shape_text(rows[:, 0])[1:-1]} runs, furthest apart {where}.")
+        if len(rows) == 1:
+            bands.append(f"{name}: 1 run.")
+            continue
+        i = int((rows.max(0) - rows.min(0)).argmax())
+        bands.append(f"{name}: {len(rows)} runs, furthest apart at {xs[i]:g} from {number_text(rows[:, i].min())} to {number_text(rows[:, i].max())}.")
     words = lines_in_words(xs, means, xlabel or "x", mark)
     return finish(figure, read_title(title, ""), f"{ylabel or 'Lines'} against {xlabel or 'x'}, means of runs.\n{words}\n" + "\n".join(bands))
