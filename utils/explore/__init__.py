@@ -12,5 +12,6 @@ from utils.explore.scores import dot_product, scaling, softmax
 from utils.explore.sorter import sorter
 from utils.explore.tokens import next_token, tokens
 from utils.explore.toy import writer
+from utils.explore.volume import volume
 
-__all__ = ["causal", "dot_product", "layer_norm", "next_token", "positions", "predict", "quiz", "scaling", "softmax", "sorter", "tokens", "writer"]
+__all__ = ["causal", "dot_product", "layer_norm", "next_token", "positions", "predict", "quiz", "scaling", "softmax", "sorter", "tokens", "volume", "writer"]
