@@ -7,13 +7,13 @@ Shapes: `n` prompts, `L` examples, `d` entries of x, `D = d + 1` entries of a to
 from utils.regression.data import Prompts, draw
 from utils.regression.estimators import best_mu, centred_step, gradient_step, kernel, least_squares, ridge, step_loss
 from utils.regression.evaluation import Curves, error_curves, mean_squared_error
-from utils.regression.experiment import RegressionConfig, Run, train
+from utils.regression.experiment import RegressionConfig, Run, stored, train
 from utils.regression.layers import HeadStatistics, build, circuits, statistics
 
 __all__ = [
     "Prompts", "draw",
     "build", "circuits", "statistics", "HeadStatistics",
-    "RegressionConfig", "Run", "train",
+    "RegressionConfig", "Run", "train", "stored",
     "kernel", "gradient_step", "centred_step", "ridge", "least_squares", "best_mu", "step_loss",
     "mean_squared_error", "error_curves", "Curves",
 ]

@@ -15,6 +15,7 @@ from utils.show.page import Picture
 from utils.show.plane import mixing, vectors
 from utils.show.positions import heat, turning
 from utils.show.runs import curves
+from utils.show.regression import circuits, prompts, valley
 from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
 from utils.show.sorter import gates, trace
 from utils.show.stream import residual_stream
@@ -33,6 +34,7 @@ __all__ = [
     "mixing", "vectors",
     "heat", "turning",
     "curves",
+    "circuits", "prompts", "valley",
     "entropy", "jacobian_norm", "saturation", "saturation_study",
     "gates", "trace",
     "residual_stream",
