@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import re
+import sys
 
 import pytest
 import torch
@@ -169,6 +170,12 @@ def test_no_first_step_where_none_is_good_enough():
 def test_nothing_to_compare_is_said(layers, seeds):
     with pytest.raises(ValueError, match="at least one layer, as in .* and one seed"):
         copying.train_comparison(layers, copy_batch, seeds=seeds)
+
+
+def test_without_the_lesson_the_texts_have_to_be_given(monkeypatch):
+    monkeypatch.setitem(sys.modules, "solutions", None)
+    with pytest.raises(ValueError, match=re.escape("give your own, as in train_comparison(layers, batch=copy_batch)")):
+        copying.train_comparison({"plain": ByDistance}, seeds=(0,), steps=1)
 
 
 def test_an_interrupted_comparison_is_none():
@@ -376,6 +383,7 @@ def bench():
     return module
 
 
+@pytest.mark.skipif("11_gram_attention" not in [path.stem for path in lessons.all_lessons()], reason="the layers are lesson 11's")
 def test_the_study_holds_when_it_is_measured_again(study):
     """One seed of five. Training adds up rounding, so another machine may differ in a token here and there."""
     again = bench().measure(range(1), ("triple",))

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from utils import explore, show
+from utils.explore.panel import DPI
 from utils.explore.volume import LONGEST, arrows
 from utils.show.volume import placed
 
@@ -98,16 +99,21 @@ def test_a_body_is_drawn_with_twelve_edges_some_of_them_hidden():
     axes = show.volume(*BODY).figure.axes[0]
     edges = [line for line in axes.lines if line.get_linewidth() in (0.9, 0.7)]
     ends = {frozenset((round(float(x), 6), round(float(y), 6)) for x, y in zip(*line.get_data())): line.get_linestyle() for line in edges}
-    assert len(ends) == 12 and sum(style == "--" for style in ends.values()) == 3
+    hidden = [edge for edge, style in ends.items() if style == "--"]
+    assert len(ends) == 12 and len(hidden) == 3
+    # What is hidden meets at the corner that is furthest from the eye.
+    rows = placed(*map(np.array, BODY))
+    turn, tilt = math.radians(-68), math.radians(24)
+    eye = np.array([math.cos(tilt) * math.cos(turn), math.cos(tilt) * math.sin(turn), math.sin(tilt)])
+    corners = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]) @ rows
+    far = corners[(corners @ eye).argmin()]
+    up = np.array([-math.sin(tilt) * math.cos(turn), -math.sin(tilt) * math.sin(turn), math.cos(tilt)])
+    spot = (round(float(far @ [-math.sin(turn), math.cos(turn), 0]), 6), round(float(far @ up), 6))
+    assert all(any(np.allclose(spot, end, atol=1e-5) for end in edge) for edge in hidden)
 
 
-@pytest.mark.parametrize("vectors", AWKWARD)
-@pytest.mark.parametrize("limit", [None, 2.0])
-def test_nothing_is_cut_off(vectors, limit):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        picture = show.volume(*vectors, limit=limit if torch.as_tensor(vectors[1]).float().norm() < 3 else None)
-        picture.figure.canvas.draw()
+def assert_it_fits(picture):
+    picture.figure.canvas.draw()
     width, height = picture.figure.get_size_inches() * picture.figure.dpi
     assert picture.figure.get_figwidth() <= 6.3
     boxes = [text.get_window_extent(picture.figure.canvas.get_renderer()) for text in texts(picture)]
@@ -117,6 +123,18 @@ def test_nothing_is_cut_off(vectors, limit):
         for other in boxes[i + 1 :]:
             over = min(one.x1, other.x1) - max(one.x0, other.x0), min(one.y1, other.y1) - max(one.y0, other.y0)
             assert min(over) < 3.5, (texts(picture)[i], over)
+
+
+@pytest.mark.parametrize("vectors", AWKWARD)
+def test_nothing_is_cut_off_and_no_word_lies_on_another(vectors):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_it_fits(show.volume(*vectors))
+
+
+@pytest.mark.parametrize("rise, length, angle", [(r, n, a) for r in (0, 45, 90) for n in (0, LONGEST) for a in (0, 60, 120)])
+def test_the_explorers_pictures_fit_their_frame(rise, length, angle):
+    assert_it_fits(show.volume(*arrows(rise, length, angle), limit=LONGEST))
 
 
 def test_the_words_say_the_same():
@@ -183,6 +201,7 @@ def test_the_frame_holds_still_while_sliders_move():
         axes = show.volume(*arrows(rise, length, angle), limit=LONGEST).figure.axes[0]
         scales.add((*np.round(axes.get_xlim(), 6), *np.round(axes.get_ylim(), 6)))
     assert len(scales) == 1
+    assert explore.volume().picture.value == show.volume(*arrows(30, 1.5, 90), limit=LONGEST).html(DPI)
 
 
 def test_the_explorer_is_a_widget_and_a_calm_sentence():
