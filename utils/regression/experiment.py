@@ -247,10 +247,7 @@ def _advance(run: Run, progress: bool) -> Run:
 
     def step_loss(step: int) -> Tensor:
         z_q, z, y_q = supply.deal()
-        estimate = model(z_q, z)
-        if estimate.shape != y_q.shape:
-            raise ValueError(f"the model gave {list(estimate.shape)} for answers of shape {list(y_q.shape)}; its output is [n, queries, 1].")
-        return (estimate - y_q).square().mean()
+        return (model(z_q, z) - y_q).square().mean()  # of one shape: the first reading of the validation loss has looked
 
     history = descend(
         step_loss, optimiser, config.total_steps, SCHEDULES[config.schedule], log_every=config.log_every, progress=progress,
