@@ -360,7 +360,7 @@ def test_the_study_says_what_was_found(study):
         assert stored_mean(study, "longer", name, 32) == 100
         assert all(stored_mean(study, "longer", name, n) < 8 for n in (48, 64, 96))  # chance is 6.25
         peak = study["back"].values[name]
-        assert peak.argmax(-1).eq(15).all() and (peak[:, 15] > 0.4).all()
+        assert peak.argmax(-1).eq(15).all() and (peak[:, 15] > 0.35).all()
     assert stored_mean(study, "loud others", "triple", 50) > 99 and stored_mean(study, "loud others", "standard", 50) < 30
     assert stored_mean(study, "loud itself", "triple", 50) < 8 and stored_mean(study, "loud itself", "standard", 50) > 97
     assert stored_mean(study, "quiet others", "triple", 0) < 8 and stored_mean(study, "quiet others", "standard", 0) > 99
@@ -383,7 +383,6 @@ def bench():
     return module
 
 
-@pytest.mark.skipif("11_gram_attention" not in [path.stem for path in lessons.all_lessons()], reason="the layers are lesson 11's")
 def test_the_study_holds_when_it_is_measured_again(study):
     """One seed of five. Training adds up rounding, so another machine may differ in a token here and there."""
     again = bench().measure(range(1), ("triple",))
@@ -402,6 +401,8 @@ def test_the_bench_knows_three_ways_to_the_same_scores():
     ways = bench()
     q, k, r = torch.randn(3, 2, 2, 5, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     pairs = ways.pair_by_pair(q, k, r)
-    assert torch.allclose(ways.area_times_height(q, k, r), pairs, atol=1e-10) and pairs.shape == (2, 2, 5, 5) and (pairs < 0).all()
-    for flat in (torch.zeros_like(q), q):  # a reference of no length, and one along the query: no plane, no volume
-        assert ways.area_times_height(q, k, flat).abs().max() < 1e-9
+    assert pairs.shape == (2, 2, 5, 5) and (pairs < 0).all()
+    for way in (ways.five_terms, ways.lesson().gram_scores):
+        assert torch.allclose(way(q, k, r), pairs, atol=1e-10)
+        for flat in (torch.zeros_like(q), q):  # a reference of no length, and one along the query: no plane, no volume
+            assert way(q, k, flat).abs().max() < 1e-9

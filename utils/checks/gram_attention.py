@@ -548,10 +548,6 @@ exercise(
             _copies(halves=2),
             "The texts are twice as long: each half has seq_len tokens. The whole has seq_len.",
         ),
-        "floats": (
-            _copies(target=lambda whole, inputs, targets: (inputs.float(), targets.float())),
-            "The tokens are floats. An embedding looks up whole numbers.",
-        ),
     },
     hints=(
         "Draw half a text. What makes a whole one of it?",
