@@ -51,7 +51,11 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """The tests of the real GPT-2 exist only where it is."""
+    """The tests of the real GPT-2 exist only where it is, and those of a GPU where there is one."""
+    if collection_path.parent.name == "gpu" and collection_path.suffix == ".py":
+        import torch
+
+        return not torch.cuda.is_available()
     if collection_path.parent.name == "real" and collection_path.suffix == ".py":
         return not _real_one_is_here()
     return None
