@@ -72,7 +72,7 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
         MarkerError: markers are wrong, or an answer survives; a line for each fault.
     """
     source, out = _folders(source, out)
-    files = _student_files(source)
+    files = student_files(source)
     _finish(out)
     plan = _Plan(files, out)
     if not plan.is_done():
@@ -84,7 +84,7 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
 def check(source: str | Path | None = None, out: str | Path | None = None) -> list[str]:
     """One line for each file in `out` that is not what `source` makes; nothing is written. Raises as `build` does."""
     source, out = _folders(source, out)
-    files = _student_files(source)
+    files = student_files(source)
     plan = _Plan(files, out)
     drift = [f"{out / name}: missing" if not (out / name).exists() else f"{out / name}: differs" for name in files if plan.found.get(name) != _hash(files[name])]
     drift += [f"{out / name}: its lesson is gone from {source}" for name in plan.old if name not in files and name in plan.found]
@@ -139,7 +139,7 @@ def _folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, P
 # --- what students get ----------------------------------------------------------------------------------
 
 
-def _student_files(source: Path) -> dict[str, bytes]:
+def student_files(source: Path) -> dict[str, bytes]:
     """The name and content of every file to make. Raises `BuildError` and `MarkerError`."""
     paths = sorted(path for path in source.glob("[0-9]*.md") if path.is_file())
     if not paths:
