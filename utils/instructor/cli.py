@@ -1,4 +1,4 @@
-"""The `coginst` command: build the students' copies, solve the lessons, open JupyterLab, look after GPT-2."""
+"""The `coginst` command: write lessons, build and hand out the students' copies, open JupyterLab, look after GPT-2."""
 
 from __future__ import annotations
 
@@ -76,6 +76,21 @@ def solve(
     with _errors_in_red():
         for path in solved.solve(lesson or []):
             typer.echo(f"Written: {path}")
+
+
+@app.command()
+def release(
+    out: Path = typer.Argument(..., metavar="OUT.zip", help="The zip to write, such as attention.zip; it unzips into a folder of that name."),
+    with_solutions: Optional[List[str]] = typer.Option(None, metavar="LESSON", help="A lesson, by number or name, whose answers come along. May be given several times."),
+    replace: bool = typer.Option(False, "--replace", help="Put the new zip in the place of one that is there."),
+) -> None:
+    """Pack what students get: a zip without the answers that works with `make lab`. Nothing is written if an answer would be in it."""
+    from utils.instructor import release as packer
+
+    with _errors_in_red():
+        made = packer.release(out, with_solutions or [], replace)
+        answers = f"with the answers of {', '.join(made.solved)}" if made.solved else "without answers"
+        typer.echo(f"Written: {made.path}, {len(made.names)} files, {made.path.stat().st_size / 1e6:.1f} MB, {answers}.")
 
 
 @app.command()

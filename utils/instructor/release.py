@@ -131,7 +131,7 @@ Without make: `pip install -r requirements.lock -e .`, then `coginst lab`. With 
 
 Work in `course/`. To start a lesson afresh, take its `.ipynb` and its `.md` from the zip again. What you have passed is kept in `.progress.json` and goes nowhere. {answers}
 
-When a new zip comes, unzip it into a new folder and copy the notebooks that you worked on into its `course/`: unzipping over this one would replace your work.
+When a new zip comes, unzip it into a new folder: unzipping over this one would replace your work. Then copy into it what you worked on, both the `.ipynb` and the `.md` of a lesson, and `.progress.json`.
 
 ## Lessons
 
@@ -218,7 +218,9 @@ def _answers_in(files: dict[str, bytes], solved: set[str], root: Path) -> list[s
         else:
             rest[name] = text
     secret = [source for source in sources if source[0].stem not in solved]
-    return leaks(sources, read) + whole_answers(secret, rest)
+    handed_on = "take it out, or hand that lesson out too, with --with-solutions"
+    whole = [fault.replace("take it out", handed_on) if fault.startswith("solutions/") else fault for fault in whole_answers(secret, rest)]
+    return leaks(sources, read) + whole
 
 
 def _places(root: Path) -> list[str]:
