@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,9 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """The tests of the real GPT-2 exist only where it is."""
+    """The tests of the real GPT-2, and of the real nbgrader, exist only where these are."""
+    if collection_path.parent.name == "nbgrader" and collection_path.suffix == ".py":
+        return find_spec("nbgrader") is None
     if collection_path.parent.name == "real" and collection_path.suffix == ".py":
         return not _real_one_is_here()
     return None

@@ -183,7 +183,7 @@ def _pair(stripped: Stripped, path: Path) -> tuple[str, dict]:
     needs = cells_that_need(zip(lesson.cells, [cell.unset for cell in stripped.cells]))
     notebook_cells = []
     for cell, needed in zip(lesson.cells, needs):
-        metadata = _student_metadata(cell.metadata, needed)
+        metadata = student_metadata(cell.metadata, needed)
         if metadata != cell.metadata and cell.kind == "code":
             _write_options(lines, cell, metadata)
         made = {"cell_type": cell.kind, "id": cell_id(path.stem, cell.index), "metadata": metadata, "source": cell.source.splitlines(keepends=True)}
@@ -207,7 +207,7 @@ def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
     lines[row] = " ".join([fence + language, *(key if value is None else f"{key}={json.dumps(value)}" for key, value in options.items())])
 
 
-def _student_metadata(metadata: dict, needed: bool) -> dict:
+def student_metadata(metadata: dict, needed: bool) -> dict:
     """The cell's metadata without what serves the solved notebooks, and tagged when it cannot run yet."""
     tags = [tag for tag in metadata.get("tags", []) if not tag.startswith("nbval-")]
     if needed and "raises-exception" not in tags:

@@ -93,6 +93,24 @@ def release(
         typer.echo(f"Written: {made.path}, {len(made.names)} files, {made.path.stat().st_size / 1e6:.1f} MB, {answers}.")
 
 
+@app.command("export-nbgrader")
+def export_nbgrader(
+    out: Path = typer.Argument(..., metavar="FOLDER", help="nbgrader's course folder, made where there is none."),
+    lesson: Optional[List[str]] = typer.Argument(None, help="Names or numbers of lessons; all of them when left out.", show_default=False),
+    replace: bool = typer.Option(False, "--replace", help="Put the lessons in the place of assignments that differ."),
+) -> None:
+    """Write lessons as nbgrader assignments, with answers, into FOLDER/source; nbgrader's generate_assignment takes it from there."""
+    from utils.instructor import nbgrader
+
+    with _errors_in_red():
+        done = nbgrader.export(out, lesson or [], replace)
+        for line in done.kept:
+            typer.secho(line, fg=typer.colors.YELLOW, err=True)
+        for stem, points in done.points.items():
+            typer.echo(f"{stem}: {points} points")
+        typer.echo(f"Written: {out}. These hold the answers: hand out what `nbgrader generate_assignment` makes of them.")
+
+
 @app.command()
 def lab(
     port: Optional[int] = typer.Option(None, help="The first port to try.", show_default="8888"),
