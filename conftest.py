@@ -53,7 +53,7 @@ def pytest_unconfigure() -> None:
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """The tests of the real GPT-2, and of the real nbgrader, exist only where these are."""
-    if collection_path.parent.name == "nbgrader" and collection_path.suffix == ".py":
+    if collection_path.parent.name == "grader" and collection_path.suffix == ".py":
         return find_spec("nbgrader") is None
     if collection_path.parent.name == "real" and collection_path.suffix == ".py":
         return not _real_one_is_here()

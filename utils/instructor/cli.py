@@ -107,7 +107,7 @@ def export_nbgrader(
         for line in done.kept:
             typer.secho(line, fg=typer.colors.YELLOW, err=True)
         for stem, points in done.points.items():
-            typer.echo(f"{stem}: {points} points")
+            typer.echo(f"{stem}: {points} point{'s' * (points != 1)}")
         typer.echo(f"Written: {out}. These hold the answers: hand out what `nbgrader generate_assignment` makes of them.")
 
 
