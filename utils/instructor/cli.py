@@ -28,6 +28,23 @@ def _red(error: object) -> None:
 
 
 @app.command()
+def new(
+    lesson: str = typer.Argument(..., help="Its name, such as flash_attention; with a number in front to choose that too, 12_flash_attention."),
+    title: Optional[str] = typer.Option(None, help="The heading of its page.", show_default="its name"),
+    exercise: Optional[str] = typer.Option(None, help="The name of its first exercise.", show_default="most_attended"),
+) -> None:
+    """Start a lesson: its page, its checks and its test, with one exercise that works."""
+    from utils.instructor import scaffold
+
+    with _errors_in_red():
+        made = scaffold.new(lesson, title, exercise)
+        for path in made:
+            typer.echo(f"Written: {path}")
+        stem = made[0].stem[3:]
+        typer.echo(f"Next: coginst build, coginst solve {stem}, and make test; then make it yours (CONTRIBUTING.md), and give it a row in README.md.")
+
+
+@app.command()
 def build(
     source: Optional[Path] = typer.Option(None, help="The folder with the lessons.", show_default="solutions"),
     out: Optional[Path] = typer.Option(None, help="The folder for the students' copies.", show_default="course"),
