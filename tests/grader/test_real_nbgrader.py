@@ -7,6 +7,7 @@ import copy
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import nbformat
@@ -16,18 +17,19 @@ from nbgrader.api import Gradebook
 from utils import lessons
 from utils.instructor.build import student_files
 from utils.instructor.nbgrader import BEGIN, END, export
+from utils.instructor.release import release
 
 ROOT = lessons.ROOT
 STEMS = [path.stem for path in lessons.all_lessons()]
-GRADED = ["00_start_here", "02_simplified_attention", "06_layer_norm"]  # functions, values, and classes with yours()
+GRADED = ["00_start_here", "02_simplified_attention", "03_self_attention", "06_layer_norm"]  # functions, values, classes; 06 asks for yours() of 03
 
 
 def nbgrader(course: Path, *arguments: str) -> str:
-    """Run nbgrader as an instructor does, in the course's folder, away from the user's own Jupyter."""
+    """Run nbgrader as an instructor does, in the course's folder, with a student's copy of the course and away from the user's own Jupyter."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COURSE_CHECKS", "COURSE_PROGRESS"))}
     environment |= {name: str(course.parent / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")}
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # nbgrader calls alembic by its name
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "offline")])
+    environment["PYTHONPATH"] = os.pathsep.join([str(course.parent / "attention"), str(ROOT / "tests" / "offline")])
     done = subprocess.run([sys.executable, "-m", "nbgrader", *arguments], cwd=course, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -57,10 +59,16 @@ def right_answers(course: Path, stem: str) -> dict[str, str]:
     return {marks(cell)["grade_id"]: "\n".join(line for line in cell.source.split("\n") if line.strip() not in (BEGIN, END)) for cell in cells}
 
 
+def set_up(folder: Path, *names: str) -> Path:
+    """The nbgrader course folder, and beside it what students have: the release, unzipped."""
+    zipfile.ZipFile(release(folder / "attention.zip").path).extractall(folder)
+    export(folder / "course", names)
+    return folder / "course"
+
+
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("nbgrader") / "course"
-    export(folder)
+    folder = set_up(tmp_path_factory.mktemp("nbgrader"))
     nbgrader(folder, "generate_assignment", "--assignment=*")
     return folder
 
@@ -75,6 +83,7 @@ def graded(course):
     for stem, name, good, bad in [
         ("00_start_here", "row_sums", "dim=1", "dim=0"),
         ("02_simplified_attention", "context_vec_2", "context_vec_2 =", "context_vec_2 = 2 *"),
+        ("03_self_attention", "scaled_context_vec_2", "scaled_context_vec_2 =", "scaled_context_vec_2 = 2 *"),
         ("06_layer_norm", "LayerNorm", "correction=0", "correction=1"),
     ]:
         right = right_answers(course, stem)
@@ -113,7 +122,7 @@ def test_generate_assignment_leaves_what_the_build_leaves(course, stem):
 
 
 def test_nbgrader_without_our_settings_leaks_nothing(tmp_path):
-    export(tmp_path / "course", ["02", "04"])
+    set_up(tmp_path, "02", "04")
     (tmp_path / "course" / "nbgrader_config.py").write_text("c = get_config()\n")
     nbgrader(tmp_path / "course", "generate_assignment", "--assignment=*")
     for stem in ("02_simplified_attention", "04_causal_attention"):
@@ -131,7 +140,13 @@ def test_autograde_gives_a_point_for_each_exercise_that_passes(graded):
         assert set(graded["eve", stem]) == set(points) and set(graded["eve", stem].values()) == {0}, (stem, graded["eve", stem])
 
 
-@pytest.mark.parametrize("stem, lost", [("00_start_here", {"points-row_sums"}), ("02_simplified_attention", {"points-context_vec_2"}), ("06_layer_norm", {"points-LayerNorm", "points-SelfAttentionLayer"})])
+def test_an_earlier_lesson_is_found_where_nbgrader_keeps_it(course, graded):
+    """Where there are no answers to fall back to, lesson 06 runs with the student's own lesson 03."""
+    assert graded["ada", "06_layer_norm"]["points-SelfAttentionLayer"] == 1
+    assert "NotYet" in (course / "autograded" / "eve" / "06_layer_norm" / "06_layer_norm.ipynb").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("stem, lost", [("00_start_here", {"points-row_sums"}), ("02_simplified_attention", {"points-context_vec_2"}), ("03_self_attention", {"points-scaled_context_vec_2"}), ("06_layer_norm", {"points-LayerNorm", "points-SelfAttentionLayer"})])
 def test_a_wrong_answer_costs_its_own_point_and_those_of_what_is_built_on_it(graded, stem, lost):
     assert {name for name, score in graded["bob", stem].items() if score == 0} == lost, graded["bob", stem]
 
