@@ -89,6 +89,16 @@ def test_it_holds_the_students_course_and_nothing_else(course):
     assert course.stat().st_size < 10e6
 
 
+def test_what_python_jupyter_and_editors_leave_behind_stays_here(tmp_path, small):
+    for name in ("__pycache__/x.cpython-311.pyc", ".ipynb_checkpoints/x.py", ".cache", "x.egg-info/PKG-INFO", "old.zip", "assets/.DS_Store"):
+        path = small / "utils" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    (small / "utils" / "assets" / "kept.json").write_text("{}")
+    names = read(release(tmp_path / "a.zip", root=small).path)
+    assert {name for name in names if name.startswith("utils")} == {"utils/__init__.py", "utils/assets/kept.json"}
+
+
 def test_its_readme_leads_somewhere_and_asks_for_nothing_that_stays_here(course):
     files = read(course)
     page = files["README.md"].decode()
