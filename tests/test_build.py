@@ -590,7 +590,8 @@ def test_the_command(folders):
 def test_watch_ends_on_ctrl_c_without_a_word(folders):
     source, out = folders
     command = [sys.executable, "-m", "utils.instructor.cli", "build", "--watch", "--source", str(source), "--out", str(out)]
-    process = subprocess.Popen(command, cwd=lessons.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    listens = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell is born deaf to Ctrl-C
+    process = subprocess.Popen(command, cwd=lessons.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listens)
     assert process.stdout.readline() == "2 files written.\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)

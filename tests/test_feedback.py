@@ -20,7 +20,7 @@ from utils.diagnose import diagnose
 from utils.exercise import Bool, Float, case, exercise, linear
 from utils.observe import as_module
 from utils.feedback import CheckFailed, NotYet, check, hint, solution, yours
-from utils.properties import batch_independent, causal, moves_with_its_module, rows_sum_to_one
+from utils.properties import batch_independent, causal, moves_with_its_module, rows_sum_to_one, works_where_its_input_is
 
 HINTS = ("A nudge?", "The idea.", "Almost the code.")
 
@@ -411,6 +411,16 @@ def test_a_tensor_that_stays_behind_when_its_module_moves(made):
     assert "It works on the CPU only" in said(cumulative, made_there)
     in_place = variant(forward=lambda self, x: ((x * self.w) @ self.table).masked_fill_(torch.zeros(x.shape, dtype=torch.bool), 1.0))
     assert "It works on the CPU only" in said(cumulative, in_place)
+
+
+def test_a_function_works_where_its_input_is(made):
+    counted = made("counted", oracle=lambda x, base=1.0: x + torch.arange(x.shape[-1], device=x.device) * base, properties=[works_where_its_input_is],
+                   cases=lambda rand: [case(rand(2, 4)), case(rand(3, 5), base=2.0)])
+    steps = lambda x, **where: torch.arange(x.shape[-1], **where)
+    for right in (lambda x, base=1.0: x + steps(x, device=x.device) * base, lambda x, base=1.0: x + (steps(x) * base).to(x), lambda x, base=1.0: torch.stack([x[..., i] + i * base for i in range(x.shape[-1])], -1)):
+        assert diagnose(counted, named("counted", right))
+    for left_behind in (lambda x, base=1.0: x + steps(x) * base, lambda x, base=1.0: x + torch.eye(len(steps(x))) @ steps(x).float() * base):
+        assert "It works on the CPU only: on another device it mixes" in said(counted, left_behind)
 
 
 def test_a_tensor_of_the_notebook(double):

@@ -9,6 +9,8 @@ from torch import nn
 from solutions import positional_encoding as lesson
 from solutions import simplified_attention
 from utils import explore, show
+from utils.diagnose import diagnose
+from utils.exercise import find
 
 
 def _pe_by_slices(position, d_model, base=100.0):
@@ -45,31 +47,37 @@ class PEAdded(nn.Module):
 class PENotSaved(PEAdded):
     def __init__(self, d_model, max_len=5000):
         nn.Module.__init__(self)
+        assert d_model % 2 == 0, "pairs"
         self.register_buffer("table", _pe_by_shift(torch.arange(max_len), d_model), persistent=False)
 
     def forward(self, x):
+        assert x.size(-2) <= len(self.table), "too long"
         return torch.add(x, self.table.narrow(0, 0, x.size(-2)))
 
 
 class PEOnTheFly(nn.Module):
     def __init__(self, d_model, max_len=5000):
         super().__init__()
+        if d_model % 2:
+            raise ValueError("an even d_model is needed")
         self.d_model, self.max_len = d_model, max_len
 
     def forward(self, x):
+        if x.shape[-2] > self.max_len:
+            raise ValueError("more positions than max_len")
         return x + _pe_by_slices(torch.arange(x.shape[-2], dtype=torch.float), self.d_model)
 
 
 def _rope_by_stack(x, base=10000.0):
     d = x.shape[-1]
-    angle = torch.arange(x.shape[-2])[:, None] * base ** (-torch.arange(0, d, 2) / d)
+    angle = torch.arange(x.shape[-2], device=x.device)[:, None] * base ** (-torch.arange(0, d, 2, device=x.device) / d)
     a, b = x[..., 0::2], x[..., 1::2]
     return torch.stack((a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()), dim=-1).flatten(-2)
 
 
 def _rope_by_matrices(x, base=10000.0):
     d = x.shape[-1]
-    angle = torch.arange(x.shape[-2])[:, None] * base ** (-torch.arange(0, d, 2) / d)
+    angle = torch.arange(x.shape[-2], device=x.device)[:, None] * base ** (-torch.arange(0, d, 2, device=x.device) / d)
     turn = torch.stack((torch.stack((angle.cos(), -angle.sin()), -1), torch.stack((angle.sin(), angle.cos()), -1)), -2)
     return torch.einsum("sdij,...sdj->...sdi", turn, x.unflatten(-1, (d // 2, 2))).flatten(-2)
 
@@ -77,7 +85,7 @@ def _rope_by_matrices(x, base=10000.0):
 def _rope_by_slices(x, base=10000.0):
     d, out = x.shape[-1], torch.empty_like(x)
     for i in range(d // 2):
-        t = torch.arange(x.shape[-2]) / base ** (2 * i / d)
+        t = torch.arange(x.shape[-2]).to(x.device) / base ** (2 * i / d)
         out[..., 2 * i] = x[..., 2 * i] * t.cos() - x[..., 2 * i + 1] * t.sin()
         out[..., 2 * i + 1] = x[..., 2 * i] * t.sin() + x[..., 2 * i + 1] * t.cos()
     return out
@@ -88,6 +96,25 @@ RIGHT = {
     "PositionalEncoding": [PEAdded, PENotSaved, PEOnTheFly],
     "apply_rope": [_rope_by_stack, _rope_by_matrices, _rope_by_slices],
 }
+
+
+class OfTheSourceText(nn.Module):
+    """As the course's source text has it: its table is cut by the batch."""
+
+    def __init__(self, d_model, max_len=5000):
+        super().__init__()
+        position = torch.arange(max_len).unsqueeze(1).float()
+        pe = torch.zeros(max_len, d_model)
+        pe[:, 0::2] = torch.sin(position * torch.exp(torch.arange(0, d_model, 2) * (-math.log(100.0) / d_model)))
+        pe[:, 1::2] = torch.cos(position * torch.exp(torch.arange(0, d_model, 2) * (-math.log(100.0) / d_model)))
+        self.register_buffer("pe", pe.unsqueeze(0).transpose(0, 1))
+
+    def forward(self, x):
+        return x + self.pe[: x.size(0), :]
+
+
+def test_the_source_texts_own_class_is_named():
+    assert diagnose(find("PositionalEncoding"), OfTheSourceText).misconception == "batch-axis-of-three"
 
 
 # ---------------------------------------------------------------- what the lesson says

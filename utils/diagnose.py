@@ -9,6 +9,7 @@ because its words are the better ones.
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import itertools
 import re
@@ -164,16 +165,19 @@ def _failed(exercise: Exercise, answer: Any, trials: list[Trial]) -> Report:
 
 def recognise(exercise: Exercise, trials: list[Trial]) -> Misconception | None:
     """The misconception that agrees with the learner's answer on every case; exact types are preferred."""
-    ran: dict[str, list[Observation]] = {}
+    @functools.cache
+    def seen(index: int, place: int) -> Observation:
+        return run_misconception(exercise, exercise.misconceptions[index], trials[place].case)
+
     for dtypes in (True, False):
-        for wrong in exercise.misconceptions:
-            if wrong.id not in ran:
-                ran[wrong.id] = [run_misconception(exercise, wrong, t.case) for t in trials]
-            seen = ran[wrong.id]
-            telling = any(o.failure is None for o in seen)  # a mistake that only ever raises recognises nothing
-            if telling and all(agree(t.yours, o, exercise.atol, dtypes) for t, o in zip(trials, seen)):
-                if not all(agree(o, t.expected, exercise.atol, dtypes) for t, o in zip(trials, seen)):
-                    return wrong
+        for index, wrong in enumerate(exercise.misconceptions):
+            # One case after the other: most mistakes differ from the learner's in the first, and need not be run on the rest.
+            if not all(agree(t.yours, seen(index, place), exercise.atol, dtypes) for place, t in enumerate(trials)):
+                continue
+            observed = [seen(index, place) for place in range(len(trials))]
+            telling = any(o.failure is None for o in observed)  # a mistake that only ever raises recognises nothing
+            if telling and not all(agree(o, t.expected, exercise.atol, dtypes) for t, o in zip(trials, observed)):
+                return wrong
     return None
 
 

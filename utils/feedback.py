@@ -21,7 +21,9 @@ from utils.exercise import (  # noqa: F401  (the words that a checks module is w
     Bool, Case, Exercise, Float, Int, Misconception, UnknownExercise, all_exercises, case, exercise, find, linear,
 )
 from utils.progress import record
-from utils.properties import batch_independent, causal, moves_with_its_module, rows_sum_to_one  # noqa: F401
+from utils.properties import (  # noqa: F401
+    batch_independent, causal, moves_with_its_module, rows_sum_to_one, works_where_its_input_is,
+)
 from utils.report import Note, Report
 
 STRICT = "COURSE_CHECKS"  # set to "strict", a report that is not passed raises: what CI wants

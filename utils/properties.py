@@ -87,14 +87,26 @@ def moves_with_its_module(probe) -> str | None:
             for name, kept in vars(part).items():
                 if name not in ("_parameters", "_buffers") and any(t.device.type != "meta" for t in tensors(kept)):
                     return f"`self.{name}` stayed behind when the module moved to another device: `.to(...)` takes along parameters, buffers and layers, and a tensor that is only assigned to self is none of these. On a GPU the first forward pass would stop."
-        given = [a.to("meta") if isinstance(a, torch.Tensor) else a for a in case.args]
-        try:
-            with _OneDevice():
-                module(*given, **{k: v.to("meta") if isinstance(v, torch.Tensor) else v for k, v in case.kwargs.items()})
-        except Exception as error:  # shapes without numbers stop some right answers too; only devices are asked about
-            if isinstance(error, _TwoDevices) or "device" in str(error):
-                return "It works on the CPU only: on another device, forward mixes the input with a tensor that it made on the CPU. What a module needs besides its input should be kept where `.to(...)` takes it along, or be made on the input's device."
+        if _mixes_devices(module, case):
+            return "It works on the CPU only: on another device, forward mixes the input with a tensor that it made on the CPU. What a module needs besides its input should be kept where `.to(...)` takes it along, or be made on the input's device."
     return None
+
+
+def works_where_its_input_is(probe) -> str | None:
+    """What a function makes is made on its input's device. Tried on the meta device, as for modules."""
+    if any(_mixes_devices(probe.answer, trial.case) for trial in probe.trials):
+        return "It works on the CPU only: on another device it mixes its input with a tensor that it made on the CPU. What a function makes from nothing has to be made on, or brought to, the device of its input."
+    return None
+
+
+def _mixes_devices(call: Callable, case) -> bool:
+    given = [a.to("meta") if isinstance(a, torch.Tensor) else a for a in case.args]
+    try:
+        with _OneDevice():
+            call(*given, **{k: v.to("meta") if isinstance(v, torch.Tensor) else v for k, v in case.kwargs.items()})
+    except Exception as error:  # shapes without numbers stop some right answers too; only devices are asked about
+        return isinstance(error, _TwoDevices) or "device" in str(error)
+    return False
 
 
 class _TwoDevices(Exception):

@@ -42,6 +42,9 @@ def one_cycle(step: int, steps: int, warmup: float = 0.1) -> float:
     return cosine(step - rising, max(1, steps - rising))
 
 
+SCHEDULES: dict[str, Schedule] = {"cosine": cosine, "constant": constant, "one_cycle": one_cycle}
+
+
 def train(
     step_loss: Callable[[int], Tensor],
     optimiser: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
@@ -51,8 +54,11 @@ def train(
     log_every: int = 10,
     progress: bool = True,
     title: str = "training",
+    first: int = 0,
+    before: Callable[[int], None] | None = None,
+    graph: bool = False,
 ) -> History:
-    """Make `steps` steps of `optimiser` down the loss that `step_loss(step)` returns.
+    """Make the steps from `first` to `steps` of `optimiser` down the loss that `step_loss(step)` returns.
 
     Args:
         step_loss: draws the data of this step and returns the loss, one number.
@@ -61,6 +67,11 @@ def train(
         clip: the largest norm of all gradients together.
         log_every: how often the loss is read, which on a GPU makes the program wait; the last one always is.
         progress: False for silence.
+        first: where to begin, for a run that is taken up again; the schedule goes by the whole.
+        before: called with each step's number before it, to draw data or to take readings.
+        graph: record one step as a CUDA graph and replay it: launching the dozens of tiny kernels of a small model takes
+            longer than running them. `step_loss` is then called for the first few steps only, so nothing in it may
+            depend on the step or on the CPU; rates are tensors on the GPU, and Adam is told `capturable=True`.
 
     Ctrl-C ends the run after what is done, and the history says so.
 
@@ -70,32 +81,31 @@ def train(
     history, began = History(), time.perf_counter()
     optimisers = [optimiser] if isinstance(optimiser, torch.optim.Optimizer) else list(optimiser)
     groups = [group for each in optimisers for group in each.param_groups]
-    rates = [group["lr"] for group in groups]
-    parameters = [p for group in groups for p in group["params"]]
-    bar = _bar(steps, title) if progress else None
+    rates = [float(group["lr"]) for group in groups]
+    bar = _bar(steps, title, first) if progress else None
+    make = (_Captured if graph else _Usual)(step_loss, optimisers, clip)
+    history.done = first
+
+    def look(step: int, loss: Tensor) -> None:
+        """On steps that are logged; before the step changes anything, so that a loss that is no number spoils no weights."""
+        if step % log_every and step != steps - 1:
+            return
+        value = loss.item()
+        if not math.isfinite(value):
+            raise ValueError(f"The loss is {value} at step {step}. A smaller learning rate, or a warm-up, often helps.")
+        history.steps.append(step)
+        history.losses.append(value)
+        if bar:
+            bar.set_postfix(loss=f"{value:.4f}", refresh=False)
+
     try:
-        for step in range(steps):
+        for step in range(first, steps):
+            if before:
+                before(step)
             factor = schedule(step, steps)
             for group, rate in zip(groups, rates):
-                group["lr"] = rate * factor
-            for each in optimisers:
-                each.zero_grad(set_to_none=True)
-            loss = step_loss(step)
-            if loss.numel() != 1:
-                raise ValueError(f"step_loss returned a tensor of shape {list(loss.shape)}; the loss is one number. Take its mean.")
-            loss.backward()
-            if clip is not None:
-                torch.nn.utils.clip_grad_norm_(parameters, clip)
-            if step % log_every == 0 or step == steps - 1:
-                value = loss.item()
-                if not math.isfinite(value):
-                    raise ValueError(f"The loss is {value} at step {step}. A smaller learning rate, or a warm-up, often helps.")
-                history.steps.append(step)
-                history.losses.append(value)
-                if bar:
-                    bar.set_postfix(loss=f"{value:.4f}", refresh=False)
-            for each in optimisers:
-                each.step()
+                _set_rate(group, rate * factor)
+            make(step, look)
             history.done = step + 1
             if bar:
                 bar.update()
@@ -103,7 +113,7 @@ def train(
         history.interrupted = True
     finally:
         for group, rate in zip(groups, rates):
-            group["lr"] = rate
+            _set_rate(group, rate)
         for each in optimisers:
             each.zero_grad(set_to_none=True)
         if bar:
@@ -112,7 +122,62 @@ def train(
     return history
 
 
-def _bar(steps: int, title: str):
+Look = Callable[[int, Tensor], None]
+
+
+class _Usual:
+    """One step after the other."""
+
+    def __init__(self, step_loss: Callable[[int], Tensor], optimisers: list[torch.optim.Optimizer], clip: float | None) -> None:
+        self.step_loss, self.optimisers, self.clip = step_loss, optimisers, clip
+
+    def __call__(self, step: int, look: Look) -> Tensor:
+        for each in self.optimisers:
+            each.zero_grad(set_to_none=True)
+        loss = self.step_loss(step)
+        if loss.numel() != 1:
+            raise ValueError(f"step_loss returned a tensor of shape {list(loss.shape)}; the loss is one number. Take its mean.")
+        loss.backward()
+        if self.clip is not None:
+            torch.nn.utils.clip_grad_norm_([p for each in self.optimisers for group in each.param_groups for p in group["params"]], self.clip)
+        look(step, loss)
+        for each in self.optimisers:
+            each.step()
+        return loss.detach()
+
+
+class _Captured(_Usual):
+    """On a GPU: a few steps as usual, on a stream of their own as torch asks, then one recorded and replayed from there on."""
+
+    def __init__(self, *parts) -> None:
+        super().__init__(*parts)
+        self.usual, self.stream, self.graph, self.loss = 3, torch.cuda.Stream(), None, None
+
+    def __call__(self, step: int, look: Look) -> Tensor:
+        if self.usual:
+            self.usual -= 1
+            self.stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self.stream):
+                loss = super().__call__(step, look)
+            torch.cuda.current_stream().wait_stream(self.stream)
+            return loss
+        if self.graph is None:
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):  # this records the step; the replay below makes it
+                self.loss = super().__call__(step, lambda step, loss: None)
+        self.graph.replay()
+        look(step, self.loss)
+        return self.loss
+
+
+def _set_rate(group: dict, rate: float) -> None:
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(rate)  # in place: a recorded step reads this tensor
+    else:
+        group["lr"] = rate
+
+
+def _bar(steps: int, title: str, first: int):
     from tqdm.auto import tqdm
 
-    return tqdm(total=steps, desc=title, unit="step")
+    return tqdm(total=steps, desc=title, unit="step", initial=first)

@@ -3,7 +3,8 @@
 import torch
 from torch import nn
 
-from utils.feedback import Float, batch_independent, case, exercise
+from utils.diagnose import call_text
+from utils.feedback import Float, batch_independent, case, exercise, works_where_its_input_is
 
 
 def _turns(position, d, base):
@@ -81,6 +82,14 @@ exercise(
             _by_formula(second=torch.sin),
             "Both entries of a pair are sines. Then positions before and after the top of the wave look alike; the cosine tells them apart.",
         ),
+        "whole-rounds": (
+            _by_formula(unit=2 * torch.pi),
+            "There is a 2π too many: at whole positions the first wave is always at the start of a round. The first pair turns by one radian a position.",
+        ),
+        "angles-only": (
+            lambda position, d_model, base=100.0: (position.double()[:, None] * base ** (-torch.arange(0, d_model, 2) / d_model)).repeat_interleave(2, -1).float(),
+            "These are the angles themselves, which grow without end. Their sines and cosines stay between -1 and 1, like the vectors they join.",
+        ),
         "degrees": (
             _by_formula(unit=torch.pi / 180),
             "The angle was taken for degrees. The formula counts in radians, as torch's sin and cos do.",
@@ -117,6 +126,42 @@ def _adds(make=lambda x: _waves(torch.arange(x.shape[-2]), x.shape[-1]), join=la
     return answer
 
 
+class _Wrong(nn.Module):
+    """The lesson's class, for mistakes that live in the table it keeps and in how it cuts it."""
+
+    def __init__(self, d_model, max_len=5000):
+        super().__init__()
+        self.register_buffer("pe", _waves(torch.arange(max_len), d_model))
+
+    def forward(self, x):
+        return x + self.pe[: x.size(0)]
+
+
+class _BatchAxisOfThree(_Wrong):
+    """The source text's own: a table [max_len, 1, d_model]."""
+
+    def forward(self, x):
+        return x + self.pe[:, None][: x.size(0)]
+
+
+class _NotCut(_Wrong):
+    def forward(self, x):
+        return x + self.pe
+
+
+def _refuses(init, shape, why):
+    """What cannot be done is refused with a ValueError, and neither done all the same nor left to torch's words on shapes."""
+    def broken(probe):
+        asked = case(torch.zeros(shape), init=init)
+        failure = probe.run(asked).failure
+        if failure is None:
+            return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}. Yours gave a result."
+        if failure.type not in ("ValueError", "AssertionError"):
+            return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}; it stopped with a {failure.type}: {failure.text.splitlines()[0]}"
+        return None
+    return broken
+
+
 exercise(
     "PositionalEncoding",
     initial=_nothing,
@@ -126,8 +171,39 @@ exercise(
         case(rand(2, 7, 6), init=(6, 7), seed=3, note="as long as max_len"), case(rand(6, 10), init=(10,), seed=4),
     ],
     returns=Float("... seq d_model"),
-    properties=[batch_independent()],
+    properties=[
+        batch_independent(),
+        _refuses((4, 6), (2, 7, 4), "the text is longer than max_len"),
+        _refuses((4, 1), (2, 3, 4), "the text is longer than max_len"),  # one row, which torch would add to every position
+        _refuses((5, 9), (2, 3, 5), "entries come in pairs and d_model is odd"),
+    ],
     misconceptions={
+        "batch-axis-of-three": (
+            _BatchAxisOfThree,
+            "You cut the table by the first axis of x, which in a batch counts texts: text number b gets the mark of position b at each of its places. "
+            "Positions run along the last axis but one, and the middle axis of your table is not needed.",
+        ),
+        "first-axis": (
+            _Wrong,
+            "You cut the table by the first axis of x. That is the number of positions of one text, and the number of texts of a batch, "
+            "where the shapes then do not fit; positions run along the last axis but one.",
+        ),
+        "not-cut": (
+            _NotCut,
+            "The whole table is added, all max_len rows of it, which fits no shorter text. Take as many of its rows as x has positions.",
+        ),
+        "concatenated": (
+            _adds(join=lambda x, pe: torch.cat((x, pe.expand_as(x)), dim=-1)),
+            "The marks stand beside x, and the result is twice as wide, which no later layer expects. They are added: the width stays.",
+        ),
+        "subtracted": (
+            _adds(join=lambda x, pe: x - pe),
+            "The table was subtracted. It is added to x.",
+        ),
+        "tokens-enlarged": (
+            _adds(join=lambda x, pe: x * x.shape[-1] ** 0.5 + pe),
+            "x was multiplied by the root of d_model before the addition. Some models do that to their embeddings; this module only adds.",
+        ),
         "batch-axis": (
             _adds(make=lambda x: _waves(torch.arange(x.shape[0]), x.shape[-1])[:, None] if x.dim() == 3 else _waves(torch.arange(x.shape[0]), x.shape[-1])),
             "In a batch, every position of a text gets one and the same vector: that of the text's place in the batch. "
@@ -194,8 +270,30 @@ exercise(
         case(rand(5, 4)), case(rand(2, 6, 8)), case(rand(2, 3, 7, 6), base=100.0), case(rand(9, 2), base=50.0), case(rand(3, 4, 10)), case(rand(40, 4)),
     ],
     returns=Float("... seq d_head"),
-    properties=[batch_independent()],
+    properties=[batch_independent(), works_where_its_input_is],
     misconceptions={
+        "turned-by-the-head": (
+            lambda x, base=10000.0: _rotate(x, base, at=lambda x: (
+                torch.arange(x.shape[-3]).float()[:, None].expand(x.shape[:-1]) if x.dim() > 2 else torch.arange(x.shape[0]).float())),
+            "The axis before the positions was taken for them: heads where there are heads, texts in a batch. All tokens then turn alike; "
+            "positions run along the last axis but one.",
+        ),
+        "same-turn-everywhere": (
+            lambda x, base=10000.0: _rotate(x, base, at=lambda x: torch.ones(x.shape[-2])),
+            "Each pair turns by its speed, wherever the token stands. The angle is the position times the speed, or no two positions differ.",
+        ),
+        "base-a-hundred": (
+            lambda x, base=10000.0: _rotate(x, 100.0),
+            "Your base is 100 whatever is passed, as for the waves. Use the argument, which is 10000 unless said otherwise.",
+        ),
+        "starts-at-one": (
+            lambda x, base=10000.0: _rotate(x, base, at=lambda x: torch.arange(x.shape[-2]).float() + 1),
+            "One was added to every position, so that the first token turns too. Position 0 stays as it is.",
+        ),
+        "only-cosines": (
+            lambda x, base=10000.0: x * _turns(torch.arange(x.shape[-2]), x.shape[-1], base).real.repeat_interleave(2, -1).to(x.dtype),
+            "Both entries were multiplied by the cosine. That shrinks a pair and keeps its direction; a turn mixes its two entries.",
+        ),
         "other-direction": (
             lambda x, base=10000.0: _rotate(x, base, sign=-1.0),
             "The pairs turn clockwise. Scores would not mind, as long as queries and keys turn the same way; this course turns counter-clockwise, "

@@ -14,11 +14,14 @@ from utils.show.normalising import distributions
 from utils.show.page import Picture
 from utils.show.plane import mixing, vectors
 from utils.show.positions import heat, turning
+from utils.show.runs import curves
+from utils.show.regression import circuits, prompts, valley
 from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
 from utils.show.sorter import gates, trace
 from utils.show.stream import residual_stream
 from utils.show.tables import grid, mask, scores, weights
 from utils.show.tokens import merges, next_tokens, tokens
+from utils.show.volume import volume
 
 __all__ = [
     "attention",
@@ -30,9 +33,12 @@ __all__ = [
     "Picture",
     "mixing", "vectors",
     "heat", "turning",
+    "curves",
+    "circuits", "prompts", "valley",
     "entropy", "jacobian_norm", "saturation", "saturation_study",
     "gates", "trace",
     "residual_stream",
     "grid", "mask", "scores", "weights",
     "merges", "next_tokens", "tokens",
+    "volume",
 ]  # fmt: skip
