@@ -862,6 +862,16 @@ def test_yours_is_the_learners_own_when_it_passes(desk, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_yours_is_found_where_each_lesson_has_a_folder_of_its_own(desk, tmp_path, monkeypatch, capsys):
+    desk("return x.sum(dim=1) + 0")
+    (tmp_path / "00_start_here").mkdir()
+    (tmp_path / "00_start_here.md").rename(tmp_path / "00_start_here" / "00_start_here.md")
+    (tmp_path / "06_layer_norm").mkdir()
+    monkeypatch.chdir(tmp_path / "06_layer_norm")
+    assert "00_start_here" in yours("row_sums").__code__.co_filename
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.parametrize("body, why", [("return x.sum(dim=0)", "does not pass its check yet"), ('raise NotImplementedError("row_sums")', "is not attempted yet")])
 def test_yours_falls_back_to_the_reference_with_a_note(desk, capsys, monkeypatch, body, why):
     desk(body)
