@@ -11,6 +11,7 @@ import contextlib
 import functools
 import io
 import json
+import math
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -287,6 +288,21 @@ def look_back(model: nn.Module, inputs: Tensor) -> Tensor:
     n = weights.shape[-1]
     back = [weights.diagonal(-d, -2, -1)[:, max(0, first - d) :] for d in range(n)]
     return torch.stack([row.mean(-1) for row in back], dim=-1)
+
+
+def with_room(*vectors: Tensor) -> list[Tensor]:
+    """The vectors [..., d] of a volume, in float32 at least: a score multiplies six lengths, and float16 ends at 65,504.
+
+    Raises:
+        ValueError: the sixth power of their lengths is too large for that as well.
+    """
+    vectors = [x.float() if x.dtype.itemsize < 4 else x for x in vectors]
+    if not vectors[0].is_meta:  # a tensor without numbers has no lengths
+        longest = [float(x.detach().norm(dim=-1).amax()) for x in vectors]
+        if not math.prod(longest) ** 2 < torch.finfo(vectors[0].dtype).max:
+            lengths = ", ".join(f"{length:.3g}" for length in longest)
+            raise ValueError(f"query, key and reference have lengths up to {lengths}: their squared volume does not fit in {vectors[0].dtype}. Scale them down.")
+    return vectors
 
 
 @dataclass(frozen=True)
