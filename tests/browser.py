@@ -131,7 +131,8 @@ def _await_kernel(page: Page, patience: float = 60) -> None:
     kernels = f"http://{urlsplit(page.url).netloc}/api/kernels"
     end = time.monotonic() + patience
     while time.monotonic() < end:
-        if any(kernel["execution_state"] == "idle" and kernel["connections"] for kernel in page.request.get(kernels).json()):
+        answer = page.request.get(kernels)  # on a busy machine the server may ask for patience instead
+        if answer.ok and any(kernel["execution_state"] == "idle" and kernel["connections"] for kernel in answer.json()):
             page.wait_for_timeout(500)  # the page hears of it
             return
         page.wait_for_timeout(100)
