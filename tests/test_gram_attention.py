@@ -184,7 +184,7 @@ def test_equal_to_torch_s_determinant_of_each_triple():
 
 
 def test_volume_by_hand():
-    q, k, r = torch.tensor([1.0, 0, 0]), torch.tensor([0.6, 0.5, 0.8]), torch.tensor([0.0, 1, 0])
+    q, k, r = torch.tensor([1.0, 0, 0]), torch.tensor([0.2, 0.4, 0.8]), torch.tensor([0.0, 1, 0])
     assert abs(lesson.gram_determinant(q, k, r) - torch.det(torch.stack((q, k, r))) ** 2) < 1e-6
     assert abs(lesson.gram_determinant(q, k, r) - 0.64) < 1e-6
     assert abs(lesson.gram_determinant(q, 3 * k, r) - 9 * 0.64) < 1e-5
