@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ import time
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Iterator
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
@@ -109,10 +110,8 @@ def open_lab(url: str) -> Iterator[Page]:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.on("request", lambda request: asked.append(request.url))
         page.on("websocket", lambda socket: asked.append(socket.url))
-        page.goto(url)
         try:
-            page.wait_for_selector(f"{_SHOWN} .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
-            _await_kernel(page)
+            visit(page, url)
             yield page
         except BaseException:
             screenshot(page, "failure")
@@ -121,6 +120,23 @@ def open_lab(url: str) -> Iterator[Page]:
             browser.close()
     outside = outside_loopback(asked)
     assert not outside, f"the page asked for things outside this machine: {outside}"
+
+
+def visit(page: Page, url: str, kernel: bool = True) -> Notebook:
+    """The notebook at `url` in a page that is loaded anew; with `kernel`, once it can run cells."""
+    page.goto(url)
+    page.wait_for_selector(f"{_SHOWN} .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
+    if kernel:
+        _await_kernel(page)
+    return Notebook(page)
+
+
+def end_kernels(url: str, page: Page) -> None:
+    """Shut down every kernel of the server, as a learner who comes back another day finds it."""
+    parts = urlsplit(url)
+    sessions, token = f"http://{parts.netloc}/api/sessions", {"Authorization": f"token {parse_qs(parts.query)['token'][0]}"}
+    for session in page.request.get(sessions, headers=token).json():
+        assert page.request.delete(f"{sessions}/{session['id']}", headers=token).ok
 
 
 def _await_kernel(page: Page, patience: float = 60) -> None:
@@ -231,6 +247,18 @@ class Notebook:
     def outputs(self, cell: Locator) -> str:
         """The text of the cell's outputs, as a reader sees it."""
         return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())
+
+    def save(self, path: Path) -> dict:
+        """Save as by hand, and read what is on the disk."""
+        before = path.stat().st_mtime_ns
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("ControlOrMeta+s")
+        for _ in range(100):
+            self.page.wait_for_timeout(100)
+            if path.stat().st_mtime_ns != before:
+                break
+        self.page.wait_for_timeout(200)
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def errors(self) -> list[str]:
         """The text of every red output: tracebacks, and what was written to stderr."""
