@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Iterator
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
@@ -110,33 +110,39 @@ def open_lab(url: str) -> Iterator[Page]:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.on("request", lambda request: asked.append(request.url))
         page.on("websocket", lambda socket: asked.append(socket.url))
+        page.goto(url)
         try:
-            visit(page, url)
-            yield page
-        except BaseException:
-            screenshot(page, "failure")
-            raise
+            with pictured(page, "failure"):
+                page.wait_for_selector(f"{_SHOWN} .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
+                _await_kernel(page)
+                yield page
         finally:
             browser.close()
     outside = outside_loopback(asked)
     assert not outside, f"the page asked for things outside this machine: {outside}"
 
 
-def visit(page: Page, url: str, kernel: bool = True) -> Notebook:
-    """The notebook at `url` in a page that is loaded anew; with `kernel`, once it can run cells."""
-    page.goto(url)
+def choose(page: Page, name: str) -> Notebook:
+    """Open the notebook from Lab's list of files, as by a double click; once it can run cells."""
+    page.locator(".jp-DirListing-item", has_text=name).dblclick()
     page.wait_for_selector(f"{_SHOWN} .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
-    if kernel:
-        _await_kernel(page)
+    _await_kernel(page)
     return Notebook(page)
 
 
-def end_kernels(url: str, page: Page) -> None:
-    """Shut down every kernel of the server, as a learner who comes back another day finds it."""
-    parts = urlsplit(url)
-    sessions, token = f"http://{parts.netloc}/api/sessions", {"Authorization": f"token {parse_qs(parts.query)['token'][0]}"}
-    for session in page.request.get(sessions, headers=token).json():
-        assert page.request.delete(f"{sessions}/{session['id']}", headers=token).ok
+def put_away(page: Page) -> None:
+    """Close the notebook, which is saved, and shut down its kernel."""
+    panels = page.locator(".jp-NotebookPanel")
+    others = panels.count() - 1
+    page.locator(f"{_SHOWN} .jp-Notebook").focus()
+    page.keyboard.press("Control+Shift+Q")
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+    expect(panels).to_have_count(others)
+
+
+def files(page: Page) -> None:
+    """Show or hide the list of files."""
+    page.keyboard.press("ControlOrMeta+b")
 
 
 def _await_kernel(page: Page, patience: float = 60) -> None:
@@ -172,10 +178,22 @@ def menu(page: Page, *path: str) -> None:
 
 
 def theme(page: Page, name: str) -> None:
-    """Switch Lab to its "Light" or "Dark" theme and wait until it shows."""
+    """Switch Lab to its "Light" or "Dark" theme, if it is another, and wait until it shows."""
+    if page.locator("body").get_attribute("data-jp-theme-light") == str(name == "Light").lower():
+        return
     menu(page, "Settings", "Theme", f"JupyterLab {name}")
     page.wait_for_selector(f'body[data-jp-theme-light="{str(name == "Light").lower()}"]', state="attached")
     page.wait_for_timeout(300)  # colours fade in
+
+
+@contextlib.contextmanager
+def pictured(page: Page, name: str) -> Iterator[None]:
+    """Keep what the page shows when what is done within fails."""
+    try:
+        yield
+    except BaseException:
+        screenshot(page, name)
+        raise
 
 
 def screenshot(shown: Page | Locator, name: str) -> Path:

@@ -1,9 +1,9 @@
 """Every lesson with its answers in a real browser: nothing is red, and every prediction, quiz and explorer answers."""
 
 import ast
+import inspect
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import browser
@@ -11,15 +11,17 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from utils import lessons
+from utils import explore, lessons
+from utils.exercise import all_exercises
 
 STEMS = [path.stem for path in lessons.all_lessons()]
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 600, "height": 900}  # the second is an editor's half of a window
 SOLVED = browser.ROOT / "tests" / "solved"
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, str, Path]]:
-    """One page and one server for all lessons, which have their answers and were not run: the page, its address, the folder."""
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, Path]]:
+    """One Lab for all lessons, which have their answers and were not run: its page, with no notebook open, and their folder."""
     unrun, folder = tmp_path_factory.mktemp("unrun"), tmp_path_factory.mktemp("served")
     for stem in STEMS:
         notebook = nbformat.read(SOLVED / f"{stem}.ipynb", as_version=4)
@@ -28,7 +30,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, str
                 cell.outputs, cell.execution_count = [], None
         nbformat.write(notebook, unrun / f"{stem}.ipynb")
     with browser.serve(folder, [unrun / f"{stem}.ipynb" for stem in STEMS]) as url, browser.open_lab(url) as page:
-        yield page, url, folder / "course"
+        browser.put_away(page)
+        yield page, folder / "course"
 
 
 # ---------------------------------------------------------------- what a learner does with each kind of widget
@@ -49,6 +52,10 @@ def tick(label: str) -> Callable[[Locator], None]:
     return lambda cell: cell.get_by_label(label).check()
 
 
+def press(name: str) -> Callable[[Locator], None]:
+    return lambda cell: cell.get_by_role("button", name=name).click()
+
+
 def write(text: str) -> Callable[[Locator], None]:
     def act(cell: Locator) -> None:
         box = cell.locator(".jupyter-widgets").locator("input[type=text], textarea").first
@@ -60,35 +67,39 @@ def write(text: str) -> Callable[[Locator], None]:
 
 # What is done, and what is then to be read. A new explorer needs a line here.
 EXPLORERS = {
-    "causal": (tick("mask on"), "What the future held goes to the rest in proportion"),
-    "dot_product": (slide("angle of b", "End"), "Negative: the arrows lean apart."),
-    "layer_norm": (slide("multiply by", "Home"), "eps holds the result back"),
-    "next_token": (slide("temperature", "Home"), "Temperature 0 is greedy"),
-    "positions": (slide("d_model", "Home"), "the pattern repeats"),
-    "regression": (slide("μ", "Home"), "Below the curve: the answers are too small."),
-    "scaling": (tick("divide by √d_k"), "The scores, divided by √d_k, have a standard deviation of"),
-    "softmax": (slide("multiply by", "Home"), "largest weight 0.17"),
-    "sorter": (write("cab"), "cab becomes abc."),
-    "tokens": (write("I like <b>😀"), "only parts of a character"),
-    "volume": (slide("key rises by", "Home"), "In the plane of query and reference there is no volume."),
-    "writer": (write("journal echo"), "journal echo journal"),
+    "causal": [(tick("mask on"), "What the future held goes to the rest in proportion")],
+    "dot_product": [(slide("angle of b", "End"), "Negative: the arrows lean apart."), (slide("length of a", "Home"), "points nowhere")],
+    "layer_norm": [(slide("multiply by", "Home"), "eps holds the result back")],
+    "next_token": [(slide("temperature", "Home"), "Temperature 0 is greedy"), (press("Sample"), "Taken: ")],
+    "positions": [(slide("d_model", "Home"), "the pattern repeats")],
+    "regression": [(slide("μ", "Home"), "Below the curve: the answers are too small.")],
+    "scaling": [(tick("divide by √d_k"), "The scores, divided by √d_k, have a standard deviation of")],
+    "softmax": [(slide("multiply by", "Home"), "largest weight 0.17")],
+    "sorter": [(write("cab"), "cab becomes abc."), (write("cax"), "three letters from a, b, c are needed")],
+    "tokens": [(write("I like <b>😀"), "only parts of a character")],
+    "volume": [(slide("key rises by", "Home"), "In the plane of query and reference there is no volume.")],
+    "writer": [(write("journal echo"), "journal echo journal")],
 }
 
 
-def calls(stem: str) -> list[tuple[int, str, ast.Call]]:
-    """The lesson's calls of `explore`: the number of their code cell, the function's name, the call."""
+def calls(stem: str, module: str = "explore", name: str = "") -> dict[int, ast.Call]:
+    """The lesson's calls of a module's functions, or of one, by the number of their code cell; at most one to a cell."""
     code = [cell.source for cell in nbformat.read(SOLVED / f"{stem}.ipynb", as_version=4).cells if cell.cell_type == "code"]
-    return [
-        (number, node.func.attr, node)
+    found = [
+        (number, node)
         for number, source in enumerate(code)
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "explore"
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(f"{module}.{name}")
     ]
+    assert len(dict(found)) == len(found), f"{stem}: two calls of {module} in one cell"
+    return dict(found)
 
 
-def given(call: ast.Call) -> list:
-    """The arguments of a `predict` or a `quiz`, which are literals or arithmetic: question, choices or answer, …"""
-    return [eval(ast.unparse(value)) for value in [*call.args, *(keyword.value for keyword in call.keywords)]]
+def given(name: str, call: ast.Call) -> dict[str, object]:
+    """The arguments of a `predict` or a `quiz` by name; they are literals and arithmetic."""
+    positional = [eval(ast.unparse(value)) for value in call.args]
+    named = {keyword.arg: eval(ast.unparse(keyword.value)) for keyword in call.keywords}
+    return inspect.signature(getattr(explore, name)).bind(*positional, **named).arguments
 
 
 def typed(answer: object) -> str:
@@ -98,33 +109,56 @@ def typed(answer: object) -> str:
     return ", ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
 
 
-def use(cell: Locator, name: str, call: ast.Call) -> str:
+def use(cell: Locator, call: ast.Call) -> str:
     """Do with the widget what a learner does; returns words that stay on the page from then on."""
-    values = {keyword.arg: eval(ast.unparse(keyword.value)) for keyword in call.keywords if name in ("predict", "quiz")}
+    name = call.func.attr
     if name == "predict":
-        cell.locator("input[type=text]").fill(typed(values["answer"]))
+        guess = typed(given(name, call)["answer"])
+        cell.locator("input[type=text]").fill(guess)
         cell.get_by_role("button", name="Check my guess").click()
-        return f"Right. Your guess: {typed(values['answer'])}"
+        return f"Right. Your guess: {guess}"
     if name == "quiz":
-        choices, answer = given(call)[1:3]
+        _, choices, answer = given(name, call).values()
+        explained = {choice: explanation.replace("`", "") for choice, explanation in choices.items()}
         wrong = next(choice for choice in choices if choice != answer)
         for choice, verdict in ((wrong, "Not this one."), (answer, "Right.")):
             cell.get_by_role("button", name="ABCDEFGH"[list(choices).index(choice)], exact=True).click()
-            expect(cell).to_contain_text(f"{verdict} {choices[choice].replace('`', '')}")
-        return f"Right. {choices[answer].replace('`', '')}"
-    act, words = EXPLORERS[name]
-    pictures = cell.locator("img").evaluate_all("all => all.map(img => img.src)")
-    assert words not in cell.inner_text()
-    act(cell)
-    expect(cell).to_contain_text(words, timeout=20_000)
-    assert not pictures or pictures != cell.locator("img").evaluate_all("all => all.map(img => img.src)")
+            expect(cell).to_contain_text(f"{verdict} {explained[choice]}")
+        return f"Right. {explained[answer]}"
+    assert name in EXPLORERS, f"say in EXPLORERS what a learner does with explore.{name}"
+    before = pictures(cell)
+    for act, words in EXPLORERS[name]:
+        assert words not in cell.inner_text()
+        act(cell)
+        expect(cell).to_contain_text(words, timeout=20_000)
+    if before:  # they come a moment after the words
+        script = "([cell, before]) => [...cell.querySelectorAll('img')].some((img, i) => img.src !== before[i])"
+        cell.page.wait_for_function(script, arg=[cell.element_handle(), before])
     return words
+
+
+def pictures(cell: Locator) -> list[str]:
+    return cell.locator("img").evaluate_all("all => all.map(img => img.src)")
+
+
+def hover(cell: Locator) -> None:
+    """Point at the last small head of circuitsvis: the large table, the last canvas, then shows that one."""
+    heads = cell.locator("[data-place] canvas")
+    expect(heads.nth(1)).to_be_visible(timeout=20_000)
+    last = heads.count() - 2
+    large = "canvases => canvases.at(-1).toDataURL()"
+    before, named = heads.evaluate_all(large), cell.locator("[data-place]").get_by_text(f"head {last}", exact=True)
+    expect(named).to_have_count(1)
+    heads.nth(last).hover()
+    expect(named.nth(1)).to_be_visible()
+    cell.page.wait_for_timeout(200)
+    assert heads.evaluate_all(large) != before
 
 
 # ---------------------------------------------------------------- what must hold on a page
 
 
-def widgets_are_there(notebook: browser.Notebook, cells: list[int]) -> None:
+def widgets_are_there(notebook: browser.Notebook, cells: Iterable[int]) -> None:
     """Each of the cells shows its widget, and no output says that one is missing."""
     for number in cells:
         expect(notebook.code_cells().nth(number).locator(".jp-OutputArea-output .jupyter-widgets").first).to_be_visible()
@@ -145,58 +179,54 @@ def too_wide(notebook: browser.Notebook) -> list[str]:
     return notebook.panel.locator(".jp-OutputArea-output").evaluate_all(script)
 
 
-def whole(page: Page, name: str, width: int) -> None:
+def left_as_it_was(notebook: browser.Notebook, said: dict[int, str]) -> None:
+    """The cells say what their widgets answered."""
+    for number, words in said.items():
+        expect(notebook.code_cells().nth(number)).to_contain_text(words)
+
+
+def whole(page: Page, name: str) -> None:
     """Keep a picture of the whole notebook."""
-    long = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer").evaluate("it => it.scrollHeight")
-    page.set_viewport_size({"width": width, "height": min(16_000, long + 200)})
-    page.wait_for_timeout(300)
+    outer = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer")
+    height = min(16_000, outer.evaluate("it => it.scrollHeight") + 150)
+    page.set_viewport_size({**page.viewport_size, "height": height})
+    outer.evaluate("it => it.scrollTo(0, 0)")
+    page.wait_for_timeout(200)
     browser.screenshot(page, name)
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_a_solved_lesson_answers(course: tuple[Page, str, Path], stem: str) -> None:
-    page, url, folder = course
-    address = url.replace(STEMS[0], stem)
-    t = time.time()
-    def lap(what):
-        nonlocal t
-        print(f"{what} {time.time() - t:.1f}", end="  "); t = time.time()
-    page.set_viewport_size({"width": 1280, "height": 900})
-    notebook = browser.visit(page, f"{address}&reset")
-    lap("open")
-    notebook.run_all()
-    lap("run")
-    used = calls(stem)
-    widgets_are_there(notebook, [number for number, _, _ in used])
-    assert notebook.errors() == []
-    for number, source in enumerate(notebook.sources()):
-        if "\ncheck(" in source:
-            assert "passed" in notebook.outputs(notebook.code_cells().nth(number))
-    lap("see")
-    said = [(number, use(notebook.code_cells().nth(number), name, call)) for number, name, call in used]
-    for number, words in said:
-        expect(notebook.code_cells().nth(number)).to_contain_text(words)
-    assert notebook.errors() == []
-    assert too_wide(notebook) == []
-    lap("use")
-    whole(page, f"{stem}-solved", 1280)
-    lap("pic")
-    notebook.save(folder / f"{stem}.ipynb")
-    browser.end_kernels(url, page)
-    lap("save")
+def test_a_solved_lesson_answers(lab: tuple[Page, Path], stem: str) -> None:
+    """Run All is green and each widget answers; all fits into half a window, and is as it was left when it is opened again."""
+    page, folder = lab
+    with browser.pictured(page, f"{stem}-failure"):
+        notebook = browser.choose(page, stem)
+        notebook.run_all()
+        used, code = calls(stem), enumerate(notebook.sources())
+        widgets_are_there(notebook, used)
+        checked = [notebook.outputs(notebook.code_cells().nth(number)) for number, source in code if "\ncheck(" in source]
+        assert len(checked) == len([e for e in all_exercises().values() if e.lesson == stem[3:]])
+        assert all("passed" in output for output in checked)
+        for number in calls(stem, "show", "attention"):
+            hover(notebook.code_cells().nth(number))
+        said = {number: use(notebook.code_cells().nth(number), call) for number, call in used.items()}
+        left_as_it_was(notebook, said)
+        assert notebook.errors() == []
 
-    page.set_viewport_size({"width": 600, "height": 900})
-    notebook = browser.visit(page, f"{address}&reset", kernel=False)
-    page.keyboard.press("ControlOrMeta+b")
-    lap("reopen")
-    for number, words in said:
-        expect(notebook.code_cells().nth(number)).to_contain_text(words)
-    widgets_are_there(notebook, [number for number, _, _ in used])
-    browser.theme(page, "Dark")
-    lap("dark")
-    whole(page, f"{stem}-narrow-dark", 600)
-    browser.theme(page, "Light")
-    wide = too_wide(notebook)
-    lap("pic")
-    browser.end_kernels(url, page)
-    assert wide == []
+        browser.files(page)
+        browser.screenshot(page, f"{stem}-wide")
+        wide = too_wide(notebook)
+        page.set_viewport_size(NARROW)
+        browser.theme(page, ("Dark", "Light")[STEMS.index(stem) % 2])  # the lesson before left it in the other one
+        whole(page, f"{stem}-narrow")
+        narrow = too_wide(notebook)
+        page.set_viewport_size(WIDE)
+        assert (wide, narrow) == ([], [])
+        browser.files(page)
+
+        notebook.save(folder / f"{stem}.ipynb")
+        browser.put_away(page)
+        notebook = browser.choose(page, stem)  # a new kernel, which has run nothing
+        left_as_it_was(notebook, said)
+        widgets_are_there(notebook, used)
+        browser.put_away(page)
