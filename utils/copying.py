@@ -82,11 +82,11 @@ class Measured:
         return {name: 100 * numbers for name, numbers in self.values.items()}
 
     def table(self, points_name: str = "") -> str:
-        """Mean, lowest and highest over the seeds, in per cent, a row for each point."""
-        width = max(26, *(len(name) + 2 for name in self.values))
-        rows = [f"{points_name:>10}" + "".join(f"{name:>{width}}" for name in self.values)]
+        """Mean, lowest and highest over the seeds, in per cent, a row for each point; narrow enough for half a window."""
+        width = max(24, *(len(name) + 2 for name in self.values))
+        rows = [f"{points_name:>8}" + "".join(f"{name:>{width}}" for name in self.values)]
         for i, point in enumerate(self.points):
-            row = f"{point:>10g}"
+            row = f"{point:>8g}"
             for numbers in self.values.values():
                 low, mean, high = (100 * float(x) for x in (numbers[:, i].min(), numbers[:, i].mean(), numbers[:, i].max()))
                 row += f"{f'{mean:.1f} ({low:.1f} to {high:.1f})':>{width}}"
