@@ -201,7 +201,7 @@ def test_a_solved_lesson_answers(lab: tuple[Page, Path], stem: str) -> None:
     page, folder = lab
     with browser.pictured(page, f"{stem}-failure"):
         notebook = browser.choose(page, stem)
-        notebook.run_all()
+        notebook.run_all(240)  # three lessons train; two workers share the cores
         used, code = calls(stem), enumerate(notebook.sources())
         widgets_are_there(notebook, used)
         checked = [notebook.outputs(notebook.code_cells().nth(number)) for number, source in code if "\ncheck(" in source]
