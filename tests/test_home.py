@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 
@@ -93,16 +92,23 @@ def test_at_the_end_it_says_so(store):
     assert shown.resume is None and "Every exercise is passed." in repr(shown) and "Every exercise is passed." in shown._repr_html_()
 
 
-def test_every_link_leads_to_a_heading_of_a_page(store):
+def test_every_link_leads_to_the_heading_of_an_exercise(store):
     shown = progress()
-    links = {unquote(link) for link in re.findall(r'href="([^"]+)"', shown._repr_html_())}
+    links = re.findall(r'href="([^"]+)"', shown._repr_html_())
     for page in shown.pages:
-        headings = re.findall(r"(?m)^#+ (.+)$", (ROOT / "course" / f"{page.stem}.md").read_text(encoding="utf-8"))
-        names = {heading.replace("`", "").replace(" ", "-") for heading in headings}
+        cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(page.path.read_text(encoding="utf-8"))["cells"]}
         mine = {link for link in links if link.startswith(page.stem)}
-        assert f"{page.stem}.ipynb" in mine and len(mine) == 1 + len({item.heading for item in page.items})
-        assert {link.partition("#")[2] for link in mine} <= names | {""}
-        assert all(item.heading.startswith("Exercise: ") for item in page.items)
+        assert f"{page.stem}.ipynb" in mine and len(mine) == 1 + len({item.cell for item in page.items})
+        for item in page.items:
+            assert page.link(item) == f"{page.stem}.ipynb#cell-id={item.cell}" and page.link(item) in mine
+            assert re.search(r"(?m)^### Exercise: ", cells[item.cell])
+
+
+def test_a_page_of_markdown_has_links_to_itself_alone(store, monkeypatch, tmp_path):
+    (tmp_path / "00_start_here.md").write_bytes((ROOT / "course" / "00_start_here.md").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    page = progress().pages[0]
+    assert page.link() == page.link(page.items[0]) == "00_start_here.md"
 
 
 def test_links_are_found_from_where_the_notebook_runs(store, monkeypatch, tmp_path):
@@ -130,9 +136,9 @@ def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(store, monkeypatc
 
 
 def test_nothing_in_it_becomes_markup():
-    shown = Home([Page("03_<b>", "<script>", 5, Path("a&b \"c\".ipynb"), [Item("<i>", heading="Exercise: <u>")])])
+    shown = Home([Page("03_<b>", "<script>", 5, Path("a&b \"c\".ipynb"), [Item("<i>", cell="<u>")])])
     page = shown._repr_html_()
-    assert not re.search(r"<script|<i>|<u>", page) and 'href="a%26b%20%22c%22.ipynb#Exercise:-%3Cu%3E"' in page
+    assert not re.search(r"<script|<i>|<u>", page) and 'href="a%26b%20%22c%22.ipynb#cell-id=%3Cu%3E"' in page
     assert Home([])._repr_html_() and repr(Home([])) == "0 of 0 exercises passed."
 
 

@@ -6,6 +6,7 @@ It is read off the pages that the learner has (the folder of the notebook, then 
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 from dataclasses import dataclass, field
@@ -22,13 +23,13 @@ WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
 
 @dataclass(frozen=True)
 class Item:
-    """One exercise: its state ("passed", "failed", "todo"), how often it was tried, when last, and the heading it stands under."""
+    """One exercise: its state ("passed", "failed", "todo"), how often it was tried, when last, and the id of the cell with its heading."""
 
     name: str
     state: str = "todo"
     tries: int = 0
     when: str = ""
-    heading: str = ""
+    cell: str = ""
 
     def __str__(self) -> str:
         tries = f" ({self.tries} {'try' if self.tries == 1 else 'tries'})" if self.tries else ""
@@ -64,8 +65,8 @@ class Page:
             address = Path(os.path.relpath(self.path)).as_posix()
         except (ValueError, OSError):  # another drive; a folder that is gone
             return None
-        # JupyterLab's own names for headings: the text, with hyphens for spaces.
-        return quote(address) + ("#" + quote(item.heading.replace(" ", "-"), safe=":-") if item and item.heading else "")
+        # Lab draws cells as they come into view, and finds one that it has not drawn by its id alone, not by its heading.
+        return quote(address) + (f"#cell-id={quote(item.cell)}" if item and item.cell else "")
 
 
 class Home:
@@ -176,7 +177,7 @@ def _course() -> dict[str, list[Path]]:
 
 def _page(stem: str, paths: list[Path], names: list[str], kept: dict[str, dict]) -> Page:
     """One lesson; a page that cannot be read is passed over for the next, and only its facts are missing in the end."""
-    title, minutes, headings = stem[3:].replace("_", " "), None, {}
+    title, minutes, places = stem[3:].replace("_", " "), None, {}
     for path in paths:
         try:
             lesson = lessons.read(path)
@@ -184,23 +185,24 @@ def _page(stem: str, paths: list[Path], names: list[str], kept: dict[str, dict])
             continue
         text = "\n".join(cell.source for cell in lesson.cells if cell.kind == "markdown")
         stated = re.search(r"\*\*Time:\*\* (\d+) minutes", text)
-        title, minutes, headings = lesson.title, int(stated[1]) if stated else None, _headings(lesson, names)
+        title, minutes, places = lesson.title, int(stated[1]) if stated else None, _places(lesson, names)
         break
-    ordered = sorted(names, key=lambda name: list(headings).index(name) if name in headings else len(headings))
     items = []
-    for name in ordered:
+    for name in sorted(names, key=lambda name: list(places).index(name) if name in places else len(places)):
         entry = kept.get(name, {})
-        items.append(Item(name, entry.get("status", "todo"), entry.get("tries", 0), entry.get("when", ""), headings.get(name, "")))
+        items.append(Item(name, entry.get("status", "todo"), entry.get("tries", 0), entry.get("when", ""), places.get(name, "")))
     return Page(stem, title, minutes, paths[0] if paths else None, items)
 
 
-def _headings(lesson: lessons.Lesson, names: list[str]) -> dict[str, str]:
-    """For each exercise, as they follow each other on the page, the heading above the cell that checks it."""
+def _places(lesson: lessons.Lesson, names: list[str]) -> dict[str, str]:
+    """For each exercise, as they follow each other on the page, the id of the cell with its heading; in markdown cells have none."""
+    ids = {}
+    if lesson.path.suffix == ".ipynb":
+        ids = {n: cell.get("id", "") for n, cell in enumerate(json.loads(lessons.read_text(lesson.path))["cells"])}
     found, heading = {}, ""
     for cell in lesson.cells:
-        if cell.kind == "markdown":
-            lines = [line for _, line in lessons.prose_lines(cell.source) if re.match(r"#+ ", line)]
-            heading = re.sub(r"`", "", lines[-1].lstrip("# ").strip()) if lines else heading
+        if cell.kind == "markdown" and re.search(r"(?m)^#+ ", cell.source):
+            heading = ids.get(cell.index, "")
         elif cell.kind == "code":
             for name in re.findall(r"(?m)^check\((\w+)", cell.source):
                 if name in names:
