@@ -4,7 +4,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: lab test build bench browser-test lock
+.PHONY: lab test build bench browser-test test-nbgrader lock
 
 lab: $(READY)           # build the course and open JupyterLab at lesson 00
 	@$(PY) -m utils.instructor.cli lab $(ARGS)
@@ -21,8 +21,11 @@ bench: $(READY)         # every figure that the README quotes
 browser-test: $(READY)  # only the tests that need Chromium
 	@bash .ci/install-browser && $(PY) -m pytest tests/test_browser*.py $(ARGS)
 
+test-nbgrader: $(READY) # what nbgrader makes of the lessons, in an environment of its own
+	@.ci/nbgrader $(ARGS)
+
 lock: $(READY)          # pyproject.toml -> requirements.lock: newest versions that hold for Python >= 3.10 on every system
-	@mkdir -p build && $(PY) -m uv pip compile pyproject.toml -o build/lock --upgrade --quiet --universal --python-version 3.10 --all-extras --no-header --no-annotate
+	@mkdir -p build && $(PY) -m uv pip compile pyproject.toml -o build/lock --upgrade --quiet --universal --python-version 3.10 --extra dev --no-header --no-annotate
 	@{ grep '^#' requirements.lock; grep -Ev '^(nvidia|cuda|triton)[-=]' build/lock; } > build/lock.new && mv build/lock.new requirements.lock
 
 $(READY): requirements.lock pyproject.toml

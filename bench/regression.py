@@ -3,7 +3,8 @@
 The source trains 500,001 steps of 128 prompts with one question each, Adam at 1e-3, data drawn on the CPU step by step. Its end
 state (two heads: w = ±0.14, μ = ±3.18; one head: w = −0.518, μ = −1.552) sets the bar: the loss of the kernel estimator with these
 numbers on 100,000 prompts. Ours has to be no worse on the same prompts. The source's loop is run for `--seconds` here to learn
-what a step costs, and its whole time is that cost times 500,001 steps: this is an extrapolation, and it says so.
+what a step costs, and its whole time is that cost times 500,001 steps: this is an extrapolation, and it says so. Run whole once,
+on one core, it took 942 s; of its loss at every 20,000 steps the lowest was 0.003 above the bar, and the last one 0.005.
 With `--write` the runs of 1, 2, 4 and 8 heads (seeds 0 to 2) also become utils/assets/regression/, which lesson 10 reads.
 """
 

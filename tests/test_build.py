@@ -423,7 +423,7 @@ def test_after_a_kill_a_learners_edit_is_still_theirs(folders):
     source, out = folders
     build(source, out)
     write(source, "04_masks", BODY.replace("# Masks", "# New"))
-    builder._stage(out, builder._Plan(builder._student_files(source), out))
+    builder._stage(out, builder._Plan(builder.student_files(source), out))
     (out / "04_masks.md").write_text("mine")
     assert build(source, out).kept
     assert (out / "04_masks.md").read_text() == "mine"

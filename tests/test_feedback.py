@@ -350,6 +350,27 @@ def test_a_broken_property_fails_right_numbers(made):
     assert said(made(properties=[lambda probe: "It breaks a promise."]), lambda x: x * 2) == "It breaks a promise."
 
 
+def test_a_property_is_asked_where_other_cases_are_refused(made):
+    """A case that the oracle refuses must not silence the properties: they are asked of the cases that gave a result."""
+    def halves(x):
+        if x.shape[-1] % 2:
+            raise ValueError("odd")
+        return x / 2
+
+    asked = []
+    even = made("halves", oracle=halves, cases=[case(torch.ones(3)), case(torch.ones(4))],
+                properties=[lambda probe: asked.append([len(t.case.args[0]) for t in probe.trials]) or "It breaks a promise."])
+    assert said(even, halves) == "It breaks a promise." and asked == [[4]]
+    asked.clear()
+
+    def only_odd(x):
+        if not x.shape[-1] % 2:
+            raise ValueError("even")
+        return x / 2
+
+    assert "It breaks a promise." not in said(even, only_odd) and not asked  # it stopped where it should have run
+
+
 def test_a_property_may_run_the_answer_again(made):
     seen = []
     again = made(properties=[lambda probe: seen.append(probe.run(case(torch.ones(1))).value)])
@@ -859,6 +880,16 @@ def desk(tmp_path, monkeypatch):
 def test_yours_is_the_learners_own_when_it_passes(desk, capsys):
     desk("return x.sum(dim=1) + 0")
     assert yours("row_sums").__code__.co_consts[-1] == 0 or "00_start_here" in yours("row_sums").__code__.co_filename
+    assert capsys.readouterr().out == ""
+
+
+def test_yours_is_found_where_each_lesson_has_a_folder_of_its_own(desk, tmp_path, monkeypatch, capsys):
+    desk("return x.sum(dim=1) + 0")
+    (tmp_path / "00_start_here").mkdir()
+    (tmp_path / "00_start_here.md").rename(tmp_path / "00_start_here" / "00_start_here.md")
+    (tmp_path / "06_layer_norm").mkdir()
+    monkeypatch.chdir(tmp_path / "06_layer_norm")
+    assert "00_start_here" in yours("row_sums").__code__.co_filename
     assert capsys.readouterr().out == ""
 
 

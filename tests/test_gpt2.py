@@ -187,6 +187,12 @@ def test_a_set_but_wrong_path_is_an_error_and_never_a_fallback(monkeypatch, tmp_
         gpt2.source(tmp_path)
 
 
+@pytest.mark.parametrize("path", [5, "", b"gpt2"])
+def test_a_path_that_is_no_path(path):
+    with pytest.raises(sources.WeightsError, match="path must name a folder"):
+        gpt2.load_gpt2(path=path)
+
+
 def test_an_incomplete_cache_is_passed_over_and_the_line_says_so(monkeypatch, tmp_path):
     from huggingface_hub import constants
 

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import io
 import json
+import math
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,11 +82,11 @@ class Measured:
         return {name: 100 * numbers for name, numbers in self.values.items()}
 
     def table(self, points_name: str = "") -> str:
-        """Mean, lowest and highest over the seeds, in per cent, a row for each point."""
-        width = max(26, *(len(name) + 2 for name in self.values))
-        rows = [f"{points_name:>10}" + "".join(f"{name:>{width}}" for name in self.values)]
+        """Mean, lowest and highest over the seeds, in per cent, a row for each point; narrow enough for half a window."""
+        width = max(24, *(len(name) + 2 for name in self.values))
+        rows = [f"{points_name:>8}" + "".join(f"{name:>{width}}" for name in self.values)]
         for i, point in enumerate(self.points):
-            row = f"{point:>10g}"
+            row = f"{point:>8g}"
             for numbers in self.values.values():
                 low, mean, high = (100 * float(x) for x in (numbers[:, i].min(), numbers[:, i].mean(), numbers[:, i].max()))
                 row += f"{f'{mean:.1f} ({low:.1f} to {high:.1f})':>{width}}"
@@ -287,6 +288,21 @@ def look_back(model: nn.Module, inputs: Tensor) -> Tensor:
     n = weights.shape[-1]
     back = [weights.diagonal(-d, -2, -1)[:, max(0, first - d) :] for d in range(n)]
     return torch.stack([row.mean(-1) for row in back], dim=-1)
+
+
+def with_room(*vectors: Tensor) -> list[Tensor]:
+    """The vectors [..., d] of a volume, in float32 at least: a score multiplies six lengths, and float16 ends at 65,504.
+
+    Raises:
+        ValueError: the sixth power of their lengths is too large for that as well.
+    """
+    vectors = [x.float() if x.dtype.itemsize < 4 else x for x in vectors]
+    if not vectors[0].is_meta:  # a tensor without numbers has no lengths
+        longest = [float(x.detach().norm(dim=-1).amax()) for x in vectors]
+        if not math.prod(longest) ** 2 < torch.finfo(vectors[0].dtype).max:
+            lengths = ", ".join(f"{length:.3g}" for length in longest)
+            raise ValueError(f"query, key and reference have lengths up to {lengths}: their squared volume does not fit in {vectors[0].dtype}. Scale them down.")
+    return vectors
 
 
 @dataclass(frozen=True)

@@ -344,10 +344,11 @@ def _gradients(exercise, answer, trial, trials) -> str | None:
 
 
 def _broken_property(exercise: Exercise, answer: Any, trials: list[Trial]) -> str | None:
-    if any(t.yours.failure for t in trials):
+    if any(t.yours.failure and not t.expected.failure for t in trials):
         return None
-    for broken in exercise.properties:
-        words = broken(Probe(exercise, answer, trials))
+    ran = [t for t in trials if not t.yours.failure]  # a case that is rightly refused has no result to ask about
+    for broken in exercise.properties if ran else ():
+        words = broken(Probe(exercise, answer, ran))
         if words:
             return words
     return None

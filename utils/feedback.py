@@ -168,7 +168,8 @@ def yours(name: str) -> Any:
     """The learner's own function or class from an earlier lesson, when it passes its check.
 
     Else the reference from `solutions/`, with a printed note that says why. Without `solutions/`, `NotYet` says which
-    exercise to finish. The learner's lessons are looked for in the folder that the notebook runs in, then in `course/`.
+    exercise to finish. The learner's lessons are looked for in the folder that the notebook runs in, in a folder of the lesson's
+    name beside that one (nbgrader gives each lesson its own), then in `course/`.
 
     Raises:
         UnknownExercise: there is no exercise of this name.
@@ -191,7 +192,8 @@ def yours(name: str) -> Any:
 
 def _own(exercise: Exercise) -> tuple[Any, str]:
     """The learner's passing answer, or None and a sentence that says why there is none."""
-    for folder in (Path.cwd(), lessons.ROOT / "course"):
+    beside = sorted(Path.cwd().parent.glob(f"[0-9][0-9]_{exercise.lesson}"))
+    for folder in (Path.cwd(), *beside, lessons.ROOT / "course"):
         try:
             path = lessons.find(exercise.lesson, folder)
         except lessons.LessonError:

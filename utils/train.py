@@ -180,4 +180,4 @@ def _set_rate(group: dict, rate: float) -> None:
 def _bar(steps: int, title: str, first: int):
     from tqdm.auto import tqdm
 
-    return tqdm(total=steps, desc=title, unit="step", initial=first)
+    return tqdm(total=steps, desc=title, unit="step", initial=first, dynamic_ncols=True)  # on a narrow page the numbers go below the bar

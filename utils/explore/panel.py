@@ -64,7 +64,9 @@ def two(x: float) -> str:
 
 
 def facts_line(facts: Mapping[str, str]) -> str:
-    return line(" &emsp; ".join(f"{html.escape(name)} <b>{html.escape(value)}</b>" for name, value in facts.items()))
+    """The numbers side by side; on a narrow page a line breaks between them, never between a name and its number."""
+    whole = '<span style="display:inline-block;margin-right:1.5em">'
+    return line(" ".join(f"{whole}{html.escape(name)} <b>{html.escape(value)}</b></span>" for name, value in facts.items()))
 
 
 def said(facts: Mapping[str, str]) -> str:

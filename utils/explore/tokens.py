@@ -72,7 +72,7 @@ def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestab
     _read_tokenizer(tokenizer)
     read_text("text", text, empty=True)
     box = widgets.Textarea(
-        value=text, placeholder="type a text", rows=3, continuous_update=True, layout={"width": "40em", "max_width": "100%"}
+        value=text, placeholder="type a text", rows=3, continuous_update=True, layout={"width": "40em", "max_width": "calc(100% - 4px)"}
     )
     box.tooltip = "The text to split into tokens"
     readout, drawn = widgets.HTML(), widgets.HTML()
@@ -199,7 +199,7 @@ def next_token(model: Any, tokenizer: Any, prompt: str = "When Mary and John wen
 
     box = widgets.Text(
         value=prompt, description="prompt", continuous_update=False, placeholder="type a text, then press Enter",
-        layout={"width": "46em", "max_width": "100%"}, style={"description_width": "7.5em"},
+        layout={"width": "46em", "max_width": "calc(100% - 4px)"}, style={"description_width": "7.5em"},
     )  # fmt: skip
     temperature = slider("FloatSlider", "temperature", value=1.0, min=0.0, max=2.0, step=0.1)
     options = [(str(k), k) for k in KS if k < vocab] + [("all", vocab)]

@@ -98,6 +98,8 @@ def in_cache() -> tuple[Path | None, str]:
 
 
 def _at(path: str | os.PathLike, why: str) -> Source:
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        raise WeightsError(f"path must name a folder with a GPT-2 in it, or be 'bundled'; got {path!r}. Without a path the course looks for itself.")
     if os.fspath(path) == "bundled":
         return describe(BUNDLED, "the small GPT-2", False, why if why.startswith("COURSE") else "it was asked for")
     place = Path(path).expanduser()

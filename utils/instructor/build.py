@@ -72,7 +72,7 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
         MarkerError: markers are wrong, or an answer survives; a line for each fault.
     """
     source, out = _folders(source, out)
-    files = _student_files(source)
+    files = student_files(source)
     _finish(out)
     plan = _Plan(files, out)
     if not plan.is_done():
@@ -84,7 +84,7 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
 def check(source: str | Path | None = None, out: str | Path | None = None) -> list[str]:
     """One line for each file in `out` that is not what `source` makes; nothing is written. Raises as `build` does."""
     source, out = _folders(source, out)
-    files = _student_files(source)
+    files = student_files(source)
     plan = _Plan(files, out)
     drift = [f"{out / name}: missing" if not (out / name).exists() else f"{out / name}: differs" for name in files if plan.found.get(name) != _hash(files[name])]
     drift += [f"{out / name}: its lesson is gone from {source}" for name in plan.old if name not in files and name in plan.found]
@@ -139,7 +139,7 @@ def _folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, P
 # --- what students get ----------------------------------------------------------------------------------
 
 
-def _student_files(source: Path) -> dict[str, bytes]:
+def student_files(source: Path) -> dict[str, bytes]:
     """The name and content of every file to make. Raises `BuildError` and `MarkerError`."""
     paths = sorted(path for path in source.glob("[0-9]*.md") if path.is_file())
     if not paths:
@@ -183,7 +183,7 @@ def _pair(stripped: Stripped, path: Path) -> tuple[str, dict]:
     needs = cells_that_need(zip(lesson.cells, [cell.unset for cell in stripped.cells]))
     notebook_cells = []
     for cell, needed in zip(lesson.cells, needs):
-        metadata = _student_metadata(cell.metadata, needed)
+        metadata = student_metadata(cell.metadata, needed)
         if metadata != cell.metadata and cell.kind == "code":
             _write_options(lines, cell, metadata)
         made = {"cell_type": cell.kind, "id": cell_id(path.stem, cell.index), "metadata": metadata, "source": cell.source.splitlines(keepends=True)}
@@ -207,7 +207,7 @@ def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
     lines[row] = " ".join([fence + language, *(key if value is None else f"{key}={json.dumps(value)}" for key, value in options.items())])
 
 
-def _student_metadata(metadata: dict, needed: bool) -> dict:
+def student_metadata(metadata: dict, needed: bool) -> dict:
     """The cell's metadata without what serves the solved notebooks, and tagged when it cannot run yet."""
     tags = [tag for tag in metadata.get("tags", []) if not tag.startswith("nbval-")]
     if needed and "raises-exception" not in tags:

@@ -1,4 +1,4 @@
-"""The `coginst` command: build the students' copies, solve the lessons, open JupyterLab, look after GPT-2."""
+"""The `coginst` command: write lessons, build and hand out the students' copies, open JupyterLab, look after GPT-2."""
 
 from __future__ import annotations
 
@@ -25,6 +25,23 @@ def _errors_in_red() -> Iterator[None]:
 def _red(error: object) -> None:
     for line in str(error).splitlines():
         typer.secho(line, fg=typer.colors.RED, err=True)
+
+
+@app.command()
+def new(
+    lesson: str = typer.Argument(..., help="Its name, such as flash_attention; with a number in front to choose that too, 12_flash_attention."),
+    title: Optional[str] = typer.Option(None, help="The heading of its page.", show_default="its name"),
+    exercise: Optional[str] = typer.Option(None, help="The name of its first exercise.", show_default="most_attended"),
+) -> None:
+    """Start a lesson: its page, its checks and its test, with one exercise that works."""
+    from utils.instructor import scaffold
+
+    with _errors_in_red():
+        made = scaffold.new(lesson, title, exercise)
+        for path in made:
+            typer.echo(f"Written: {path}")
+        stem = made[0].stem[3:]
+        typer.echo(f"Next: coginst build, coginst solve {stem}, and make test; then make it yours (CONTRIBUTING.md), and give it a row in README.md.")
 
 
 @app.command()
@@ -76,6 +93,39 @@ def solve(
     with _errors_in_red():
         for path in solved.solve(lesson or []):
             typer.echo(f"Written: {path}")
+
+
+@app.command()
+def release(
+    out: Path = typer.Argument(..., metavar="OUT.zip", help="The zip to write, such as attention.zip; it unzips into a folder of that name."),
+    with_solutions: Optional[List[str]] = typer.Option(None, metavar="LESSON", help="A lesson, by number or name, whose answers come along. May be given several times."),
+    replace: bool = typer.Option(False, "--replace", help="Put the new zip in the place of one that is there."),
+) -> None:
+    """Pack what students get: a zip without the answers that works with `make lab`. Nothing is written if an answer would be in it."""
+    from utils.instructor import release as packer
+
+    with _errors_in_red():
+        made = packer.release(out, with_solutions or [], replace)
+        answers = f"with the answers of {', '.join(made.solved)}" if made.solved else "without answers"
+        typer.echo(f"Written: {made.path}, {len(made.names)} files, {made.path.stat().st_size / 1e6:.1f} MB, {answers}.")
+
+
+@app.command("export-nbgrader")
+def export_nbgrader(
+    out: Path = typer.Argument(..., metavar="FOLDER", help="nbgrader's course folder, made where there is none."),
+    lesson: Optional[List[str]] = typer.Argument(None, help="Names or numbers of lessons; all of them when left out.", show_default=False),
+    replace: bool = typer.Option(False, "--replace", help="Put the lessons in the place of assignments that differ."),
+) -> None:
+    """Write lessons as nbgrader assignments, with answers, into FOLDER/source; nbgrader's generate_assignment takes it from there."""
+    from utils.instructor import nbgrader
+
+    with _errors_in_red():
+        done = nbgrader.export(out, lesson or [], replace)
+        for line in done.kept:
+            typer.secho(line, fg=typer.colors.YELLOW, err=True)
+        for stem, points in done.points.items():
+            typer.echo(f"{stem}: {points} point{'s' * (points != 1)}")
+        typer.echo(f"Written: {out}. These hold the answers: hand out what `nbgrader generate_assignment` makes of them.")
 
 
 @app.command()

@@ -61,6 +61,32 @@ def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> lis
     return list(dict.fromkeys(found))
 
 
+def whole_answers(sources: list[tuple[Lesson, Stripped]], files: dict[str, str]) -> list[str]:
+    """One line for each answer that a file holds whole: of four telling lines or more, every one.
+
+    For files that learners need and do not study: single lines of an answer may well stand there, in a check's wrong
+    answers above all.
+    """
+    squeezed = {name: _squeeze(text) for name, text in files.items()}
+    found = []
+    for lesson, stripped in sources:
+        for start, lines in _regions(stripped):
+            if len(lines) >= 4:
+                found += [f"{name}:1: the whole answer of {lesson.path}:{start} stands here; take it out." for name, text in squeezed.items() if all(line in text for line in lines)]
+    return found
+
+
+def _regions(stripped: Stripped) -> Iterator[tuple[int, list[str]]]:
+    """Each answer in code: its first line's number, and those of its lines that say something."""
+    numbered = dict(sorted(stripped.code_answers))
+    for start in [number for number in numbered if number - 1 not in numbered]:
+        end = start
+        while end in numbered:
+            end += 1
+        lines = [_squeeze(_code_of(numbered[number])) for number in range(start, end)]
+        yield start, [line for line in lines if _telling(line, code=True)]
+
+
 def _strings(content: Any) -> Iterator[str]:
     """Every string in a text or in JSON, keys and attachments included."""
     if isinstance(content, str):

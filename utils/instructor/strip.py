@@ -89,8 +89,8 @@ def strip(text: str, path: str | Path, whole: bool = True) -> Stripped:
     for cell in lesson.cells:
         try:
             _require_closed(cell, lines)
-            student, new, removed = _strip_cell(cell)
-        except _Faults as error:
+            student, new, removed = strip_cell(cell)
+        except CellFaults as error:
             faults += [(cell.line + fault.row, fault.what) for fault in error.faults]
             continue
         if new is not None:
@@ -109,7 +109,9 @@ def strip(text: str, path: str | Path, whole: bool = True) -> Stripped:
     return result
 
 
-class _Faults(Exception):
+class CellFaults(Exception):
+    """What is wrong with the markers of one cell."""
+
     def __init__(self, faults: list[_Fault]) -> None:
         self.faults = faults
 
@@ -119,7 +121,7 @@ def _require_closed(cell: Cell, lines: list[str]) -> None:
     fenced = cell.kind == "code" or _is_region(cell, lines)
     if fenced and end >= len(lines):
         what = "this fence is" if cell.kind == "code" else "this region is"
-        raise _Faults([_Fault(opening - cell.line + 1, f"{what} never closed; close it where its cell ends.")])
+        raise CellFaults([_Fault(opening - cell.line + 1, f"{what} never closed; close it where its cell ends.")])
 
 
 def _is_region(cell: Cell, lines: list[str]) -> bool:
@@ -148,7 +150,7 @@ def _put(lines: list[str], cell: Cell, new: list[str]) -> None:
         del lines[start]
 
 
-def _strip_cell(cell: Cell) -> tuple[StudentCell | None, list[str] | None, list[tuple[int, str]]]:
+def strip_cell(cell: Cell) -> tuple[StudentCell | None, list[str] | None, list[tuple[int, str]]]:
     """The student's cell (None when nothing is left of it), its new lines (None when unchanged), and what was removed."""
     unset: set[str] = set()
     if cell.kind == "code" and (python := lessons.without_magics(cell.source)) is not None:
@@ -172,7 +174,7 @@ def _refuse_markers(cell: Cell) -> None:
         if _looks_like_marker(line)
     ]
     if faults:
-        raise _Faults(faults)
+        raise CellFaults(faults)
 
 
 def _looks_like_marker(text: str) -> bool:
@@ -202,7 +204,7 @@ def _prose(source: str) -> tuple[list[str], list[tuple[int, str]]]:
         if name == "COGINST" and not any(line.strip() for line in lines[start + 1 : end]):
             faults.append(_Fault(start, "the region is empty; write the answer between its markers, or take them away."))
     if faults:
-        raise _Faults(faults)
+        raise CellFaults(faults)
     removed = []
     for name, start, end in reversed(regions):
         removed += [(row, lines[row]) for row in range(start + 1, end)]
@@ -262,7 +264,7 @@ class _Edit:
 
 
 class _Code:
-    """One Python cell: its markers found, obeyed, and the result parsed. Raises `_Faults`.
+    """One Python cell: its markers found, obeyed, and the result parsed. Raises `CellFaults`.
 
     `python` is `source` with the magics taken out, line for line.
     """
@@ -278,7 +280,7 @@ class _Code:
             self.tokens = list(tokenize.generate_tokens(io.StringIO(python + "\n").readline))
         except (SyntaxError, ValueError, tokenize.TokenError) as error:
             row = (getattr(error, "lineno", None) or 1) - 1
-            raise _Faults([*self.faults, _Fault(row, f"the cell does not parse: {getattr(error, 'msg', error)}.")]) from None
+            raise CellFaults([*self.faults, _Fault(row, f"the cell does not parse: {getattr(error, 'msg', error)}.")]) from None
         self.blocks = list(_blocks(self.tree))
         self.scopes = _scopes(self.tree)
         marks, statements = self._markers()
@@ -293,7 +295,7 @@ class _Code:
                     self.faults.append(_Fault(row, "the statement has two markers; keep one."))
                 edits.append(edit)
         if self.faults:
-            raise _Faults(self.faults)
+            raise CellFaults(self.faults)
         if edits:
             self._fill_empty_blocks(edits)
             self._apply(edits)
@@ -456,7 +458,7 @@ class _Code:
         try:
             compile(source, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         except (SyntaxError, ValueError) as error:
-            raise _Faults([_Fault(0, f"without its answers the cell does not parse: {getattr(error, 'msg', error)}; take more into the region.")]) from None
+            raise CellFaults([_Fault(0, f"without its answers the cell does not parse: {getattr(error, 'msg', error)}; take more into the region.")]) from None
 
 
 def _rows(node: ast.stmt) -> tuple[int, int]:

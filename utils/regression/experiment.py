@@ -268,9 +268,8 @@ def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device)
     rest = [p for name, p in model.named_parameters() if not ("q_proj" in name or "k_proj" in name)]
     captured = device.type == "cuda"
     groups = [{"params": params, "lr": torch.tensor(lr, device=device) if captured else lr} for params, lr in ((qk, config.lr_qk), (rest, config.lr_ov)) if params]
-    options = dict(config.optimiser_params)
-    if config.optimiser != "SGD":
-        options = {"fused": True, "capturable": captured} | options
+    # Fused: one kernel for all weights; and on a GPU the only SGD that reads its rate from a tensor, as a recorded step must.
+    options = {"fused": True} | ({} if config.optimiser == "SGD" else {"capturable": captured}) | dict(config.optimiser_params)
     try:
         return OPTIMISERS[config.optimiser](groups, **options)
     except (TypeError, ValueError) as error:

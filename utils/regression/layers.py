@@ -22,9 +22,8 @@ class Layer(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int) -> None:
         super().__init__()
         self.n_embd, self.n_head, self.n_out = n_embd, n_head, n_out
-        self.q_proj = nn.Linear(n_embd, n_embd * n_head, bias=False)
-        self.k_proj = nn.Linear(n_embd, n_embd * n_head, bias=False)
-        self.v_proj = nn.Linear(n_embd, n_embd * n_head, bias=False)
+        for name in ("q_proj", "k_proj", "v_proj"):
+            setattr(self, name, nn.Linear(n_embd, n_embd * n_head, bias=False))
         self.o_proj = nn.Linear(n_embd * n_head, n_out, bias=False)
 
     def initialise(self, init: str, gain_qk: float, gain_ov: float) -> None:

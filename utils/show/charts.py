@@ -184,6 +184,8 @@ def draw_lines(
         )
     if logx:
         axes.set_xscale("log", base=2)
+    if not logx and len(xs) <= 12 and (np.diff(xs) == 1).all():
+        axes.set_xticks(xs)  # whole things are counted: no tick at two and a half layers
     if logx and len(xs) <= 12:
         axes.set_xticks(xs, [f"{x:g}" for x in xs])
         axes.minorticks_off()

@@ -1,0 +1,244 @@
+"""What students are handed: a zip with the course, without the answers, that works with `make lab` where it is unzipped.
+
+The files are worked out in memory from `solutions/`, so that neither a build that was forgotten nor a notebook that was tried
+out gets in. The zip is then opened again and looked through as a student would, and only a clean one gets its name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Iterable, Iterator
+
+from utils import lessons
+from utils.instructor.build import BuildError, student_files
+from utils.instructor.leaks import leaks, whole_answers
+from utils.instructor.notes import without_notes
+from utils.instructor.strip import MarkerError, Stripped, strip
+from utils.lessons import ROOT, Lesson
+
+AS_THEY_ARE = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
+RULES = ("lab", "$(READY)")  # of the Makefile; the others need files that stay here
+_LEFT_OUT = re.compile(r"\..*|__pycache__|.*\.(pyc|egg-info|zip|tmp)")
+_LINK = re.compile(r"\]\(([\w./-]+)\)")
+
+
+class ReleaseError(ValueError):
+    """Nothing to hand out was made; a line for each reason."""
+
+
+@dataclass
+class Released:
+    """The zip, the names of its files, and the lessons whose answers it holds."""
+
+    path: Path
+    names: list[str]
+    solved: list[str]
+
+
+def release(out: str | Path, with_solutions: Iterable[str] = (), replace: bool = False, root: Path = ROOT) -> Released:
+    """Pack the student's course in the zip `out`, with the answers of the lessons named in `with_solutions`.
+
+    Raises:
+        ReleaseError: `out` cannot be written, or an answer would be in it.
+        MarkerError, BuildError, LessonError: as a build.
+    """
+    out = Path(out)
+    if out.suffix != ".zip":
+        raise ReleaseError(f"{out} is to be a zip file; name it {out.name}.zip.")
+    if not out.parent.is_dir():
+        raise ReleaseError(f"There is no folder {out.parent} to write {out.name} in; make it first.")
+    if out.exists() and not replace:
+        raise ReleaseError(f"{out} is there already; --replace puts the new one in its place.")
+    solved = sorted({lessons.find(name, root / "solutions").stem for name in with_solutions})
+    files = _files(root, solved)
+    half = out.with_suffix(".zip.tmp")
+    try:
+        _pack(half, out.stem, files)
+        if faults := audit(half, solved, root):
+            raise ReleaseError("\n".join(f"{out}!{fault}" for fault in faults))
+        os.replace(half, out)
+    finally:
+        half.unlink(missing_ok=True)
+    return Released(out, sorted(files), solved)
+
+
+# --- what goes in ---------------------------------------------------------------------------------------
+
+
+def _files(root: Path, solved: list[str]) -> dict[str, bytes]:
+    """Name and content of each file of the zip."""
+    files = {f"course/{name}": content for name, content in student_files(root / "solutions").items()}
+    files |= {path.relative_to(root).as_posix(): path.read_bytes() for path in _walk(root / "utils")}
+    files |= {name: (root / name).read_bytes() for name in AS_THEY_ARE}
+    files["Makefile"] = _makefile((root / "Makefile").read_text(encoding="utf-8")).encode()
+    page = _readme((root / "README.md").read_text(encoding="utf-8"), solved)
+    files["README.md"] = page.encode()
+    for link in _LINK.findall(page):
+        if link.startswith("docs/") and (root / link).is_file():
+            files[link] = (root / link).read_bytes()
+    if solved:
+        files["solutions/__init__.py"] = (root / "solutions" / "__init__.py").read_bytes()
+    for stem in solved:
+        path = root / "solutions" / f"{stem}.md"
+        files[f"solutions/{stem}.md"] = without_notes(lessons.read_text(path), path).encode()
+    return files
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if _LEFT_OUT.fullmatch(path.name):
+            continue
+        if path.is_dir():
+            yield from _walk(path)
+        elif path.is_file():
+            yield path
+
+
+def _makefile(text: str) -> str:
+    """The Makefile with its settings and those rules that work for a student."""
+    blocks = re.split(r"\n{2,}", text.strip())
+    rule = re.compile(r"^(\S+):(?!=)", re.MULTILINE)
+    kept = [block for block in blocks if not (match := rule.search(block)) or match[1] in (*RULES, ".PHONY")]
+    return re.sub(r"(?m)^\.PHONY:.*$", ".PHONY: lab", "\n\n".join(kept)) + "\n"
+
+
+def _readme(text: str, solved: list[str]) -> str:
+    """The student's page: the course's own picture, table of lessons and words on GPT-2, and what a student does."""
+    title, picture = (next(iter(re.findall(pattern, text, re.MULTILINE)), "") for pattern in (r"^# .*$", r"^!\[.*\]\(docs/.*\)$"))
+    sections = dict(part.partition("\n")[::2] for part in text.split("\n## ")[1:])
+    table = "\n".join(line for line in sections.get("Lessons", "").splitlines() if line.startswith("|"))
+    answers = f"The answers of {_listed(solved)} are in `solutions/`, and `solution(...)` shows them." if solved else "The answers are not part of this copy; `hint(...)` comes close to them."
+    return f"""{title}
+
+A course on attention that you do in JupyterLab: fill in a short gap, run the check, and be told *which* mistake you made.
+
+{picture}
+
+You need make and Python 3.10 or later. Everything runs on a laptop, without a GPU and, once installed, without a network.
+
+```bash
+make lab     # sets up .venv, opens JupyterLab at lesson 00
+```
+
+Without make: `pip install -r requirements.lock -e .`, then `coginst lab`. With conda: `conda env create -f environment.yml && conda activate coginst`, then `coginst lab`. Where there is no display, `make lab ARGS=--no-browser` prints the address.
+
+Work in `course/`. To start a lesson afresh, take its `.ipynb` and its `.md` from the zip again. What you have passed is kept in `.progress.json` and goes nowhere. {answers}
+
+When a new zip comes, unzip it into a new folder: unzipping over this one would replace your work. Then copy into it what you worked on, both the `.ipynb` and the `.md` of a lesson, and `.progress.json`.
+
+## Lessons
+
+{table}
+
+## GPT-2
+
+{sections.get("GPT-2", "").strip()}
+
+MIT licence.
+"""
+
+
+def _listed(stems: list[str]) -> str:
+    numbers = [stem[:2] for stem in stems]
+    return f"lesson {numbers[0]}" if len(numbers) == 1 else f"lessons {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def _pack(path: Path, folder: str, files: dict[str, bytes]) -> None:
+    """Write the zip. All files get one time, because jupytext refuses a .md that is older than its .ipynb."""
+    now = time.localtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))[:6]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(f"{folder}/{name}", now)
+            entry.external_attr, entry.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
+            packed.writestr(entry, files[name])
+
+
+# --- whether it is clean --------------------------------------------------------------------------------
+
+
+def audit(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> list[str]:
+    """One line `file:line: what` for each thing in a zip that a student must not get; `solved` are the lessons handed out with answers.
+
+    Looked at are the bytes in the zip, whatever made it: its names; each line and name of the answers in what students read;
+    whole answers in all the rest; outputs, places on this machine; and that a handed-out lesson makes the student's copy that is there.
+    """
+    solved = set(solved)
+    try:
+        with zipfile.ZipFile(path) as packed:
+            if broken := packed.testzip():
+                return [f"{broken}:1: damaged."]
+            contents = {name: packed.read(name) for name in packed.namelist() if not name.endswith("/")}
+    except (zipfile.BadZipFile, OSError) as error:
+        return [f":1: it cannot be read as a zip ({error})."]
+    tops = {PurePosixPath(name).parts[0] for name in contents}
+    if len(tops) != 1 or any(".." in name or name.startswith("/") or "\\" in name for name in contents):
+        return [":1: everything is to lie in one folder, so that unzipping spills nothing."]
+    files = {name.partition("/")[2]: content for name, content in contents.items()}
+    faults = [f"{name}:1: this does not belong in a student's copy." for name in files if not _belongs(name, solved)]
+    faults += _answers_in(files, solved, root)
+    for name, content in files.items():
+        text = content.decode("utf-8", "replace")
+        faults += [f"{name}:1: it names a place on this machine, {place}." for place in _places(root) if place in text]
+        if name.endswith(".ipynb"):
+            faults += [f"{name}:1: a cell has outputs." for cell in json.loads(text)["cells"] if cell.get("outputs")][:1]
+    faults += _rebuilt(files, solved)
+    return sorted(set(faults))
+
+
+def _belongs(name: str, solved: set[str]) -> bool:
+    room, _, rest = name.partition("/")
+    if room == "course":
+        return bool(lessons.FILE_NAME.fullmatch(rest))
+    if room == "solutions":
+        return rest == "__init__.py" if not rest.endswith(".md") else rest[:-3] in solved
+    if lessons.FILE_NAME.fullmatch(PurePosixPath(name).name):
+        return False
+    return room in ("utils", "docs") or name in (*AS_THEY_ARE, "Makefile", "README.md")
+
+
+def _answers_in(files: dict[str, bytes], solved: set[str], root: Path) -> list[str]:
+    """What survives of the answers: a line or a name in what students read, a whole answer anywhere else."""
+    sources: list[tuple[Lesson, Stripped]] = []
+    for path in lessons.all_lessons(root / "solutions"):
+        sources.append((Lesson(path.stem, path.relative_to(root), []), strip(lessons.read_text(path), path)))
+    read, rest = {}, {}
+    for name, content in files.items():
+        text = content.decode("utf-8", "replace")
+        if name.startswith("course/"):
+            read[name] = json.loads(text) if name.endswith(".ipynb") else text
+        elif "/" not in name or name.startswith("docs/"):
+            read[name] = text
+        else:
+            rest[name] = text
+    secret = [source for source in sources if source[0].stem not in solved]
+    handed_on = "take it out, or hand that lesson out too, with --with-solutions"
+    whole = [fault.replace("take it out", handed_on) if fault.startswith("solutions/") else fault for fault in whole_answers(secret, rest)]
+    return leaks(sources, read) + whole
+
+
+def _places(root: Path) -> list[str]:
+    home = str(Path.home())
+    return [place for place in {str(root), f"{home}{os.sep}"} if len(place) > 5]
+
+
+def _rebuilt(files: dict[str, bytes], solved: set[str]) -> list[str]:
+    """Whether `make lab`, which builds where there are solutions, would make the copies that are there."""
+    if not solved:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        for stem in solved:
+            if f"solutions/{stem}.md" not in files:
+                return [f"solutions/{stem}.md:1: missing."]
+            (Path(folder) / f"{stem}.md").write_bytes(files[f"solutions/{stem}.md"])
+        try:
+            made = student_files(Path(folder))
+        except (MarkerError, BuildError) as error:
+            return [f"solutions:1: the lessons handed out cannot be built by themselves: {error}".replace(f"{folder}{os.sep}", "")]
+    return [f"course/{name}:1: not what the handed-out lesson makes." for name, content in made.items() if files.get(f"course/{name}") != content]
