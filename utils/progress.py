@@ -1,7 +1,8 @@
 """What a learner has passed, kept in one small file on this machine and nowhere else.
 
-The file is `.progress.json` beside the course, or where COURSE_PROGRESS points ("off" keeps nothing).
-Writes go to a new file that replaces the old one, under a lock, so that a crash or a second notebook loses nothing.
+The file is `.progress.json` beside the course, or where COURSE_PROGRESS points ("off" keeps nothing). It is written whole
+beside the old one, which it then replaces, so a crash leaves one or the other. Writers take turns under a lock on the folder
+that the operating system gives back when a process dies. What cannot be read is set aside, not overwritten.
 """
 
 from __future__ import annotations
@@ -13,9 +14,19 @@ import tempfile
 import time
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Iterator
+from typing import TYPE_CHECKING, Iterator
 
-LOCK_PATIENCE = 2.0  # seconds; a lock that is older was left behind by a crash
+if TYPE_CHECKING:
+    from utils.home import Home
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+LOCK_PATIENCE = 2.0  # seconds; a turn takes milliseconds, so whoever holds it longer hangs or is gone
+_LEFT_BEHIND = 60.0  # seconds; an unfinished file that is older belongs to a crash
+_STATES = ("passed", "failed", "todo")
 
 
 def store() -> Path | None:
@@ -30,10 +41,9 @@ def read() -> dict[str, dict[str, dict]]:
     """`{lesson: {exercise: {"status", "tries", "when"}}}`; empty when there is nothing, or nothing readable."""
     path = store()
     try:
-        kept = json.loads(path.read_text(encoding="utf-8")) if path else {}
+        return _read(path) if path else {}
     except (OSError, ValueError):
         return {}
-    return kept if isinstance(kept, dict) else {}
 
 
 def record(lesson: str, exercise: str, status: str) -> None:
@@ -41,21 +51,46 @@ def record(lesson: str, exercise: str, status: str) -> None:
     path = store()
     if path is None:
         return
-    with contextlib.suppress(OSError), _locked(path):
-        kept = read()
-        entry = kept.setdefault(lesson, {}).setdefault(exercise, {"status": "todo", "tries": 0})
+    with contextlib.suppress(OSError), _turn(path):
+        try:
+            kept = _read(path)
+        except ValueError:
+            os.replace(path, path.with_name(path.name + ".damaged"))
+            kept = {}
+        entry = kept.setdefault(lesson, {}).setdefault(exercise, {"status": "todo", "tries": 0, "when": ""})
         entry["tries"] += status != "todo"
         entry["status"] = "passed" if "passed" in (status, entry["status"]) else status
         entry["when"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
         _replace(path, json.dumps(kept, indent=1, sort_keys=True))
 
 
+def _read(path: Path) -> dict[str, dict[str, dict]]:
+    """What the file holds, without entries that are none. Raises ValueError when it is damaged, OSError when it cannot be read."""
+    try:
+        kept = json.loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError:
+        return {}
+    if not isinstance(kept, dict):
+        raise ValueError(f"{path} holds no table of lessons")
+    lessons = {lesson: entries for lesson, entries in kept.items() if isinstance(entries, dict)}
+    return {lesson: {name: entry for name, entry in entries.items() if _is_entry(entry)} for lesson, entries in lessons.items()}
+
+
+def _is_entry(entry: object) -> bool:
+    return (
+        isinstance(entry, dict) and entry.get("status") in _STATES
+        and isinstance(entry.get("tries"), int) and isinstance(entry.get("when"), str)
+    )
+
+
 def _replace(path: Path, text: str) -> None:
     """Write the whole new file beside the old one, then put it in its place."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".new")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut may leave the new name on an empty file
         os.replace(name, path)
     except OSError:
         os.unlink(name)
@@ -63,74 +98,56 @@ def _replace(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file beside `path`: made exclusively, which every operating system can do."""
+def _turn(path: Path) -> Iterator[None]:
+    """Be the only one who writes `path`, or after LOCK_PATIENCE seconds write all the same: one entry is at stake, not the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = path.with_name(path.name + ".lock")
     give_up = time.monotonic() + LOCK_PATIENCE
+    with contextlib.ExitStack() as held:
+        try:
+            _lock_folder(path.parent, give_up, held)
+        except OSError:  # no such lock on this system, or on this disk
+            _lock_file(path.with_name(path.name + ".lock"), give_up, held)
+        for old in path.parent.glob(f"{path.name}.*.new"):
+            with contextlib.suppress(OSError):
+                if time.time() - old.stat().st_mtime > _LEFT_BEHIND:
+                    old.unlink()
+        yield
+
+
+def _lock_folder(folder: Path, give_up: float, held: contextlib.ExitStack) -> None:
+    """Lock the folder itself: no file is left over, and a process that dies gives it back. Raises OSError where that cannot be done."""
+    if fcntl is None:
+        raise OSError("this system locks no folders")
+    handle = os.open(folder, os.O_RDONLY)
+    held.callback(os.close, handle)
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > give_up:
+                return
+            time.sleep(0.005)
+
+
+def _lock_file(lock: Path, give_up: float, held: contextlib.ExitStack) -> None:
+    """Make the file `lock`, which only one can; one that has stood for longer than LOCK_PATIENCE was left behind by a crash."""
     while True:
         try:
             os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
-            break
-        except FileExistsError:
+            held.callback(lock.unlink, missing_ok=True)
+            return
+        except (FileExistsError, PermissionError):  # the latter on Windows, while another removes it
+            with contextlib.suppress(OSError):
+                if time.time() - lock.stat().st_mtime > LOCK_PATIENCE:
+                    lock.unlink()
+                    continue
             if time.monotonic() > give_up:
-                lock.unlink(missing_ok=True)  # left behind by a crash
+                return
             time.sleep(0.005)
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
 
 
-class Progress:
-    """A table of lessons and exercises with their state; plain text in a terminal, HTML in a notebook."""
+def progress() -> "Home":
+    """All lessons and exercises with what this machine knows of them, and a link to where to go on."""
+    from utils.home import home
 
-    def __init__(self, rows: list[tuple[str, str, str, int]]):
-        self.rows = rows
-
-    @property
-    def passed(self) -> int:
-        return sum(state == "passed" for _, _, state, _ in self.rows)
-
-    def __repr__(self) -> str:
-        from utils.report import MARK
-
-        lines = [f"{self.passed} of {len(self.rows)} exercises passed"]
-        lesson = None
-        for row_lesson, name, state, tries in self.rows:
-            if row_lesson != lesson:
-                lines.append(row_lesson)
-                lesson = row_lesson
-            lines.append(f"  {MARK[state]} {name}{_tries(tries)}")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        from utils.report import ACCENT, MARK
-
-        body, lesson = "", None
-        for row_lesson, name, state, tries in self.rows:
-            head = "" if row_lesson == lesson else f"<b>{escape(row_lesson)}</b>"
-            lesson = row_lesson
-            body += (
-                f'<tr><td style="text-align:left">{head}</td><td style="text-align:left;color:{ACCENT[state]}">{MARK[state]} {state}</td>'
-                f'<td style="text-align:left"><code>{escape(name)}</code>{_tries(tries)}</td></tr>'
-            )
-        return f"<div>{self.passed} of {len(self.rows)} exercises passed</div><table>{body}</table>"
-
-
-def _tries(count: int) -> str:
-    return f" ({count} {'try' if count == 1 else 'tries'})" if count else ""
-
-
-def progress() -> Progress:
-    """All exercises of the course with what this machine knows of them: passed, failed or still to do."""
-    from utils.exercise import all_exercises
-
-    kept = read()
-    rows = []
-    for exercise in all_exercises().values():
-        entry = kept.get(exercise.lesson, {}).get(exercise.name, {})
-        rows.append((exercise.lesson, exercise.name, entry.get("status", "todo"), entry.get("tries", 0)))
-    return Progress(rows)
+    return home()

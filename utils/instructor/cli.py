@@ -129,6 +129,22 @@ def export_nbgrader(
 
 
 @app.command()
+def online(
+    repository: Optional[str] = typer.Argument(None, metavar="OWNER/NAME", help="The clone's public name on GitHub, to be written into pyproject.toml.", show_default=False),
+    notebooks: Optional[Path] = typer.Option(None, metavar="FOLDER", help="Write the notebooks that Colab opens into this folder as well."),
+) -> None:
+    """Make docs/online.md, whose links open the lessons in Binder and Colab."""
+    from utils.instructor import online as maker
+
+    with _errors_in_red():
+        if repository:
+            maker.name_it(repository)
+        typer.echo(f"Written: {maker.write()}, for {maker.repository()}.")
+        if notebooks:
+            typer.echo(f"Written: {len(maker.write_notebooks(notebooks))} notebooks in {notebooks}.")
+
+
+@app.command()
 def lab(
     port: Optional[int] = typer.Option(None, help="The first port to try.", show_default="8888"),
     no_browser: bool = typer.Option(False, "--no-browser", help="Print the address, and open nothing."),
