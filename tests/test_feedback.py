@@ -560,6 +560,19 @@ def test_a_parameter_that_no_gradient_reaches(affine):
     assert "no gradient reaches `layer.bias`" in said(affine, Cut)
 
 
+def test_wrong_numbers_in_which_something_has_no_part(made, affine):
+    product = made("product", oracle=lambda a, b: a @ b, cases=lambda rand: [case(rand(n, n), rand(n, n)) for n in (2, 3)])
+    assert "`b` has no part in the result" in said(product, lambda a, b: a @ a)
+    for silent in (lambda a, b: a @ b + 1, lambda a, b: (a + a @ b).detach(), lambda a, b: a @ a if len(a) == 2 else a @ b):
+        assert "no part" not in said(product, silent)  # wrong, and all have a part, or none, or it depends on the case
+
+    class Unused(Affine):
+        def forward(self, x):
+            return 3 * x @ self.layer.weight.T
+
+    assert "`layer.bias` has no part in the result" in said(affine, Unused)
+
+
 def test_no_super_init_and_no_forward(affine):
     class NoSuper(nn.Module):
         def __init__(self, d_in, d_out):
