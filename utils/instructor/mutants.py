@@ -21,12 +21,13 @@ import re
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Iterator, Sequence
+from unittest.mock import MagicMock
 
 from utils import lessons
 from utils.exercise import Case, Exercise, all_exercises, find
 
 TABLE = lessons.ROOT / "docs" / "mutants.md"
-SECONDS = 10.0  # a mutant may take this long, and twenty times what the answer itself takes
+SECONDS = 5.0  # a mutant may take this long, and twenty times what the answer itself takes
 SEEDS = range(2, 7)  # with which a mutant that passes is compared once more; the check itself draws from 0 and 1
 MEMORY = 4 << 30  # bytes that the worker may add, so that an endless list stops before the machine does
 
@@ -186,9 +187,10 @@ def _replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tup
             yield "dropped attribute", node.value
         elif node.attr in ("T", "mT"):
             yield "dropped attribute", node.value
-        if isinstance(node.value, ast.Name) and node.value.id == "self":
-            for name in _kept(tree):
-                if name != node.attr:
+        kept = _kept(tree)
+        if isinstance(node.value, ast.Name) and node.value.id == "self" and node.attr in kept:
+            for name in kept:
+                if name != node.attr and kept[name] == kept[node.attr]:
                     yield "swapped names", ast.Attribute(node.value, name, ast.Load())
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield "dropped index", node.value
@@ -211,30 +213,44 @@ def _near(value: Any, tree: ast.AST | None = None) -> list:
     return []
 
 
-def _kept(tree: ast.AST) -> list[str]:
-    """What a class stores on self, one level deep."""
-    return list(dict.fromkeys(n.attr for n, _ in _reachable(tree)
-                              if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)))
+def _kept(tree: ast.AST) -> dict[str, str]:
+    """What a class stores on self, with its kind: the function that made it."""
+    kept = {}
+    for node, _ in _reachable(tree):
+        if isinstance(node, ast.Assign):
+            made = node.value.func if isinstance(node.value, ast.Call) else node.value
+            for target in [t for target in node.targets for t in ast.walk(target)]:
+                if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store) and isinstance(target.value, ast.Name):
+                    kept[target.attr] = ast.unparse(made)
+    return kept
 
 
 def _alike(node: ast.Name, tree: ast.AST) -> list[str]:
-    """Names that could stand there by mistake: those made beside it, and the one made last before the line."""
+    """Names that could stand there by mistake: arguments of the same kind, what was made beside it, and what was made last."""
     scope = next((n for n, _ in _reachable(tree) if isinstance(n, ast.FunctionDef) and n.lineno <= node.lineno <= n.end_lineno), tree)
-    groups: list[tuple[int, list[str]]] = []
+    groups: list[tuple[int, list[str]]] = []  # by line: the names that are made there, of one kind
     if isinstance(scope, ast.FunctionDef):
-        groups.append((0, [a.arg for a in scope.args.args if a.arg != "self"]))
+        kinds: dict[str, list[str]] = {}
+        for a in scope.args.args:
+            kinds.setdefault(ast.unparse(a.annotation).split("[")[0] if a.annotation else "", []).append(a.arg)
+        groups += [(0, [name for name in names if name != "self"]) for names in kinds.values()]
     for made, _ in _reachable(scope):
         if isinstance(made, ast.Assign):
-            groups.append((made.end_lineno, [n.id for t in made.targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]))
-        elif isinstance(made, (ast.For, ast.comprehension)):
-            groups.append((made.target.lineno - isinstance(made, ast.For), [n.id for n in ast.walk(made.target) if isinstance(n, ast.Name)]))
-    groups.sort(key=lambda group: group[0])
-    known = [group for group in groups if group[0] < node.lineno]
+            groups.append((made.end_lineno, [name for target in made.targets for name in _stored(target)]))
+        elif isinstance(made, ast.For):
+            groups.append((made.target.lineno, _stored(made.target)))
+        elif isinstance(made, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)) and node in ast.walk(made):
+            groups += [(0, _stored(part.target)) for part in made.generators]
+    groups = [(line, names) for line, names in sorted(groups, key=lambda group: group[0]) if names and line < node.lineno]
     if not any(node.id in names for _, names in groups):
         return []
-    beside = [name for _, names in known if node.id in names for name in names]
-    last = [names[-1] for _, names in known if names and names[-1] != node.id][-1:]
+    beside = [name for _, names in groups if node.id in names for name in names]
+    last = [names[-1] for line, names in groups if line and node.id not in names][-1:]
     return [name for name in dict.fromkeys([*beside, *last]) if name != node.id]
+
+
+def _stored(node: ast.AST) -> list[str]:
+    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
 def _put(holder: ast.AST, old: ast.AST, new: ast.AST) -> None:
@@ -273,7 +289,7 @@ class Answers:
         source = lessons.source_of(path, exercise.name)
         if exercise.kind != "value":
             return cls(exercise, dict(vars(lessons.load(path))), source)
-        names: dict[str, Any] = dict.fromkeys(("check", "show", "explore"), _Silent())
+        names: dict[str, Any] = dict.fromkeys(("check", "show", "explore"), MagicMock())
         for cell in lessons.read(path).cells:
             if cell.kind == "code":
                 exec("\n".join(line for line in cell.source.splitlines() if not line.startswith("from utils ")), names)
@@ -293,14 +309,22 @@ class Answers:
         return names[self.exercise.name]
 
 
-class _Silent:
-    """Stands where a lesson draws or checks."""
+@contextlib.contextmanager
+def _heard(name: str) -> Iterator[list[str]]:
+    """What one of the engine's functions says during the block."""
+    from utils import diagnose
 
-    def __getattr__(self, name: str) -> _Silent:
-        return self
+    spoken, said = getattr(diagnose, name), []
 
-    def __call__(self, *args: Any, **kwargs: Any) -> _Silent:
-        return self
+    def say(*args: Any) -> str:
+        said.append(spoken(*args))
+        return said[-1]
+
+    setattr(diagnose, name, say)
+    try:
+        yield said
+    finally:
+        setattr(diagnose, name, spoken)
 
 
 def judge(answers: Answers, source: str) -> tuple[str, str]:
@@ -311,25 +335,15 @@ def judge(answers: Answers, source: str) -> tuple[str, str]:
         answer = answers.make(source)
     except Exception as error:
         return "", f"{type(error).__name__}: {error}"
-    plain: list[str] = []
-    spoken = diagnose._difference
-
-    def heard(*args: Any) -> str:
-        plain.append(spoken(*args))
-        return plain[-1]
-
-    diagnose._difference = heard
-    try:
+    with _heard("_difference") as plain, _heard("_relation") as relations:
         report = diagnose.diagnose(answers.exercise, answer)
-    finally:
-        diagnose._difference = spoken
     if report.status == "passed":
         gap = unequal(answers, answer)
         return (WRONG, gap) if gap else (EQUAL, "")
     if report.misconception:
         return NAMED, report.message
     if plain:
-        return PLAIN, report.message
+        return (EXPLAINED if any(relations) else PLAIN), report.message
     return (STOPPED if " stopped with " in report.message or " stopped on line " in report.message else EXPLAINED), report.message
 
 
@@ -526,7 +540,7 @@ PAGE = """# A learner's mistakes, at scale
 
 `coginst mutants --write` made this page. It changes each reference answer in one place at a time (an operator, a comparison, an axis or another constant, a dropped line, call, index or keyword, swapped arguments or names, one function in place of a related one) and hands every such mutant to the exercise's check.
 
-- **rejected**: the check did not pass it, and said one of four things. **named**: a misconception, in its own words. **explained**: a property that is broken, or a complaint about shape, type, side effect or gradient. **stopped**: Python or torch raised an error, and the message shows the line and says what it means. **plain**: only where the numbers differ.
+- **rejected**: the check did not pass it, and said one of four things. **named**: a misconception, in its own words. **explained**: a property that is broken, a complaint about shape, type, side effect or gradient, something that has no part in the result, or one factor or offset by which all numbers are off. **stopped**: Python or torch raised an error, and the message shows the line and says what it means. **plain**: only where the numbers differ.
 - **endless**: it never ended, and was stopped from outside.
 - **equal**: it passed, and does what the answer does also beyond the check: with five more sets of numbers, with larger, smaller and negated ones, other sizes, another memory layout and the other mode.
 - **passed wrongly**: it passed, and differs from the answer on some of these. There must be none.
