@@ -347,7 +347,9 @@ def _unused(exercise: Exercise, trials: list[Trial]) -> str | None:
     """Wrong numbers in which an input or a parameter has no part, in no case, though others have."""
     seen: dict[str, list[bool]] = {}  # by name: for each case in which the expected result hangs on it, whether yours does
     for t in trials:
-        if t.yours.failure or t.yours.backward or t.expected.failure:
+        if t.expected.failure:
+            continue
+        if t.yours.failure or t.yours.backward:
             return None
         floats = [n for n, v in bind(exercise, t.case).items() if isinstance(v, torch.Tensor) and v.is_floating_point()]
         for name in [*floats, *(t.yours.parameters or ())]:
@@ -361,8 +363,9 @@ def _unused(exercise: Exercise, trials: list[Trial]) -> str | None:
 
 
 def _broken_property(exercise: Exercise, answer: Any, trials: list[Trial]) -> str | None:
-    if any(t.yours.failure for t in trials):
+    if any(t.yours.failure and not t.expected.failure for t in trials):
         return None
+    trials = [t for t in trials if not t.yours.failure and not t.expected.failure]  # a refusal, rightly asked for, has no properties
     for broken in exercise.properties:
         words = broken(Probe(exercise, answer, trials))
         if words:

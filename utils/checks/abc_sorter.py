@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.exercise import filled
-from utils.feedback import Float, batch_independent, case, causal, exercise, moves_with_its_module, rows_sum_to_one
+from utils.feedback import Float, batch_independent, case, causal, exercise, moves_with_its_module, remembers_nothing, rows_sum_to_one
 from utils.sorting import SEP, VOCAB, encode
 
 _NAMES = ("q", "k", "v")
@@ -171,14 +171,14 @@ exercise(
     initial=_parameters,
     oracle=_oracle,
     cases=lambda rand: [
-        case(rand(3, 7, 6), init=(6, 2, 7)),
-        case(rand(2, 4, 8), init=(8, 4, 7), seed=1),
+        case(rand(4, 7, 6), init=(6, 2, 7)),
+        case(rand(3, 4, 8), init=(8, 4, 7), seed=1),
         case(rand(2, 5, 6), init=_STRICT, seed=2),
         case(rand(3, 4, 6), init=(6, 2, 7), seed=3, return_weights=True),
         case(rand(2, 3, 6), init=_STRICT, seed=4, return_weights=True), case(rand(2, 9, 6), init=(6, 3, 12), seed=5, train=True, note="in training"),
     ],
     returns=Float("batch seq embed_dim"),
-    properties=[causal(), batch_independent(), rows_sum_to_one(part=1), moves_with_its_module, _temperature],
+    properties=[causal(), batch_independent(), rows_sum_to_one(part=1), moves_with_its_module, remembers_nothing, _temperature],
     misconceptions={
         "sees-the-future": (
             _answer(mask=lambda x: None),

@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.feedback import (
-    Bool, Float, batch_independent, case, causal, exercise, linear, moves_with_its_module, rows_sum_to_one,
+    Bool, Float, batch_independent, case, causal, exercise, linear, moves_with_its_module, remembers_nothing, rows_sum_to_one,
 )
 
 
@@ -371,7 +371,7 @@ exercise(
         case(rand(2, 3, 3), init=(3, 2, 6, 0.0), fill=False, seed=123, note="with the weights as __init__ makes them after manual_seed(123)"),
     ],
     returns=Float("batch seq d_out"),
-    properties=[causal(), batch_independent(), moves_with_its_module],
+    properties=[causal(), batch_independent(), moves_with_its_module, remembers_nothing],
     misconceptions={
         "sees-the-future": (_attention(hide=lambda s, sees: s), _WORDS["sees-the-future"].replace("row 0", "position 0")),
         "mask-after-softmax": (

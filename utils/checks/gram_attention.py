@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from utils.diagnose import call_text
-from utils.feedback import Float, Int, batch_independent, case, causal, exercise, linear, moves_with_its_module, works_where_its_input_is
+from utils.feedback import Float, Int, batch_independent, case, causal, exercise, linear, moves_with_its_module, remembers_nothing, works_where_its_input_is
 from utils.observe import sealed, tensors
 
 
@@ -314,8 +314,9 @@ exercise(
         case(rand(2, 5, 8), init=(8, 2)), case(rand(3, 4, 12), init=(12, 3, 7), seed=1), case(rand(1, 6, 8), init=(8, 4, 6), seed=2, note="as long as max_len"),
         case(rand(2, 3, 4), init=(4, 1), seed=3, return_weights=True, note="with its weights"), case(rand(2, 5, 8), init=(8, 2), fill=False, seed=4, note="as it starts"),
         case(rand(2, 7, 12), init=(12, 2), seed=5, return_weights=True, note="with its weights"),
+        case(rand(2, 3, 9), init=(9, 2), note="heads that do not divide d_model"), case(rand(2, 3, 12), init=(12, 4), note="heads of odd width"),
     ],
-    properties=[causal(), batch_independent(), moves_with_its_module, _refuses_long_texts],
+    properties=[causal(loud=10.0), batch_independent(), moves_with_its_module, remembers_nothing, _refuses_long_texts],
     atol=5e-5,
     misconceptions={
         "largest-volume-wins": (

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.feedback import Float, batch_independent, case, exercise, linear, moves_with_its_module
+from utils.feedback import Float, batch_independent, case, exercise, linear, moves_with_its_module, remembers_nothing
 from utils.observe import sealed
 
 # ---------------------------------------------------------------- data
@@ -100,7 +100,7 @@ exercise(
     "sample_regression",
     oracle=_drawn(),
     cases=lambda rand: [
-        case(1500, 16, 4, 0.5, torch.Generator().manual_seed(int(rand.integers(1, high=10_000)))),
+        case(1500, 16, 6, 0.5, torch.Generator().manual_seed(int(rand.integers(1, high=10_000)))),
         case(1500, 10, 2, 0.0, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))), note="without noise"),
     ],
     view=_measured,
@@ -230,7 +230,7 @@ exercise(
         case(rand(2, 1, 6), rand(2, 5, 6), init=(6, 2), fill=False, seed=4, note="as it starts"),
     ],
     returns=Float("n queries n_out"),
-    properties=[batch_independent(0), batch_independent(1), moves_with_its_module],
+    properties=[batch_independent(0), batch_independent(1), moves_with_its_module, remembers_nothing],
     misconceptions={
         "not-scaled": (
             _layer(scale=lambda D, H: 1.0),

@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.checks._journey import INPUTS
-from utils.feedback import Float, batch_independent, case, exercise, linear, rows_sum_to_one
+from utils.feedback import Float, batch_independent, case, exercise, linear, remembers_nothing, rows_sum_to_one
 
 
 def _sdpa(q, k, v, mask=None, scale=None):
@@ -482,7 +482,7 @@ exercise(
         case(rand(3, 4, 6), init=(6,), seed=3, mask=rand.mask(4, 4), return_weights=True),
     ],
     returns=(Float("seq d_model", name="output"), Float("seq seq", name="weights")),
-    properties=[rows_sum_to_one(part=1), batch_independent()],
+    properties=[rows_sum_to_one(part=1), batch_independent(), remembers_nothing],
     misconceptions={
         "not-scaled": (
             _head(_soft(lambda k: 1.0)),

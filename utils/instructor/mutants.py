@@ -288,7 +288,9 @@ class Answers:
         path = lessons.find(exercise.lesson, lessons.ROOT / "solutions")
         source = lessons.source_of(path, exercise.name)
         if exercise.kind != "value":
-            return cls(exercise, dict(vars(lessons.load(path))), source)
+            names = dict(vars(lessons.load(path)))
+            names.pop(exercise.name)
+            return cls(exercise, names, source)
         names: dict[str, Any] = dict.fromkeys(("check", "show", "explore"), MagicMock())
         for cell in lessons.read(path).cells:
             if cell.kind == "code":
