@@ -64,13 +64,19 @@ def _past_changed(probe, trial, argument: int, axis: int, factor: float) -> str 
             return None
         results.append(_first(seen.value).narrow(axis, 0, size - 1))
     before, after = results
-    if torch.allclose(before, after, atol=1e-5 * factor, equal_nan=True):
-        return None
     if factor != 1.0:
+        # Weights made by a softmax over all, then cut and renormalised, may all come out 0 here: such rows are no leak, and are small.
+        rows = [t.movedim(axis, -2).flatten(0, -2) for t in results]
+        told = [row.isfinite().all(1) & (row.abs().amax(1) > factor**0.5) for row in rows]
+        leaks = ~torch.isclose(*rows, rtol=1e-4, atol=1e-5 * factor).all(1)
+        if not (told[0] & told[1] & leaks).any():
+            return None
         return (
             f"With inputs {factor:.0f} times as large the future changes the past. What hides a score has to be lower than every score that can come up, "
             "and no number such as -100 or -10000 is: only minus infinity."
         )
+    if torch.allclose(before, after, atol=1e-5):
+        return None
     rows = (before - after).abs().transpose(axis, 0).flatten(1).amax(1)
     first = int((rows > 1e-5).nonzero()[0])
     return f"The future changes the past: when the last of {size} tokens changed, position {first} changed too, though it comes earlier. When a model writes, that token does not exist yet."

@@ -271,6 +271,25 @@ def _seed_like(warm=lambda step, steps, base, warmup: base * (step + 1) / warmup
     return rate
 
 
+def _landmarks(probe):
+    """Where the schedule must pass, said of the first step at which yours does not."""
+    for trial in probe.trials:
+        yours, wanted, (step, steps, base, warmup) = trial.yours.value, trial.expected.value, trial.case.args
+        if not isinstance(yours, float) or abs(yours - wanted) < 1e-6 * base:
+            continue
+        t = (step - warmup) / (steps - warmup)
+        where = (
+            f"the first step of the warm-up takes the first of {warmup} equal stairs, for a rate of 0 would waste it" if step == 0 else
+            f"the last step of the warm-up reaches base_lr = {base:g}" if step == warmup - 1 else
+            f"the warm-up climbs in {warmup} equal stairs, and this is stair {step + 1}" if step < warmup else
+            f"the warm-up is over, and the cosine starts from base_lr = {base:g}" if step == warmup else
+            f"at the end a tenth of base_lr is left" if step == steps else
+            f"here {t:.2f} of the way down is done, and half a cosine leads from base_lr to a tenth of it"
+        )
+        return f"lr_at({step}, {steps}, {base:g}, {warmup}) is {yours:.6g}, and {wanted:.6g} is expected: {where}."
+    return None
+
+
 exercise(
     "lr_at",
     oracle=_rate,
@@ -280,6 +299,7 @@ exercise(
         for step in (0, warmup // 2, warmup - 1, warmup, (steps + warmup) // 2, steps - 1, steps)
     ],
     differentiable=False,
+    properties=[_landmarks],
     atol=1e-7,
     misconceptions={
         "starts-at-zero": (
@@ -362,11 +382,25 @@ def _by_topk(model, letters):
     return "".join(VOCAB[int(i)] for i in ids[0, 4:])
 
 
+def _three_letters(probe):
+    """Three letters, none of them the separator."""
+    for trial in probe.trials:
+        yours, letters = trial.yours.value, trial.case.args[1]
+        if not isinstance(yours, str) or yours == trial.expected.value:
+            continue
+        if len(yours) != 3:
+            return f"For {letters!r} yours is {yours!r}, of length {len(yours)}. The model is asked three times, and what it says each time is one letter of the answer."
+        if any(c not in "abc" for c in yours):
+            return f"For {letters!r} yours is {yours!r}: the separator was written, or something was decoded that is no letter. What is asked for are letters."
+    return None
+
+
 exercise(
     "sort_letters",
     oracle=_by_topk,
     cases=lambda rand: [case(_Oddly(rand), letters, note="with a model that does not sort") for letters in ("cab", "bba", "acc", "abc", "bcb", "aab")],
     differentiable=False,
+    properties=[_three_letters],
     misconceptions={
         "separator-not-forbidden": (
             lambda model, letters: _greedy(model, letters, forbid=False),

@@ -39,6 +39,28 @@ def _area_times_height(q, k, r):
     return _dot(q, q) * _dot(rest, rest) * _dot(height, height)
 
 
+_BODIES = (
+    ([1, 0, 0], [0, 2, 0], [0, 0, 3], "at right angles, with lengths 1, 2 and 3, they span a box of volume 6"),
+    ([1, 0, 0], [1, 1, 0], [0, 0, 2], "q and k span an area of 1, and r stands upright on it with length 2"),
+    ([2, 0, 0], [0, 1, 0], [0, 1, 1], "k and r span an area of 1, and q stands upright on it with length 2"),
+    ([1, 0, 1], [0, 2, 0], [1, 0, 0], "q and r span an area of 1, and k stands upright on it with length 2"),
+    ([1, 2, 0], [0, 1, 1], [1, 3, 1], "r is q + k, so the three lie in one plane and span nothing"),
+    ([1, 1, 0], [1, 1, 0], [0, 1, 1], "q and k are the same, so the three lie in one plane and span nothing"),
+)
+
+
+def _volumes(probe):
+    """Bodies whose volume one can see."""
+    for q, k, r, why in _BODIES:
+        given = [torch.tensor(v, dtype=torch.float32) for v in (q, k, r)]
+        seen, wanted = probe.run(case(*given)), float(_det(*given))
+        if seen.failure or not isinstance(seen.value, torch.Tensor) or seen.value.dim():
+            return None
+        if abs(float(seen.value) - wanted) > 1e-3:
+            return f"For q = {q}, k = {k}, r = {r} yours is {float(seen.value):.4g}, and the squared volume is {abs(wanted):.4g}: {why}."
+    return None
+
+
 exercise(
     "gram_determinant",
     oracle=_det,
@@ -47,6 +69,7 @@ exercise(
         case(rand(2, 1, 4), rand(1, 3, 4), rand(2, 3, 4), note="with axes that broadcast"),
     ],
     returns=Float("..."),
+    properties=[_volumes],
     atol=5e-5,
     misconceptions={
         "score-instead": (
@@ -183,6 +206,28 @@ def _by_matrix_products(probe):
     return None
 
 
+def _one_at_a_time(probe):
+    """Bodies whose volume one can see, and what may change a score: its own query, key and reference, and no other."""
+    for q, k, r, why in _BODIES:
+        given = [torch.tensor(v, dtype=torch.float32).view(1, 1, 1, 3) for v in (q, k, r)]
+        seen, wanted = probe.run(case(*given)), -abs(float(_det(*given)))
+        if seen.failure or not isinstance(seen.value, torch.Tensor) or seen.value.numel() != 1:
+            return None
+        if abs(float(seen.value) - wanted) > 1e-3:
+            return f"For one position with q = {q}, k = {k}, r = {r} your score is {float(seen.value):.4g}, and {wanted:.4g} is expected: {why}."
+    trial = probe.trials[0]
+    if trial.yours.value.shape != trial.expected.value.shape:
+        return None
+    for at, (name, axis, what) in enumerate((("query", -2, "row"), ("key", -1, "column"), ("reference", -2, "row"))):
+        args = [a.clone() for a in trial.case.args]
+        args[at][..., 0, :] += 1.0
+        seen = probe.run(case(*args))
+        rest = lambda t: t.narrow(axis, 1, t.shape[axis] - 1)  # noqa: E731
+        if seen.failure is None and not torch.allclose(rest(seen.value), rest(trial.yours.value), atol=1e-4):
+            return f"When only the {name} of position 0 changed, scores outside {what} 0 changed too. Entry [i, j] is made of query i, key j and reference i alone."
+    return None
+
+
 exercise(
     "gram_scores",
     oracle=_by_triples,
@@ -190,7 +235,7 @@ exercise(
         case(*(rand(2, 3, 5, 4, scale=0.8) for _ in range(3))), case(*(rand(3, 1, 4, 6, scale=0.7) for _ in range(3))), case(*(rand(1, 2, 7, 3) for _ in range(3))),
     ],
     returns=Float("batch heads query key"),
-    properties=[batch_independent(), _by_matrix_products],
+    properties=[batch_independent(), _one_at_a_time, _by_matrix_products],
     atol=5e-5,
     misconceptions={
         "not-negative": (
