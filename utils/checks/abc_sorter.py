@@ -193,6 +193,14 @@ exercise(
             _answer(scale=lambda q, x: 1.0),
             "The scores are not divided by the root of the head's width.",
         ),
+        "multiplied": (
+            _answer(scale=lambda q, x: q.shape[-1] ** 0.5),
+            "The scores were multiplied by the root of the head's width and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
+        ),
+        "divided-by-the-width": (
+            _answer(scale=lambda q, x: 1 / q.shape[-1]),
+            "You divided by the head's width instead of by its root. The spread of a dot product grows with the root of the width.",
+        ),
         "root-of-embed_dim": (
             _answer(scale=lambda q, x: x.shape[-1] ** -0.5),
             "You divided by the root of embed_dim. A head's dot product runs over embed_dim / num_heads entries, and their number is what counts.",

@@ -394,6 +394,10 @@ exercise(
             _attention(scale=lambda p, d_in, d_k: 1.0),
             "The scores are not divided by the root of d_k. The mask is right; the weights are too sharp, the more so the wider the layer.",
         ),
+        "multiplied": (
+            _attention(scale=lambda p, d_in, d_k: d_k**0.5),
+            "The scores were multiplied by the root of d_k and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
+        ),
         "divided-by-d_k": (
             _attention(scale=lambda p, d_in, d_k: 1 / d_k),
             "You divided by d_k instead of by its root, so the weights come out too even. The spread of a dot product grows with the root of the width.",

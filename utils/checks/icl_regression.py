@@ -236,6 +236,14 @@ exercise(
             _layer(scale=lambda D, H: 1.0),
             "The scores are not divided by the root of the heads' width. Here each head is n_embd wide, so that is √n_embd.",
         ),
+        "multiplied": (
+            _layer(scale=lambda D, H: D**0.5),
+            "The scores were multiplied by the root of n_embd and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
+        ),
+        "divided-by-the-width": (
+            _layer(scale=lambda D, H: 1 / D),
+            "You divided by n_embd instead of by its root. The spread of a dot product grows with the root of the width.",
+        ),
         "scaled-by-all-heads": (
             _layer(scale=lambda D, H: (D * H) ** -0.5),
             "The scores are divided by the root of the width of all heads together. A score is a product over one head's n_embd numbers.",

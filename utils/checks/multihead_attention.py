@@ -261,6 +261,10 @@ exercise(
             _multi(weigh=lambda p, q, k, d_out: _drop(p, F.softmax(q @ k.mT * k.shape[-1] ** -0.5, dim=1) * _sees(q.shape[-2]))),
             "Softmax ran over the heads, so that they compete for each pair of positions. Each head shares out a unit of its own in every row.",
         ),
+        "multiplied": (
+            _multi(weigh=lambda p, q, k, d_out: _weigh(p, q, k, scale=k.shape[-1] ** 0.5)),
+            "The scores were multiplied by the root of the head's width and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
+        ),
         "sees-the-future": (
             _multi(weigh=lambda p, q, k, d_out: _weigh(p, q, k, sees=lambda n: torch.ones(n, n).bool())),
             "Nothing is hidden: every position sees the future, in all heads.",
