@@ -49,8 +49,8 @@ class OnlyTheParts(ByParts):
     def forward(self, src):
         n = src.size(-1)
         x = F.embedding(src, self.embed.weight)
-        x = x + positional_encoding.positional_encoding(torch.arange(n), x.shape[-1])
-        hidden = torch.ones(n, n).triu(1).bool()
+        x = x + positional_encoding.positional_encoding(torch.arange(n, device=src.device), x.shape[-1])
+        hidden = torch.ones(n, n, device=src.device).triu(1).bool()
         for layer in self.layers:
             a = layer.self_attn
             scores = a.q_layer(x) @ a.k_layer(x).transpose(1, 2) / math.sqrt(x.shape[-1])

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from utils.exercise import filled
 from utils.feedback import Float, batch_independent, case, causal, exercise, moves_with_its_module, remembers_nothing, rows_sum_to_one
+from utils.observe import sealed
 from utils.sorting import SEP, VOCAB, encode
 
 _NAMES = ("q", "k", "v")
@@ -164,6 +165,19 @@ def _temperature(probe):
     return "With temp=0.5 the result is not what gates of that temperature give. The same temp goes into all three weights, once."
 
 
+def _starts_somewhere(probe):
+    """Numbers are drawn at the start: finite, other ones with another seed, the same with the same."""
+    made = []
+    for seed in (1, 1, 2):
+        with sealed(seed):
+            torch.empty(64).fill_(float("nan"))  # what uninitialised memory may well hold
+            made.append(dict(probe.answer(6, 2, 7).named_parameters()))
+    for name, first in made[0].items():
+        if not first.isfinite().all() or torch.equal(first, made[2][name]) or not torch.equal(first, made[1][name]):
+            return f"`{name}` is not drawn when the object is made: it starts with what happened to be in memory, or always with the same numbers. Fill it with small random ones."
+    return None
+
+
 _STRICT = {"embed_dim": 6, "num_heads": 3, "context_length": 5, "rank": 2, "strict": True}
 
 exercise(
@@ -178,7 +192,7 @@ exercise(
         case(rand(2, 3, 6), init=_STRICT, seed=4, return_weights=True), case(rand(2, 9, 6), init=(6, 3, 12), seed=5, train=True, note="in training"),
     ],
     returns=Float("batch seq embed_dim"),
-    properties=[causal(), batch_independent(), rows_sum_to_one(part=1), moves_with_its_module, remembers_nothing, _temperature],
+    properties=[causal(), batch_independent(), rows_sum_to_one(part=1), moves_with_its_module, remembers_nothing, _temperature, _starts_somewhere],
     misconceptions={
         "sees-the-future": (
             _answer(mask=lambda x: None),

@@ -342,12 +342,19 @@ def _start(d_model, n_head, max_len=128, bias=False):
 
 
 def _refuses_long_texts(probe):
-    asked = case(torch.zeros(2, 5, 4), init=(4, 2, 4))
-    failure = probe.run(asked).failure
-    if failure is None:
-        return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because 5 positions are more than max_len = 4. Yours gave a result."
-    if failure.type not in ("ValueError", "AssertionError"):
-        return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because 5 positions are more than max_len = 4; it stopped with a {failure.type}: {failure.text.splitlines()[0]}"
+    for asked, why in (
+        (case(torch.zeros(2, 5, 8), init=(8, 2, 4)), "5 positions are more than max_len = 4"),
+        (case(torch.zeros(1, 129, 4), init=(4, 1)), "129 positions are more than 128, which max_len is unless it is given"),
+    ):
+        failure = probe.run(asked).failure
+        if failure is None:
+            return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}. Yours gave a result."
+        if failure.type not in ("ValueError", "AssertionError"):
+            return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}; it stopped with a {failure.type}: {failure.text.splitlines()[0]}"
+    longest = case(torch.zeros(1, 128, 4), init=(4, 1))
+    failure = probe.run(longest).failure
+    if failure:
+        return f"{call_text(probe.exercise, longest)} was refused ({failure.text.splitlines()[0]}). max_len is 128 unless it is given, and a text may be that long."
     return None
 
 
@@ -522,6 +529,12 @@ def _from_the_generator(probe):
     with sealed(3):
         if torch.equal(probe.answer(8, 12, 9)[0], probe.answer(8, 12, 9)[0]):
             return "Without a generator, two calls gave the same texts. Training would see one batch for ever."
+    for few in ((1, 2, 5), (3, 2, 1)):
+        try:
+            with sealed(4):
+                probe.answer(*few)
+        except Exception as error:
+            return f"copy_batch{few} stopped with a {type(error).__name__}: {error}. One text, one token, halves of one token: few, and nothing is wrong with them."
     failure = probe.run(case(2, 7, 5)).failure
     if failure is None:
         return "copy_batch(2, 7, 5) should be refused with a ValueError: 7 tokens have no two equal halves. Yours gave a result."

@@ -435,10 +435,10 @@ def _upper_first(seq, rand):
     return pattern
 
 
-def _row_two_decides():
-    """Uniform but for row 2, which looks at the first token alone."""
+def _one_row_decides(row):
+    """Uniform but for one row, which looks at the first token alone."""
     pattern = torch.ones(4, 4).tril() / torch.arange(1, 5)[:, None]
-    pattern[2] = torch.tensor([1.0, 0.0, 0.0, 0.0])
+    pattern[row] = torch.tensor([1.0, 0.0, 0.0, 0.0])
     return pattern
 
 
@@ -465,11 +465,15 @@ exercise(
         *(case(_like(kind, seq, strength, rand)) for kind, seq in zip(_KINDS, (9, 6, 12)) for strength in (0.9, 3.0)),
         case(_like("current", 8, 0.0, rand), note="with no favourite place"), case(_like("first", 10, 0.25, rand), note="with next to no favourite"),
         case(_upper_first(5, rand), note="of five positions"), *(case(torch.ones(n, n).tril() / torch.arange(1, n + 1)[:, None], note="that is uniform") for n in (7, 4)),
-        case(_row_two_decides(), note="whose row 2 decides"),
+        case(_one_row_decides(2), note="whose row 2 decides"), case(_one_row_decides(1), note="whose row 1 must not decide"),
     ],
     differentiable=False,
     properties=[_means],
     misconceptions={
+        "row-1-counted": (
+            lambda pattern: _kind(pattern, start=1),
+            "Row 1 is counted. There the previous position is also the first one, so that one weight votes twice; from row 2 on the three places are distinct.",
+        ),
         "row-2-skipped": (
             lambda pattern: _kind(pattern, start=3),
             "Row 2 is not counted. Counting from 0 it is the first row in which the previous position, the current one and the first one are three places.",

@@ -224,12 +224,14 @@ exercise(
     cases=lambda rand: [
         case(rand(5, 4), init=(4,)), case(rand(3, 6, 4), init=(4, 20), seed=1), case(rand(4, 2, 8), init=(8, 9), seed=2),
         case(rand(2, 7, 6), init=(6, 7), seed=3, note="as long as max_len"), case(rand(6, 10), init=(10,), seed=4),
+        case(rand(5000, 2), init=(2,), seed=5, note="as long as the max_len that nobody chose"),
     ],
     returns=Float("... seq d_model"),
     properties=[
         batch_independent(),
         _refuses((4, 6), (2, 7, 4), "the text is longer than max_len"),
         _refuses((4, 1), (2, 3, 4), "the text is longer than max_len"),  # one row, which torch would add to every position
+        _refuses((2,), (5001, 2), "the text is longer than 5000, which max_len is unless it is given"),
         _refuses((5, 9), (2, 3, 5), "entries come in pairs and d_model is odd"),
     ],
     misconceptions={

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.feedback import Float, case, exercise
+from utils.feedback import Float, case, exercise, moves_with_its_module
 from utils.toy import STOP
 
 _BASE, _EPS = 100.0, 1e-6
@@ -89,7 +89,7 @@ exercise(
         case(rand.integers(4, 2, high=7), init=(7, 4, 1), seed=2),
     ],
     returns=Float("batch seq vocab_size"),
-    properties=[_future_changes_nothing],
+    properties=[_future_changes_nothing, moves_with_its_module],
     misconceptions={
         "no-mask": (
             _model(mask=lambda n: None),

@@ -399,8 +399,8 @@ def _varied(case: Case) -> Iterator[tuple[str, Case]]:
             yield f"argument {i} negated", change([i], torch.neg)
     for i, a in enumerate(case.args):
         if type(a) is int:
-            for step in (1, -1, 5):
-                yield f"argument {i} = {a + step}", change([i], lambda n: n + step)
+            for other in sorted({a + 1, a - 1, a + 5, 1, 2} - {a}):
+                yield f"argument {i} = {other}", change([i], lambda n: other)
         elif isinstance(a, (str, list)) and a:
             yield f"argument {i} reversed", change([i], lambda s: s[::-1])
             yield f"argument {i} twice", change([i], lambda s: s + s)
@@ -429,7 +429,7 @@ def _serve(pipe: Any) -> None:
 
     torch.set_num_threads(1)
     made: dict[str, Answers] = {}
-    with contextlib.suppress(EOFError, KeyboardInterrupt), contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt), contextlib.redirect_stdout(io.StringIO()):
         while True:
             name, source = pipe.recv()
             if name not in made:
