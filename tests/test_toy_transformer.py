@@ -49,7 +49,7 @@ class OnlyTheParts(ByParts):
     def forward(self, src):
         n = src.size(-1)
         x = F.embedding(src, self.embed.weight)
-        x = x + positional_encoding.positional_encoding(torch.arange(n, device=src.device), x.shape[-1])
+        x = x + positional_encoding.positional_encoding(torch.arange(n), x.shape[-1]).to(src.device)
         hidden = torch.ones(n, n, device=src.device).triu(1).bool()
         for layer in self.layers:
             a = layer.self_attn
