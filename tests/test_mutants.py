@@ -26,10 +26,19 @@ CONTRIVED = {
         ("keepdim=True)\n        variance", "keepdim=True).detach()\n        variance"), ("correction=0)", "correction=0).detach()"), ("eps: float = 1e-6", "eps: float = 1e-5"),
     ],
     "DeepQKVAttention": [
+        ("nn.init.xavier_uniform_(nn.Parameter(torch.empty(num_heads, *shape)))", "nn.Parameter(torch.zeros(num_heads, *shape))"),
         ("made = [", "if not hasattr(self, 'kept'):\n            self.kept = ["), ("-torch.inf", "-1e4"),
     ],
-    "TripleProductAttention": [("-torch.inf", "-100.0")],
-    "head_kind": [("torch.arange(2,", "torch.arange(3,")],
+    "TripleProductAttention": [
+        ("-torch.inf", "-100.0"), ("max_len: int = 128", "max_len: int = 127"), ("max_len: int = 128", "max_len: int = 129"),
+        ("d_model // n_head, max_len\n", "d_model // n_head, d_model\n"), (" or d_model // n_head % 2", ""),
+    ],
+    "head_kind": [("torch.arange(2,", "torch.arange(3,"), ("torch.arange(2,", "torch.arange(1,")],
+    "PositionalEncoding": [("5000", "4999"), ("5000", "5001")],
+    "CogModel": [(", device=src.device", "")],
+    "sample_regression": [(" * torch.randn(n, L, 1, generator=generator)", ""), ("d**0.5", "(d * 0.5)")],
+    "QueryAttention": [("= n_embd, n_head, n_out", "= n_embd, n_head, n_embd")],
+    "copy_batch": [("seq_len < 2", "seq_len < 3"), ("seq_len < 2", "batch_size < 2")],
 }
 CONTRIVED_IDS = [(name, i) for name, changes in CONTRIVED.items() for i in range(len(changes))]
 
