@@ -408,6 +408,18 @@ def test_a_refusal_that_is_asked_for_does_not_switch_properties_off(made):
     assert said(rows, oracle) == "Never right."
 
 
+def test_wrong_numbers_beside_a_right_refusal_are_what_is_spoken_of(made):
+    def oracle(x):
+        if len(x) == 1:
+            raise ValueError("two rows at least")
+        return x.cumsum(-2)
+
+    rows = made("rows", oracle=oracle, cases=lambda rand: [case(rand(4, 3)), case(rand(1, 3))])
+    words = said(rows, lambda x: oracle(x) ** 2)
+    assert "should be refused" not in words and "In 1 of 2 cases the result differs" in words
+    assert "should be refused with a ValueError" in said(rows, lambda x: x.cumsum(-2) ** 2)
+
+
 def test_what_is_kept_from_an_earlier_call(made):
     turned = made(
         "Turned", initial=lambda d_in, d_out: linear(layer=nn.Linear(d_in, d_out)), oracle=lambda p, x: F.linear(x, p["layer.weight"], p["layer.bias"]),

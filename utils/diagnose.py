@@ -275,6 +275,8 @@ def _reads_notebook(exercise, answer, trial, trials) -> str | None:
 
 def _nothing(exercise, answer, trial, trials) -> str | None:
     yours, wanted = trial.yours.value, trial.expected.value
+    if trial.expected.failure and trial.yours.failure:
+        return None  # refused, as it should be; with another exception, `_raised` has spoken
     if trial.expected.failure:
         return f"{call_text(exercise, trial.case)} should be refused with a {trial.expected.failure.type}: {trial.expected.failure.text} Yours returned {_kind(yours)}."
     if wanted is None:
