@@ -20,7 +20,9 @@ from utils.diagnose import diagnose
 from utils.exercise import Bool, Float, case, exercise, linear
 from utils.observe import as_module
 from utils.feedback import CheckFailed, NotYet, check, hint, solution, yours
-from utils.properties import batch_independent, causal, moves_with_its_module, rows_sum_to_one, works_where_its_input_is
+from utils.properties import (
+    batch_independent, causal, moves_with_its_module, remembers_nothing, rows_sum_to_one, slopes_agree, works_where_its_input_is,
+)
 
 HINTS = ("A nudge?", "The idea.", "Almost the code.")
 
@@ -395,6 +397,79 @@ def test_a_future_that_changes_the_past(running_mean):
     assert "when the last of 4 tokens changed, position 0 changed too" in said(running_mean, lambda x: x.mean(-2, keepdim=True).expand_as(x))
 
 
+def _blocked(x, with_):
+    n = x.shape[-2]
+    return (x @ -x.mT / x.shape[-1] ** 0.5).masked_fill(torch.ones(n, n).triu(1).bool(), with_)
+
+
+def test_a_future_that_is_hidden_by_some_low_number(made):
+    def oracle(x):
+        return torch.softmax(_blocked(x, -torch.inf), -1) @ x
+
+    look = made("look", oracle=oracle, cases=lambda rand: [case(rand(2, 4, 3)), case(rand(1, 5, 2))], properties=[causal()])
+    assert diagnose(look, lambda x: torch.softmax(_blocked(x, -torch.inf), -1) @ x)
+    for low in (-100.0, -1e4):
+        assert "With inputs 1000 times as large the future changes the past" in said(look, lambda x: torch.softmax(_blocked(x, low), -1) @ x)
+    assert diagnose(look, lambda x: torch.softmax(_blocked(x, torch.finfo(x.dtype).min), -1) @ x)
+
+    def renormalised(x):
+        weights = torch.softmax(x @ -x.mT / x.shape[-1] ** 0.5, -1) * torch.ones(x.shape[-2], x.shape[-2]).tril()
+        return F.normalize(weights, p=1, dim=-1) @ x
+
+    assert diagnose(look, renormalised)  # its weights vanish where scores are huge, which lets nothing through
+
+
+def test_a_refusal_that_is_asked_for_does_not_switch_properties_off(made):
+    def oracle(x):
+        if len(x) == 1:
+            raise ValueError("two rows at least")
+        return x.cumsum(-2)
+
+    rows = made("rows", oracle=oracle, cases=lambda rand: [case(rand(4, 3)), case(rand(1, 3))], properties=[lambda probe: "Never right." if len(probe.trials) == 1 else None])
+    assert said(rows, oracle) == "Never right."
+
+
+def test_wrong_numbers_beside_a_right_refusal_are_what_is_spoken_of(made):
+    def oracle(x):
+        if len(x) == 1:
+            raise ValueError("two rows at least")
+        return x.cumsum(-2)
+
+    rows = made("rows", oracle=oracle, cases=lambda rand: [case(rand(4, 3)), case(rand(1, 3))])
+    words = said(rows, lambda x: oracle(x) ** 2)
+    assert "should be refused" not in words and "In 1 of 2 cases the result differs" in words
+    assert "should be refused with a ValueError" in said(rows, lambda x: x.cumsum(-2) ** 2)
+
+
+def test_what_is_kept_from_an_earlier_call(made):
+    turned = made(
+        "Turned", initial=lambda d_in, d_out: linear(layer=nn.Linear(d_in, d_out)), oracle=lambda p, x: F.linear(x, p["layer.weight"], p["layer.bias"]),
+        cases=lambda rand: [case(rand(4, 3), init=(3, 2))], properties=[remembers_nothing],
+    )
+
+    class First(nn.Module):
+        def __init__(self, d_in, d_out):
+            super().__init__()
+            self.layer, self.kept = nn.Linear(d_in, d_out), None
+
+        def forward(self, x):
+            self.kept = self.layer.weight * 1.0 if self.kept is None else self.kept
+            return x @ self.kept.T + self.layer.bias
+
+    assert "An object that was called before answers differently" in said(turned, First)
+    First.forward = lambda self, x: self.layer(x)
+    assert diagnose(turned, First)
+
+
+def test_a_slope_that_is_not_the_right_one(made):
+    centred = made(
+        "Centred", initial=lambda d: {"w": torch.ones(d)}, oracle=lambda p, x: (x - x.mean(-1, keepdim=True)) * p["w"],
+        cases=lambda rand: [case(rand(4, 3), init=(3,))], properties=[slopes_agree],
+    )
+    assert diagnose(centred, as_module(centred, lambda p, x: p["w"] * x - p["w"] * x.mean(-1, keepdim=True)))
+    assert "the gradient for the input is not" in said(centred, as_module(centred, lambda p, x: (x - x.mean(-1, keepdim=True).detach()) * p["w"]))
+
+
 def test_batch_items_that_leak(running_mean):
     def leaking(x):
         right = x.cumsum(-2) / torch.arange(1, x.shape[-2] + 1)[:, None]
@@ -579,6 +654,19 @@ def test_a_parameter_that_no_gradient_reaches(affine):
             return F.linear(x, self.layer.weight, self.layer.bias.detach())
 
     assert "no gradient reaches `layer.bias`" in said(affine, Cut)
+
+
+def test_wrong_numbers_in_which_something_has_no_part(made, affine):
+    product = made("product", oracle=lambda a, b: a @ b, cases=lambda rand: [case(rand(n, n), rand(n, n)) for n in (2, 3)])
+    assert "`b` has no part in the result" in said(product, lambda a, b: a @ a)
+    for silent in (lambda a, b: a @ b + 1, lambda a, b: (a + a @ b).detach(), lambda a, b: a @ a if len(a) == 2 else a @ b):
+        assert "no part" not in said(product, silent)  # wrong, and all have a part, or none, or it depends on the case
+
+    class Unused(Affine):
+        def forward(self, x):
+            return 3 * x @ self.layer.weight.T
+
+    assert "`layer.bias` has no part in the result" in said(affine, Unused)
 
 
 def test_no_super_init_and_no_forward(affine):

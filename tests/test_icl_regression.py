@@ -42,7 +42,7 @@ def _sample_one_by_one(n, L, d, noise_std, generator=None):
 class ByFunction(nn.Module):
     def __init__(self, n_embd, n_head, n_out=1):
         super().__init__()
-        self.n_embd, self.n_head = n_embd, n_head
+        self.n_embd, self.n_head, self.n_out = n_embd, n_head, n_out
         self.q_proj = nn.Linear(n_embd, n_head * n_embd, bias=False)
         self.k_proj = nn.Linear(n_embd, n_head * n_embd, bias=False)
         self.v_proj = nn.Linear(n_embd, n_head * n_embd, bias=False)

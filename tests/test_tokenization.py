@@ -216,21 +216,60 @@ def test_the_order_of_pairs_is_told_from_their_counts():
     def count_pairs(ids):
         return {f"{a} {b}": n for (a, b), n in Counter(pairwise(ids)).items()}
 
-    assert "the key (1, 2) is missing" in check(count_pairs).message
+    assert "'1 2' is a key of yours" in check(count_pairs).message
 
 
-def test_a_wrong_counter_is_compared_entry_by_entry():
+def test_counts_that_do_not_add_up_are_told_by_their_sum():
     def count_pairs(ids):
         return Counter({pair: n + 1 for pair, n in Counter(pairwise(ids)).items()})
 
-    assert check(count_pairs).message == "In 6 of 7 cases the result differs. Smallest: count_pairs([1, 2, 3]): at key (1, 2) yours is 2, expected 1."
+    assert check(count_pairs).message == "For [1, 2, 3] your counts sum to 4. 3 ids have 2 places where two of them meet, and each of these counts once."
 
 
-def test_a_list_is_compared_as_it_reads():
+def test_counts_that_add_up_are_compared_entry_by_entry():
+    def count_pairs(ids):
+        counts = Counter(pairwise(ids))
+        for pair in list(counts)[:1]:
+            counts[pair] += 1
+            counts[list(counts)[-1]] -= 1
+        return counts
+
+    assert check(count_pairs).message.endswith("Smallest: count_pairs([1, 2, 3]): at key (1, 2) yours is 2, expected 1.")
+
+
+def test_a_merge_that_adds_something_is_spelt_out():
     def merge(ids, pair, new_id):
         return [*lesson.merge(ids, pair, new_id), 0]
 
-    assert check(merge).message == "In 8 of 8 cases the result differs. Smallest: merge([1, 2], (1, 2), 9): yours is [9, 0], expected [9]."
+    assert "With each 9 spelt out as (1, 2) again that reads [1, 2, 0], and the text was [1, 2]" in check(merge).message
+
+    def merge(ids, pair, new_id):
+        return ids[:-1] + ids[-1:]
+
+    assert check(merge).misconception == "list-against-tuple"
+
+    def merge(ids, pair, new_id):
+        merged = lesson.merge(ids, pair, new_id)
+        return merged if len(ids) < 10 else lesson.merge(ids[:8], pair, new_id) + ids[8:]
+
+    assert "still stands in it" in check(merge).message
+
+
+def test_training_is_told_by_how_many_which_ids_and_what_comes_first():
+    def train_bpe(text, n_merges):
+        return dict(list(lesson.train_bpe(text, n_merges).items())[1:])
+
+    assert "gave 0 merges. 1 rounds were asked for" in check(train_bpe).message
+
+    def train_bpe(text, n_merges):
+        return {pair: 2 * i for pair, i in lesson.train_bpe(text, n_merges).items()}
+
+    assert "Your new ids are [512]" in check(train_bpe).message
+
+    def train_bpe(text, n_merges):
+        return {(0, i): 256 + i for i in range(n_merges)}
+
+    assert "your first merge is (0, 0), which stands there 0 times" in check(train_bpe).message
 
 
 def one_item_joined(model, tokens, n_tokens):

@@ -210,7 +210,7 @@ def _complaint(exercise: Exercise, answer: Any, trials: list[Trial]) -> str | No
             words = question(exercise, answer, trial, trials) if values_right else None
             if words:
                 return words
-    return None
+    return _unused(exercise, trials)
 
 
 def _raised(exercise, answer, trial, trials) -> str | None:
@@ -275,6 +275,8 @@ def _reads_notebook(exercise, answer, trial, trials) -> str | None:
 
 def _nothing(exercise, answer, trial, trials) -> str | None:
     yours, wanted = trial.yours.value, trial.expected.value
+    if trial.expected.failure and trial.yours.failure:
+        return None  # refused, as it should be; with another exception, `_raised` has spoken
     if trial.expected.failure:
         return f"{call_text(exercise, trial.case)} should be refused with a {trial.expected.failure.type}: {trial.expected.failure.text} Yours returned {_kind(yours)}."
     if wanted is None:
@@ -341,6 +343,25 @@ def _gradients(exercise, answer, trial, trials) -> str | None:
         what = f"`{lost[0]}`" if len(lost) == 1 else f"{_listing(lost)}"
         return f"The numbers are right, but no gradient reaches {what}: the result is cut off from it (by requires_grad=False, .detach(), .item(), .data, torch.no_grad() or torch.tensor(...)), so training could not change anything."
     return None
+
+
+def _unused(exercise: Exercise, trials: list[Trial]) -> str | None:
+    """Wrong numbers in which an input or a parameter has no part, in no case, though others have."""
+    seen: dict[str, list[bool]] = {}  # by name: for each case in which the expected result hangs on it, whether yours does
+    for t in trials:
+        if t.expected.failure:
+            continue
+        if t.yours.failure or t.yours.backward:
+            return None
+        floats = [n for n, v in bind(exercise, t.case).items() if isinstance(v, torch.Tensor) and v.is_floating_point()]
+        for name in [*floats, *(t.yours.parameters or ())]:
+            if exercise.differentiable and name not in t.expected.detached:
+                seen.setdefault(name, []).append(name not in t.yours.detached)
+    names = [name for name, used in seen.items() if not any(used)]
+    if not names or len(names) == len(seen):
+        return None
+    has, it, stands = ("have", "them", "they belong") if len(names) > 1 else ("has", "it", "it belongs")
+    return f"{_listing(names)} {has} no part in the result, as far as a gradient can tell. Does another name stand where {stands}, or is what is made of {it} left unused?"
 
 
 def _broken_property(exercise: Exercise, answer: Any, trials: list[Trial]) -> str | None:

@@ -159,7 +159,7 @@ def _run(exercise: Exercise, answer: Any, case: Case, grads: bool) -> Observatio
         try:
             call = answer
             if exercise.kind == "module":
-                call = _build(exercise, answer, case)
+                call = build(exercise, answer, case)
                 seen.parameters = {n: tuple(p.shape) for n, p in call.named_parameters()}
                 leaves.update({n: p for n, p in call.named_parameters() if grads})
                 reseed(case.seed)
@@ -183,14 +183,20 @@ def _viewed(exercise: Exercise, case: Case, result: Any, args: tuple, kwargs: di
     return exercise.view(result, *args, **kwargs, **before)
 
 
-def _build(exercise: Exercise, answer: Any, case: Case) -> nn.Module:
+def build(exercise: Exercise, answer: Any, case: Case) -> nn.Module:
+    """The module as a case asks for it: built, filled, in its mode."""
     made = answer if inspect.isclass(answer) else as_module(exercise, answer)
     module = made(**case.init) if isinstance(case.init, dict) else made(*case.init)
     if case.fill:
-        with torch.no_grad():
-            for name, parameter in module.named_parameters():
-                parameter.copy_(filled(name, parameter.shape, case.seed))
+        fill(module, case.seed)
     return module.train(case.train)
+
+
+def fill(module: nn.Module, seed: int) -> None:
+    """Give every parameter the order-one values that a case with this seed asks for."""
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            parameter.copy_(filled(name, parameter.shape, seed))
 
 
 def fresh(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Callable
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from utils.observe import tensors
+from utils.observe import as_module, build, fill, reseed, sealed, tensors
 
 
 def rows_sum_to_one(part: int | None = None) -> Callable:
@@ -34,28 +34,52 @@ def rows_sum_to_one(part: int | None = None) -> Callable:
     return broken
 
 
-def causal(argument: int = 0, axis: int = -2) -> Callable:
-    """A future token does not change the past: the positions before a changed one keep their results."""
+def causal(argument: int = 0, axis: int = -2, loud: float = 1000.0) -> Callable:
+    """A future token does not change the past: the positions before a changed one keep their results.
+
+    Tried on the inputs as they are, and `loud` times as large: there a score that was hidden with some low number comes up again.
+    """
     def broken(probe):
-        for trial in probe.trials:
-            x = trial.case.args[argument]
-            size = x.shape[axis]
-            if size < 2:
-                continue
-            moved = x.clone()
-            moved.select(axis, size - 1).add_(1.0)
-            args = tuple(moved if i == argument else a for i, a in enumerate(trial.case.args))
-            after = probe.run(replace(trial.case, args=args))
-            if after.failure:
-                return None
-            before, after = _first(trial.yours.value), _first(after.value)
-            past = before.narrow(axis, 0, size - 1), after.narrow(axis, 0, size - 1)
-            if not torch.allclose(*past, atol=1e-5):
-                rows = (past[0] - past[1]).abs().transpose(axis, 0).flatten(1).amax(1)
-                first = int((rows > 1e-5).nonzero()[0])
-                return f"The future changes the past: when the last of {size} tokens changed, position {first} changed too, though it comes earlier. When a model writes, that token does not exist yet."
+        for factor in (1.0, loud):
+            for trial in probe.trials:
+                words = _past_changed(probe, trial, argument, axis, factor)
+                if words:
+                    return words
         return None
     return broken
+
+
+def _past_changed(probe, trial, argument: int, axis: int, factor: float) -> str | None:
+    x = trial.case.args[argument] * factor
+    size = x.shape[axis]
+    if size < 2:
+        return None
+    moved = x.clone()
+    moved.select(axis, size - 1).add_(factor)
+    results = []
+    for given in (x, moved):
+        args = tuple(given if i == argument else a for i, a in enumerate(trial.case.args))
+        seen = trial.yours if given is x and factor == 1.0 else probe.run(replace(trial.case, args=args))
+        if seen.failure:
+            return None
+        results.append(_first(seen.value).narrow(axis, 0, size - 1))
+    before, after = results
+    if factor != 1.0:
+        # Weights made by a softmax over all, then cut and renormalised, may all come out 0 here: such rows are no leak, and are small.
+        rows = [t.movedim(axis, -2).flatten(0, -2) for t in results]
+        told = [row.isfinite().all(1) & (row.abs().amax(1) > factor**0.5) for row in rows]
+        leaks = ~torch.isclose(*rows, rtol=1e-4, atol=1e-5 * factor).all(1)
+        if not (told[0] & told[1] & leaks).any():
+            return None
+        return (
+            f"With inputs {factor:.0f} times as large the future changes the past. What hides a score has to be lower than every score that can come up, "
+            "and no number such as -100 or -10000 is: only minus infinity."
+        )
+    if torch.allclose(before, after, atol=1e-5):
+        return None
+    rows = (before - after).abs().transpose(axis, 0).flatten(1).amax(1)
+    first = int((rows > 1e-5).nonzero()[0])
+    return f"The future changes the past: when the last of {size} tokens changed, position {first} changed too, though it comes earlier. When a model writes, that token does not exist yet."
 
 
 def batch_independent(argument: int = 0) -> Callable:
@@ -90,6 +114,58 @@ def moves_with_its_module(probe) -> str | None:
         if _mixes_devices(module, case):
             return "It works on the CPU only: on another device, forward mixes the input with a tensor that it made on the CPU. What a module needs besides its input should be kept where `.to(...)` takes it along, or be made on the input's device."
     return None
+
+
+def remembers_nothing(probe) -> str | None:
+    """A result depends on this call's input and on the parameters as they are now, not on an earlier call."""
+    for trial in probe.trials:
+        case = trial.case
+        if not case.fill or not all(isinstance(a, torch.Tensor) for a in case.args):
+            continue
+        other = replace(case, seed=case.seed + 1000, args=tuple(a.flip(0) for a in case.args))
+        fresh = probe.run(other)
+        if fresh.failure:
+            continue
+        with sealed(case.seed):
+            module = build(probe.exercise, probe.answer, case)
+            module(*case.args, **case.kwargs)
+            fill(module, other.seed)
+            reseed(other.seed)
+            again = module(*other.args, **other.kwargs)
+        if not torch.allclose(_first(fresh.value), _first(again), atol=1e-5):
+            return (
+                "An object that was called before answers differently from a new one with the same parameters and the same input. "
+                "Something of the first call was kept; training changes the parameters after every call, so compute from them each time."
+            )
+    return None
+
+
+def slopes_agree(probe) -> str | None:
+    """The gradients have the right numbers too: nothing on the way was taken for a constant."""
+    right = as_module(probe.exercise, probe.exercise.oracle)
+    for trial in probe.trials:
+        found = [_slopes(probe.exercise, made, trial.case) for made in (right, probe.answer)]
+        for name, wanted in found[0].items():
+            mine = found[1].get(name)
+            if mine is not None and wanted is not None and not torch.allclose(mine, wanted, rtol=1e-3, atol=1e-3 * float(1 + wanted.abs().max())):
+                return (
+                    f"The numbers are right, and the gradient for {name} is not: something on the way was taken for a constant (.detach(), .data, .item(), torch.no_grad()). "
+                    "Training follows the gradient, so it would go another way."
+                )
+    return None
+
+
+def _slopes(exercise, made, case) -> dict:
+    with sealed(case.seed):
+        module = build(exercise, made, case)
+        args = [a.clone().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in case.args]
+        reseed(case.seed)
+        value = module(*args, **case.kwargs)
+        value = value[0] if isinstance(value, tuple) else value
+        leaves = {"the input" if a is args[0] else "an input": a for a in args if isinstance(a, torch.Tensor) and a.requires_grad}
+        leaves |= {f"`{n}`": p for n, p in module.named_parameters()}
+        weights = torch.linspace(-1, 1, value.numel()).view(value.shape)
+        return dict(zip(leaves, torch.autograd.grad((value * weights).sum(), list(leaves.values()), allow_unused=True)))
 
 
 def works_where_its_input_is(probe) -> str | None:

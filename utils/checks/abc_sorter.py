@@ -8,7 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.exercise import filled
-from utils.feedback import Float, batch_independent, case, causal, exercise, moves_with_its_module, rows_sum_to_one
+from utils.feedback import Float, batch_independent, case, causal, exercise, moves_with_its_module, remembers_nothing, rows_sum_to_one
+from utils.observe import sealed
 from utils.sorting import SEP, VOCAB, encode
 
 _NAMES = ("q", "k", "v")
@@ -164,6 +165,19 @@ def _temperature(probe):
     return "With temp=0.5 the result is not what gates of that temperature give. The same temp goes into all three weights, once."
 
 
+def _starts_somewhere(probe):
+    """Numbers are drawn at the start: finite, other ones with another seed, the same with the same."""
+    made = []
+    for seed in (1, 1, 2):
+        with sealed(seed):
+            torch.empty(64).fill_(float("nan"))  # what uninitialised memory may well hold
+            made.append(dict(probe.answer(6, 2, 7).named_parameters()))
+    for name, first in made[0].items():
+        if not first.isfinite().all() or torch.equal(first, made[2][name]) or not torch.equal(first, made[1][name]):
+            return f"`{name}` is not drawn when the object is made: it starts with what happened to be in memory, or always with the same numbers. Fill it with small random ones."
+    return None
+
+
 _STRICT = {"embed_dim": 6, "num_heads": 3, "context_length": 5, "rank": 2, "strict": True}
 
 exercise(
@@ -171,14 +185,14 @@ exercise(
     initial=_parameters,
     oracle=_oracle,
     cases=lambda rand: [
-        case(rand(3, 7, 6), init=(6, 2, 7)),
-        case(rand(2, 4, 8), init=(8, 4, 7), seed=1),
+        case(rand(4, 7, 6), init=(6, 2, 7)),
+        case(rand(3, 4, 8), init=(8, 4, 7), seed=1),
         case(rand(2, 5, 6), init=_STRICT, seed=2),
         case(rand(3, 4, 6), init=(6, 2, 7), seed=3, return_weights=True),
         case(rand(2, 3, 6), init=_STRICT, seed=4, return_weights=True), case(rand(2, 9, 6), init=(6, 3, 12), seed=5, train=True, note="in training"),
     ],
     returns=Float("batch seq embed_dim"),
-    properties=[causal(), batch_independent(), rows_sum_to_one(part=1), moves_with_its_module, _temperature],
+    properties=[causal(), batch_independent(), rows_sum_to_one(part=1), moves_with_its_module, remembers_nothing, _temperature, _starts_somewhere],
     misconceptions={
         "sees-the-future": (
             _answer(mask=lambda x: None),
@@ -192,6 +206,14 @@ exercise(
         "not-scaled": (
             _answer(scale=lambda q, x: 1.0),
             "The scores are not divided by the root of the head's width.",
+        ),
+        "multiplied": (
+            _answer(scale=lambda q, x: q.shape[-1] ** 0.5),
+            "The scores were multiplied by the root of the head's width and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
+        ),
+        "divided-by-the-width": (
+            _answer(scale=lambda q, x: 1 / q.shape[-1]),
+            "You divided by the head's width instead of by its root. The spread of a dot product grows with the root of the width.",
         ),
         "root-of-embed_dim": (
             _answer(scale=lambda q, x: x.shape[-1] ** -0.5),
@@ -271,6 +293,25 @@ def _seed_like(warm=lambda step, steps, base, warmup: base * (step + 1) / warmup
     return rate
 
 
+def _landmarks(probe):
+    """Where the schedule must pass, said of the first step at which yours does not."""
+    for trial in probe.trials:
+        yours, wanted, (step, steps, base, warmup) = trial.yours.value, trial.expected.value, trial.case.args
+        if not isinstance(yours, float) or abs(yours - wanted) < 1e-6 * base:
+            continue
+        t = (step - warmup) / (steps - warmup)
+        where = (
+            f"the first step of the warm-up takes the first of {warmup} equal stairs, for a rate of 0 would waste it" if step == 0 else
+            f"the last step of the warm-up reaches base_lr = {base:g}" if step == warmup - 1 else
+            f"the warm-up climbs in {warmup} equal stairs, and this is stair {step + 1}" if step < warmup else
+            f"the warm-up is over, and the cosine starts from base_lr = {base:g}" if step == warmup else
+            f"at the end a tenth of base_lr is left" if step == steps else
+            f"here {t:.2f} of the way down is done, and half a cosine leads from base_lr to a tenth of it"
+        )
+        return f"lr_at({step}, {steps}, {base:g}, {warmup}) is {yours:.6g}, and {wanted:.6g} is expected: {where}."
+    return None
+
+
 exercise(
     "lr_at",
     oracle=_rate,
@@ -280,6 +321,7 @@ exercise(
         for step in (0, warmup // 2, warmup - 1, warmup, (steps + warmup) // 2, steps - 1, steps)
     ],
     differentiable=False,
+    properties=[_landmarks],
     atol=1e-7,
     misconceptions={
         "starts-at-zero": (
@@ -362,11 +404,25 @@ def _by_topk(model, letters):
     return "".join(VOCAB[int(i)] for i in ids[0, 4:])
 
 
+def _three_letters(probe):
+    """Three letters, none of them the separator."""
+    for trial in probe.trials:
+        yours, letters = trial.yours.value, trial.case.args[1]
+        if not isinstance(yours, str) or yours == trial.expected.value:
+            continue
+        if len(yours) != 3:
+            return f"For {letters!r} yours is {yours!r}, of length {len(yours)}. The model is asked three times, and what it says each time is one letter of the answer."
+        if any(c not in "abc" for c in yours):
+            return f"For {letters!r} yours is {yours!r}: the separator was written, or something was decoded that is no letter. What is asked for are letters."
+    return None
+
+
 exercise(
     "sort_letters",
     oracle=_by_topk,
     cases=lambda rand: [case(_Oddly(rand), letters, note="with a model that does not sort") for letters in ("cab", "bba", "acc", "abc", "bcb", "aab")],
     differentiable=False,
+    properties=[_three_letters],
     misconceptions={
         "separator-not-forbidden": (
             lambda model, letters: _greedy(model, letters, forbid=False),

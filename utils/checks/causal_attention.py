@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.feedback import (
-    Bool, Float, batch_independent, case, causal, exercise, linear, moves_with_its_module, rows_sum_to_one,
+    Bool, Float, batch_independent, case, causal, exercise, linear, moves_with_its_module, remembers_nothing, rows_sum_to_one,
 )
 
 
@@ -371,7 +371,7 @@ exercise(
         case(rand(2, 3, 3), init=(3, 2, 6, 0.0), fill=False, seed=123, note="with the weights as __init__ makes them after manual_seed(123)"),
     ],
     returns=Float("batch seq d_out"),
-    properties=[causal(), batch_independent(), moves_with_its_module],
+    properties=[causal(), batch_independent(), moves_with_its_module, remembers_nothing],
     misconceptions={
         "sees-the-future": (_attention(hide=lambda s, sees: s), _WORDS["sees-the-future"].replace("row 0", "position 0")),
         "mask-after-softmax": (
@@ -393,6 +393,10 @@ exercise(
         "not-scaled": (
             _attention(scale=lambda p, d_in, d_k: 1.0),
             "The scores are not divided by the root of d_k. The mask is right; the weights are too sharp, the more so the wider the layer.",
+        ),
+        "multiplied": (
+            _attention(scale=lambda p, d_in, d_k: d_k**0.5),
+            "The scores were multiplied by the root of d_k and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
         ),
         "divided-by-d_k": (
             _attention(scale=lambda p, d_in, d_k: 1 / d_k),

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from utils.diagnose import call_text
-from utils.feedback import Float, Int, batch_independent, case, causal, exercise, linear, moves_with_its_module, works_where_its_input_is
+from utils.feedback import Float, Int, batch_independent, case, causal, exercise, linear, moves_with_its_module, remembers_nothing, works_where_its_input_is
 from utils.observe import sealed, tensors
 
 
@@ -39,6 +39,28 @@ def _area_times_height(q, k, r):
     return _dot(q, q) * _dot(rest, rest) * _dot(height, height)
 
 
+_BODIES = (
+    ([1, 0, 0], [0, 2, 0], [0, 0, 3], "at right angles, with lengths 1, 2 and 3, they span a box of volume 6"),
+    ([1, 0, 0], [1, 1, 0], [0, 0, 2], "q and k span an area of 1, and r stands upright on it with length 2"),
+    ([2, 0, 0], [0, 1, 0], [0, 1, 1], "k and r span an area of 1, and q stands upright on it with length 2"),
+    ([1, 0, 1], [0, 2, 0], [1, 0, 0], "q and r span an area of 1, and k stands upright on it with length 2"),
+    ([1, 2, 0], [0, 1, 1], [1, 3, 1], "r is q + k, so the three lie in one plane and span nothing"),
+    ([1, 1, 0], [1, 1, 0], [0, 1, 1], "q and k are the same, so the three lie in one plane and span nothing"),
+)
+
+
+def _volumes(probe):
+    """Bodies whose volume one can see."""
+    for q, k, r, why in _BODIES:
+        given = [torch.tensor(v, dtype=torch.float32) for v in (q, k, r)]
+        seen, wanted = probe.run(case(*given)), float(_det(*given))
+        if seen.failure or not isinstance(seen.value, torch.Tensor) or seen.value.dim():
+            return None
+        if abs(float(seen.value) - wanted) > 1e-3:
+            return f"For q = {q}, k = {k}, r = {r} yours is {float(seen.value):.4g}, and the squared volume is {abs(wanted):.4g}: {why}."
+    return None
+
+
 exercise(
     "gram_determinant",
     oracle=_det,
@@ -46,6 +68,7 @@ exercise(
         case(rand(4), rand(4), rand(4)), case(*(rand(5, 3) for _ in range(3))), case(*(rand(2, 3, 6, scale=0.7) for _ in range(3))),
     ],
     returns=Float("..."),
+    properties=[_volumes],
     atol=5e-5,
     misconceptions={
         "score-instead": (
@@ -189,6 +212,28 @@ def _by_matrix_products(probe):
     return None
 
 
+def _one_at_a_time(probe):
+    """Bodies whose volume one can see, and what may change a score: its own query, key and reference, and no other."""
+    for q, k, r, why in _BODIES:
+        given = [torch.tensor(v, dtype=torch.float32).view(1, 1, 1, 3) for v in (q, k, r)]
+        seen, wanted = probe.run(case(*given)), -abs(float(_det(*given)))
+        if seen.failure or not isinstance(seen.value, torch.Tensor) or seen.value.numel() != 1:
+            return None
+        if abs(float(seen.value) - wanted) > 1e-3:
+            return f"For one position with q = {q}, k = {k}, r = {r} your score is {float(seen.value):.4g}, and {wanted:.4g} is expected: {why}."
+    trial = probe.trials[0]
+    if trial.yours.value.shape != trial.expected.value.shape:
+        return None
+    for at, (name, axis, what) in enumerate((("query", -2, "row"), ("key", -1, "column"), ("reference", -2, "row"))):
+        args = [a.clone() for a in trial.case.args]
+        args[at][..., 0, :] += 1.0
+        seen = probe.run(case(*args))
+        rest = lambda t: t.narrow(axis, 1, t.shape[axis] - 1)  # noqa: E731
+        if seen.failure is None and not torch.allclose(rest(seen.value), rest(trial.yours.value), atol=1e-4):
+            return f"When only the {name} of position 0 changed, scores outside {what} 0 changed too. Entry [i, j] is made of query i, key j and reference i alone."
+    return None
+
+
 exercise(
     "gram_scores",
     oracle=_by_triples,
@@ -197,7 +242,7 @@ exercise(
         _without_a_plane(rand),
     ],
     returns=Float("batch heads query key"),
-    properties=[batch_independent(), _by_matrix_products],
+    properties=[batch_independent(), _one_at_a_time, _by_matrix_products],
     atol=5e-5,
     misconceptions={
         "not-negative": (
@@ -304,12 +349,19 @@ def _start(d_model, n_head, max_len=128, bias=False):
 
 
 def _refuses_long_texts(probe):
-    asked = case(torch.zeros(2, 5, 4), init=(4, 2, 4))
-    failure = probe.run(asked).failure
-    if failure is None:
-        return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because 5 positions are more than max_len = 4. Yours gave a result."
-    if failure.type not in ("ValueError", "AssertionError"):
-        return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because 5 positions are more than max_len = 4; it stopped with a {failure.type}: {failure.text.splitlines()[0]}"
+    for asked, why in (
+        (case(torch.zeros(2, 5, 8), init=(8, 2, 4)), "5 positions are more than max_len = 4"),
+        (case(torch.zeros(1, 129, 4), init=(4, 1)), "129 positions are more than 128, which max_len is unless it is given"),
+    ):
+        failure = probe.run(asked).failure
+        if failure is None:
+            return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}. Yours gave a result."
+        if failure.type not in ("ValueError", "AssertionError"):
+            return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}; it stopped with a {failure.type}: {failure.text.splitlines()[0]}"
+    longest = case(torch.zeros(1, 128, 4), init=(4, 1))
+    failure = probe.run(longest).failure
+    if failure:
+        return f"{call_text(probe.exercise, longest)} was refused ({failure.text.splitlines()[0]}). max_len is 128 unless it is given, and a text may be that long."
     return None
 
 
@@ -321,8 +373,9 @@ exercise(
         case(rand(2, 5, 8), init=(8, 2)), case(rand(3, 4, 12), init=(12, 3, 7), seed=1), case(rand(1, 6, 8), init=(8, 4, 6), seed=2, note="as long as max_len"),
         case(rand(2, 3, 4), init=(4, 1), seed=3, return_weights=True, note="with its weights"), case(rand(2, 5, 8), init=(8, 2), fill=False, seed=4, note="as it starts"),
         case(rand(2, 7, 12), init=(12, 2), seed=5, return_weights=True, note="with its weights"),
+        case(rand(2, 3, 9), init=(9, 2), note="heads that do not divide d_model"), case(rand(2, 3, 12), init=(12, 4), note="heads of odd width"),
     ],
-    properties=[causal(), batch_independent(), moves_with_its_module, _refuses_long_texts],
+    properties=[causal(loud=10.0), batch_independent(), moves_with_its_module, remembers_nothing, _refuses_long_texts],
     atol=5e-5,
     misconceptions={
         "largest-volume-wins": (
@@ -483,6 +536,12 @@ def _from_the_generator(probe):
     with sealed(3):
         if torch.equal(probe.answer(8, 12, 9)[0], probe.answer(8, 12, 9)[0]):
             return "Without a generator, two calls gave the same texts. Training would see one batch for ever."
+    for few in ((1, 2, 5), (3, 2, 1)):
+        try:
+            with sealed(4):
+                probe.answer(*few)
+        except Exception as error:
+            return f"copy_batch{few} stopped with a {type(error).__name__}: {error}. One text, one token, halves of one token: few, and nothing is wrong with them."
     failure = probe.run(case(2, 7, 5)).failure
     if failure is None:
         return "copy_batch(2, 7, 5) should be refused with a ValueError: 7 tokens have no two equal halves. Yours gave a result."

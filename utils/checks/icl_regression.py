@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.feedback import Float, batch_independent, case, exercise, linear, moves_with_its_module
+from utils.feedback import Float, batch_independent, case, exercise, linear, moves_with_its_module, remembers_nothing
 from utils.observe import sealed
 
 # ---------------------------------------------------------------- data
@@ -227,6 +227,17 @@ def _both(z_q, z):
     return torch.cat((z, z_q), dim=1)
 
 
+def _keeps_its_sizes(probe):
+    """The circuits read n_embd, n_head and n_out."""
+    asked = {"n_embd": 6, "n_head": 3, "n_out": 2}
+    made = probe.answer(*asked.values())
+    for name, size in asked.items():
+        kept = getattr(made, name, "nothing")
+        if kept != size:
+            return f"QueryAttention(6, 3, 2) works, and its {name} is {kept}, not {size}. The circuits that come next read the three sizes from the layer."
+    return None
+
+
 exercise(
     "QueryAttention",
     initial=_start,
@@ -239,11 +250,19 @@ exercise(
         case(rand(2, 1, 6), rand(2, 5, 6), init=(6, 2), fill=False, seed=4, note="as it starts"),
     ],
     returns=Float("n queries n_out"),
-    properties=[batch_independent(0), batch_independent(1), moves_with_its_module],
+    properties=[batch_independent(0), batch_independent(1), moves_with_its_module, remembers_nothing, _keeps_its_sizes],
     misconceptions={
         "not-scaled": (
             _layer(scale=lambda D, H: 1.0),
             "The scores are not divided by the root of the heads' width. Here each head is n_embd wide, so that is √n_embd.",
+        ),
+        "multiplied": (
+            _layer(scale=lambda D, H: D**0.5),
+            "The scores were multiplied by the root of n_embd and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
+        ),
+        "divided-by-the-width": (
+            _layer(scale=lambda D, H: 1 / D),
+            "You divided by n_embd instead of by its root. The spread of a dot product grows with the root of the width.",
         ),
         "scaled-by-all-heads": (
             _layer(scale=lambda D, H: (D * H) ** -0.5),

@@ -4,15 +4,27 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.feedback import Float, batch_independent, case, exercise, linear
+from utils.feedback import Float, batch_independent, case, exercise, linear, remembers_nothing, slopes_agree
 
 _X = torch.tensor([2.0, 4.0, 6.0, 8.0])
+
+def _zero_and_one(probe):
+    """Mean 0 and variance 1."""
+    yours = probe.trials[0].yours.value
+    if not isinstance(yours, torch.Tensor) or yours.shape != _X.shape:
+        return None
+    mean, variance = float(yours.mean()), float(yours.var(correction=0))
+    if abs(mean) < 1e-3 and abs(variance - 1) < 1e-3:
+        return None
+    return f"Your four numbers have the mean {mean:.3g} and the variance {variance:.3g}. Asked for are the mean 0 and the variance 1."
+
 
 exercise(
     "normalised",
     oracle=torch.tensor([-1.3416, -0.4472, 0.4472, 1.3416]),
     atol=6e-5,  # worked out by hand: (x - 5) / sqrt(5), to four decimals
     returns=Float("d_model"),
+    properties=[_zero_and_one],
     misconceptions={
         "not-centred": (
             lambda: _X / _X.var(correction=0).sqrt(),
@@ -60,6 +72,22 @@ def _norm(x, w, b, eps, centre=True, correction=0, dim=-1, inside=True):
     return (x - mean) / size * w + b
 
 
+def _mean_and_variance(probe):
+    """As __init__ leaves it, a vector of ordinary size comes out with mean 0 and variance 1."""
+    for trial in probe.trials:
+        if trial.case.fill or not isinstance(trial.yours.value, torch.Tensor):
+            continue
+        rows = trial.yours.value.detach().flatten(0, -2)
+        for i, row in enumerate(rows):
+            mean, variance = float(row.mean()), float(row.var(correction=0))
+            if not (abs(mean) < 1e-3 and abs(variance - 1) < 1e-3):
+                return (
+                    f"As __init__ leaves it, the layer gives row {i} the mean {mean:.3g} and the variance {variance:.3g}. With w = 1 and b = 0 every vector "
+                    "has mean 0 and variance 1 afterwards."
+                )
+    return None
+
+
 def _with_eps(forward):
     """A forward pass that knows the eps which its module was built with."""
     return lambda p, x: forward(x, p["w"], p["b"], p.init["eps"])
@@ -79,9 +107,10 @@ exercise(
         case(_tiny(rand, 4, 5), init={"d_model": 5, "eps": 0.01}, seed=3, note="with numbers of tiny variance and a large eps"),
         case(_tiny(rand, 2, 3, 4), init=(4, 1e-3), seed=4, note="with numbers of tiny variance and a large eps"),
         case(rand(3, 8) * 2, init=(8,), fill=False, note="as __init__ leaves it"),
+        case(rand(4, 6) * 1e-3, init=(6,), seed=5, note="with numbers of tiny variance and the eps that nobody chose"),
     ],
     returns=Float(),
-    properties=[batch_independent()],
+    properties=[_mean_and_variance, batch_independent(), remembers_nothing, slopes_agree],
     misconceptions={
         "unbiased": (
             _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, correction=1)),
@@ -182,7 +211,7 @@ exercise(
         case(rand(2, 4, 8), _causal_mask(4), init=(8,), seed=4),
     ],
     returns=Float("... seq embed_dim"),
-    properties=[batch_independent()],
+    properties=[batch_independent(), remembers_nothing],
     misconceptions={
         "post-norm": (
             lambda p, src, mask=None: _norm1(p, src + _attend(p, src, mask)),

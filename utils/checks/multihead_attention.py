@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils import gpt2
-from utils.feedback import Float, batch_independent, case, causal, exercise, linear, moves_with_its_module, rows_sum_to_one
+from utils.feedback import Float, batch_independent, case, causal, exercise, linear, moves_with_its_module, remembers_nothing, rows_sum_to_one
 
 _QKV = ("W_query", "W_key", "W_value")
 
@@ -61,7 +61,7 @@ exercise(
         case(rand(2, 3, 3), init=(3, 2, 6, 0.0, 2), fill=False, seed=123, note="with the weights as __init__ makes them after manual_seed(123)"),
     ],
     returns=Float("batch seq width"),
-    properties=[causal(), batch_independent(), moves_with_its_module],
+    properties=[causal(), batch_independent(), moves_with_its_module, remembers_nothing],
     misconceptions={
         "added": (
             lambda p, x: sum(_head(p, x, i) for i in _heads(p)),
@@ -234,7 +234,7 @@ exercise(
         case(rand(2, 3, 3), init=(3, 5, 4, 0.0, 2), seed=4, note="with a d_out that the heads cannot share"),
     ],
     returns=Float("batch seq d_out"),
-    properties=[causal(), batch_independent(), moves_with_its_module],
+    properties=[causal(), batch_independent(), moves_with_its_module, remembers_nothing],
     misconceptions={
         "view-without-transpose": (
             _multi(split=lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)),
@@ -260,6 +260,10 @@ exercise(
         "over-the-heads": (
             _multi(weigh=lambda p, q, k, d_out: _drop(p, F.softmax(q @ k.mT * k.shape[-1] ** -0.5, dim=1) * _sees(q.shape[-2]))),
             "Softmax ran over the heads, so that they compete for each pair of positions. Each head shares out a unit of its own in every row.",
+        ),
+        "multiplied": (
+            _multi(weigh=lambda p, q, k, d_out: _weigh(p, q, k, scale=k.shape[-1] ** 0.5)),
+            "The scores were multiplied by the root of the head's width and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
         ),
         "sees-the-future": (
             _multi(weigh=lambda p, q, k, d_out: _weigh(p, q, k, sees=lambda n: torch.ones(n, n).bool())),
@@ -431,6 +435,29 @@ def _upper_first(seq, rand):
     return pattern
 
 
+def _one_row_decides(row):
+    """Uniform but for one row, which looks at the first token alone."""
+    pattern = torch.ones(4, 4).tril() / torch.arange(1, 5)[:, None]
+    pattern[row] = torch.tensor([1.0, 0.0, 0.0, 0.0])
+    return pattern
+
+
+def _means(probe):
+    """What was to be compared, for the first pattern that got another name."""
+    for trial in probe.trials:
+        yours, (pattern,) = trial.yours.value, trial.case.args
+        if not isinstance(yours, str) or yours == trial.expected.value:
+            continue
+        at = torch.arange(2, len(pattern))
+        means = ", ".join(f"{m:.3f} on {kind}" for kind, m in zip(_KINDS, (pattern[at, at - 1].mean(), pattern[at, at].mean(), pattern[at, 0].mean())))
+        uniform = float((1 / (at + 1.0)).mean())
+        return (
+            f"You called a pattern of {len(pattern)} positions{f' ({trial.case.note})' if trial.case.note else ''} {yours!r}. From row 2 on its mean weights are {means}, "
+            f"and uniform has {uniform:.3f}, 1.4 times of which is {1.4 * uniform:.3f}: {trial.expected.value!r}."
+        )
+    return None
+
+
 exercise(
     "head_kind",
     oracle=_head_kind,
@@ -438,9 +465,19 @@ exercise(
         *(case(_like(kind, seq, strength, rand)) for kind, seq in zip(_KINDS, (9, 6, 12)) for strength in (0.9, 3.0)),
         case(_like("current", 8, 0.0, rand), note="with no favourite place"), case(_like("first", 10, 0.25, rand), note="with next to no favourite"),
         case(_upper_first(5, rand), note="of five positions"), *(case(torch.ones(n, n).tril() / torch.arange(1, n + 1)[:, None], note="that is uniform") for n in (7, 4)),
+        case(_one_row_decides(2), note="whose row 2 decides"), case(_one_row_decides(1), note="whose row 1 must not decide"),
     ],
     differentiable=False,
+    properties=[_means],
     misconceptions={
+        "row-1-counted": (
+            lambda pattern: _kind(pattern, start=1),
+            "Row 1 is counted. There the previous position is also the first one, so that one weight votes twice; from row 2 on the three places are distinct.",
+        ),
+        "row-2-skipped": (
+            lambda pattern: _kind(pattern, start=3),
+            "Row 2 is not counted. Counting from 0 it is the first row in which the previous position, the current one and the first one are three places.",
+        ),
         "never-other": (
             lambda pattern: _kind(pattern, bar=0.0),
             "Every pattern gets one of the three names, even a uniform one. A head is only called by its favourite place if it puts at least 1.4 times there "

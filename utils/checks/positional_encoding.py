@@ -1,5 +1,7 @@
 """Exercises of lesson 07: sinusoids, the module that adds them, and rotary positions."""
 
+import math
+
 import torch
 from torch import nn
 
@@ -29,6 +31,58 @@ def _by_formula(first=torch.sin, second=torch.cos, power=lambda d: torch.arange(
     return answer
 
 
+def _apart(a, b):
+    """By how much two angles differ, whole turns left out."""
+    return float(((a - b + math.pi) % (2 * math.pi) - math.pi).abs())
+
+
+def _angles(probe):
+    """Each pair of entries is the sine and the cosine of position times speed."""
+    for trial in probe.trials:
+        yours, position = trial.yours.value, trial.case.args[0]
+        d_model, base = trial.case.args[1], trial.case.kwargs.get("base", 100.0)
+        if not isinstance(yours, torch.Tensor) or yours.shape != trial.expected.value.shape:
+            continue
+        for row, p in enumerate(position.tolist()):
+            for i in range(d_model // 2):
+                sine, cosine = yours[row, 2 * i].double(), yours[row, 2 * i + 1].double()
+                if abs(float(sine**2 + cosine**2) - 1) > 1e-3:
+                    return (
+                        f"Entries {2 * i} and {2 * i + 1} at position {p:g} are {float(sine):.3f} and {float(cosine):.3f}, and their squares sum to {float(sine**2 + cosine**2):.3f}. "
+                        "A sine and a cosine of the same angle have squares that sum to 1."
+                    )
+                wanted, angle = torch.tensor(p * base ** (-2 * i / d_model), dtype=torch.float64), torch.atan2(sine, cosine)
+                if _apart(angle, wanted) > 1e-3:
+                    return (
+                        f"Entries {2 * i} and {2 * i + 1} at position {p:g} stand for the angle {float(angle):.3f}, with d_model = {d_model} and base = {base:g}. "
+                        f"Pair {i} turns by {base ** (-2 * i / d_model):.4g} radians a position, which makes {float(wanted):.3f}, up to whole turns."
+                    )
+    return None
+
+
+def _keeps_lengths(probe):
+    """Turning keeps the length of each pair, and turns it by position times speed."""
+    for trial in probe.trials:
+        yours, x = trial.yours.value, trial.case.args[0].double()
+        base = trial.case.kwargs.get("base", 10000.0)
+        if not isinstance(yours, torch.Tensor) or yours.shape != x.shape:
+            continue
+        seq, d_head = x.shape[-2:]
+        before, after = (torch.view_as_complex(t.detach().double().reshape(-1, seq, d_head // 2, 2)[0].contiguous()) for t in (x, yours))
+        for p in range(seq):
+            for i in range(d_head // 2):
+                pair = f"Entries {2 * i} and {2 * i + 1} at position {p}"
+                if abs(float(after[p, i].abs() - before[p, i].abs())) > 1e-3:
+                    return f"{pair} had the length {float(before[p, i].abs()):.3f} as an arrow, and have {float(after[p, i].abs()):.3f} now. A turn keeps the length of what it turns."
+                turned, wanted = (after[p, i] / before[p, i]).angle(), torch.tensor(p * base ** (-2 * i / d_head), dtype=torch.float64)
+                if float(before[p, i].abs()) > 0.05 and _apart(turned, wanted) > 1e-2:
+                    return (
+                        f"{pair} were turned by {float(turned):.3f} radians, with d_head = {d_head} and base = {base:g}. "
+                        f"Pair {i} turns by {base ** (-2 * i / d_head):.4g} a position, from position 0 on, which makes {float(wanted):.3f}, up to whole turns."
+                    )
+    return None
+
+
 exercise(
     "positional_encoding",
     oracle=_waves,
@@ -39,6 +93,7 @@ exercise(
         case(torch.arange(3), 2, note="with whole-number positions"),
     ],
     returns=Float("seq d_model"),
+    properties=[_angles],
     differentiable=False,
     misconceptions={
         "positions-ignored": (
@@ -169,12 +224,14 @@ exercise(
     cases=lambda rand: [
         case(rand(5, 4), init=(4,)), case(rand(3, 6, 4), init=(4, 20), seed=1), case(rand(4, 2, 8), init=(8, 9), seed=2),
         case(rand(2, 7, 6), init=(6, 7), seed=3, note="as long as max_len"), case(rand(6, 10), init=(10,), seed=4),
+        case(rand(5000, 2), init=(2,), seed=5, note="as long as the max_len that nobody chose"),
     ],
     returns=Float("... seq d_model"),
     properties=[
         batch_independent(),
         _refuses((4, 6), (2, 7, 4), "the text is longer than max_len"),
         _refuses((4, 1), (2, 3, 4), "the text is longer than max_len"),  # one row, which torch would add to every position
+        _refuses((2,), (5001, 2), "the text is longer than 5000, which max_len is unless it is given"),
         _refuses((5, 9), (2, 3, 5), "entries come in pairs and d_model is odd"),
     ],
     misconceptions={
@@ -270,7 +327,7 @@ exercise(
         case(rand(5, 4)), case(rand(2, 6, 8)), case(rand(2, 3, 7, 6), base=100.0), case(rand(9, 2), base=50.0), case(rand(3, 4, 10)), case(rand(40, 4)),
     ],
     returns=Float("... seq d_head"),
-    properties=[batch_independent(), works_where_its_input_is],
+    properties=[batch_independent(), _keeps_lengths, works_where_its_input_is],
     misconceptions={
         "turned-by-the-head": (
             lambda x, base=10000.0: _rotate(x, base, at=lambda x: (

@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.checks._journey import INPUTS
-from utils.feedback import Float, batch_independent, case, exercise, linear, rows_sum_to_one
+from utils.feedback import Float, batch_independent, case, exercise, linear, remembers_nothing, rows_sum_to_one
 
 
 def _sdpa(q, k, v, mask=None, scale=None):
@@ -113,6 +113,14 @@ def _attention(qkv):
             scaled_by(lambda d_in, d_k: 1.0),
             "The scores are not divided by the root of d_k. On wide vectors softmax would then put nearly all weight on one token, "
             "and hardly any gradient would be left to learn from.",
+        ),
+        "multiplied": (
+            scaled_by(lambda d_in, d_k: d_k**0.5),
+            "The scores were multiplied by the root of d_k and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
+        ),
+        "keys-and-values-swapped": (
+            lambda p, x: _sdpa(*(qkv(p, x)[i] for i in (0, 2, 1))),
+            "Keys and values have changed places. A key is compared with the queries and says who is listened to; a value is what is passed on.",
         ),
         "divided-by-d_k": (
             scaled_by(lambda d_in, d_k: 1 / d_k),
@@ -397,6 +405,10 @@ exercise(
             "You divided by the root of d_model, the width of x. The dot product runs over the entries of one query and one key: "
             "divide by the root of d_head.",
         ),
+        "multiplied": (
+            lambda W_Q, W_K, x, mask=None: F.softmax(_hide(_scores(W_Q, W_K, x, scale=False) * W_K.shape[-1] ** 0.5, mask), -1),
+            "The scores were multiplied by the root of d_head and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
+        ),
         "divided-by-d_head": (
             lambda W_Q, W_K, x, mask=None: F.softmax(_hide(_scores(W_Q, W_K, x, scale=False) / W_K.shape[-1], mask), -1),
             "You divided by d_head instead of by its root. The spread of a dot product grows with the root of the width.",
@@ -482,11 +494,19 @@ exercise(
         case(rand(3, 4, 6), init=(6,), seed=3, mask=rand.mask(4, 4), return_weights=True),
     ],
     returns=(Float("seq d_model", name="output"), Float("seq seq", name="weights")),
-    properties=[rows_sum_to_one(part=1), batch_independent()],
+    properties=[rows_sum_to_one(part=1), batch_independent(), remembers_nothing],
     misconceptions={
         "not-scaled": (
             _head(_soft(lambda k: 1.0)),
             "The scores are not divided by the root of the keys' width. The wider the model, the more one token takes all the weight.",
+        ),
+        "multiplied": (
+            _head(_soft(lambda k: k.shape[-1] ** 0.5)),
+            "The scores were multiplied by the root of the keys' width and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
+        ),
+        "query-and-key-swapped": (
+            _head(lambda q, k, mask: _soft()(k, q, mask)),
+            "Queries and keys have changed places. Row i holds what position i asks: its query, compared with every key.",
         ),
         "divided-by-the-width": (
             _head(_soft(lambda k: 1 / k.shape[-1])),

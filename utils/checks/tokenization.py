@@ -38,6 +38,11 @@ def _train(text, n_merges):
     return merges
 
 
+def _brief(ids):
+    text = str(ids)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
 def _drawn_ids(rand, size, low=97, high=100):
     return rand.integers(size, low=low, high=high).tolist()
 
@@ -50,6 +55,23 @@ def _first_met_first(probe):
             return (
                 "The counts are right, the order of the pairs is not: the pair that is met first should stand first. "
                 "Training will break ties by this order, and a set or a sort forgets it."
+            )
+    return None
+
+
+def _as_many_as_neighbours(probe):
+    """n ids have n - 1 pairs of neighbours, and no pair is anything else."""
+    for trial in probe.trials:
+        yours, ids = trial.yours.value, list(trial.case.args[0])
+        if not isinstance(yours, dict) or yours == trial.expected.value:
+            continue
+        stray = next((pair for pair in yours if pair not in trial.expected.value), None)
+        if stray is not None:
+            return f"{stray!r} is a key of yours, and in {_brief(ids)} these are no neighbours in this order. A key is a pair of ids, the left one first."
+        if all(isinstance(n, int) for n in yours.values()) and sum(yours.values()) != len(ids) - 1:
+            return (
+                f"For {_brief(ids)} your counts sum to {sum(yours.values())}. {len(ids)} ids have {len(ids) - 1} places where two of them meet, "
+                "and each of these counts once."
             )
     return None
 
@@ -76,8 +98,9 @@ exercise(
         case([2, 1, 300, 2, 1, 2, 2, 2, 300]),
         case(_drawn_ids(rand, 12)),
         case(_drawn_ids(rand, 41)),
+        case(_drawn_ids(rand, 150)),
     ],
-    properties=[_first_met_first],
+    properties=[_as_many_as_neighbours, _first_met_first],
     misconceptions={
         "each-pair-once": (
             lambda ids: {pair: 1 for pair in zip(ids, ids[1:])},
@@ -160,6 +183,11 @@ def _loses_the_last(ids, pair, new_id):
     return out
 
 
+def _as_a_string(ids, pair, new_id):
+    text = " ".join(map(str, ids)).replace(" ".join(map(str, pair)), str(new_id))
+    return [int(x) for x in text.split()]
+
+
 def _either_order(ids, pair, new_id):
     out, i = [], 0
     while i < len(ids):
@@ -167,6 +195,20 @@ def _either_order(ids, pair, new_id):
         out.append(new_id if hit else ids[i])
         i += 2 if hit else 1
     return out
+
+
+def _spells_the_same(probe):
+    """A merge writes the same text in fewer ids."""
+    for trial in probe.trials:
+        yours, (ids, pair, new_id) = trial.yours.value, trial.case.args
+        if not isinstance(yours, list) or yours == trial.expected.value:
+            continue
+        spelt = [i for x in yours for i in (pair if x == new_id else (x,))]
+        if spelt != list(ids):
+            return f"merge({_brief(ids)}, {pair}, {new_id}) gave {_brief(yours)}. With each {new_id} spelt out as {pair} again that reads {_brief(spelt)}, and the text was {_brief(ids)}: a merge shortens, and loses or adds nothing."
+        if any((a, b) == tuple(pair) for a, b in zip(yours, yours[1:])):
+            return f"merge({_brief(ids)}, {pair}, {new_id}) gave {_brief(yours)}, and {pair} still stands in it. Every place where the pair stands is merged, the last one too."
+    return None
 
 
 def _in_place(ids, pair, new_id):
@@ -186,8 +228,15 @@ exercise(
         case([5, 5, 5, 5, 6, 5, 5, 5], (5, 5), 300),
         case(_drawn_ids(rand, 15), (97, 98), 256),
         case(_drawn_ids(rand, 31), (98, 98), 257),
+        case([(1, 11, 2)[i] for i in rand.integers(30, high=3)], (1, 11), 112, note="with ids of one and of two digits"),
     ],
+    properties=[_spells_the_same],
     misconceptions={
+        "as-a-string": (
+            _as_a_string,
+            "You joined the ids to a string and replaced in there. As digits, 1 11 and 11 1 are hard to tell apart, and a replacement can begin in the middle of a number; "
+            "an id is one thing, whatever its digits.",
+        ),
         "second-left-behind": (
             _step_by_one,
             "The new id takes the place of the first of the two, and the second stays behind: [1, 2] becomes [9, 2]. "
@@ -276,6 +325,23 @@ def _ids_after(text, n_merges):
     return ids
 
 
+def _most_frequent_first(probe):
+    """How many merges, with which ids, and whether the first is the most frequent pair."""
+    for trial in probe.trials:
+        yours, (text, n_merges) = trial.yours.value, trial.case.args
+        if not isinstance(yours, dict) or yours == trial.expected.value:
+            continue
+        if len(yours) != n_merges:
+            return f"train_bpe({_brief(text)!r}, {n_merges}) gave {len(yours)} merges. {n_merges} rounds were asked for, and each finds one pair that was not merged before."
+        if list(yours.values()) != list(range(256, 256 + n_merges)):
+            return f"Your new ids are {_brief(list(yours.values()))}. The bytes end at 255, so the merges count on from 256, in the order in which they are made."
+        counts, (first, *_) = _count(list(text.encode())), yours
+        best = max(counts.values())
+        if counts.get(first, 0) < best:
+            return f"In {_brief(text)!r} your first merge is {first}, which stands there {counts.get(first, 0)} times. Another pair stands there {best} times, and the most frequent comes first."
+    return None
+
+
 _TONGUE_TWISTERS = (
     "she sells sea shells by the sea shore, the shells she sells are sea shells",
     "how much wood would a woodchuck chuck if a woodchuck could chuck wood",
@@ -291,7 +357,9 @@ exercise(
         case("né né né, où où", 3),
         case(_TONGUE_TWISTERS[int(rand.integers(1, high=3))], 12),
         case("".join(map(chr, _drawn_ids(rand, 30))), 5),
+        case(" ".join(_TONGUE_TWISTERS), 40, note="with 40 merges"),
     ],
+    properties=[_most_frequent_first],
     misconceptions={
         "characters-for-bytes": (
             _trained(first=lambda text: [ord(c) for c in text]),
@@ -447,7 +515,9 @@ exercise(
 exercise(
     "next_token_probs",
     oracle=lambda logits: torch.exp(logits[:, -1] - torch.logsumexp(logits[:, -1], dim=1, keepdim=True)),
-    cases=lambda rand: [case(rand(2, 3, 5)), case(rand(3, 4, 7)), case(rand(4, 2, 3)), case(rand(1, 6, 4))],
+    cases=lambda rand: [
+        case(rand(2, 3, 5)), case(rand(3, 4, 7)), case(rand(4, 2, 3)), case(rand(1, 6, 4)), case(rand(2, 3, 4) + 200, note="with logits near 200"),
+    ],
     returns=Float("batch vocab"),
     differentiable=False,  # to write, a model needs no gradients, and no_grad is a good habit there
     misconceptions={
@@ -505,6 +575,11 @@ exercise(
             lambda logits: logits.mean(dim=1).softmax(dim=-1),
             "You averaged the positions. Each of them predicts another token of the text; "
             "a mixture of these guesses predicts none.",
+        ),
+        "naive-exponential": (
+            lambda logits: logits[:, -1].exp() / logits[:, -1].exp().sum(dim=-1, keepdim=True),
+            "You raised e to the logits as they are. Near 200 that is more than a float32 can hold: inf divided by inf is nan. "
+            "Only differences between logits matter, so that they can be moved down first, as torch's softmax does.",
         ),
         "winner-takes-all": (
             lambda logits: F.one_hot(logits[:, -1].argmax(-1), logits.shape[-1]).float(),
@@ -720,6 +795,12 @@ def _by_inverse(logits, temperature, top_k, generator):
     return tokens.gather(-1, place.clamp(max=top_k - 1))[:, 0]
 
 
+def _naive(logits, temperature, top_k, generator):
+    """Powers of the logits as they are."""
+    powers = (logits / temperature).exp()
+    return torch.multinomial(torch.where(_cut(logits, top_k) > -torch.inf, powers, 0.0), 1, generator=generator)[:, 0]
+
+
 def _drawn_from_the_generator(probe):
     """All chance comes from the generator, and from nowhere else."""
     logits, temperature, top_k, _ = probe.trials[0].case.args
@@ -757,7 +838,7 @@ def _sampling(rand):
     return [
         case(texts(vocab).repeat_interleave(_ROWS, 0), temperature, top_k, torch.Generator().manual_seed(int(rand.integers(1, high=1000))))
         for vocab, temperature, top_k in ((6, 0.5, 3), (7, 2.0, 4), (5, 1.0, 2), (5, 1.5, 5), (6, 0.8, 1))
-    ]
+    ] + [case(texts(6).repeat_interleave(_ROWS, 0) + 200, 1.0, 4, torch.Generator().manual_seed(int(rand.integers(1, high=1000))), note="with logits near 200")]
 
 
 exercise(
@@ -829,6 +910,11 @@ exercise(
             _drawing("first-text-for-all"),
             "Every row was drawn with the logits of the first text. "
             "Each row is a text of its own, with its own probabilities.",
+        ),
+        "naive-exponential": (
+            _naive,
+            "You raised e to the logits as they are. Near 200 that is more than a float32 can hold, and from inf nobody can draw; "
+            "only differences between logits matter, so let softmax move them down.",
         ),
         "keeps-the-axis": (
             lambda logits, temperature, top_k, generator: _by_inverse(logits, temperature, top_k, generator)[:, None],

@@ -205,6 +205,22 @@ def _by_tensors(model, tokenizer, prompt, max_len=28):
     return tokenizer.decode(ids[0])
 
 
+def _prompt_then_new(probe):
+    """The prompt, then as many characters as the model writes before it stops or has to."""
+    for trial in probe.trials:
+        yours, wanted, prompt = trial.yours.value, trial.expected.value, trial.case.args[2]
+        if not isinstance(yours, str) or yours == wanted:
+            continue
+        if not yours.startswith(prompt):
+            return f"The prompt was {prompt!r} and your text is {yours!r} ({trial.case.note}). The text begins with the prompt, as it was given."
+        if len(yours) != len(wanted):
+            return (
+                f"After {prompt!r} yours goes on for {len(yours) - len(prompt)} characters, and {len(wanted) - len(prompt)} are expected ({trial.case.note}). "
+                "It stops when the model says token 0, which is not written, or after max_len rounds, 28 unless told otherwise."
+            )
+    return None
+
+
 exercise(
     "generate_text",
     oracle=_by_tensors,
@@ -216,6 +232,7 @@ exercise(
         case(_Rambler(rand(9, 9)), _Speller(), "be", note="with a model that never stops"),
     ],
     differentiable=False,
+    properties=[_prompt_then_new],
     misconceptions={
         "never-stops": (
             lambda model, tokenizer, prompt, max_len=28: _write(model, tokenizer, prompt, max_len, stops=False),

@@ -213,5 +213,34 @@ def train(
         typer.echo(f"Written in {history.seconds / 60:.1f} minutes: {folder}")
 
 
+@app.command()
+def mutants(
+    exercise: Optional[List[str]] = typer.Argument(None, help="Names of exercises; all of them when left out.", show_default=False),
+    write: bool = typer.Option(False, "--write", help="Put the table into docs/mutants.md."),
+    show: str = typer.Option("wrong", help="List the mutants with this outcome: wrong, plain, equal, explained, stopped, named or endless."),
+) -> None:
+    """Change each reference answer in one place after the other, and count what its check says of it."""
+    from utils.instructor import mutants as maker
+
+    def tell(tally: maker.Tally) -> None:
+        row = maker.numbers(tally)
+        typer.echo(f"{tally.exercise:28}" + ", ".join(f"{count} {what}" for what, count in zip(maker.COLUMNS, row) if count) + f": {maker.share(row)} % told why")
+        for mutant, outcome, message in tally.outcomes:
+            if outcome == show:
+                typer.secho(f"  {mutant.kind}: {mutant.change}\n      {message}", fg=typer.colors.RED if outcome == maker.WRONG else None)
+
+    if write and exercise:
+        _red("--write writes the table of the whole course; name no exercise with it.")
+        raise typer.Exit(2)
+    with _errors_in_red():
+        tallies = maker.examine(exercise or [], tell)
+        typer.echo(maker.table(tallies))
+        if write:
+            maker.write(tallies)
+    if any(tally.count(maker.WRONG) for tally in tallies):
+        _red("A check has a hole: a mutant above passed and is not equal to the answer.")
+        raise typer.Exit(1)
+
+
 if __name__ == "__main__":
     app()
