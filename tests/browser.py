@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -111,16 +112,37 @@ def open_lab(url: str) -> Iterator[Page]:
         page.on("websocket", lambda socket: asked.append(socket.url))
         page.goto(url)
         try:
-            page.wait_for_selector(f"{_SHOWN} .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
-            _await_kernel(page)
-            yield page
-        except BaseException:
-            screenshot(page, "failure")
-            raise
+            with pictured(page, "failure"):
+                page.wait_for_selector(f"{_SHOWN} .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
+                _await_kernel(page)
+                yield page
         finally:
             browser.close()
     outside = outside_loopback(asked)
     assert not outside, f"the page asked for things outside this machine: {outside}"
+
+
+def choose(page: Page, name: str) -> Notebook:
+    """Open the notebook from Lab's list of files, as by a double click; once it can run cells."""
+    page.locator(".jp-DirListing-item", has_text=name).dblclick()
+    page.wait_for_selector(f"{_SHOWN} .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
+    _await_kernel(page)
+    return Notebook(page)
+
+
+def put_away(page: Page) -> None:
+    """Close the notebook, which is saved, and shut down its kernel."""
+    panels = page.locator(".jp-NotebookPanel")
+    others = panels.count() - 1
+    page.locator(f"{_SHOWN} .jp-Notebook").focus()
+    page.keyboard.press("Control+Shift+Q")
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+    expect(panels).to_have_count(others)
+
+
+def files(page: Page) -> None:
+    """Show or hide the list of files."""
+    page.keyboard.press("ControlOrMeta+b")
 
 
 def _await_kernel(page: Page, patience: float = 60) -> None:
@@ -157,10 +179,22 @@ def menu(page: Page, *path: str) -> None:
 
 
 def theme(page: Page, name: str) -> None:
-    """Switch Lab to its "Light" or "Dark" theme and wait until it shows."""
+    """Switch Lab to its "Light" or "Dark" theme, if it is another, and wait until it shows."""
+    if page.locator("body").get_attribute("data-jp-theme-light") == str(name == "Light").lower():
+        return
     menu(page, "Settings", "Theme", f"JupyterLab {name}")
     page.wait_for_selector(f'body[data-jp-theme-light="{str(name == "Light").lower()}"]', state="attached")
     page.wait_for_timeout(300)  # colours fade in
+
+
+@contextlib.contextmanager
+def pictured(page: Page, name: str) -> Iterator[None]:
+    """Keep what the page shows when what is done within fails."""
+    try:
+        yield
+    except BaseException:
+        screenshot(page, name)
+        raise
 
 
 def screenshot(shown: Page | Locator, name: str) -> Path:
@@ -198,6 +232,7 @@ class Notebook:
 
         A run that stops on the way (the kernel rests for five seconds, and cells have no number) is an AssertionError.
         """
+        self.page.evaluate("() => { window.restingSince = undefined }")  # the page may have shown another notebook, at rest for long
         menu(self.page, "Run", "Run All Cells")
         script = """shown => {
             const panel = document.querySelector(shown);
@@ -232,6 +267,18 @@ class Notebook:
     def outputs(self, cell: Locator) -> str:
         """The text of the cell's outputs, as a reader sees it."""
         return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())
+
+    def save(self, path: Path) -> dict:
+        """Save as by hand, and read what is on the disk."""
+        before = path.stat().st_mtime_ns
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("ControlOrMeta+s")
+        for _ in range(100):
+            self.page.wait_for_timeout(100)
+            if path.stat().st_mtime_ns != before:
+                break
+        self.page.wait_for_timeout(200)
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def errors(self) -> list[str]:
         """The text of every red output: tracebacks, and what was written to stderr."""

@@ -47,19 +47,6 @@ def await_drawn(page: Page, cell: str, count: int) -> None:
     assert place.locator("[data-words]").count() == 0
 
 
-def save(page: Page, path: Path) -> dict:
-    """Save as by hand, and read what is on the disk."""
-    before = path.stat().st_mtime_ns
-    page.keyboard.press("Escape")
-    page.keyboard.press("ControlOrMeta+s")
-    for _ in range(100):
-        page.wait_for_timeout(100)
-        if path.stat().st_mtime_ns != before:
-            break
-    page.wait_for_timeout(200)
-    return json.loads(path.read_text())
-
-
 def carriers(notebook: dict) -> list[int]:
     """The cells whose outputs hold the library."""
     return [i for i, cell in enumerate(notebook["cells"]) if PACKED in json.dumps(cell.get("outputs", []))]
@@ -82,7 +69,7 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
         for cell, count in ((FIRST, 8), (SECOND, 3), ("# again", 8)):
             await_drawn(page, cell, count)
         browser.screenshot(notebook.cell(FIRST), "attention-light")
-        kept = save(page, path)
+        kept = browser.Notebook(page).save(path)
         assert carriers(kept) == [1]
         sent = json.loads(json.dumps(kept))
         html = ["".join(cell["outputs"][0]["data"]["text/html"]) for cell in kept["cells"][1:]]
@@ -93,7 +80,7 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
         notebook.run(notebook.cell(FIRST))  # the cell with the library again: so does its new output
         await_drawn(page, SECOND, 3)
         await_drawn(page, FIRST, 8)
-        assert carriers(save(page, path)) == [1]
+        assert carriers(browser.Notebook(page).save(path)) == [1]
         browser.theme(page, "Dark")
         browser.screenshot(notebook.cell(FIRST), "attention-dark")
 
@@ -101,7 +88,7 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
         notebook.run(notebook.cell("no figure here"))
         notebook.run(notebook.cell(SECOND))  # the library is lost: the next figure takes over
         await_drawn(page, SECOND, 3)
-        assert carriers(save(page, path)) == [2]
+        assert carriers(browser.Notebook(page).save(path)) == [2]
         assert notebook.errors() == []
 
         notebook = reopen(page, url)  # trusted, and nothing is run
@@ -110,7 +97,7 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
         notebook.cell(SECOND).locator(".jp-InputPrompt").click()
         page.keyboard.press("d")
         page.keyboard.press("d")
-        assert carriers(save(page, path)) == []
+        assert carriers(browser.Notebook(page).save(path)) == []
 
         notebook = reopen(page, url)  # trusted, and the library went with its cell; the kernel is the same
         cell = notebook.cell("# again")

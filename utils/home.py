@@ -70,7 +70,7 @@ class Page:
 
 
 class Home:
-    """What `progress()` shows: plain text in a terminal, a table with links in a notebook."""
+    """What `progress()` shows: plain text in a terminal, a list with links in a notebook."""
 
     def __init__(self, pages: list[Page]):
         self.pages = pages
@@ -121,19 +121,20 @@ class Home:
         key = " · ".join(f'<span style="color:{ACCENT[state]}">{MARK[state]}</span> {word}' for state, word in WORD.items())
         return (
             f'<div style="line-height:1.6;color:var(--jp-ui-font-color1,inherit)"><div>{self._headline()}.</div><div>{go_on}</div>'
-            f'<table style="margin:6px 0">{rows}</table><div>{key}</div></div>'
+            f'<div role="list" style="margin:6px 0">{rows}</div><div>{key}</div></div>'
         )
 
 
-_TD = "text-align:left;vertical-align:top;padding:2px 10px 2px 0"
-
-
 def _row(page: Page) -> str:
+    """A lesson: its number, title, minutes and summary, and its exercises beside them, or below where the page is narrow."""
     minutes = f"{page.minutes}&nbsp;min" if page.minutes else ""
     items = " ".join(_chip(page, item) for item in page.items)
     return (
-        f'<tr><td style="{_TD}">{page.stem[:2]}</td><td style="{_TD};min-width:11em">{_anchor(page.link(), html.escape(page.title))}</td>'
-        f'<td style="{_TD};text-align:right">{minutes}</td><td style="{_TD};white-space:nowrap">{page.summary}</td><td style="{_TD}">{items}</td></tr>'
+        f'<div role="listitem" style="display:flex;flex-wrap:wrap;padding:2px 0">'
+        f'<div style="flex:0 1 25em;display:flex"><span style="flex:0 0 2em">{page.stem[:2]}</span>'
+        f'<span style="flex:1">{_anchor(page.link(), html.escape(page.title))}</span>'
+        f'<span style="flex:0 0 4em;text-align:right">{minutes}</span><span style="flex:0 0 5em;padding-left:10px">{page.summary}</span></div>'
+        f'<div style="flex:1 1 18em;padding-left:2em">{items}</div></div>'
     )
 
 

@@ -51,16 +51,16 @@ def _measured(result, n, L, d, noise_std, generator=None):
         (left.square().sum() / (n * (L - d))).sqrt(), z_q[..., d].abs().max(), (y_q - x_q @ beta).square().mean().sqrt(), (x_q[:, 0] * x[:, 0]).mean(),
         ((left - left.mean(dim=1, keepdim=True)).square().sum() / (n * (L - d - 1 + d / L))).sqrt(), (beta[:, 0] * beta[:, -1]).mean(),
     ])
-    return *shapes, _off(numbers, L, d, noise_std)
+    return *shapes, _off(numbers, n, L, d, noise_std)
 
 
-def _off(numbers, L, d, noise_std):
-    """How far each number is off: 0 within the slack, else in half octaves for sizes, and as a sign for the rest."""
+def _off(numbers, n, L, d, noise_std):
+    """How far each number is off: 0 within the slack, which widens where there are few prompts, else in half octaves for sizes, and as a sign for the rest."""
     known = _known(L, d, noise_std)
     octaves = (torch.log2((numbers / known).clamp(2**-8, 2**8)) * 2).round() / 2
     octaves = torch.where(octaves == 0, (numbers - known).sign() / 4, octaves)
     off = torch.where(_SIZES & (known > 0), octaves, (numbers - known).sign())
-    return torch.where((numbers - known).abs() <= _SLACK, torch.zeros(()).double(), off).float()
+    return torch.where((numbers - known).abs() <= _SLACK * max(1.0, 1500 / n) ** 0.5, torch.zeros(()).double(), off).float()
 
 
 def _known(L, d, noise_std):
