@@ -65,6 +65,18 @@ def test_it_opens_and_closes_as_every_lesson_does(lesson):
 
 
 @each_lesson
+def test_the_last_line_leads_to_the_next_lesson(lesson):
+    """A learner clicks on it; a new lesson at the end may first stand there without being led to."""
+    said = re.search(r"(?m)^\*\*Next:\*\* (.*)$", prose(lesson))[1]
+    after = [path for path in lessons.all_lessons() if path.stem > lesson.path.stem][:1]
+    if said.startswith("lesson "):
+        title = lessons.read(after[0]).title
+        assert said.startswith(f"lesson {after[0].stem[:2]}, [*{title}*]({after[0].stem}.ipynb), ")
+    else:
+        assert lesson.path.stem >= "11"
+
+
+@each_lesson
 def test_every_exercise_is_checked_where_it_stands_and_explained(lesson):
     cells = [c.source for c in lesson.cells]
     for exercise in exercises(lesson):
