@@ -38,7 +38,8 @@ def _norm(p, name, x):
 
 def _attend(p, name, x, mask):
     q, k, v = (F.linear(x, p[f"{name}.{n}_layer.weight"], p[f"{name}.{n}_layer.bias"]) for n in "qkv")
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return out if mask is None else out.masked_fill(~mask.any(-1, keepdim=True), torch.nan)  # torch's own gives 0 where nothing may be seen
 
 
 def _layers(p):
@@ -99,6 +100,11 @@ exercise(
         "mirror-image": (
             _model(mask=lambda n: torch.ones(n, n).triu().bool()),
             "The mask is the mirror image: a position sees itself and the future. True stands where a position may attend, and that is to its left.",
+        ),
+        "true-hides": (
+            _model(mask=lambda n: torch.ones(n, n).triu(1).bool()),
+            "In this mask True stands on what is to be hidden. Here True means may attend: as it is, a position sees the future alone, and the last one sees nothing, "
+            "which is why it comes out as nan.",
         ),
         "no-positions": (
             _model(place=lambda x: x),
