@@ -992,6 +992,18 @@ def test_yours_falls_back_to_the_reference_with_a_note(desk, capsys, monkeypatch
     assert f"Using the course's own row_sums: yours in 00_start_here.md {why}." in capsys.readouterr().out
 
 
+def test_yours_speaks_of_what_was_asked_for_alone(tmp_path, monkeypatch, capsys):
+    """The layer is made of two other exercises, for which its lesson asks as it is loaded."""
+    from utils.lessons import ROOT, all_lessons
+
+    for path in all_lessons(ROOT / "course"):
+        (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    yours("SelfAttentionLayer")
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 1 and said[0].startswith("Using the course's own SelfAttentionLayer: yours in 06_layer_norm.")
+
+
 def test_yours_without_solutions_says_what_to_finish(desk):
     desk("return x.sum(dim=0)")
     with pytest.raises(NotYet, match="This needs `row_sums` from lesson .*start_here.*Finish it there"):

@@ -179,15 +179,26 @@ def yours(name: str) -> Any:
     exercise = find(name)
     if exercise.kind == "value":
         raise ValueError(f"`{name}` is a value of lesson {exercise.lesson}; yours() gives functions and classes.")
-    own, why = _own(exercise)
-    if own is not None:
-        return own
+    _asked_for.append(name)
     try:
-        reference = getattr(lessons.load(lessons.find(exercise.lesson)), name)
+        own, why = _own(exercise)
+        answer = _reference(exercise, why) if own is None else own
+    finally:
+        _asked_for.pop()
+    if own is None and not _asked_for:
+        print(f"Using the course's own {name}: {why}")
+    return answer
+
+
+_asked_for: list[str] = []  # by `yours`, the outermost first: a lesson that is loaded may ask in turn, and that is no news to the learner
+
+
+def _reference(exercise: Exercise, why: str) -> Any:
+    """The course's own answer. Raises `NotYet` where there is none."""
+    try:
+        return getattr(lessons.load(lessons.find(exercise.lesson)), exercise.name)
     except lessons.LessonError:
-        raise NotYet(f"This needs `{name}` from lesson {exercise.lesson}: {why} Finish it there, save the notebook, and run this cell again.") from None
-    print(f"Using the course's own {name}: {why}")
-    return reference
+        raise NotYet(f"This needs `{exercise.name}` from lesson {exercise.lesson}: {why} Finish it there, save the notebook, and run this cell again.") from None
 
 
 def _own(exercise: Exercise) -> tuple[Any, str]:
