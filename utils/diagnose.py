@@ -46,7 +46,7 @@ class Probe:
     trials: list[Trial]
 
     def run(self, case: Case) -> Observation:
-        return observe(self.exercise, self.answer, case)
+        return observe(self.exercise, self.answer, case, gradients=False)
 
 
 def diagnose(exercise: Exercise, answer: Any) -> Report:
@@ -136,7 +136,9 @@ def same(a: Any, b: Any, atol: float, dtypes: bool = True) -> bool:
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         if a.shape != b.shape or (dtypes and (a.dtype != b.dtype or a.device != b.device)):
             return False
-        return "meta" in (a.device.type, b.device.type) or not report.different(a, b, atol).any()
+        if "meta" in (a.device.type, b.device.type):
+            return True
+        return (a.device == b.device and a.dtype == b.dtype and torch.equal(a, b)) or not report.different(a, b, atol).any()  # the first is ten times as fast
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return type(a) is type(b) and len(a) == len(b) and all(same(x, y, atol, dtypes) for x, y in zip(a, b))
     if isinstance(a, dict) and isinstance(b, dict):

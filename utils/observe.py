@@ -96,12 +96,12 @@ def bind(exercise: Exercise, case: Case) -> dict[str, Any]:
     return {**named, **case.kwargs}
 
 
-def observe(exercise: Exercise, answer: Any, case: Case) -> Observation:
-    """Run `answer` (in the learner's or in the oracle's form) on `case`."""
+def observe(exercise: Exercise, answer: Any, case: Case, gradients: bool = True) -> Observation:
+    """Run `answer` (in the learner's or in the oracle's form) on `case`, and once more to see what its gradients reach."""
     if exercise.kind == "value":
         return Observation(value=answer() if isinstance(answer, types.FunctionType) else answer)
     seen = _run(exercise, answer, case, grads=False)
-    if seen.failure is None and _differentiable(case, exercise):
+    if gradients and seen.failure is None and _differentiable(case, exercise):
         again = _run(exercise, answer, case, grads=True)
         seen.detached, seen.backward = again.detached, again.failure
     return seen

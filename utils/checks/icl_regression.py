@@ -46,7 +46,7 @@ def _measured(result, n, L, d, noise_std, generator=None):
     beta = torch.linalg.solve(gram, x.mT @ y)
     left = y - x @ beta
     numbers = torch.stack([
-        x.std(), x_q.std(), (x.mean() + x_q.mean()) / 2, x.pow(4).mean() / x.square().mean().square().clamp_min(1e-9),
+        x.std(), x_q.std(), (x.mean() + x_q.mean()) / 2, x.square().square().mean() / x.square().mean().square().clamp_min(1e-9),
         x[:, 0].std(dim=0).mean(), (x - x.mean(dim=1, keepdim=True)).square().mean().sqrt() * (L / (L - 1)) ** 0.5, beta.std(dim=0).mean(),
         (left.square().sum() / (n * (L - d))).sqrt(), z_q[..., d].abs().max(), (y_q - x_q @ beta).square().mean().sqrt(), (x_q[:, 0] * x[:, 0]).mean(),
         ((left - left.mean(dim=1, keepdim=True)).square().sum() / (n * (L - d - 1 + d / L))).sqrt(), (beta[:, 0] * beta[:, -1]).mean(),
