@@ -129,4 +129,6 @@ def test_over_the_course_none_passes_wrongly_and_most_are_told_why():
     assert whole[-1] == 0
     assert mutants.share(whole) >= 80 and mutants.share_of_ran(whole) >= 80
     assert f"{mutants.share_of_ran(whole)} % are named or explained." in mutants.TABLE.read_text(encoding="utf-8")
+    readme = (mutants.TABLE.parent.parent / "README.md").read_text(encoding="utf-8")
+    assert f"[{whole[0]:,} such mistakes](docs/mutants.md)" in readme and f"{mutants.share(whole)} % are told why" in readme
     assert all(row[0] == sum(row[2:]) and row[1] == sum(row[2:6]) for row in stored.values())
