@@ -14,6 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from utils import diagnose as engine
 from utils import exercise as declared
 from utils import feedback
 from utils.diagnose import diagnose
@@ -1044,3 +1045,17 @@ def test_the_vocabulary():
         utils.chekc
     from utils import progress
     assert callable(progress)
+
+
+@pytest.mark.parametrize("axes, shape, place, size", [
+    ("batch seq d", (4, 5, 6), "batch 0, seq 1, d 2", "[batch = 4, seq = 5, d = 6]"),
+    ("... seq d", (4, 5, 6), "axis 0 at 0, seq 1, d 2", "[4, seq = 5, d = 6]"),
+    ("...", (4, 5, 6), "axis 0 at 0, axis 1 at 1, axis 2 at 2", "[4, 5, 6]"),
+    ("seq", (4, 5, 6), "axis 0 at 0, axis 1 at 1, axis 2 at 2", "[4, 5, 6]"),
+    ("... seq d", (), None, "a single number (shape [])"),
+])
+def test_axes_go_by_their_names_where_they_have_one(axes, shape, place, size):
+    spec = Float(axes)
+    assert engine._named_size(shape, spec) == size
+    if place:
+        assert engine._position((0, 1, 2), spec) == place

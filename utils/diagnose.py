@@ -531,8 +531,16 @@ def _position(index: Sequence[int], spec: Spec | None) -> str:
         return f"entry {index[0]}"
     if len(index) == 2:
         return f"row {index[0]}, column {index[1]}"
-    names = spec.axes if spec and len(spec.axes) == len(index) else [f"axis {i}" for i in range(len(index))]
-    return ", ".join(f"{n} {i}" for n, i in zip(names, index))
+    names = _axis_names(len(index), spec) or [f"axis {i}" for i in range(len(index))]
+    return ", ".join(f"{n} at {i}" if n.startswith("axis ") else f"{n} {i}" for n, i in zip(names, index))
+
+
+def _axis_names(count: int, spec: Spec | None) -> list[str]:
+    """A name for each of `count` axes, where `...` stands for any number of them; none where the specification has other ones."""
+    if spec is None or spec.axes[:1] != ("...",):
+        return list(spec.axes) if spec and len(spec.axes) == count else []
+    front = count - len(spec.axes[1:])
+    return [*(f"axis {i}" for i in range(front)), *spec.axes[1:]] if front >= 0 else []
 
 
 def _size(shape) -> str:
@@ -540,9 +548,10 @@ def _size(shape) -> str:
 
 
 def _named_size(shape, spec: Spec | None) -> str:
-    if spec is None or len(spec.axes) != len(shape):
+    names = _axis_names(len(shape), spec)
+    if not names:
         return _size(shape) if len(shape) else "a single number (shape [])"
-    return "[" + ", ".join(f"{name} = {size}" for name, size in zip(spec.axes, shape)) + "]"
+    return "[" + ", ".join(str(size) if name.startswith("axis ") else f"{name} = {size}" for name, size in zip(names, shape)) + "]"
 
 
 def _listing(names) -> str:

@@ -37,8 +37,30 @@ exercise(
     "make_weight",
     oracle=_gated,
     cases=_weight_cases,
-    returns=Float(),
+    returns=Float("... embed_dim d_head"),
     misconceptions={
+        "axis-from-the-front": (
+            lambda A, B, base=None, temp=1.0: (1 if base is None else base) * F.softmax(A @ B / temp, dim=1),
+            "The softmax runs along axis 1. That is the last one of a single matrix, and with heads in front it is the entries of the input. "
+            "The outputs are always the last axis, so count from the end.",
+        ),
+        "first-axis": (
+            lambda A, B, base=None, temp=1.0: (1 if base is None else base) * F.softmax(A @ B / temp, dim=0),
+            "The softmax runs along axis 0, so that with heads in front the heads compete with each other. "
+            "It is the outputs, along the last axis, that share one unit.",
+        ),
+        "log-softmax": (
+            lambda A, B, base=None, temp=1.0: (1 if base is None else base) * F.log_softmax(A @ B / temp, dim=-1),
+            "These are logarithms of shares, all of them negative. A gate is the share itself, between 0 and 1.",
+        ),
+        "base-divided": (
+            lambda A, B, base=None, temp=1.0: (1 if base is None else base / _gate(A, B, temp) ** 2) * _gate(A, B, temp),
+            "The base is divided by the gate, so what should be shut comes out largest. A gate near 0 must let next to nothing pass: multiply.",
+        ),
+        "gate-unused": (
+            lambda A, B, base=None, temp=1.0: _gate(A, B, temp) if base is None else base,
+            "Where there is a base it comes out as it went in, and the gate has no part in it. The gate decides how much of each entry passes.",
+        ),
         "wrong-axis": (
             lambda A, B, base=None, temp=1.0: (1 if base is None else base) * F.softmax(A @ B / temp, dim=-2),
             "The softmax ran down the columns: each column of the gate sums to one. "
