@@ -59,6 +59,14 @@ exercise(
             _context(lambda s: (s * 2**0.5).softmax(-1)),
             "The scores were multiplied by the root of d_k. That makes softmax sharper; it was to be kept soft, by dividing.",
         ),
+        "no-softmax": (
+            _context(lambda s: s / 2**0.5),
+            "The values are mixed with the scaled scores themselves. Scores can be of any size; softmax first turns them into shares that sum to one.",
+        ),
+        "log-softmax": (
+            _context(lambda s: (s / 2**0.5).log_softmax(-1)),
+            "These weights are logarithms of shares, all of them negative. What mixes the values is the share itself.",
+        ),
         "scaled-too-late": (
             _context(lambda s: s.softmax(-1) / 2**0.5),
             "You divided after the softmax: the weights now sum to 0.71. "

@@ -78,6 +78,10 @@ exercise(
             "A sigmoid squeezes each score by itself: each lies between 0 and 1, and together they sum to 4.5. "
             "Softmax looks at all scores at once, because attention is shared out.",
         ),
+        "log-softmax": (
+            lambda: (INPUTS @ QUERY).log_softmax(0),
+            "These are the logarithms of the weights, all of them negative. A weight is a share: positive, and together one.",
+        ),
         "softmax-twice": (
             lambda: (INPUTS @ QUERY).softmax(0).softmax(0),
             "Softmax was applied twice. The second one sees numbers that all lie between 0 and 1, and so makes them nearly equal.",
