@@ -122,7 +122,7 @@ RIGHT = {
     ],
     "causal_attn_weights": [
         causal_by_addition, causal_by_the_seed,
-        lambda scores, d_k: lesson.masked_then_renormalised(torch.softmax(scores / d_k**0.5, -1), lesson.get_mask(scores.shape[-1])),
+        lambda scores, d_k: (lambda s: (s - s.logsumexp(-1, keepdim=True)).exp())((scores / d_k**0.5).masked_fill(~lesson.get_mask(scores.shape[-1]), -torch.inf)),
         lambda scores, d_k: torch.where(lesson.get_mask(scores.shape[-1]), scores / d_k**0.5, torch.tensor(-torch.inf)).softmax(-1),
     ],
     "inverted_dropout": [

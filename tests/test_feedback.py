@@ -1059,3 +1059,30 @@ def test_axes_go_by_their_names_where_they_have_one(axes, shape, place, size):
     assert engine._named_size(shape, spec) == size
     if place:
         assert engine._position((0, 1, 2), spec) == place
+
+
+def test_what_einsum_says_of_an_ellipsis_is_no_gap():
+    """torch's error holds the word, and the answer was written."""
+    from utils.calm import unfilled
+    from utils.observe import not_attempted
+
+    with pytest.raises(RuntimeError) as caught:
+        torch.einsum("ij,jk->ik", torch.ones(2, 2, 2), torch.ones(2, 2))
+    assert "ellipsis" in str(caught.value) and not_attempted(caught.value) is None
+    for gap in (lambda: torch.ones(2) @ ..., lambda: torch.softmax(..., dim=0), lambda: 1 + ...):
+        with pytest.raises(TypeError) as caught:
+            gap()
+        assert unfilled(str(caught.value)) and not_attempted(caught.value) == ""
+
+
+def test_a_parameter_too_many_where_none_is_expected():
+    class PositionalEncoding(nn.Module):
+        def __init__(self, d_model, max_len=5000):
+            super().__init__()
+            self.table = nn.Parameter(torch.zeros(max_len, d_model))
+
+        def forward(self, x):
+            return x + self.table[: x.shape[-2]]
+
+    words = check(PositionalEncoding).message
+    assert "a parameter too many: `table`. None is expected" in words and "buffer" in words

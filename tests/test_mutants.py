@@ -15,14 +15,26 @@ CONTRIVED = {
     "train_bpe": [("256 + n_merges", "256 + min(n_merges, 12)")],
     "next_token_probs": [("logits[:, -1].softmax(dim=-1)", "logits[:, -1].exp() / logits[:, -1].exp().sum(-1, keepdim=True)")],
     "sample": [("scaled.softmax(dim=-1)", "scaled.exp()")],
+    "get_mask": [("torch.ones(size, size, dtype=torch.bool).tril()", "torch.ones(8, 8, dtype=torch.bool).tril()[:size, :size]")],
+    "causal_attn_weights": [
+        ("-torch.inf", "-100.0"), ("-torch.inf", "-1000.0"),
+        ("torch.softmax(masked / d_k**0.5, dim=-1)", "(masked / d_k**0.5).exp() / (masked / d_k**0.5).exp().sum(-1, keepdim=True)"),
+    ],
+    "simple_attention": [("torch.softmax(inputs @ inputs.T, dim=-1)", "(inputs @ inputs.T).exp() / (inputs @ inputs.T).exp().sum(-1, keepdim=True)")],
+    "compute_attn_weights": [("torch.softmax(scores, dim=-1)", "scores.exp() / scores.exp().sum(-1, keepdim=True)")],
+    "make_weight": [("torch.softmax(A @ B / temp, dim=-1)", "(A @ B / temp).exp() / (A @ B / temp).exp().sum(-1, keepdim=True)")],
+    "kernel_estimator": [("torch.softmax(a * scores, dim=-1)", "((a * scores).exp() / (a * scores).exp().sum(-1, keepdim=True))")],
     "CausalAttention": [
         ("-torch.inf", "-100.0"), ("-torch.inf", "-1e4"),
         ("queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)",
          "queries, keys = self.W_query(x), self.W_key(x)\n        if getattr(self, 'last', None) is None or self.last.shape != keys.shape:\n"
          "            self.last = self.W_value(x)\n        values = self.last"),
     ],
-    "MultiHeadAttention": [("-torch.inf", "-100.0"), ("-torch.inf", "-1e4")],
+    "MultiHeadAttention": [
+        ("torch.softmax(scores / k.shape[-1] ** 0.5, dim=-1)", "(scores / k.shape[-1] ** 0.5).exp() / (scores / k.shape[-1] ** 0.5).exp().sum(-1, keepdim=True)"),
+        ("-torch.inf", "-100.0"), ("-torch.inf", "-1e4")],
     "LayerNorm": [
+        ("residual.var(dim=-1, keepdim=True, correction=0)", "residual.square().mean(-1, keepdim=True) - mean**2"),
         ("keepdim=True)\n        variance", "keepdim=True).detach()\n        variance"), ("correction=0)", "correction=0).detach()"), ("eps: float = 1e-6", "eps: float = 1e-5"),
     ],
     "DeepQKVAttention": [
@@ -34,9 +46,13 @@ CONTRIVED = {
         ("d_model // n_head, max_len\n", "d_model // n_head, d_model\n"), (" or d_model // n_head % 2", ""),
     ],
     "head_kind": [("torch.arange(2,", "torch.arange(3,"), ("torch.arange(2,", "torch.arange(1,")],
-    "PositionalEncoding": [("5000", "4999"), ("5000", "5001")],
+    "PositionalEncoding": [("5000", "4999"), ("5000", "5001"), ("return x + self.pe[:seq]", "self.pe = self.pe[:seq]\n        return x + self.pe")],
+    "apply_rope": [("torch.arange(seq, device=x.device)", "torch.arange(seq, device=x.device).half().float()")],
     "CogModel": [(", device=src.device", "")],
-    "sample_regression": [(" * torch.randn(n, L, 1, generator=generator)", ""), ("d**0.5", "(d * 0.5)")],
+    "sample_regression": [
+        ("beta = torch.randn(n, d, 1, generator=generator)", "beta = (torch.rand(n, d, 1, generator=generator) - 0.5) * 12**0.5"),
+        ("x_q = torch.randn(n, 1, d, generator=generator)", "x_q = (torch.rand(n, 1, d, generator=generator) - 0.5) * 12**0.5"),
+        (" * torch.randn(n, L, 1, generator=generator)", ""), ("d**0.5", "(d * 0.5)")],
     "QueryAttention": [("= n_embd, n_head, n_out", "= n_embd, n_head, n_embd")],
     "copy_batch": [("seq_len < 2", "seq_len < 3"), ("seq_len < 2", "batch_size < 2")],
 }
@@ -95,9 +111,9 @@ def test_a_mutant_is_judged_by_what_its_check_says():
 
 
 def test_a_pass_that_is_not_equal_is_found_out():
-    """The check asks for sizes up to 8."""
+    """The check asks for sizes up to 19."""
     answers = Answers.of(find("get_mask"))
-    sneaky = answers.source.replace("return", "if size > 8:\n        return torch.ones(size, size, dtype=torch.bool)\n    return")
+    sneaky = answers.source.replace("return", "if size > 19:\n        return torch.ones(size, size, dtype=torch.bool)\n    return")
     outcome, where = judge(answers, sneaky)
     assert outcome == WRONG and "argument 0 = " in where
 

@@ -277,7 +277,7 @@ def one_item_joined(model, tokens, n_tokens):
 
 
 ERRORS = {
-    "The last item has no neighbour to its right": ("merge", lambda ids, pair, new_id: [ids[i + 1] for i in range(len(ids))]),
+    "which has fewer items than was counted on": ("merge", lambda ids, pair, new_id: [ids[i + 1] for i in range(len(ids))]),
     "a list can change, a tuple cannot": ("count_pairs", lambda ids: {ids[i: i + 2]: 1 for i in range(len(ids) - 1)}),
     "what the exercise asks you to write": ("generate", lambda model, tokens, n_tokens: model.generate(tokens, max_new_tokens=n_tokens)),
     "not a tensor but a tuple": ("generate", lambda model, tokens, n_tokens: model(tokens)[:, -1]),

@@ -47,11 +47,16 @@ def awaited(error: BaseException, names: dict) -> str | None:
     text = str(error.args[0]) if error.args else ""
     if isinstance(error, NotImplementedError):
         return text.partition(".")[0] if text.replace(".", "").isidentifier() else None
-    if "ellipsis" in text.lower():
+    if unfilled(text):
         unfilled = [name for name, value in names.items() if value is ... and not name.startswith("_")]
         used = [name for name in unfilled if name in _read_where(error)] or unfilled
         return used[-1] if used else ""
     return None
+
+
+def unfilled(text: str) -> bool:
+    """Whether the words of an error come from an `...` that was used as a value. einsum speaks of an ellipsis in its own letters."""
+    return "ellipsis" in text.lower() and "einsum" not in text
 
 
 def _read_where(error: BaseException) -> set[str]:

@@ -68,7 +68,7 @@ def _diagnose(exercise: Exercise, answer: Any) -> Report:
         return _failed(exercise, answer, trials)
     if exercise.drawn and not all(map(_right(exercise), again := _trials(exercise, answer, REDRAW))):
         report_ = _failed(exercise, answer, again)
-        if report_.misconception is None:
+        if report_.misconception is None and not _nearly(again, exercise.atol):
             report_.message = "Right for one set of numbers and wrong for another: is a result written down instead of computed? " + report_.message
         return report_
     broken = _broken_property(exercise, answer, trials)
@@ -251,7 +251,8 @@ def _structure(exercise, answer, trial, trials) -> str | None:
         have = f"it has {_listing(yours)}" if yours else "it has none: a plain tensor stored on self is not trained, only an nn.Parameter is, or a layer that holds some"
         return f"{made} has no parameter {_listing(missing)}; {have}."
     if extra:
-        return f"{made} has a parameter too many: {_listing(extra)}. Expected are {_listing(wanted)}."
+        expected_ = f"Expected are {_listing(wanted)}." if wanted else "None is expected: what training must leave alone is no nn.Parameter, and what only moves along is a buffer (register_buffer)."
+        return f"{made} has a parameter too many: {_listing(extra)}. {expected_}"
     if set(yours) == set(wanted):
         for name, size in wanted.items():
             if yours[name] != size:
@@ -424,12 +425,19 @@ def _relation(wrong: list[Trial], atol: float) -> str:
     factors = [float((a.double() * b).sum() / (b.double() ** 2).sum()) for a, b in pairs]
     if all(abs(f) > 1e-6 and same(a, b * f, 10 * atol) for f, (a, b) in zip(factors, pairs)):
         if max(factors) - min(factors) < 1e-3:
+            if abs(factors[0] - 1) < 1e-3:
+                return " The numbers are all but right: something small is added on the way, or rounded."
             return " All numbers have the wrong sign." if abs(factors[0] + 1) < 1e-3 else f" Every number is {factors[0]:.4g} times the expected one."
         return " In each case all numbers are off by one factor: " + ", ".join(f"{f:.4g}" for f in factors) + "."
     offsets = [float((a.double() - b).mean()) for a, b in pairs]
     if all(same(a, b + o, 10 * atol) for o, (a, b) in zip(offsets, pairs)):
         return f" Every number is off by the same amount, {offsets[0]:+.4g} in the first case."
     return ""
+
+
+def _nearly(trials: list[Trial], atol: float) -> bool:
+    """Off by so little that another set of numbers may hide it."""
+    return all(same(t.yours.value, t.expected.value, 100 * atol) for t in trials)
 
 
 def _case_size(trial: Trial) -> int:
@@ -536,11 +544,11 @@ def _position(index: Sequence[int], spec: Spec | None) -> str:
 
 
 def _axis_names(count: int, spec: Spec | None) -> list[str]:
-    """A name for each of `count` axes, where `...` stands for any number of them; none where the specification has other ones."""
-    if spec is None or spec.axes[:1] != ("...",):
-        return list(spec.axes) if spec and len(spec.axes) == count else []
-    front = count - len(spec.axes[1:])
-    return [*(f"axis {i}" for i in range(front)), *spec.axes[1:]] if front >= 0 else []
+    """A name for each of `count` axes, where `...` stands for any number of them and `1` is no name; none where the specification has other ones."""
+    axes = spec.axes if spec else ()
+    if axes[:1] == ("...",):
+        axes = ("1",) * (count - len(axes) + 1) + axes[1:]
+    return [f"axis {i}" if name == "1" else name for i, name in enumerate(axes)] if len(axes) == count else []
 
 
 def _size(shape) -> str:
@@ -620,7 +628,7 @@ _EXPLAINED = (
     (r'missing the required "forward" function', "the class has no method called forward. Is it misspelt, or indented into __init__?"),
     (r"'(\w+)' object has no attribute '(\w+)'", r"a \1 has no `\2`. Is the name spelt as where it was made?"),
     (r"name '(\w+)' is not defined", r"nothing is called `\1` here."),
-    (r"list index out of range", "an index runs past the end of a list. The last item has no neighbour to its right."),
+    (r"list index out of range", "an index runs past the end of a list, which has fewer items than was counted on."),
     (r"unhashable type: '(\w+)'", r"a key of a dict must be something that never changes; a \1 can change, a tuple cannot."),
     (r"tuple indices must be integers or slices, not tuple", "this is not a tensor but a tuple that holds some. Take the one that you need out of it first."),
     (r"probability tensor contains either", "it draws from probabilities, and these hold a negative number, inf or nan. A softmax makes probabilities of scores."),

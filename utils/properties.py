@@ -12,7 +12,7 @@ from typing import Callable
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from utils.observe import as_module, build, fill, reseed, sealed, tensors
+from utils.observe import as_module, build, expected, fill, reseed, sealed, tensors
 
 
 def rows_sum_to_one(part: int | None = None) -> Callable:
@@ -97,6 +97,33 @@ def batch_independent(argument: int = 0) -> Callable:
                 return None
             if not torch.allclose(_first(trial.yours.value)[0], _first(after.value)[0], atol=1e-5):
                 return "Batch items leak into each other: sequence 0 gave another result when only the other sequences of its batch changed. They are separate texts and must not see each other."
+        return None
+    return broken
+
+
+def finite_when_loud(factor: float = 1000.0, alone: bool = False) -> Callable:
+    """Inputs `factor` times as large give numbers still, where the oracle gives some: a softmax must not overflow.
+
+    Cases with a mask are left out, and `alone` tries the first position by itself, for attention that hides the future:
+    weights that are hidden after the softmax and shared out again are equal, and may come out as 0 / 0 there.
+    """
+    def turned(a):
+        if not isinstance(a, torch.Tensor) or not a.is_floating_point():
+            return a
+        return (a.narrow(-2, 0, 1) if alone else a) * factor
+
+    def broken(probe):
+        unmasked = [t.case for t in probe.trials if not any(isinstance(a, torch.Tensor) and a.dtype == torch.bool for a in (*t.case.args, *t.case.kwargs.values()))]
+        for case in _unlike(unmasked):
+            loud = replace(case, args=tuple(map(turned, case.args)))
+            seen = probe.run(loud)
+            if seen.failure or all(t.isfinite().all() for t in tensors(seen.value)):
+                continue
+            if all(t.isfinite().all() for t in tensors(expected(probe.exercise, loud).value)):
+                return (
+                    f"With inputs {factor:.0f} times as large, nan or inf comes out. exp of a large number overflows, and of very low ones nothing is left to divide by. "
+                    "A softmax takes the largest score of each row away first, as torch's own does."
+                )
         return None
     return broken
 

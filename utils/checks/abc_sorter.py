@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.exercise import filled
-from utils.feedback import Float, batch_independent, case, causal, exercise, moves_with_its_module, remembers_nothing, rows_sum_to_one
+from utils.feedback import Float, batch_independent, case, causal, exercise, finite_when_loud, moves_with_its_module, remembers_nothing, rows_sum_to_one
 from utils.observe import sealed
 from utils.sorting import SEP, VOCAB, encode
 
@@ -38,6 +38,7 @@ exercise(
     oracle=_gated,
     cases=_weight_cases,
     returns=Float("... embed_dim d_head"),
+    properties=[finite_when_loud()],
     misconceptions={
         "axis-from-the-front": (
             lambda A, B, base=None, temp=1.0: (1 if base is None else base) * F.softmax(A @ B / temp, dim=1),
@@ -97,6 +98,10 @@ exercise(
             lambda A, B, base=None, temp=1.0: _gated(A, B, base),
             "The temperature is not used. It divides the product of the factors before the softmax.",
         ),
+        "temperature-after-the-softmax": (
+            lambda A, B, base=None, temp=1.0: _gated(A, B, base) / temp,
+            "The shares themselves are divided by the temperature, so a row no longer sums to one. It divides the product of the factors, before the softmax, and decides how sharp that is.",
+        ),
         "softmax-of-each-factor": (
             lambda A, B, base=None, temp=1.0: (1 if base is None else base) * (F.softmax(A / temp, -1) @ F.softmax(B / temp, -1)),
             "Each factor went through a softmax of its own, and then they were multiplied. Rows sum to one this way too, "
@@ -104,7 +109,7 @@ exercise(
         ),
     },
     equivalent={
-        "by-hand": lambda A, B, base=None, temp=1.0: (1 if base is None else base) * (A @ B / temp).exp() / (A @ B / temp).exp().sum(-1, keepdim=True),
+        "by-hand": lambda A, B, base=None, temp=1.0: (lambda e: (1 if base is None else base) * e / e.sum(-1, keepdim=True))((A @ B / temp - (A @ B / temp).amax(-1, keepdim=True)).exp()),
     },
     hints=(
         "Two steps: a table of shares from A and B, then, if there is a base, a product entry by entry.",
@@ -214,7 +219,7 @@ exercise(
         case(rand(2, 3, 6), init=_STRICT, seed=4, return_weights=True), case(rand(2, 9, 6), init=(6, 3, 12), seed=5, train=True, note="in training"),
     ],
     returns=Float("batch seq embed_dim"),
-    properties=[causal(), batch_independent(), rows_sum_to_one(part=1), moves_with_its_module, remembers_nothing, _temperature, _starts_somewhere],
+    properties=[causal(), batch_independent(), rows_sum_to_one(part=1), moves_with_its_module, remembers_nothing, _temperature, _starts_somewhere, finite_when_loud(alone=True)],
     misconceptions={
         "sees-the-future": (
             _answer(mask=lambda x: None),
@@ -390,13 +395,14 @@ exercise(
 )
 
 
-class _Oddly:
+class _Oddly(nn.Module):
     """A model that continues in its own odd way, and often likes the separator best: only asking it tells what it would say."""
 
     def __init__(self, rand):
-        self.table = rand(7, 4, 4)
+        super().__init__()
+        self.table = nn.Parameter(rand(7, 4, 4), requires_grad=False)
 
-    def __call__(self, tokens):
+    def forward(self, tokens):
         """Logits [batch, seq, 4] that depend on the whole past."""
         seen = F.one_hot(tokens, 4).float() * torch.arange(1, tokens.shape[1] + 1)[None, :, None]
         past = seen.cumsum(1)

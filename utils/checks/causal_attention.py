@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.feedback import (
-    Bool, Float, batch_independent, case, causal, exercise, linear, moves_with_its_module, remembers_nothing, rows_sum_to_one,
+    Bool, Float, batch_independent, case, causal, exercise, finite_when_loud, linear, moves_with_its_module, remembers_nothing, rows_sum_to_one,
 )
 
 
@@ -20,7 +20,7 @@ def _sees(n):
 exercise(
     "get_mask",
     oracle=_sees,
-    cases=[case(size) for size in (1, 2, 5, 8)],
+    cases=[case(size) for size in (1, 2, 5, 8, 19)],
     returns=Bool("query key"),
     misconceptions={
         "sees-the-future": (
@@ -169,9 +169,11 @@ exercise(
     cases=lambda rand: [
         case(rand(3, 3), 2), case(rand(6, 6, scale=3.0), 16), case(rand(2, 4, 4, scale=2.0), 5), case(rand(2, 3, 5, 5), 3),
         case(torch.zeros(2, 2, dtype=torch.float16), 4, note="in float16"),
+        case(torch.tensor([[0.0, 400.0], [0.0, 0.0]]) + rand(1), 1, note="with a hidden score far above the visible one"),
+        case(rand.integers(4, 4, high=5).float() - torch.tensor([[30000.0], [0], [0], [0]]), 4, note="with visible scores far below the hidden ones"),
     ],
     returns=Float("query key", name="weights"),
-    properties=[rows_sum_to_one()],
+    properties=[rows_sum_to_one(), finite_when_loud()],
     misconceptions={
         "sees-the-future": (lambda scores, d_k: F.softmax(scores / d_k**0.5, -1), _WORDS["sees-the-future"]),
         "mask-after-softmax": (
@@ -199,6 +201,11 @@ exercise(
             _weigh(scale=lambda d_k, n: n**0.5),
             "You divided by the root of the number of positions. Scores spread with the width of the keys, d_k, and not with the length of the text.",
         ),
+        "shared-out-before-hiding": (
+            lambda scores, d_k: (lambda kept: kept / kept.sum(-1, keepdim=True))(F.softmax(scores / d_k**0.5, -1) * _sees(scores.shape[-1])),
+            "The softmax shares out among all positions, the hidden ones are then taken out, and the rest is divided by its sum. Where a hidden score is far higher than the visible ones, "
+            "nothing is left of these, and 0 / 0 is nan. Hide first, and take the softmax of what may be seen.",
+        ),
         "wrong-axis": (_weigh(axis=-2), _WORDS["wrong-axis"]),
         "true-means-blocked": (_weigh(sees=lambda n: ~_sees(n)), _WORDS["true-means-blocked"]),
         "mirror-image": (
@@ -218,7 +225,6 @@ exercise(
     },
     equivalent={
         "scaled-first": lambda scores, d_k: F.softmax((scores / d_k**0.5).masked_fill(~_sees(scores.shape[-1]), -torch.inf), -1),
-        "renormalised": lambda scores, d_k: F.normalize(F.softmax(scores / d_k**0.5, -1) * _sees(scores.shape[-1]), p=1, dim=-1),
         "lowest-of-its-type": lambda scores, d_k: F.softmax((scores / d_k**0.5).masked_fill(~_sees(scores.shape[-1]), torch.finfo(scores.dtype).min), -1),
     },
     hints=(
@@ -371,7 +377,7 @@ exercise(
         case(rand(2, 3, 3), init=(3, 2, 6, 0.0), fill=False, seed=123, note="with the weights as __init__ makes them after manual_seed(123)"),
     ],
     returns=Float("batch seq d_out"),
-    properties=[causal(), batch_independent(), moves_with_its_module, remembers_nothing],
+    properties=[causal(), batch_independent(), moves_with_its_module, remembers_nothing, finite_when_loud(alone=True)],
     misconceptions={
         "sees-the-future": (_attention(hide=lambda s, sees: s), _WORDS["sees-the-future"].replace("row 0", "position 0")),
         "mask-after-softmax": (

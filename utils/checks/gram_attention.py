@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from utils.diagnose import call_text
-from utils.feedback import Float, Int, batch_independent, case, causal, exercise, linear, moves_with_its_module, remembers_nothing, works_where_its_input_is
+from utils.feedback import Float, Int, batch_independent, case, causal, exercise, finite_when_loud, linear, moves_with_its_module, remembers_nothing, works_where_its_input_is
 from utils.observe import sealed, tensors
 
 
@@ -375,7 +375,7 @@ exercise(
         case(rand(2, 7, 12), init=(12, 2), seed=5, return_weights=True, note="with its weights"),
         case(rand(2, 3, 9), init=(9, 2), note="heads that do not divide d_model"), case(rand(2, 3, 12), init=(12, 4), note="heads of odd width"),
     ],
-    properties=[causal(loud=10.0), batch_independent(), moves_with_its_module, remembers_nothing, _refuses_long_texts],
+    properties=[causal(loud=10.0), batch_independent(), moves_with_its_module, remembers_nothing, _refuses_long_texts, finite_when_loud(30.0, alone=True)],
     atol=5e-5,
     misconceptions={
         "largest-volume-wins": (

@@ -88,6 +88,20 @@ def _mean_and_variance(probe):
     return None
 
 
+def _far_from_zero(probe):
+    """The spread is that of the differences from the mean: a difference of two large numbers would lose it."""
+    x = torch.tensor([[3000.0, 3001.0, 3002.0, 3005.0]])
+    asked = case(x, init=(4,), fill=False)
+    seen = probe.run(asked)
+    wanted = F.layer_norm(x.double(), (4,), eps=1e-6).float()
+    if seen.failure is None and not torch.allclose(seen.value, wanted, atol=0.02):
+        return (
+            f"For {x[0].tolist()} yours is {[round(v, 2) for v in seen.value[0].tolist()]}, and {[round(v, 2) for v in wanted[0].tolist()]} is right. Is the variance made as the mean of the squares minus the square of the mean? "
+            "Far from zero these are two large numbers whose difference float32 cannot hold. Subtract the mean first, then square."
+        )
+    return None
+
+
 def _with_eps(forward):
     """A forward pass that knows the eps which its module was built with."""
     return lambda p, x: forward(x, p["w"], p["b"], p.init["eps"])
@@ -110,7 +124,7 @@ exercise(
         case(rand(4, 6) * 1e-3, init=(6,), seed=5, note="with numbers of tiny variance and the eps that nobody chose"),
     ],
     returns=Float(),
-    properties=[_mean_and_variance, batch_independent(), remembers_nothing, slopes_agree],
+    properties=[_mean_and_variance, batch_independent(), remembers_nothing, slopes_agree, _far_from_zero],
     misconceptions={
         "unbiased": (
             _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, correction=1)),
@@ -167,11 +181,6 @@ exercise(
             lambda p, x: F.layer_norm(x, x.shape[-1:], eps=p.init["eps"]),
             "w and b are not parameters of the module: training would never change them. A tensor becomes one through nn.Parameter.",
             lambda d_model, eps=1e-6: {},
-        ),
-    },
-    equivalent={
-        "second-moment": _with_eps(
-            lambda x, w, b, eps: (x - x.mean(-1, keepdim=True)) * (x.pow(2).mean(-1, keepdim=True) - x.mean(-1, keepdim=True).pow(2) + eps).rsqrt() * w + b
         ),
     },
     hints=(
@@ -237,6 +246,11 @@ exercise(
         "true-means-blocked": (
             lambda p, src, mask=None: src + _norm1(p, _attend(p, src, None if mask is None else ~mask | torch.eye(len(mask), dtype=torch.bool))),
             "The mask is turned round on its way. True means may attend, for this layer as for the one inside.",
+        ),
+        "sees-what-is-hidden": (
+            lambda p, src, mask=None: src + _norm1(p, _attend(p, src, None if mask is None else ~mask)),
+            "The mask is turned round: each position sees what is hidden from it, and where nothing is hidden it sees nothing, which gives nan. "
+            "True means may attend, for this layer as for the one inside; hand the mask on as it comes.",
         ),
         "residual-of-the-normed": (
             lambda p, src, mask=None: _norm1(p, src) + _attend(p, _norm1(p, src), mask),

@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils import gpt2
-from utils.feedback import Float, batch_independent, case, causal, exercise, linear, moves_with_its_module, remembers_nothing, rows_sum_to_one
+from utils.feedback import Float, batch_independent, case, causal, exercise, finite_when_loud, linear, moves_with_its_module, remembers_nothing, rows_sum_to_one
 
 _QKV = ("W_query", "W_key", "W_value")
 
@@ -234,7 +234,7 @@ exercise(
         case(rand(2, 3, 3), init=(3, 5, 4, 0.0, 2), seed=4, note="with a d_out that the heads cannot share"),
     ],
     returns=Float("batch seq d_out"),
-    properties=[causal(), batch_independent(), moves_with_its_module, remembers_nothing],
+    properties=[causal(), batch_independent(), moves_with_its_module, remembers_nothing, finite_when_loud(alone=True)],
     misconceptions={
         "view-without-transpose": (
             _multi(split=lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)),

@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.checks._journey import INPUTS
-from utils.feedback import Float, batch_independent, case, exercise, linear, remembers_nothing, rows_sum_to_one
+from utils.feedback import Float, batch_independent, case, exercise, finite_when_loud, linear, remembers_nothing, rows_sum_to_one
 
 
 def _sdpa(q, k, v, mask=None, scale=None):
@@ -177,6 +177,7 @@ exercise(
         case(rand(4, 3), init=(3, 2), fill=False, seed=123, note="with the weights as __init__ makes them after manual_seed(123)"),
     ],
     returns=Float("seq d_out"),
+    properties=[finite_when_loud()],
     misconceptions={
         **_wrong_v1,
         "normal-weights": (
@@ -226,6 +227,7 @@ exercise(
         case(rand(4, 3), init=(3, 2), fill=False, seed=789, note="with the weights as __init__ makes them after manual_seed(789)"),
     ],
     returns=Float("seq d_out"),
+    properties=[finite_when_loud()],
     misconceptions={
         **_wrong_v2,
         "always-a-bias": (
@@ -401,7 +403,7 @@ exercise(
         _square_head(rand, 6, 4, 8, mask=rand.mask(6, 6)),
     ],
     returns=Float("seq seq"),
-    properties=[rows_sum_to_one()],
+    properties=[rows_sum_to_one(), finite_when_loud()],
     misconceptions={
         "not-scaled": (
             lambda W_Q, W_K, x, mask=None: F.softmax(_hide(_scores(W_Q, W_K, x, scale=False), mask), -1),
@@ -502,7 +504,7 @@ exercise(
         case(rand(3, 4, 6), init=(6,), seed=3, mask=rand.mask(4, 4), return_weights=True),
     ],
     returns=(Float("seq d_model", name="output"), Float("seq seq", name="weights")),
-    properties=[rows_sum_to_one(part=1), batch_independent(), remembers_nothing],
+    properties=[rows_sum_to_one(part=1), batch_independent(), remembers_nothing, finite_when_loud()],
     misconceptions={
         "not-scaled": (
             _head(_soft(lambda k: 1.0)),

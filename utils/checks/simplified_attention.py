@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from utils.checks._journey import INPUTS, QUERY
-from utils.feedback import Float, case, exercise, rows_sum_to_one
+from utils.feedback import Float, case, exercise, finite_when_loud, rows_sum_to_one
 
 PRINTED = 6e-5  # the oracles of the three values are printed to four decimals
 
@@ -281,7 +281,7 @@ exercise(
     oracle=_attend,
     cases=lambda rand: [case(rand(2, 3)), case(rand(4, 3)), case(rand(6, 2)), case(rand(5, 8, scale=0.5))],
     returns=(Float("seq d_in", name="context_vecs"), Float("seq seq", name="weights")),
-    properties=[rows_sum_to_one(part=1)],
+    properties=[rows_sum_to_one(part=1), finite_when_loud()],
     misconceptions={
         "wrong-axis": (
             _with_weights(lambda x: F.softmax(x @ x.T, dim=0)),
