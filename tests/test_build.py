@@ -306,6 +306,16 @@ def test_a_leak_in_outputs_metadata_or_attachments_is_found(folders, place):
     assert "survives here" in "".join(leaks(sources, {"04_masks.md": text, "04_masks.ipynb": notebook}))
 
 
+def test_what_an_answer_returns_is_a_leak_without_the_word_return(folders):
+    source, out = folders
+    lesson = "Write `weights.argmax(dim=-1)`, that is it.\n\n```python\ndef f(weights):\n    # <COGINST>\n    return weights.argmax(dim=-1)\n    # </COGINST>\n```\n"
+    write(source, "04_masks", lesson)
+    with pytest.raises(MarkerError, match="the answer 'weights.argmax\\(dim=-1\\)' .* survives here"):
+        build(source, out)
+    write(source, "04_masks", lesson + "\n```python\nprint(f(x), x == weights.argmax(dim=-1))\n```\n")  # there the author shows it
+    build(source, out)
+
+
 @pytest.mark.parametrize(
     "answer, prose",
     [
@@ -605,3 +615,28 @@ def test_the_command_starts_light():
     )
     result = subprocess.run([sys.executable, "-c", script], cwd=lessons.ROOT, capture_output=True, text=True)
     assert result.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_fence_that_the_next_one_closes_is_refused_with_its_line(folders):
+    source, out = folders
+    write(source, "04_masks", "# T\n\n```python\nx = 1\n\n```python\ny = 2\n```\n")
+    with pytest.raises(MarkerError, match=r"04_masks.md:\d+: this fence is not closed before the next one opens, in line \d+"):
+        build(source, out)
+    assert not out.exists()
+
+
+def test_a_build_says_when_it_was_not_this_folder_s(tmp_path, monkeypatch):
+    """Two clones, one active environment: the command works on its own."""
+    (tmp_path / "solutions").mkdir()
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["build"])
+    assert done.exit_code == 0 and "and not this folder" in done.output
+
+
+def test_a_place_that_cannot_be_written_is_named(monkeypatch):
+    def build(*_):
+        raise PermissionError(13, "Permission denied", "/somewhere/course")
+
+    monkeypatch.setattr(builder, "build", build)
+    done = CliRunner().invoke(app, ["build"])
+    assert done.exit_code == 2 and done.output.startswith("/somewhere/course cannot be written or read: permission denied.")

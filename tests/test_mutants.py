@@ -148,3 +148,12 @@ def test_over_the_course_none_passes_wrongly_and_most_are_told_why():
     readme = (mutants.TABLE.parent.parent / "README.md").read_text(encoding="utf-8")
     assert f"[{whole[0]:,} such mistakes](docs/mutants.md)" in readme and f"{mutants.share(whole)} % are told why" in readme
     assert all(row[0] == sum(row[2:]) and row[1] == sum(row[2:6]) for row in stored.values())
+
+
+def test_an_outcome_that_there_is_not_is_refused_at_once():
+    from typer.testing import CliRunner
+
+    from utils.instructor.cli import app
+
+    done = CliRunner().invoke(app, ["mutants", "softmax", "--show", "bogus"])
+    assert done.exit_code == 2 and "--show takes one of wrong, plain" in done.output

@@ -24,6 +24,8 @@ def checkout(tmp_path):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
     for name in ("conftest.py", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, root)
+    for path in [*root.rglob("*flash_attention*")]:  # somebody may be writing that lesson
+        path.unlink()
     return root
 
 
@@ -87,6 +89,14 @@ def test_what_cannot_be_made_is_refused_and_nothing_is_written(checkout, name, w
         new(name, root=checkout)
     with pytest.raises(ScaffoldError, match="An exercise cannot be called 'x y'"):
         new("flash_attention", exercise="x y", root=checkout)
+    assert snapshot(checkout) == before
+
+
+def test_where_one_file_cannot_be_written_none_is(checkout):
+    shutil.rmtree(checkout / "tests")
+    before = snapshot(checkout)
+    with pytest.raises(OSError):
+        new("flash_attention", root=checkout)
     assert snapshot(checkout) == before
 
 

@@ -9,6 +9,8 @@ from typing import Iterator, List, Optional
 
 import typer
 
+from utils import lessons
+
 app = typer.Typer(help="The attention course: build it, solve it, open it.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -17,6 +19,9 @@ def _errors_in_red() -> Iterator[None]:
     """One red line for each thing that is wrong, and exit code 2."""
     try:
         yield
+    except PermissionError as error:
+        _red(f"{error.filename} cannot be written or read: permission denied. Choose another place, or change its permissions.")
+        raise typer.Exit(2) from None
     except (ValueError, OSError) as error:
         _red(error)
         raise typer.Exit(2) from None
@@ -41,7 +46,8 @@ def new(
         for path in made:
             typer.echo(f"Written: {path}")
         stem = made[0].stem[3:]
-        typer.echo(f"Next: coginst build, coginst solve {stem}, and make test; then make it yours (CONTRIBUTING.md), and give it a row in README.md.")
+        typer.echo(f"Next: coginst build, coginst solve {stem}, and pytest tests/test_{stem}.py tests/test_voice.py; then make it yours.")
+        typer.echo("What else make test asks of a new lesson stands in CONTRIBUTING.md, under A new lesson.")
 
 
 @app.command()
@@ -70,6 +76,14 @@ def build(
             typer.echo("The students' copies are what the lessons make.")
         else:
             _report(builder.build(source, out))
+            _warn_of_another_checkout(source)
+
+
+def _warn_of_another_checkout(source: Optional[Path]) -> None:
+    """`coginst` belongs to the environment that is active, and works on the clone that this was made in, wherever it is called."""
+    here = Path.cwd()
+    if source is None and (here / "solutions").is_dir() and here.resolve() != lessons.ROOT.resolve():
+        typer.secho(f"That was {lessons.ROOT}, to which this `coginst` belongs, and not this folder. Here, use .venv/bin/coginst, or make build.", fg=typer.colors.YELLOW, err=True)
 
 
 def _report(outcome: object) -> None:
@@ -229,6 +243,9 @@ def mutants(
             if outcome == show:
                 typer.secho(f"  {mutant.kind}: {mutant.change}\n      {message}", fg=typer.colors.RED if outcome == maker.WRONG else None)
 
+    if show not in maker.OUTCOMES:
+        _red(f"--show takes one of {', '.join(maker.OUTCOMES)}, and {show!r} was given.")
+        raise typer.Exit(2)
     if write and exercise:
         _red("--write writes the table of the whole course; name no exercise with it.")
         raise typer.Exit(2)

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> list[str]:
     """One line for each answer that survives: `file:line: what`. `copies` maps a student file's name to its text or JSON.
 
-    An answer's line counts when it has at least three names, numbers or strings. It may stand, as a line of given code,
+    An answer's line counts when it has at least three names, numbers or strings, and what it returns also by itself. It may stand, as a line of given code,
     in its own lesson or a later one: there the author shows it. A name counts when only answers bind it; one that
     could be an English word (`weights`) counts in code alone, for prose needs words.
     """
@@ -41,7 +41,13 @@ def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> lis
         for line, text in [*stripped.code_answers, *stripped.prose_answers]:
             code = (line, text) in stripped.code_answers
             answer = _squeeze(_code_of(text) if code else text)
-            if answer in shown or not _telling(answer, code):
+            if answer in shown:
+                continue
+            if code and answer.startswith("return "):  # prose would hardly quote the word as well
+                answer = answer.removeprefix("return ")
+                if len(answer) < 20 or any(answer in line for line in shown):  # `x.sum(dim=1)` may come up by itself
+                    continue
+            if not _telling(answer, code):
                 continue
             pattern = None
             for name, everything in joined.items():

@@ -32,6 +32,7 @@ SEEDS = range(2, 7)  # with which a mutant that passes is compared once more; th
 MEMORY = 4 << 30  # bytes that the worker may add, so that an endless list stops before the machine does
 
 NAMED, EXPLAINED, STOPPED, PLAIN, ENDLESS, EQUAL, WRONG = "named", "explained", "stopped", "plain", "endless", "equal", "wrong"
+OUTCOMES = (WRONG, PLAIN, EQUAL, EXPLAINED, STOPPED, NAMED, ENDLESS)
 
 
 @dataclass(frozen=True)

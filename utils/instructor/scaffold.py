@@ -42,10 +42,17 @@ def new(name: str, title: str | None = None, exercise: str | None = None, root: 
     there = [str(path.relative_to(root)) for path in texts if path.exists()]
     if there:
         raise ScaffoldError(f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} there already; choose another name.")
-    for path, text in texts.items():
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    return list(texts)
+    made: list[Path] = []
+    try:
+        for path, text in texts.items():
+            with path.open("x", encoding="utf-8") as file:
+                made.append(path)
+                file.write(text)
+    except OSError:  # all three, or none
+        for path in made:
+            path.unlink()
+        raise
+    return made
 
 
 def _require_name(name: str, what: str) -> None:

@@ -122,6 +122,8 @@ def _require_closed(cell: Cell, lines: list[str]) -> None:
     if fenced and end >= len(lines):
         what = "this fence is" if cell.kind == "code" else "this region is"
         raise CellFaults([_Fault(opening - cell.line + 1, f"{what} never closed; close it where its cell ends.")])
+    if cell.kind == "code" and lines[end].strip().strip("`"):
+        raise CellFaults([_Fault(opening - cell.line + 1, f"this fence is not closed before the next one opens, in line {end + 1}; close it where its cell ends.")])
 
 
 def _is_region(cell: Cell, lines: list[str]) -> bool:
