@@ -52,6 +52,17 @@ def test_it_serves_lesson_00_on_loopback_behind_a_token_and_is_quiet(tmp_path: P
         assert news["fetchNews"]["default"] == "false" and news["checkForUpdates"]["default"] is False
 
 
+def test_open_tabs_are_remembered_with_the_course(monkeypatch):
+    """Another project's tabs, with their kernels, would come up in the course."""
+    for name in ("PATH", "PYTHONPATH", "JUPYTER_CONFIG_PATH", "OMP_WAIT_POLICY", "JUPYTER_PREFER_ENV_PATH", "JUPYTERLAB_WORKSPACES_DIR"):
+        monkeypatch.setenv(name, "")  # restored afterwards
+    monkeypatch.delenv("JUPYTERLAB_WORKSPACES_DIR")
+    lab._prepare_environment()
+    told = "from jupyterlab.labapp import LabApp; print(LabApp().workspaces_dir)"
+    shown = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, cwd=ROOT).stdout.strip()
+    assert Path(shown) == ROOT / "build" / "lab"
+
+
 def test_a_taken_port_moves_on(tmp_path: Path, notebook: Path) -> None:
     with serve(tmp_path / "one", [notebook]) as first, serve(tmp_path / "two", [notebook], port=urlsplit(first).port) as second:
         assert urlsplit(second).port > urlsplit(first).port

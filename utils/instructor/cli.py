@@ -94,7 +94,7 @@ def _report(outcome: object) -> None:
     for line in outcome.kept:
         typer.secho(line, fg=typer.colors.YELLOW, err=True)
     done = [f"{len(names)} files {what}" for names, what in ((outcome.written, "written"), (outcome.removed, "removed")) if names]
-    typer.echo(", ".join(done).capitalize() + "." if done else "Nothing to do: the students' copies are up to date.")
+    typer.echo(", ".join(done).capitalize() + "." if done else "Nothing else to do." if outcome.kept else "Nothing to do: the students' copies are up to date.")
 
 
 @app.command()

@@ -87,6 +87,7 @@ def _prepare_environment() -> None:
     # A lesson's tensors are tiny. On a busy machine OpenMP's threads spin while they wait for each other, and 300 steps
     # of lesson 03 take 10 s instead of a fraction of one; passive threads sleep.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("JUPYTERLAB_WORKSPACES_DIR", str(ROOT / "build" / "lab"))  # open tabs are remembered here, apart from those of other projects
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a python3 kernel in the user's home would be another Python
 
 
