@@ -1086,3 +1086,10 @@ def test_a_parameter_too_many_where_none_is_expected():
 
     words = check(PositionalEncoding).message
     assert "a parameter too many: `table`. None is expected" in words and "buffer" in words
+
+
+def test_facts_of_a_result_are_told_in_words_without_a_table():
+    for name in ("copy_batch", "sample_regression"):
+        found = declared.find(name)
+        said_ = diagnose(found, engine.runnable(found, found.misconceptions[0]))
+        assert said_.misconception and said_.table is None

@@ -47,6 +47,7 @@ CONTRIVED = {
     ],
     "head_kind": [("torch.arange(2,", "torch.arange(3,"), ("torch.arange(2,", "torch.arange(1,")],
     "PositionalEncoding": [("5000", "4999"), ("5000", "5001"), ("return x + self.pe[:seq]", "self.pe = self.pe[:seq]\n        return x + self.pe")],
+    "positional_encoding": [("position[:, None]", "position[:, None].half().float()")],
     "apply_rope": [("torch.arange(seq, device=x.device)", "torch.arange(seq, device=x.device).half().float()")],
     "CogModel": [(", device=src.device", "")],
     "sample_regression": [
