@@ -48,8 +48,8 @@ def awaited(error: BaseException, names: dict) -> str | None:
     if isinstance(error, NotImplementedError):
         return text.partition(".")[0] if text.replace(".", "").isidentifier() else None
     if unfilled(text):
-        unfilled = [name for name, value in names.items() if value is ... and not name.startswith("_")]
-        used = [name for name in unfilled if name in _read_where(error)] or unfilled
+        gaps = [name for name, value in names.items() if value is ... and not name.startswith("_")]
+        used = [name for name in gaps if name in _read_where(error)] or gaps
         return used[-1] if used else ""
     return None
 
