@@ -107,7 +107,7 @@ exercise(
         case(1500, 10, 2, 0.0, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))), note="without noise"),
     ],
     view=_measured,
-    returns=(Float("n 1 d+1", name="z_q"), Float("n L d+1", name="z"), Float("n 1 1", name="y_q"), Float("statistic", name="how the prompts were drawn")),
+    returns=(Float("n 1 d+1", name="z_q"), Float("n L d+1", name="z"), Float("n 1 1", name="y_q"), Float("fact", name="how the prompts were drawn")),
     properties=[_from_the_generator],
     differentiable=False,
     meaning=lambda index, yours, expected: f"the {_MEASURED[index[0]]} is too {'large' if yours > 0 else 'small'}; 0 would be right" if len(index) == 1 else "",
