@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Iterator
@@ -31,9 +30,20 @@ FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run -
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
+# One range for each test worker: Jupyter looks for a free port first and takes it later, and two may find the same.
+_PORT = 8988 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _START_LAB = "import sys; from utils.instructor.lab import lab; lab(int(sys.argv[2]), False, sys.argv[1])"
 # Every cell in the page at once; as it comes, Lab draws only those in view.
 _NO_WINDOWING = '{"windowingMode": "none"}'
+_EXPOSED = '{"LabApp": {"expose_app_in_browser": true}}'
+# Before that, Lab shows an empty notebook that is "idle", then the file's cells; what is run then is dropped without a word.
+_READY = """() => {
+    const shown = window.jupyterapp?.shell.currentWidget, cells = shown?.content?.widgets ?? [];
+    const kernel = shown?.sessionContext?.isReady && shown.sessionContext.session?.kernel;
+    const drawn = shown?.content?.notebookConfig?.windowingMode !== 'none' || cells.every(cell => cell.isAttached);
+    return shown?.context?.isReady && drawn && kernel && kernel.connectionStatus === 'connected' && kernel.status === 'idle';
+}"""
+expect.set_options(timeout=30_000)  # a busy machine is slow, and none of this is about speed
 
 
 def chromium() -> str:
@@ -45,7 +55,7 @@ def chromium() -> str:
 
 
 @contextlib.contextmanager
-def serve(folder: Path, notebooks: list[Path], port: int = 8888) -> Iterator[str]:
+def serve(folder: Path, notebooks: list[Path], port: int = _PORT) -> Iterator[str]:
     """JupyterLab on copies of `notebooks` in `folder`, started as `coginst lab --no-browser` does it. Yields its address.
 
     The user's own Jupyter settings are out of sight, and nothing is written outside `folder`.
@@ -57,6 +67,7 @@ def serve(folder: Path, notebooks: list[Path], port: int = 8888) -> Iterator[str
     settings = folder / "config" / "lab" / "user-settings" / "@jupyterlab" / "notebook-extension"
     settings.mkdir(parents=True)
     (settings / "tracker.jupyterlab-settings").write_text(_NO_WINDOWING)
+    (folder / "config" / "jupyter_lab_config.json").write_text(_EXPOSED)
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "offline")]),
@@ -114,8 +125,7 @@ def open_lab(url: str) -> Iterator[Page]:
         page.goto(url)
         try:
             with pictured(page, "failure"):
-                page.wait_for_selector(f"{_SHOWN} .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
-                _await_kernel(page)
+                _await_ready(page)
                 yield page
         finally:
             browser.close()
@@ -126,8 +136,15 @@ def open_lab(url: str) -> Iterator[Page]:
 def choose(page: Page, name: str) -> Notebook:
     """Open the notebook from Lab's list of files, as by a double click; once it can run cells."""
     page.locator(".jp-DirListing-item", has_text=name).dblclick()
-    page.wait_for_selector(f"{_SHOWN} .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
-    _await_kernel(page)
+    expect(page.locator(_SHOWN)).to_be_visible()
+    _await_ready(page)
+    return Notebook(page)
+
+
+def reopen(page: Page, url: str) -> Notebook:
+    """The notebook at `url` in a page that is loaded anew; nothing in it is run."""
+    page.goto(f"{url}&reset")
+    _await_ready(page)
     return Notebook(page)
 
 
@@ -146,20 +163,10 @@ def files(page: Page) -> None:
     page.keyboard.press("ControlOrMeta+b")
 
 
-def _await_kernel(page: Page, patience: float = 60) -> None:
-    """Wait until the server says that the kernel rests and the page is connected to it.
-
-    Lab shows "idle" before that, and cells that are run then are dropped without a word.
-    """
-    kernels = f"http://{urlsplit(page.url).netloc}/api/kernels"
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        answer = page.request.get(kernels)  # on a busy machine the server may ask for patience instead
-        if answer.ok and any(kernel["execution_state"] == "idle" and kernel["connections"] for kernel in answer.json()):
-            page.wait_for_timeout(500)  # the page hears of it
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError(f"no kernel was ready within {patience} seconds")
+def _await_ready(page: Page, patience: float = 90) -> None:
+    """Wait until the notebook that the page shows has its cells, and is connected to a kernel that rests."""
+    page.wait_for_function(_READY, timeout=patience * 1000)
+    page.wait_for_timeout(500)  # the page asks the kernel for its widgets
 
 
 def outside_loopback(urls: list[str]) -> list[str]:
@@ -242,7 +249,8 @@ class Notebook:
             const waiting = [...panel.querySelectorAll('.jp-CodeCell')]
                 .filter(cell => cell.querySelector('.cm-content')?.innerText.trim())
                 .filter(cell => !/\\[\\d+\\]/.test(cell.querySelector('.jp-InputPrompt').innerText));
-            if (!idle || waiting.length && Date.now() - window.restingSince < 5000) return null;
+            const asked = waiting.some(cell => cell.querySelector('.jp-InputPrompt').innerText.includes('*'));
+            if (!idle || asked || waiting.length && Date.now() - window.restingSince < 5000) return null;
             return {waiting: waiting.map(cell => cell.querySelector('.cm-content').innerText)};
         }"""
         end = self.page.wait_for_function(script, arg=_SHOWN, timeout=patience * 1000).json_value()
@@ -274,10 +282,12 @@ class Notebook:
         before = path.stat().st_mtime_ns
         self.page.keyboard.press("Escape")
         self.page.keyboard.press("ControlOrMeta+s")
-        for _ in range(100):
+        for _ in range(300):
             self.page.wait_for_timeout(100)
             if path.stat().st_mtime_ns != before:
                 break
+        else:
+            raise AssertionError(f"{path.name} was not saved within 30 seconds")
         self.page.wait_for_timeout(200)
         return json.loads(path.read_text(encoding="utf-8"))
 

@@ -49,6 +49,16 @@ def test_the_harness_sees_what_a_reader_sees(tmp_path: Path, small: Path) -> Non
         browser.screenshot(page, "harness-light")
 
 
+def test_the_harness_waits_for_a_slow_server(tmp_path: Path, small: Path) -> None:
+    """Lab shows an empty notebook that is "idle" until the file's cells come, and drops what is run before its kernel is there."""
+    with browser.serve(tmp_path, [small]) as url, browser.open_lab(url) as page:
+        slow = {"offline": False, "latency": 250, "downloadThroughput": -1, "uploadThroughput": -1}
+        page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+        notebook = browser.reopen(page, url)
+        assert len(notebook.sources()) == 63
+        assert "line 59" in notebook.run(notebook.cell("'line', 59"))
+
+
 def test_a_saved_page_keeps_its_widgets(tmp_path: Path) -> None:
     """Reopened without its kernel, a prediction shows what was guessed instead of "model not found"."""
     path = tmp_path / "00_small.ipynb"
@@ -61,8 +71,7 @@ def test_a_saved_page_keeps_its_widgets(tmp_path: Path) -> None:
             notebook.panel.locator("input[placeholder='your guess: a number']").fill("7")
             notebook.panel.get_by_role("button", name="Check my guess").click()
             expect(notebook.panel).to_contain_text("Not this time. Your guess: 7")
-            page.keyboard.press("ControlOrMeta+s")
-            page.wait_for_timeout(2000)
+            notebook.save(tmp_path / "served" / "course" / path.name)
             browser.menu(page, "Kernel", "Shut Down All Kernels…")
             page.locator(".jp-Dialog .jp-mod-accept").click()
             page.wait_for_timeout(1000)

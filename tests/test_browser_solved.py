@@ -151,8 +151,8 @@ def hover(cell: Locator) -> None:
     expect(named).to_have_count(1)
     heads.nth(last).hover()
     expect(named.nth(1)).to_be_visible()
-    cell.page.wait_for_timeout(200)
-    assert heads.evaluate_all(large) != before
+    drawn = "([place, before]) => [...place.querySelectorAll('canvas')].at(-1).toDataURL() !== before"
+    cell.page.wait_for_function(drawn, arg=[cell.locator("[data-place]").element_handle(), before])
 
 
 # ---------------------------------------------------------------- what must hold on a page

@@ -29,34 +29,23 @@ def write(path: Path, cells: list[str]) -> Path:
     return path
 
 
-def drawn(page: Page, cell: str) -> int:
-    """How many canvases circuitsvis has painted in the output of the cell."""
-    script = """canvases => canvases.filter(canvas => {
+def await_drawn(page: Page, cell: str, count: int) -> None:
+    """Wait until circuitsvis has painted that many canvases in the output of the cell, with no sentence in their place."""
+    place = browser.Notebook(page).cell(cell)
+    canvases = place.locator("[data-place] canvas")
+    expect(canvases).to_have_count(count)
+    script = """place => [...place.querySelectorAll('[data-place] canvas')].every(canvas => {
         const data = canvas.width && canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
         return data && data.some(value => value);
-    }).length"""
-    return browser.Notebook(page).cell(cell).locator("[data-place] canvas").evaluate_all(script)
-
-
-def await_drawn(page: Page, cell: str, count: int) -> None:
-    """Wait until the output has that many painted canvases and no sentence in their place."""
-    place = browser.Notebook(page).cell(cell)
-    expect(place.locator("[data-place] canvas")).to_have_count(count, timeout=20_000)
-    page.wait_for_timeout(300)
-    assert drawn(page, cell) == count
-    assert place.locator("[data-words]").count() == 0
+    })"""
+    page.wait_for_function(script, arg=place.element_handle())
+    expect(canvases).to_have_count(count)
+    expect(place.locator("[data-words]")).to_have_count(0)
 
 
 def carriers(notebook: dict) -> list[int]:
     """The cells whose outputs hold the library."""
     return [i for i, cell in enumerate(notebook["cells"]) if PACKED in json.dumps(cell.get("outputs", []))]
-
-
-def reopen(page: Page, url: str) -> browser.Notebook:
-    """The notebook at `url` in a page that is loaded anew; nothing in it is run."""
-    page.goto(f"{url}&reset")
-    page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
-    return browser.Notebook(page)
 
 
 def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
@@ -91,7 +80,7 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
         assert carriers(browser.Notebook(page).save(path)) == [2]
         assert notebook.errors() == []
 
-        notebook = reopen(page, url)  # trusted, and nothing is run
+        notebook = browser.reopen(page, url)  # trusted, and nothing is run
         await_drawn(page, SECOND, 3)
         await_drawn(page, "# again", 8)
         notebook.cell(SECOND).locator(".jp-InputPrompt").click()
@@ -99,7 +88,7 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
         page.keyboard.press("d")
         assert carriers(browser.Notebook(page).save(path)) == []
 
-        notebook = reopen(page, url)  # trusted, and the library went with its cell; the kernel is the same
+        notebook = browser.reopen(page, url)  # trusted, and the library went with its cell; the kernel is the same
         cell = notebook.cell("# again")
         expect(cell.locator("[data-words]")).to_have_text(MISSING, timeout=20_000)
         assert cell.locator("img[alt*='head 6']").is_visible()
@@ -108,7 +97,7 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
 
         sent["cells"][-1]["source"] = "'sent'"  # what another wrote: no signature of this machine
         path.with_name("02_sent.ipynb").write_text(json.dumps(sent))
-        notebook = reopen(page, url.replace("00_figures", "02_sent"))
+        notebook = browser.reopen(page, url.replace("00_figures", "02_sent"))
         cell = notebook.cell("'sent'")
         expect(cell).to_contain_text(TRUST)
         assert cell.locator("img[alt*='head 6']").is_visible()
