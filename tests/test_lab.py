@@ -48,6 +48,8 @@ def test_it_serves_lesson_00_on_loopback_behind_a_token_and_is_quiet(tmp_path: P
         chosen = {entry["id"]: json.loads(json.dumps(entry["schema"])) for entry in settings}
         viewers = chosen["@jupyterlab/docmanager-extension:plugin"]["properties"]["defaultViewers"]["default"]
         assert viewers == {"markdown": "Jupytext Notebook"}, "a .md lesson would open as text"
+        columns = chosen["@jupyterlab/filebrowser-extension:browser"]["properties"]
+        assert columns["showLastModifiedColumn"]["default"] is False, "names would be cut, and .ipynb and .md look alike"
         news = chosen["@jupyterlab/apputils-extension:notification"]["properties"]
         assert news["fetchNews"]["default"] == "false" and news["checkForUpdates"]["default"] is False
 
