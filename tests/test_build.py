@@ -314,6 +314,12 @@ def test_what_an_answer_returns_is_a_leak_without_the_word_return(folders):
         build(source, out)
     write(source, "04_masks", lesson + "\n```python\nprint(f(x), x == weights.argmax(dim=-1))\n```\n")  # there the author shows it
     build(source, out)
+    short = lesson.replace("weights.argmax(dim=-1)", "weights.max(-1)")  # too short to count by itself: it may come up
+    write(source, "04_masks", short)
+    build(source, out)
+    write(source, "04_masks", short.replace("Write `", "Write `return "))  # but the line that it is may not
+    with pytest.raises(MarkerError, match="the answer 'return weights.max.* survives here"):
+        build(source, out)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> list[str]:
     """One line for each answer that survives: `file:line: what`. `copies` maps a student file's name to its text or JSON.
 
-    An answer's line counts when it has at least three names, numbers or strings, and what it returns also by itself. It may stand, as a line of given code,
-    in its own lesson or a later one: there the author shows it. A name counts when only answers bind it; one that
+    An answer's line counts when it has at least three names, numbers or strings; what it returns counts by itself, if it is
+    long. It may stand, as a line of given code, in its own lesson or a later one: there the author shows it. A name counts when only answers bind it; one that
     could be an English word (`weights`) counts in code alone, for prose needs words.
     """
     texts = {name: list(_strings(content)) for name, content in copies.items()}
@@ -41,14 +41,11 @@ def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> lis
         for line, text in [*stripped.code_answers, *stripped.prose_answers]:
             code = (line, text) in stripped.code_answers
             answer = _squeeze(_code_of(text) if code else text)
-            if answer in shown:
+            if answer in shown or not _telling(answer, code):
                 continue
-            if code and answer.startswith("return "):  # prose would hardly quote the word as well
-                answer = answer.removeprefix("return ")
-                if len(answer) < 20 or any(answer in line for line in shown):  # `x.sum(dim=1)` may come up by itself
-                    continue
-            if not _telling(answer, code):
-                continue
+            returned = answer.removeprefix("return ")
+            if code and len(returned) >= 20 and not any(returned in line for line in shown):  # `x.sum(dim=1)` may come up by itself
+                answer = returned  # prose would hardly quote the word as well
             pattern = None
             for name, everything in joined.items():
                 if answer not in everything:
