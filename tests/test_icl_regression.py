@@ -329,3 +329,18 @@ def test_the_explorer_follows_its_sliders():
     assert "Below the curve" in panel.readout.value
     panel.w.value, panel.mu.value = 0.3, 1.5
     assert "A smaller w" in panel.readout.value
+
+
+def test_the_slack_for_drawn_prompts_is_six_standard_deviations():
+    """Of what is measured of right answers; and a right answer is never as far off as seven tenths of it."""
+    from unittest import mock
+
+    from utils.checks import icl_regression as checks
+
+    for n, L, d, noise_std in ((1500, 16, 5, 0.5), (1500, 10, 2, 0.0)):
+        off = []
+        with mock.patch.object(checks, "_off", lambda numbers, *sizes: off.append(numbers - checks._known(*sizes[1:])) or numbers):
+            for seed in range(100):
+                checks._measured(lesson.sample_regression(n, L, d, noise_std, torch.Generator().manual_seed(seed)), n, L, d, noise_std)
+        off = torch.stack(off)
+        assert (6 * off.std(0) <= checks._SLACK).all() and (off.abs().amax(0) <= 0.7 * checks._SLACK).all()

@@ -73,8 +73,8 @@ def _known(L, d, noise_std):
 
 
 _SIZES = torch.tensor([True, True, False, False, True, True, True, True, False, True, False, True, False, False, False])
-# Six standard deviations of each of them at 1500 prompts, measured over 200 draws: a right answer is never taken for a wrong one.
-_SLACK = torch.tensor([0.08, 0.08, 0.08, 0.25, 0.1, 0.08, 0.1, 0.07, 1e-6, 0.12, 0.12, 0.07, 0.2, 0.7, 0.8], dtype=torch.float64)
+# At least six standard deviations of each of them at 1500 prompts (a test measures): a right answer is never taken for a wrong one.
+_SLACK = torch.tensor([0.08, 0.1, 0.08, 0.25, 0.1, 0.08, 0.1, 0.07, 1e-6, 0.14, 0.12, 0.07, 0.2, 0.6, 0.6], dtype=torch.float64)
 
 
 def _from_the_generator(probe):
