@@ -22,7 +22,7 @@ from utils.exercise import (  # noqa: F401  (the words that a checks module is w
 )
 from utils.progress import record
 from utils.properties import (  # noqa: F401
-    batch_independent, causal, finite_when_loud, moves_with_its_module, remembers_nothing, rows_sum_to_one, slopes_agree, works_where_its_input_is,
+    batch_independent, causal, finite_when_loud, moves_with_its_module, refuses, remembers_nothing, rows_sum_to_one, slopes_agree, takes, works_where_its_input_is,
 )
 from utils.report import Note, Report
 

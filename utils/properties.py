@@ -12,6 +12,8 @@ from typing import Callable
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from utils.diagnose import call_text
+from utils.exercise import case
 from utils.observe import as_module, build, expected, fill, reseed, sealed, tensors
 
 
@@ -201,6 +203,28 @@ def _slopes(exercise, made, case) -> dict:
         leaves |= {f"`{n}`": p for n, p in module.named_parameters()}
         weights = torch.linspace(-1, 1, value.numel()).view(value.shape)
         return dict(zip(leaves, torch.autograd.grad((value * weights).sum(), list(leaves.values()), allow_unused=True)))
+
+
+def refuses(init: tuple, shape: tuple, why: str) -> Callable:
+    """What cannot be done is refused with a ValueError, and neither done all the same nor left to torch's words on shapes."""
+    def broken(probe):
+        asked = case(torch.zeros(shape), init=init)
+        failure = probe.run(asked).failure
+        if failure is None:
+            return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}. Yours gave a result."
+        if failure.type not in ("ValueError", "AssertionError"):
+            return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}; it stopped with a {failure.type}: {failure.text.splitlines()[0]}"
+        return None
+    return broken
+
+
+def takes(init: tuple, shape: tuple, why: str) -> Callable:
+    """What is long and allowed is done. No case for it: a wrong answer may take seconds with what a right one does at once."""
+    def broken(probe):
+        asked = case(torch.zeros(shape), init=init)
+        failure = probe.run(asked).failure
+        return failure and f"{call_text(probe.exercise, asked)} was refused ({failure.text.splitlines()[0]}). {why}"
+    return broken
 
 
 def works_where_its_input_is(probe) -> str | None:

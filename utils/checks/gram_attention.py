@@ -5,8 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from utils.diagnose import call_text
-from utils.feedback import Float, Int, batch_independent, case, causal, exercise, finite_when_loud, linear, moves_with_its_module, remembers_nothing, works_where_its_input_is
+from utils.feedback import Float, Int, batch_independent, case, causal, exercise, finite_when_loud, linear, moves_with_its_module, refuses, remembers_nothing, takes, works_where_its_input_is
 from utils.observe import sealed, tensors
 
 
@@ -348,23 +347,6 @@ def _start(d_model, n_head, max_len=128, bias=False):
     return linear(**{f"W_{name}": nn.Linear(d_model, d_model, bias=bias) for name in "qkrvo"})
 
 
-def _refuses_long_texts(probe):
-    for asked, why in (
-        (case(torch.zeros(2, 5, 8), init=(8, 2, 4)), "5 positions are more than max_len = 4"),
-        (case(torch.zeros(1, 129, 4), init=(4, 1)), "129 positions are more than 128, which max_len is unless it is given"),
-    ):
-        failure = probe.run(asked).failure
-        if failure is None:
-            return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}. Yours gave a result."
-        if failure.type not in ("ValueError", "AssertionError"):
-            return f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}; it stopped with a {failure.type}: {failure.text.splitlines()[0]}"
-    longest = case(torch.zeros(1, 128, 4), init=(4, 1))
-    failure = probe.run(longest).failure
-    if failure:
-        return f"{call_text(probe.exercise, longest)} was refused ({failure.text.splitlines()[0]}). max_len is 128 unless it is given, and a text may be that long."
-    return None
-
-
 exercise(
     "TripleProductAttention",
     initial=_start,
@@ -375,7 +357,12 @@ exercise(
         case(rand(2, 7, 12), init=(12, 2), seed=5, return_weights=True, note="with its weights"),
         case(rand(2, 3, 9), init=(9, 2), note="heads that do not divide d_model"), case(rand(2, 3, 12), init=(12, 4), note="heads of odd width"),
     ],
-    properties=[causal(loud=10.0), batch_independent(), moves_with_its_module, remembers_nothing, _refuses_long_texts, finite_when_loud(30.0, alone=True)],
+    properties=[
+        causal(loud=10.0), batch_independent(), moves_with_its_module, remembers_nothing, finite_when_loud(30.0, alone=True),
+        refuses((8, 2, 4), (2, 5, 8), "5 positions are more than max_len = 4"),
+        refuses((4, 1), (1, 129, 4), "129 positions are more than 128, which max_len is unless it is given"),
+        takes((4, 1), (1, 128, 4), "max_len is 128 unless it is given, and a text may be that long."),
+    ],
     atol=5e-5,
     misconceptions={
         "largest-volume-wins": (

@@ -20,7 +20,7 @@ def _errors_in_red() -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
-        _red(f"{error.filename} cannot be written or read: permission denied. Choose another place, or change its permissions.")
+        _red(f"{error.filename or 'A file'} cannot be written or read: permission denied. Choose another place, or change its permissions.")
         raise typer.Exit(2) from None
     except (ValueError, OSError) as error:
         _red(error)

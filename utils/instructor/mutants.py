@@ -9,6 +9,7 @@ Each mutant runs in a process of its own kind: one worker for all, thrown away w
 
 from __future__ import annotations
 
+import __future__
 import ast
 import contextlib
 import copy
@@ -307,8 +308,7 @@ class Answers:
         """The answer that a source defines. Raises what Python raises where it defines none."""
         names, file = dict(self.names), f"<mutant of {self.exercise.name}>"
         linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
-        flags = __import__("__future__").annotations.compiler_flag
-        exec(compile(source, file, "exec", flags), names)
+        exec(compile(source, file, "exec", __future__.annotations.compiler_flag), names)
         return names[self.exercise.name]
 
 
