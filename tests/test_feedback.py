@@ -142,9 +142,25 @@ def test_system_exit_is_caught_and_interrupt_is_not(double):
 
 
 def test_a_size_in_the_code_is_asked_about_where_it_stops_on_other_sizes(double):
-    message = said(double, lambda x: (x * 2).reshape(2, 3))
-    assert "It does run for x of shape [2, 3]: is the 2 in it a size that should be read from the input?" in message
+    message = said(double, lambda x: (x * 2).reshape(-1, 3))
+    assert "It does run for x of shape [2, 3]: is the 3 in it a size that should be read from the input?" in message
     assert "It does run" not in said(double, lambda x: (x * 2) + torch.ones(x.shape[0] + 1))
+
+
+def test_a_refusal_of_ones_own_is_called_one(double):
+    def picky(x):
+        if len(x) > 3:
+            raise ValueError("too many rows")
+        return x * 3
+
+    assert "was refused on line" in (message := said(double, picky)) and "too many rows. Nothing is wrong with this input" in message
+
+
+def test_a_row_that_is_nan_throughout_was_hidden_throughout(made):
+    shares = made("shares", oracle=lambda x: x.softmax(-1), cases=lambda rand: [case(rand(3, 4))])
+    hidden = lambda x: torch.softmax(x.masked_fill(torch.ones(3, 4).tril(-1) == 0, -torch.inf), -1)  # noqa: E731
+    assert "a softmax over a row in which everything is hidden" in said(shares, hidden)
+    assert "everything is hidden" not in said(shares, lambda x: x * torch.nan)
 
 
 def test_an_attribute_that_init_did_not_store(affine):

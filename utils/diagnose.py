@@ -68,7 +68,7 @@ def _diagnose(exercise: Exercise, answer: Any) -> Report:
         return _failed(exercise, answer, trials)
     if exercise.drawn and not all(map(_right(exercise), again := _trials(exercise, answer, REDRAW))):
         report_ = _failed(exercise, answer, again)
-        if report_.misconception is None and not _nearly(again, exercise.atol):
+        if report_.misconception is None and exercise.view is None and not _nearly(again, exercise.atol):
             report_.message = "Right for one set of numbers and wrong for another: is a result written down instead of computed? " + report_.message
         return report_
     broken = _broken_property(exercise, answer, trials)
@@ -223,12 +223,14 @@ def _raised(exercise, answer, trial, trials) -> str | None:
         wanted = trial.expected.failure
         return None if _refusal(wanted.type) == _refusal(failure.type) else f"{call_text(exercise, trial.case)} should be refused with a {wanted.type}; yours raised a {failure.type}: {failure.text}"
     place = f" on line {failure.line} (`{failure.code}`)" if failure.line and failure.code else f" on line {failure.line}" if failure.line else ""
+    if (failure.code or "").startswith(("raise ", "assert ")):
+        return f"{call_text(exercise, trial.case)} was refused{place}: {failure.text or failure.type}. Nothing is wrong with this input; is the condition too strict?"
     return f"{call_text(exercise, trial.case)} stopped{place} with {_article(failure.type)}: {_explain(failure, exercise)}{_fixed_size(exercise, answer, trials)}"
 
 
 def _fixed_size(exercise, answer, trials) -> str:
-    """A question, where the code holds a number that is a size of the very cases on which it runs."""
-    written = {c for f in _functions(answer) for c in _constants(f.__code__) if type(c) is int and c > 1}
+    """A question, where the code holds a number that is a size of the very cases on which it runs. A 1 or a 2 is mostly an axis."""
+    written = {c for f in _functions(answer) for c in _constants(f.__code__) if type(c) is int and c > 2}
     for trial in trials:
         sizes = {n for t in tensors([*bind(exercise, trial.case).values()]) for n in t.shape}
         if trial.yours.failure is None and sizes & written:
@@ -249,7 +251,9 @@ def _structure(exercise, answer, trial, trials) -> str | None:
     missing, extra = [n for n in wanted if n not in yours], [n for n in yours if n not in wanted]
     if missing:
         have = f"it has {_listing(yours)}" if yours else "it has none: a plain tensor stored on self is not trained, only an nn.Parameter is, or a layer that holds some"
-        return f"{made} has no parameter {_listing(missing)}; {have}."
+        numbered = any(part.isdigit() for name in missing for part in name.split("."))
+        why = " What stands in a plain list is not found, and one object that stands twice in an nn.ModuleList counts once: make each layer anew." if numbered else ""
+        return f"{made} has no parameter {_listing(missing)}; {have}.{why}"
     if extra:
         expected_ = f"Expected are {_listing(wanted)}." if wanted else "None is expected: what training must leave alone is no nn.Parameter, and what only moves along is a buffer (register_buffer)."
         return f"{made} has a parameter too many: {_listing(extra)}. {expected_}"
@@ -277,7 +281,7 @@ def _reads_notebook(exercise, answer, trial, trials) -> str | None:
 
 
 def _nothing(exercise, answer, trial, trials) -> str | None:
-    yours, wanted = trial.yours.value, trial.expected.value
+    yours, wanted = trial.yours.value, _without_facts(exercise, trial)
     if trial.expected.failure and trial.yours.failure:
         return None  # refused, as it should be; with another exception, `_raised` has spoken
     if trial.expected.failure:
@@ -301,6 +305,15 @@ def _nothing(exercise, answer, trial, trials) -> str | None:
         named = f": {_spec_text(exercise)}" if isinstance(wanted, tuple) and isinstance(exercise.returns, tuple) else ""
         return f"{what} is {_kind(yours)}, and {_kind(wanted)} is expected{named}."
     return None
+
+
+def _without_facts(exercise: Exercise, trial: Trial) -> Any:
+    """The expected result; without the facts that a view adds to a tuple, where it could not look at yours."""
+    yours, wanted = trial.yours.value, trial.expected.value
+    if not isinstance(wanted, tuple) or not isinstance(exercise.returns, tuple) or exercise.returns[-1].axes != ("fact",):
+        return wanted
+    looked_at = isinstance(yours, tuple) and len(yours) == len(wanted) and isinstance(yours[-1], torch.Tensor) and yours[-1].shape == wanted[-1].shape
+    return wanted if looked_at else wanted[:-1]
 
 
 def _shape(exercise, answer, trial, trials) -> str | None:
@@ -327,8 +340,16 @@ def _number_kind(exercise, answer, trial, trials) -> str | None:
         if yours.is_floating_point() and (bad := ~yours.isfinite() & wanted.isfinite()).any():
             index = tuple(bad.nonzero()[0].tolist())
             value = yours[index].item()
-            return f"{where} holds {value} at {_position(index, _spec(exercise, part))}, where a finite number is expected. inf comes from exp or a division that is too large, nan from 0/0, inf/inf or 0 × inf."
+            return f"{where} holds {value} at {_position(index, _spec(exercise, part))}, where a finite number is expected. {_origin(yours, index)}"
     return None
+
+
+def _origin(result: torch.Tensor, index: tuple) -> str:
+    """Where nan or inf comes from."""
+    words = "inf comes from exp or a division that is too large, nan from 0/0, inf/inf or 0 × inf."
+    if result.dim() > 1 and result[index[:-1]].isnan().all() and not result.isnan().all():
+        words += " This row is nan throughout: so is a softmax over a row in which everything is hidden, even the position itself."
+    return words
 
 
 def _modified(exercise, answer, trial, trials) -> str | None:
@@ -397,6 +418,8 @@ def _first_difference(exercise: Exercise, trial: Trial) -> str:
         if wrong.any():
             index = tuple(wrong.nonzero()[0].tolist())
             a, b = yours[index].item(), wanted[index].item()
+            if spec and spec.axes == ("fact",) and exercise.meaning:  # found by a view: its number and its place tell nothing
+                return f"{call}{spec.name}: {exercise.meaning(index, a, b)}."
             name = f"{_spec_name(exercise, part)} " if isinstance(exercise.returns, tuple) else f"`{keys[part]}`, " if keys else ""
             meaning = f"; {exercise.meaning(index, a, b)}" if exercise.meaning else ""
             where = f"{name}{_position(index, spec)} is " if index else "it is "
@@ -525,7 +548,7 @@ def _spec_name(exercise: Exercise, part: int) -> str:
 
 def _spec_text(exercise: Exercise) -> str:
     specs = exercise.returns if isinstance(exercise.returns, tuple) else ()
-    return "(" + ", ".join(s.name or f"[{', '.join(s.axes)}]" for s in specs) + ")" if specs else "what the exercise asks for"
+    return "(" + ", ".join(s.name or f"[{', '.join(s.axes)}]" for s in specs if s.axes != ("fact",)) + ")" if specs else "what the exercise asks for"
 
 
 def _whose(exercise: Exercise, trial: Trial, part: int) -> str:
@@ -565,8 +588,10 @@ def _named_size(shape, spec: Spec | None) -> str:
     return "[" + ", ".join(str(size) if name.startswith("axis ") else f"{name} = {size}" for name, size in zip(names, shape)) + "]"
 
 
-def _listing(names) -> str:
-    return ", ".join(f"`{n}`" for n in names)
+def _listing(names, at_most: int = 6) -> str:
+    names = list(names)
+    more = f" and {len(names) - at_most + 1} more" if len(names) > at_most else ""
+    return ", ".join(f"`{n}`" for n in (names[: at_most - 1] if more else names)) + more
 
 
 def _of(names: list[str]) -> str:

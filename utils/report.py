@@ -123,6 +123,7 @@ def _window(wrong: torch.Tensor, axis: int) -> range:
 
 def _number(value: Any) -> str:
     if isinstance(value, float):
+        value = 0.0 if abs(value) < 5e-5 else value  # no -0.0000
         return f"{value:.4f}" if abs(value) < 1e4 else f"{value:.3g}"
     return str(value)
 
