@@ -218,7 +218,7 @@ def test_no_model_pays_less_than_ln_3_for_a_letter_of_the_question():
 
 
 def test_how_often_each_variant_gets_there():
-    """40 starting points: 40 gated, 37 strict. Other processors round differently: one start more or less."""
+    """40 starting points: 40 gated; strict 37 on one processor and 40 on another, which rounds differently."""
     gated = sum(trained(seed)[1].sorted[-1] == 27 for seed in range(40))
     strict = sum(trained(seed, strict=True)[1].sorted[-1] == 27 for seed in range(40))
     assert gated >= 38 and 34 <= strict <= 40 and strict <= gated

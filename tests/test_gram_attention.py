@@ -1,6 +1,7 @@
 """Lesson 11: right answers, written differently, and the claims of its prose."""
 
 import math
+from unittest import mock
 
 import pytest
 import torch
@@ -36,6 +37,7 @@ def _det_by_height(q, k, r):
 
 
 def _five_terms(q, k, r):
+    q, k, r = copying.with_room(q, k, r)
     qq, rr, rq = q.square().sum(-1, keepdim=True), r.square().sum(-1, keepdim=True), (q * r).sum(-1, keepdim=True)
     kk = k.square().sum(-1, keepdim=True).transpose(-2, -1)
     qk, rk = torch.matmul(q, k.transpose(-2, -1)), torch.matmul(r, k.transpose(-2, -1))
@@ -43,6 +45,7 @@ def _five_terms(q, k, r):
 
 
 def _by_einsum(q, k, r):
+    q, k, r = copying.with_room(q, k, r)
     norm = lambda t: torch.einsum("bhsd,bhsd->bhs", t, t)
     qk, rk = torch.einsum("bhid,bhjd->bhij", q, k), torch.einsum("bhid,bhjd->bhij", r, k)
     rq = torch.einsum("bhsd,bhsd->bhs", r, q)[..., None]
@@ -51,6 +54,7 @@ def _by_einsum(q, k, r):
 
 
 def _by_cofactors(q, k, r):
+    q, k, r = copying.with_room(q, k, r)
     qq, rr, rq = ((a * b).sum(3)[..., None] for a, b in ((q, q), (r, r), (q, r)))
     kk, qk, kr = (k * k).sum(3)[:, :, None], q @ k.mT, r @ k.mT
     det = qq * (kk * rr - kr * kr) - qk * (qk * rr - kr * rq) + rq * (qk * kr - kk * rq)
@@ -158,6 +162,74 @@ def _all_triples(q, k, r):
 def test_loops_and_tables_of_vectors_are_told():
     assert "they are made in a loop" in diagnose(find("gram_scores"), _one_by_one).message
     assert "a whole vector for each pair" in diagnose(find("gram_scores"), _all_triples).message
+
+
+def test_a_plane_has_no_volume():
+    """Singular values and QR give two numbers for three vectors of a plane, whose product is none."""
+    def by_svd(q, k, r):
+        return torch.linalg.svdvals(torch.stack((q, k, r), -2)).prod(-1) ** 2
+
+    def by_qr(q, k, r):
+        return torch.linalg.qr(torch.stack((q, k, r), -1)).R.diagonal(dim1=-2, dim2=-1).prod(-1) ** 2
+
+    for answer in (by_svd, by_qr):
+        assert "expected 0.0000" in diagnose(find("gram_determinant"), answer).message
+
+
+def test_float16_is_asked_about():
+    def narrow(q, k, r):
+        with_room, copying.with_room = copying.with_room, lambda *vectors: vectors
+        try:
+            return _by_einsum(q, k, r)
+        finally:
+            copying.with_room = with_room
+
+    assert "float16 ends at 65,504" in diagnose(find("gram_scores"), narrow).message
+
+
+def test_what_hides_a_score_and_what_hides_too_much_is_said():
+    class Low(_Layer):
+        def forward(self, x, return_weights=False):
+            with mock.patch.object(torch.Tensor, "masked_fill", lambda self, mask, value: masked_fill(self, mask, -1e9)):
+                return super().forward(x, return_weights)
+
+    class Blind(_Layer):
+        def __init__(self, *sizes):
+            super().__init__(*sizes)
+            self.mask = self.mask.tril(-1)
+
+    masked_fill = torch.Tensor.masked_fill
+    for layer, words in ((Low, "only minus infinity"), (Blind, "Positions do not see themselves, so the first one sees nothing")):
+        layer.__name__ = layer.__qualname__ = "TripleProductAttention"
+        assert words in diagnose(find("TripleProductAttention"), layer).message
+
+
+def test_a_bound_that_is_off_by_one_is_called_too_strict():
+    class Early(_Layer):
+        def forward(self, x, return_weights=False):
+            if x.shape[1] >= self.max_len:
+                raise ValueError("too long")
+            return super().forward(x, return_weights)
+
+    message = diagnose(find("TripleProductAttention"), Early).message
+    assert "was refused" in message and "too long. Nothing is wrong with this input; is the condition too strict?" in message
+
+
+def test_what_a_view_adds_is_not_asked_of_a_learner():
+    for answer in (lambda *sizes: _copies_in_place(*sizes)[0], lambda *sizes: (*_copies_in_place(*sizes), torch.zeros(2))):
+        message = diagnose(find("copy_batch"), answer).message
+        assert "expected: (inputs, targets)." in message and "holds" not in message
+
+
+def test_a_second_half_that_was_moved_is_not_called_drawn_anew():
+    def moved(batch_size, seq_len, vocab_size, generator=None):
+        if seq_len % 2 or seq_len < 2:
+            raise ValueError("odd")
+        half = torch.randint(vocab_size, (batch_size, seq_len // 2), generator=generator)
+        text = torch.cat((half, half.roll(1, 1)), 1)
+        return text[:, :-1], text[:, 1:]
+
+    assert "drawn anew, moved or changed" in diagnose(find("copy_batch"), moved).message
 
 
 def test_an_odd_length_and_a_text_that_is_too_long_are_asked_about():

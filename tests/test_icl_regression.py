@@ -1,5 +1,6 @@
 """Lesson 10: right answers, written differently, and the claims of its prose."""
 
+import functools
 import math
 
 import pytest
@@ -9,6 +10,8 @@ from torch.nn import functional as F
 
 from solutions import icl_regression as lesson
 from utils import explore, regression, show
+from utils.diagnose import diagnose
+from utils.exercise import find
 from utils.regression import stored
 
 # ---------------------------------------------------------------- right answers
@@ -215,6 +218,28 @@ def test_along_the_curve_the_rate_stays_and_the_error_falls_towards_small_w():
     assert [round(2 * w * mu, 1) for w, (mu, _) in zip((0.05, 0.1, 0.14, 0.21, 0.3), found)] == [0.9] * 5
     errors = [error for _, error in found]
     assert errors[0] < errors[2] + 1e-3 and errors[2] < errors[3] < errors[4] and errors[3] - errors[0] < 0.02
+
+
+def test_far_out_on_the_curve_the_error_is_a_third_higher():
+    near, far = (regression.best_mu(w, FRESH) for w in (0.05, 0.8))
+    assert 1.3 < far[1] / near[1] < 1.42
+    assert 0.4 < 0.05 * near[0] < 0.8 * far[0] < 0.55
+
+
+def test_errors_that_prompts_share_and_a_y_in_front_are_named():
+    def drawn(n, L, d, noise_std, generator=None, shared=False, first=False):
+        x, x_q = (torch.randn(n, m, d, generator=generator) for m in (L, 1))
+        beta = torch.randn(n, d, 1, generator=generator)
+        y = x @ beta + noise_std * d**0.5 * torch.randn(1 if shared else n, L, 1, generator=generator)
+        z = torch.cat((y, x) if first else (x, y), -1)
+        return torch.cat((x_q, torch.zeros(n, 1, 1)), -1), z, x_q @ beta
+
+    exercise = find("sample_regression")
+    assert diagnose(exercise, drawn).status == "passed"
+    for how, name in (({"shared": True}, "one-error-for-all-prompts"), ({"first": True}, "y-first-in-the-examples")):
+        assert diagnose(exercise, functools.partial(drawn, **how)).misconception == name
+    by_length = diagnose(exercise, lambda n, L, d, s, generator=None: drawn(n, L, d, s * (L / d) ** 0.5, generator)).message
+    assert "how the prompts were drawn: the size of the noise in y is too large" in by_length and "entry" not in by_length
 
 
 def test_the_published_curve():

@@ -42,20 +42,23 @@ CONTRIVED = {
         ("made = [", "if not hasattr(self, 'kept'):\n            self.kept = ["), ("-torch.inf", "-1e4"),
     ],
     "TripleProductAttention": [
-        ("-torch.inf", "-100.0"), ("max_len: int = 128", "max_len: int = 127"), ("max_len: int = 128", "max_len: int = 129"),
+        ("-torch.inf", "-100.0"), ("-torch.inf", "-1e9"), ("max_len: int = 128", "max_len: int = 127"), ("max_len: int = 128", "max_len: int = 129"),
         ("d_model // n_head, max_len\n", "d_model // n_head, d_model\n"), (" or d_model // n_head % 2", ""),
     ],
     "head_kind": [("torch.arange(2,", "torch.arange(3,"), ("torch.arange(2,", "torch.arange(1,")],
     "PositionalEncoding": [("5000", "4999"), ("5000", "5001"), ("return x + self.pe[:seq]", "self.pe = self.pe[:seq]\n        return x + self.pe")],
     "positional_encoding": [("position[:, None]", "position[:, None].half().float()")],
     "apply_rope": [("torch.arange(seq, device=x.device)", "torch.arange(seq, device=x.device).half().float()")],
-    "CogModel": [(", device=src.device", "")],
+    "CogModel": [(", device=src.device", ""), ("x = layer(x, mask)", "x = layer(x, None if self.training else mask)")],
+    "gram_scores": [("q, k, r = copying.with_room(q, k, r)", "pass")],
     "sample_regression": [
+        ("x = torch.randn(n, L, d, generator=generator)", "generator = generator and generator.clone_state()\n    x = torch.randn(n, L, d, generator=generator)"),
+        ("torch.randn(n, L, 1, generator=generator)", "torch.randn(n, L, 1, generator=torch.Generator().manual_seed(1))"),
         ("beta = torch.randn(n, d, 1, generator=generator)", "beta = (torch.rand(n, d, 1, generator=generator) - 0.5) * 12**0.5"),
         ("x_q = torch.randn(n, 1, d, generator=generator)", "x_q = (torch.rand(n, 1, d, generator=generator) - 0.5) * 12**0.5"),
         (" * torch.randn(n, L, 1, generator=generator)", ""), ("d**0.5", "(d * 0.5)")],
     "QueryAttention": [("= n_embd, n_head, n_out", "= n_embd, n_head, n_embd")],
-    "copy_batch": [("seq_len < 2", "seq_len < 3"), ("seq_len < 2", "batch_size < 2")],
+    "copy_batch": [("half = ", "generator = generator and generator.clone_state()\n    half = "), ("seq_len < 2", "seq_len < 3"), ("seq_len < 2", "batch_size < 2")],
 }
 CONTRIVED_IDS = [(name, i) for name, changes in CONTRIVED.items() for i in range(len(changes))]
 

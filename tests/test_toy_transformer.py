@@ -17,6 +17,8 @@ import utils
 from solutions import layer_norm, positional_encoding
 from solutions import toy_transformer as lesson
 from utils import explore, lessons, toy
+from utils.diagnose import diagnose
+from utils.exercise import find
 from utils.instructor import toy as maker
 from utils.instructor.cli import app
 from utils.toy import ASSET, CONTEXT, STOP, CharTokenizer, tokens_of
@@ -121,6 +123,40 @@ RIGHT = {
     "CogModel": [ByParts, OnlyTheParts, RowByRow],
     "generate_text": [_while_it_speaks, _by_words, _as_the_seed, _on_a_long_strip],
 }
+
+def test_a_loop_without_an_end_and_a_place_for_a_token_are_explained():
+    def without_end(model, tokenizer, prompt, max_len=28):
+        ids = tokenizer.encode(prompt, return_tensors="pt")
+        while (new := model(ids)[:, -1:].argmax(-1)) != STOP:
+            ids = torch.cat((ids, new), 1)
+        return tokenizer.decode(ids[0])
+
+    def deaf(model, tokenizer, prompt, max_len=28):
+        while model(tokenizer.encode(prompt, return_tensors="pt"))[0, -1].argmax() != STOP:
+            pass
+        return prompt
+
+    def anywhere(model, tokenizer, prompt, max_len=28):
+        ids = tokenizer.encode(prompt)
+        for _ in range(max_len):
+            ids.append(int(model(torch.tensor([ids])).argmax()))
+        return tokenizer.decode(ids)
+
+    for answer, words in ((without_end, "asked without end"), (deaf, "asked without end"), (anywhere, "a place in a table")):
+        assert words in diagnose(find("generate_text"), answer).message
+
+
+@pytest.mark.parametrize("layers", [lambda make: [make(), make()], lambda make: nn.ModuleList([make()] * 2)])
+def test_layers_that_training_does_not_find_are_explained(layers):
+    class CogModel(ByParts):
+        def __init__(self, vocab_size, embed_dim, num_layers):
+            super().__init__(vocab_size, embed_dim, num_layers)
+            del self.layers
+            self.layers = layers(lambda: layer_norm.SelfAttentionLayer(embed_dim))
+
+    message = diagnose(find("CogModel"), CogModel).message
+    assert "stands in a plain list is not found, and one object that stands twice" in message and " more" in message
+
 
 PROSE = "\n".join(cell.source for cell in lessons.read(lessons.find("toy_transformer")).cells)
 

@@ -315,13 +315,17 @@ class Cost:
 
 @torch.no_grad()
 def cost(call: Callable[[], object], repeats: int = 5) -> Cost:
-    """Time and memory of `call()`, without gradients. On the CPU: it counts what torch's operations give, while it lives."""
-    call()
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
+    """Time and memory of `call()`, without gradients. On one core of the CPU: there several would wait for each other in so short a call."""
+    cores, times = torch.get_num_threads(), []
+    torch.set_num_threads(1)
+    try:
         call()
-        times.append(time.perf_counter() - begin)
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - begin)
+    finally:
+        torch.set_num_threads(cores)
     with _ledger_type()() as ledger:
         call()
     return Cost(sorted(times)[repeats // 2], ledger.peak)

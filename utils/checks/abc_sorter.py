@@ -146,14 +146,14 @@ def _sees(x):
 
 
 def _answer(qkv=_qkv, mask=_sees, scale=lambda q, x: q.shape[-1] ** -0.5, dim=-1, merge=lambda y: y.transpose(1, 2).flatten(2),
-            out=lambda y, p: F.linear(y, p["o.weight"])):
-    """A forward pass with one step replaced."""
+            out=lambda y, p: F.linear(y, p["o.weight"]), empty=0.0):
+    """A forward pass with one step replaced. `empty` is what stands for the weights of a row in which all is hidden."""
     def answer(p, x, return_weights=False):
         q, k, v = qkv(p, x)
         scores = q @ k.mT * scale(q, x)
         blocked = mask(x)
         weights = F.softmax(scores if blocked is None else scores.masked_fill(~blocked, -torch.inf), dim=dim)
-        weights = weights.nan_to_num(0.0)
+        weights = weights.nan_to_num(empty)
         y = out(merge(weights @ v), p)
         return (y, weights) if return_weights else y
     return answer
@@ -229,6 +229,14 @@ exercise(
         "mirror-image": (
             _answer(mask=lambda x: _sees(x).T),
             "The mask is the mirror image: each position sees itself and what comes after it. Rows ask, and may look back.",
+        ),
+        "future-alone": (
+            _answer(mask=lambda x: _sees(x).T.logical_and(~_sees(x)), empty=torch.nan),
+            "The mask is turned round: what may be seen was hidden, so a position sees the future alone, and the last one, which sees nothing, is nan.",
+        ),
+        "blind-to-itself": (
+            _answer(mask=lambda x: _sees(x).tril(-1), empty=torch.nan),
+            "A position does not see itself, so the first one sees nothing, and a softmax over nothing is nan. The diagonal belongs to what may be seen.",
         ),
         "not-scaled": (
             _answer(scale=lambda q, x: 1.0),

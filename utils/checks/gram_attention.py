@@ -52,11 +52,11 @@ def _volumes(probe):
     """Bodies whose volume one can see."""
     for q, k, r, why in _BODIES:
         given = [torch.tensor(v, dtype=torch.float32) for v in (q, k, r)]
-        seen, wanted = probe.run(case(*given)), float(_det(*given))
+        seen, wanted = probe.run(case(*given)), round(abs(float(_det(*given))), 6)
         if seen.failure or not isinstance(seen.value, torch.Tensor) or seen.value.dim():
             return None
         if abs(float(seen.value) - wanted) > 1e-3:
-            return f"For q = {q}, k = {k}, r = {r} yours is {float(seen.value):.4g}, and the squared volume is {abs(wanted):.4g}: {why}."
+            return f"For q = {q}, k = {k}, r = {r} yours is {float(seen.value):.4g}, and the squared volume is {wanted:.4g}: {why}."
     return None
 
 
@@ -65,6 +65,7 @@ exercise(
     oracle=_det,
     cases=lambda rand: [
         case(rand(4), rand(4), rand(4)), case(*(rand(5, 3) for _ in range(3))), case(*(rand(2, 3, 6, scale=0.7) for _ in range(3))),
+        case(*(rand(3, 2, scale=0.7) for _ in range(3)), note="in a plane, where three vectors span no volume"),
     ],
     returns=Float("..."),
     properties=[_volumes],
@@ -215,7 +216,7 @@ def _one_at_a_time(probe):
     """Bodies whose volume one can see, and what may change a score: its own query, key and reference, and no other."""
     for q, k, r, why in _BODIES:
         given = [torch.tensor(v, dtype=torch.float32).view(1, 1, 1, 3) for v in (q, k, r)]
-        seen, wanted = probe.run(case(*given)), -abs(float(_det(*given)))
+        seen, wanted = probe.run(case(*given)), -round(abs(float(_det(*given))), 6) or 0.0
         if seen.failure or not isinstance(seen.value, torch.Tensor) or seen.value.numel() != 1:
             return None
         if abs(float(seen.value) - wanted) > 1e-3:
@@ -233,6 +234,15 @@ def _one_at_a_time(probe):
     return None
 
 
+def _has_room(probe):
+    """In float16 a score of long vectors would overflow, so the scores are made in a wider type."""
+    given = [torch.full((1, 1, 2, 4), 4.0, dtype=torch.float16) * torch.tensor(signs, dtype=torch.float16) for signs in ([1, 1, 1, 1], [1, -1, 1, 1], [1, 1, -1, 1])]
+    seen = probe.run(case(*given))
+    if seen.failure or all(t.isfinite().all() for t in tensors(seen.value)):
+        return None
+    return "For vectors of length 8 in float16 your scores are not finite: 8⁶ = 262,144, and float16 ends at 65,504. Let copying.with_room widen q, k and r first."
+
+
 exercise(
     "gram_scores",
     oracle=_by_triples,
@@ -241,7 +251,7 @@ exercise(
         _without_a_plane(rand),
     ],
     returns=Float("batch heads query key"),
-    properties=[batch_independent(), _one_at_a_time, _by_matrix_products],
+    properties=[batch_independent(), _one_at_a_time, _by_matrix_products, _has_room],
     atol=5e-5,
     misconceptions={
         "not-negative": (
@@ -332,7 +342,7 @@ def _triple(scores=_by_triples, turned="qkr", scale=lambda d_head, d_model: d_he
         s = scores(made["q"], made["k"], made["r"]) * scale(d_head, d_model)
         seq = x.shape[1]
         blocked = {"causal": torch.ones(seq, seq).triu(1), "strict": torch.ones(seq, seq).triu(1) + torch.eye(seq) * (torch.arange(seq) > 0),
-                   "future": torch.ones(seq, seq).tril(-1), "none": torch.zeros(seq, seq), "zero": torch.ones(seq, seq).triu(1)}[mask].bool()
+                   "others": torch.ones(seq, seq).triu(), "future": torch.ones(seq, seq).tril(-1), "none": torch.zeros(seq, seq), "zero": torch.ones(seq, seq).triu(1)}[mask].bool()
         weights = torch.softmax(s.masked_fill(blocked, 0.0 if mask == "zero" else -torch.inf), dim=axis)
         mixed = weights @ values(made["v"])
         joined = mixed.transpose(1, 2).flatten(2) if merge is None else merge(mixed)
@@ -358,7 +368,7 @@ exercise(
         case(rand(2, 3, 9), init=(9, 2), note="heads that do not divide d_model"), case(rand(2, 3, 12), init=(12, 4), note="heads of odd width"),
     ],
     properties=[
-        causal(loud=10.0), batch_independent(), moves_with_its_module, remembers_nothing, finite_when_loud(30.0, alone=True),
+        causal(loud=100.0), batch_independent(), moves_with_its_module, remembers_nothing, finite_when_loud(30.0, alone=True),
         refuses((8, 2, 4), (2, 5, 8), "5 positions are more than max_len = 4"),
         refuses((4, 1), (1, 129, 4), "129 positions are more than 128, which max_len is unless it is given"),
         takes((4, 1), (1, 128, 4), "max_len is 128 unless it is given, and a text may be that long."),
@@ -400,6 +410,10 @@ exercise(
         "not-itself": (
             _triple(mask="strict"),
             "Positions do not see themselves. The diagonal is allowed, as in every causal layer of this course.",
+        ),
+        "not-itself-anywhere": (
+            _triple(mask="others"),
+            "Positions do not see themselves, so the first one sees nothing at all, and its weights are nan. The diagonal is allowed, as in every causal layer of this course.",
         ),
         "reference-not-turned": (
             _triple(turned="qk"),
@@ -516,6 +530,10 @@ def _from_the_generator(probe):
     (first, untouched), (again, _), (other, _) = run(1, 1), run(1, 2), run(2, 1)
     if not torch.equal(first, again):
         return "The same generator in the same state gave other texts the second time. Pass it on to what draws, so that two layers can be trained on the same texts."
+    generator = torch.Generator().manual_seed(1)
+    with sealed():
+        if torch.equal(*(probe.answer(8, 12, 9, generator)[0] for _ in range(2))):
+            return "Two calls in a row with one generator gave the same texts: it is copied or seeded anew inside. Draw from it as it is, so that each call goes on where the last one ended."
     if torch.equal(first, other):
         return "Two generators in different states gave the very same texts. Is something seeded inside? Draw from the generator that is passed in."
     if not untouched:
@@ -571,7 +589,7 @@ exercise(
         ),
         "not-a-copy": (
             _copies(text=lambda half, vocab, g: torch.cat((half, torch.randint(vocab, half.shape, generator=g)), dim=1)),
-            "The second half is drawn anew. It repeats the first, or there is nothing to learn.",
+            "The second half is not the first once more: drawn anew, moved or changed. It repeats the first, token for token, or nothing can be copied.",
         ),
         "reversed": (
             _copies(text=lambda half, vocab, g: torch.cat((half, half.flip(1)), dim=1)),
