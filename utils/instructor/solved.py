@@ -102,7 +102,7 @@ def _execute(path: Path, folder: Path) -> dict:
         with tempfile.TemporaryDirectory() as scratch:  # what the author or another lesson has passed is not to show
             progress = os.path.join(scratch, "progress.json")
             course = {"COURSE_CHECKS": "strict", "COURSE_PROGRESS": progress, "COURSE_GPT2": "bundled"}  # as the suite runs it
-            client.execute(env={**os.environ, **course, "PYTHONPATH": paths, "NO_COLOR": "1"})
+            client.execute(env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **course, "PYTHONPATH": paths, "NO_COLOR": "1"})
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         failed = next((i for i, cell in enumerate(notebook.cells) if any(o.output_type == "error" for o in cell.get("outputs", []))), None)
         ran = [i for i, cell in enumerate(notebook.cells) if cell.get("execution_count")]
