@@ -221,6 +221,20 @@ def test_what_a_view_adds_is_not_asked_of_a_learner():
         assert "expected: (inputs, targets)." in message and "holds" not in message
 
 
+def test_what_does_not_hold_of_the_texts_is_said_in_words():
+    def copies(batch_size, seq_len, vocab_size, generator=None, low=0, twins=False):
+        if seq_len % 2:
+            raise ValueError("odd")
+        half = torch.randint(low, vocab_size, (batch_size, seq_len // 2), generator=generator)
+        if twins:
+            half[-1] = half[0]
+        text = torch.cat((half, half), 1)
+        return text[:, :-1], text[:, 1:]
+
+    assert 'what holds of the texts: "texts differ" should hold and does not.' in diagnose(find("copy_batch"), lambda *sizes: copies(*sizes, twins=True)).message
+    assert "what holds of the texts: the smallest token is 2, and 0 is expected." in diagnose(find("copy_batch"), lambda *sizes: copies(*sizes, low=2)).message
+
+
 def test_a_second_half_that_was_moved_is_not_called_drawn_anew():
     def moved(batch_size, seq_len, vocab_size, generator=None):
         if seq_len % 2 or seq_len < 2:

@@ -519,6 +519,13 @@ def _looked_at(result, batch_size, seq_len, vocab_size, generator=None):
     return *shapes, torch.tensor([float(f) for f in flags])
 
 
+def _fact(asked, yours, expected):
+    """What holds of yours, beside what should hold: a token's id, or yes and no."""
+    if asked.endswith("token"):
+        return f"the {asked} is {yours:g}, and {expected:g} is expected"
+    return f"\"{asked}\" {'holds and should not' if yours else 'should hold and does not'}"
+
+
 def _from_the_generator(probe):
     """All chance comes from the generator, an odd length is refused, and calls without a generator differ."""
     def run(seed, elsewhere):
@@ -565,7 +572,7 @@ exercise(
     returns=(Int("batch seq-1", name="inputs"), Int("batch seq-1", name="targets"), Float("fact", name="what holds of the texts")),
     properties=[_from_the_generator],
     differentiable=False,
-    meaning=lambda index, yours, expected: f"of this fact: {_ASKED[index[0]]} (1 is yes, 0 is no, except for the tokens)" if len(index) == 1 else "",
+    meaning=lambda index, yours, expected: _fact(_ASKED[index[0]], yours, expected) if len(index) == 1 else "",
     misconceptions={
         "targets-not-shifted": (
             _copies(target=lambda whole, inputs, targets: (inputs, inputs.clone())),
