@@ -225,7 +225,7 @@ def test_what_does_not_hold_of_the_texts_is_said_in_words():
     def copies(batch_size, seq_len, vocab_size, generator=None, low=0, twins=False):
         if seq_len % 2:
             raise ValueError("odd")
-        half = torch.randint(low, vocab_size, (batch_size, seq_len // 2), generator=generator)
+        half = torch.randint(low, max(vocab_size, low + 1), (batch_size, seq_len // 2), generator=generator)
         if twins:
             half[-1] = half[0]
         text = torch.cat((half, half), 1)
