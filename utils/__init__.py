@@ -3,29 +3,35 @@
 import importlib as _importlib
 import sys as _sys
 
-# Bound now, because the module of the same name would take its place at its first import.
-from utils.progress import progress
-
-_HOME = {
-    "check": "feedback", "hint": "feedback", "solution": "feedback", "yours": "feedback",
-    "show": None, "explore": None, "load_cogmodel": "toy",
+_FROM = dict.fromkeys(("check", "hint", "solution", "yours"), "feedback.check")
+_FROM |= {"progress": "notebook.home", "load_cogmodel": "models.toy_transformer"}
+_MODULES = {
+    "show": "show",
+    "explore": "explore",
+    # the names by which notebooks from before import them
+    "corpus": "training.corpus",
+    "copying": "models.gram_attention",
+    "regression": "models.icl_regression",
+    "sorting": "models.abc_sorter",
+    "toy": "models.toy_transformer",
 }
 
-__all__ = ["progress", *_HOME]
+__all__ = ["check", "explore", "hint", "load_cogmodel", "progress", "show", "solution", "yours"]
 
 
 def __getattr__(name):
-    if name not in _HOME:
-        raise AttributeError(f"utils has no {name!r}. There are: {', '.join(sorted(__all__))}.")
-    home = _importlib.import_module(f"utils.{_HOME[name] or name}")
-    return getattr(home, name) if _HOME[name] else home
+    if name in _MODULES:
+        return _importlib.import_module(f"utils.{_MODULES[name]}")
+    if name in _FROM:
+        return getattr(_importlib.import_module(f"utils.{_FROM[name]}"), name)
+    raise AttributeError(f"utils has no {name!r}. There are: {', '.join(__all__)}.")
 
 
 def __dir__():
-    return sorted(__all__)
+    return __all__
 
 
 if "IPython" in _sys.modules:
-    from utils import calm as _calm
+    from utils.notebook import calm as _calm
 
     _calm.register()

@@ -1,1 +1,2 @@
-"""One module per lesson: its exercises, with oracles, cases, misconceptions and hints. Only the registry imports them."""
+"""One module per lesson: its exercises, with oracles, cases, misconceptions and hints. Only the registry imports
+them."""

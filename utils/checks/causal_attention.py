@@ -1,59 +1,80 @@
-"""Exercises of lesson 04: hiding the future. The oracle is torch's attention with `is_causal`, and where that has no say, arithmetic on yes and no."""
+"""Exercises of lesson 04: hiding the future. The oracle is torch's attention with `is_causal`, and where that has no
+say, arithmetic on yes and no."""
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.feedback import (
-    Bool, Float, batch_independent, case, causal, exercise, finite_when_loud, linear, moves_with_its_module, remembers_nothing, rows_sum_to_one,
+from utils.checks._attention import (
+    CAUSAL_LAYER,
+    DROPOUT,
+    WORDS,
+    by_the_length,
+    by_what_is_dropped,
+    causal_attention,
+    causal_mask,
+    dropped,
+    future_mask,
+    multiplied_by_the_root,
+    own_draw,
+    own_dropouts,
+    project,
+    qkv_bias_unheard,
+    qkv_layers,
+    starts_as_linear,
+    strict_mask,
+    torch_attention,
+    torch_causal,
 )
-
-
-def _ones(size):
-    return torch.ones(size, size)
-
-
-def _sees(n):
-    return torch.arange(n)[:, None] >= torch.arange(n)
-
+from utils.feedback.exercise import Bool, Float, Hints, Wrong, case, exercise
+from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
 exercise(
     "get_mask",
-    oracle=_sees,
+    oracle=causal_mask,
     cases=[case(size) for size in (1, 2, 5, 8, 19)],
     returns=Bool("query key"),
     misconceptions={
-        "sees-the-future": (
-            lambda size: _ones(size).triu().bool(),
-            "Your mask is the mirror image: row 0 may see every later position, and the last row only itself. "
-            "Rows are the positions that ask; each may look back, not ahead.",
+        "sees-the-future": Wrong(
+            future_mask,
+            "Your mask is the mirror image: row 0 may see every later position, and the last row only itself. Rows are"
+            " the positions that ask; each may look back, not ahead.",
         ),
-        "blind-to-itself": (
-            lambda size: _ones(size).tril(-1).bool(),
-            "Nobody may see themselves: the diagonal is False, so position 0 has nothing to attend to, and its softmax would be nan.",
+        "blind-to-itself": Wrong(
+            strict_mask,
+            "Nobody may see themselves: the diagonal is False, so position 0 has nothing to attend to, and its softmax"
+            " would be nan.",
         ),
-        "one-step-ahead": (
-            lambda size: _ones(size).tril(1).bool(),
+        "blind-after-row-0": Wrong(
+            lambda size: strict_mask(size) | (torch.arange(size * size).view(size, size) == 0),
+            "Row 0 sees itself and no other row does: below it the diagonal is False. Each position may look at"
+            " itself as well as at its past.",
+        ),
+        "one-step-ahead": Wrong(
+            lambda size: torch.ones(size, size).tril(1).bool(),
             "Each position also sees the next one: the very token that it will be asked to predict.",
         ),
-        "true-means-blocked": (
-            lambda size: _ones(size).triu(1).bool(),
-            "Your True means 'hidden'. In this course, as in torch's scaled_dot_product_attention, True means 'may attend'.",
+        "true-means-blocked": Wrong(
+            lambda size: ~causal_mask(size),
+            "Your True means 'hidden'. In this course, as in torch's scaled_dot_product_attention, True means 'may"
+            " attend'.",
         ),
-        "everyone-sees-everyone": (
-            lambda size: _ones(size).bool(),
+        "everyone-sees-everyone": Wrong(
+            lambda size: torch.ones(size, size).bool(),
             "Every cell is True, so nothing is hidden: position 0 may read the whole text before it is written.",
         ),
-        "only-itself": (
+        "only-itself": Wrong(
             lambda size: torch.eye(size).bool(),
-            "Each position sees itself and nothing else. It may look back, too: the past is what attention is there for.",
+            "Each position sees itself and nothing else. It may look back, too: the past is what attention is there"
+            " for.",
         ),
-        "only-the-previous": (
-            lambda size: _ones(size).tril().triu(-1).bool(),
-            "Each position sees itself and the one before it, and nothing older. The whole past is open to it, back to position 0.",
+        "only-the-previous": Wrong(
+            lambda size: causal_mask(size).triu(-1),
+            "Each position sees itself and the one before it, and nothing older. The whole past is open to it, back to"
+            " position 0.",
         ),
     },
-    hints=(
+    hints=Hints(
         "Fill in the 4 × 4 table by hand first. Which shape do the yes cells make?",
         "torch has a function that keeps the lower triangle of a matrix.",
         "Start from a size × size matrix of ones of dtype bool, then keep its lower triangle, diagonal included.",
@@ -65,63 +86,109 @@ def _rest(weights, mask):
     return torch.where(mask, weights, 0.0)
 
 
+def _shared_out(rest, dim=-1):
+    return rest / rest.sum(dim, keepdim=True)
+
+
+def _corner(weights, mask):
+    """A causal mask where the mask that was given stands, square or not."""
+    return torch.ones_like(mask).tril()
+
+
+def _dealt_out_equally(weights, mask):
+    lost = 1 - _rest(weights, mask).sum(-1, keepdim=True)
+    return torch.where(mask, weights + lost / mask.sum(-1, keepdim=True), 0.0)
+
+
 exercise(
     "masked_then_renormalised",
     # F.normalize divides by the sum of absolute values, and weights are not negative.
     oracle=lambda weights, mask: F.normalize(_rest(weights, mask), p=1, dim=-1),
     cases=lambda rand: [
-        case(rand(3, 3).softmax(-1), _sees(3)), case(rand(5, 5).softmax(-1), rand.mask(5, 5)),
-        case(rand(2, 4, 4).softmax(-1), _sees(4)), case(rand(2, 3, 5).softmax(-1), rand.mask(3, 5)),
+        case(rand(3, 3).softmax(-1), causal_mask(3)),
+        case(rand(5, 5, scale=3.0).softmax(-1), rand.mask(5, 5)),
+        case(rand(1, 4).softmax(-1), rand.mask(1, 4)),
+        case(rand(2, 1, 1, 1).softmax(-1), causal_mask(1)),
+        case(rand(2, 4, 4).softmax(-1), causal_mask(4)),
+        case(rand(2, 3, 5).softmax(-1), rand.mask(3, 5)),
     ],
     returns=Float("query key", name="weights"),
     properties=[rows_sum_to_one()],
     misconceptions={
-        "not-renormalised": (
+        "not-renormalised": Wrong(
             _rest,
-            "The hidden weights are gone, and so is their share: the rows no longer sum to one. "
-            "What is left of a row has to be divided by its own sum, or early positions pass on less than late ones.",
+            "The hidden weights are gone, and so is their share: the rows no longer sum to one. What is left of a row"
+            " has to be divided by its own sum, or early positions pass on less than late ones.",
         ),
-        "keepdim-forgotten": (
+        "keepdim-forgotten": Wrong(
             lambda weights, mask: _rest(weights, mask) / _rest(weights, mask).sum(-1),
-            "The row sums are a flat list, and a division lines a flat list up with the columns: column 0 was divided by the sum of row 0, and so on. "
-            "Keep the axis that the sum runs over, so that each row meets its own sum.",
+            "The row sums are a flat list, and a division lines a flat list up with the columns: column 0 was divided"
+            " by the sum of row 0, and so on. Keep the axis that the sum runs over, so that each row meets its own"
+            " sum.",
         ),
-        "wrong-axis": (
+        "wrong-axis": Wrong(
             lambda weights, mask: F.normalize(_rest(weights, mask), p=1, dim=-2),
-            "The columns were made to sum to one. A row belongs to the position that asks, and it is the asker who shares out one unit.",
+            "The columns were made to sum to one. A row belongs to the position that asks, and it is the asker who"
+            " shares out one unit.",
         ),
-        "whole-table": (
+        "second-axis": Wrong(
+            lambda weights, mask: _shared_out(_rest(weights, mask), dim=1),
+            "The sums run along dim 1, which is the last axis of a single table only; with a batch in front it counts"
+            " the queries. What is shared out runs along the last axis, however many stand before it.",
+        ),
+        "whole-table": Wrong(
             lambda weights, mask: _rest(weights, mask) / _rest(weights, mask).sum(),
-            "You divided by the sum of the whole table. Each row shares out one unit of its own, so each needs its own sum.",
+            "You divided by the sum of the whole table. Each row shares out one unit of its own, so each needs its own"
+            " sum.",
         ),
-        "divided-by-the-count": (
+        "divided-by-the-count": Wrong(
             lambda weights, mask: _rest(weights, mask) / mask.sum(-1, keepdim=True),
-            "You divided by how many positions a row may see. What must become one is the sum of their weights, not their number.",
+            "You divided by how many positions a row may see. What must become one is the sum of their weights, not"
+            " their number.",
         ),
-        "softmax-again": (
+        "softmax-again": Wrong(
             lambda weights, mask: F.softmax(_rest(weights, mask), dim=-1),
-            "A second softmax turns each 0 into e to the 0, which is 1: the hidden positions get weight again. "
-            "The weights are shares already; dividing them by their sum is enough.",
+            "A second softmax turns each 0 into e to the 0, which is 1: the hidden positions get weight again. The"
+            " weights are shares already; dividing them by their sum is enough.",
         ),
-        "weights-taken-for-scores": (
+        "weights-taken-for-scores": Wrong(
             lambda weights, mask: F.softmax(weights.masked_fill(~mask, -torch.inf), dim=-1),
-            "You hid the rest with -inf and took a softmax, which is the way to treat scores. These are weights, shares already: "
-            "another softmax changes their proportions and makes them more alike.",
+            "You hid the rest with -inf and took a softmax, which is the way to treat scores. These are weights,"
+            " shares already: another softmax changes their proportions and makes them more alike.",
         ),
-        "true-means-blocked": (
-            lambda weights, mask: F.normalize(_rest(weights, ~mask), p=1, dim=-1),
+        "true-means-blocked": Wrong(
+            lambda weights, mask: _shared_out(_rest(weights, ~mask)),
             "You kept what the mask hides and hid the rest. In this course True means 'may attend'.",
         ),
-        "mask-ignored": (
+        "length-of-one": Wrong(
+            lambda weights, mask: F.normalize(_rest(weights, mask), dim=-1),
+            "The squares of each row sum to one: that is what F.normalize does unless told otherwise. Shares are to sum"
+            " to one as they are, so a row is divided by its sum and not by its length.",
+        ),
+        "always-causal": Wrong(
+            lambda weights, mask: F.normalize(_rest(weights, _corner(weights, mask)), p=1, dim=-1),
+            "The future is hidden, whatever the mask says. It is the mask that tells what may be seen, and it need not"
+            " be causal.",
+        ),
+        "dealt-out-equally": Wrong(
+            _dealt_out_equally,
+            "What the hidden ones had was dealt out in equal parts. The rows sum to one, and the proportions among the"
+            " rest have changed; dividing by the row's sum keeps them.",
+        ),
+        "mask-ignored": Wrong(
             lambda weights, mask: weights + 0.0 * mask,
             "The weights come back as they were: positions that may not be seen still have a share.",
         ),
     },
     equivalent={
-        "sum-over-the-old-sum": lambda weights, mask: weights * mask / (weights * mask).sum(-1, keepdim=True) * weights.sum(-1, keepdim=True),
+        "sum-over-the-old-sum": (
+            lambda weights, mask: (
+                weights * mask / (weights * mask).sum(-1, keepdim=True) * weights.sum(-1, keepdim=True)
+            )
+        ),
         "softmax-of-logs": lambda weights, mask: F.softmax(weights.log().masked_fill(~mask, -torch.inf), -1),
     },
-    hints=(
+    hints=Hints(
         "Two steps: take the hidden weights out, then give each row its sum of one back.",
         "A True counts as 1 and a False as 0 in a product. For the second step you need the sum of each row.",
         "Multiply by the mask; sum along the last axis with keepdim=True; divide.",
@@ -129,108 +196,162 @@ exercise(
 )
 
 
-def _causal_by_torch(scores, d_k):
-    """torch's attention with the scores as queries, unit vectors as keys and values: its weights come out."""
-    n = scores.shape[-1]
-    eye = torch.eye(n, dtype=scores.dtype).expand(*scores.shape[:-2], n, n)
-    lead = (None,) * max(0, 3 - scores.dim())
-    out = F.scaled_dot_product_attention(scores[lead], eye[lead], eye[lead], is_causal=True, scale=d_k**-0.5)
-    return out[(0,) * len(lead)] if lead else out
-
-
-def _weigh(hidden=-torch.inf, scale=lambda d_k, n: d_k**0.5, axis=-1, sees=_sees):
+def _weigh(sees=causal_mask, scale=lambda d_k, n: d_k**0.5, hidden=-torch.inf, axis=-1, late=lambda d_k: 1.0):
     def answer(scores, d_k):
         n = scores.shape[-1]
-        return F.softmax(scores.masked_fill(~sees(n), hidden) / scale(d_k, n), dim=axis)
+        return F.softmax(scores.masked_fill(~sees(n), hidden) / scale(d_k, n), dim=axis) / late(d_k)
+
     return answer
 
 
+def _weights_by_torch(scores, d_k):
+    """torch's attention with the scores as queries and unit vectors as keys: its weights come out."""
+    eye = torch.eye(scores.shape[-1], dtype=scores.dtype, device=scores.device).expand_as(scores)
+    return torch_attention(scores, eye, is_causal=True, scale=d_k**-0.5)
+
+
+def _unhidden(scores, d_k):
+    return F.softmax(scores / d_k**0.5, -1)
+
+
+def _cut_afterwards(scores, d_k):
+    return _unhidden(scores, d_k) * causal_mask(scores.shape[-1])
+
+
+def _shared_out_again(scores, d_k):
+    kept = _cut_afterwards(scores, d_k)
+    return kept / kept.sum(-1, keepdim=True)
+
+
 _WORDS = {
-    "mask-after-softmax":
-        "The mask acts after the softmax, and nothing is renormalised: row 0 keeps only the share that it had among all positions. "
-        "Worse, how much is left depends on the hidden scores, so the future still shows.",
-    "hidden-with-zero":
-        "Hidden scores became 0. e to the 0 is 1, so the softmax gives the future weight all the same, and more than to a negative score. "
-        "Only a score of -inf has weight 0.",
-    "sees-the-future":
-        "Nothing is hidden: row 0 has weight on positions that come later. When a model writes, those tokens do not exist yet.",
-    "true-means-blocked":
-        "The past is hidden and the future open: the mask was read the other way round. True means 'may attend', "
-        "so the scores to fill are those where it is False. The last row is nan because nothing is left of it.",
-    "blind-to-itself":
-        "A position may not see itself, so row 0 is empty, and a softmax over nothing is nan. The diagonal belongs to what may be seen.",
-    "wrong-axis":
-        "Softmax ran down the columns. A row belongs to the position that asks, and it is the asker who shares out one unit.",
+    "mask-after-softmax": (
+        "The mask acts after the softmax, and nothing is renormalised: row 0 keeps only the share that it had among all"
+        " positions. Worse, how much is left depends on the hidden scores, so the future still shows."
+    ),
+    "hidden-with-zero": (
+        "Hidden scores became 0, and e to the 0 is 1: the softmax gives the future weight all the same, and more than"
+        " to a negative score. Only a score of -inf has weight 0."
+    ),
+    "sees-the-future": (
+        "Nothing is hidden: row 0 has weight on positions that come later. When a model writes, those tokens do not"
+        " exist yet."
+    ),
+    "true-means-blocked": (
+        "The past is hidden and the future open, and of the last row nothing is left, which makes it nan. True in the"
+        " mask means 'may attend', so the scores to fill are those where it is False."
+    ),
+    "blind-to-itself": (
+        "A position may not see itself, so row 0 is empty, and a softmax over nothing is nan. The diagonal belongs to"
+        " what may be seen."
+    ),
+    "divided-by-d_k": (
+        "You divided by d_k instead of by its root, so the weights come out too even. The spread of a dot product grows"
+        " with the root of the width."
+    ),
 }
 
 exercise(
     "causal_attn_weights",
-    oracle=_causal_by_torch,
+    oracle=_weights_by_torch,
     cases=lambda rand: [
-        case(rand(3, 3), 2), case(rand(6, 6, scale=3.0), 16), case(rand(2, 4, 4, scale=2.0), 5), case(rand(2, 3, 5, 5), 3),
-        case(torch.zeros(2, 2, dtype=torch.float16), 4, note="in float16"),
-        case(torch.tensor([[0.0, 400.0], [0.0, 0.0]]) + rand(1), 1, note="with a hidden score far above the visible one"),
-        case(rand.integers(4, 4, high=5).float() - torch.tensor([[30000.0], [0], [0], [0]]), 4, note="with visible scores far below the hidden ones"),
+        case(rand(3, 3), 2),
+        case(rand(6, 6, scale=3.0), 16),
+        case(rand(2, 4, 4, scale=2.0), 5),
+        case(rand(2, 3, 5, 5), 3),
+        case(rand(1, 1), 3),
+        case(torch.zeros(2, 2), 4, note="all of them 0"),
+        case(
+            torch.tensor([[0.0, 400.0], [0.0, 0.0]]) + rand(1), 1, note="with a hidden score far above the visible one"
+        ),
+        case(
+            # row 0 sees itself alone, which no number other than -inf leaves it
+            rand.integers(4, 4, high=5).float() - torch.tensor([[2e10], [0], [0], [0]]),
+            4,
+            note="with a score of minus twenty billion in sight",
+        ),
     ],
     returns=Float("query key", name="weights"),
-    properties=[rows_sum_to_one(), finite_when_loud()],
+    properties=[rows_sum_to_one(), finite_when_scaled()],
+    differentiable=True,
     misconceptions={
-        "sees-the-future": (lambda scores, d_k: F.softmax(scores / d_k**0.5, -1), _WORDS["sees-the-future"]),
-        "mask-after-softmax": (
-            lambda scores, d_k: F.softmax(scores / d_k**0.5, -1) * _sees(scores.shape[-1]), _WORDS["mask-after-softmax"],
+        "sees-the-future": Wrong(_unhidden, _WORDS["sees-the-future"]),
+        "mask-after-softmax": Wrong(_cut_afterwards, _WORDS["mask-after-softmax"]),
+        "hidden-with-zero": Wrong(_weigh(hidden=0.0), _WORDS["hidden-with-zero"]),
+        "minus-a-billion": Wrong(
+            _weigh(hidden=-1e9),
+            "Hidden scores became a low number such as -1e9, which hides them only while what may be seen scores"
+            " higher. Only -inf is below every score, and has a weight of exactly 0 beside any of them.",
         ),
-        "hidden-with-zero": (_weigh(0.0), _WORDS["hidden-with-zero"]),
-        "minus-a-billion": (
-            _weigh(-1e9),
-            "-1e9 is right in float32 and stops in float16, whose numbers end at 65504. Models are often run in half precision; "
-            "-inf exists in every type of float, and gives a weight of exactly 0.",
+        "not-hidden-enough": Wrong(
+            _weigh(hidden=-10.0),
+            "Hidden scores became -10, which is low and not low enough: the future keeps a small weight, and a large"
+            " one where the other scores are low, too. Nothing but -inf is below every score.",
         ),
-        "not-hidden-enough": (
-            _weigh(-10.0),
-            "Hidden scores became -10, which is low and not low enough: the future keeps a small weight, and a large one where the other scores are low, too. "
-            "Nothing but -inf is below every score.",
-        ),
-        "not-scaled": (
+        "not-scaled": Wrong(
             _weigh(scale=lambda d_k, n: 1.0),
-            "The scores are not divided by the root of d_k. The mask is right; the weights are too sharp, the more so the wider the keys.",
+            "The scores are not divided by the root of d_k. The mask is right; the weights are too sharp, the more so"
+            " the wider the keys.",
         ),
-        "divided-by-d_k": (
-            _weigh(scale=lambda d_k, n: d_k), "You divided by d_k instead of by its root, so the weights come out too even. The spread of a dot product grows with the root of the width.",
-        ),
-        "root-of-the-length": (
+        "divided-by-d_k": Wrong(_weigh(scale=lambda d_k, n: d_k), _WORDS["divided-by-d_k"]),
+        "root-of-the-length": Wrong(
             _weigh(scale=lambda d_k, n: n**0.5),
-            "You divided by the root of the number of positions. Scores spread with the width of the keys, d_k, and not with the length of the text.",
+            "You divided by the root of the number of positions. Scores spread with the width of the keys, d_k, and"
+            " not with the length of the text.",
         ),
-        "shared-out-before-hiding": (
-            lambda scores, d_k: (lambda kept: kept / kept.sum(-1, keepdim=True))(F.softmax(scores / d_k**0.5, -1) * _sees(scores.shape[-1])),
-            "The softmax shares out among all positions, the hidden ones are then taken out, and the rest is divided by its sum. Where a hidden score is far higher than the visible ones, "
-            "nothing is left of these, and 0 / 0 is nan. Hide first, and take the softmax of what may be seen.",
+        "shared-out-before-hiding": Wrong(
+            _shared_out_again,
+            "The softmax shares out among all positions, and what is left without the hidden ones is shared out again."
+            " Where a hidden score is far higher than the visible ones nothing is left, and 0 / 0 is nan: hide first.",
         ),
-        "wrong-axis": (_weigh(axis=-2), _WORDS["wrong-axis"]),
-        "true-means-blocked": (_weigh(sees=lambda n: ~_sees(n)), _WORDS["true-means-blocked"]),
-        "mirror-image": (
-            _weigh(sees=lambda n: _sees(n).T),
-            "Each position sees itself and what comes after it: the triangle is the mirror image. Rows ask, and may look back.",
+        "scaled-too-late": Wrong(
+            _weigh(scale=lambda d_k, n: 1.0, late=lambda d_k: d_k**0.5),
+            "The division comes after the softmax, so the rows no longer sum to one. It has to act on the scores, where"
+            " it decides how sharp the softmax is.",
         ),
-        "blind-to-itself": (_weigh(sees=lambda n: _ones(n).tril(-1).bool()), _WORDS["blind-to-itself"]),
-        "mask-as-long-as-the-batch": (
-            lambda scores, d_k: F.softmax(scores.masked_fill(~_sees(len(scores)), -torch.inf) / d_k**0.5, dim=-1),
-            "The mask takes its size from the first axis, which in a batch counts the texts. "
-            "It needs a row and a column for each position, and positions run along the last two axes.",
+        "zeros-hidden-too": Wrong(
+            lambda scores, d_k: F.softmax(
+                (scores * causal_mask(scores.shape[-1])).masked_fill(scores.tril() == 0, -torch.inf) / d_k**0.5, dim=-1
+            ),
+            "Every score that is 0 is hidden, also where the mask shows it: 0 is a score like any other. Ask the mask,"
+            " not the scores, what may be seen.",
         ),
-        "still-scores": (
-            lambda scores, d_k: (scores / d_k**0.5).masked_fill(~_sees(scores.shape[-1]), -torch.inf),
-            "These are the scores, scaled and masked; the softmax is missing. Weights are shares: each row sums to one.",
+        "wrong-axis": Wrong(_weigh(axis=-2), WORDS["wrong-axis"]),
+        "second-axis": Wrong(
+            _weigh(axis=1),
+            "The softmax runs along dim 1, which is the last axis of a single table only; with a batch in front it"
+            " counts heads or queries. It runs along the last axis, however many stand before it.",
+        ),
+        "true-means-blocked": Wrong(_weigh(lambda n: ~causal_mask(n)), _WORDS["true-means-blocked"]),
+        "mirror-image": Wrong(
+            _weigh(future_mask),
+            "Each position sees itself and what comes after it: the triangle is the mirror image. Rows ask, and may"
+            " look back.",
+        ),
+        "blind-to-itself": Wrong(_weigh(strict_mask), _WORDS["blind-to-itself"]),
+        "mask-as-long-as-the-batch": Wrong(
+            lambda scores, d_k: F.softmax(scores.masked_fill(~causal_mask(len(scores)), -torch.inf) / d_k**0.5, dim=-1),
+            "The mask takes its size from the first axis, which in a batch counts the texts. It needs a row and a"
+            " column for each position, and positions run along the last two axes.",
+        ),
+        "still-scores": Wrong(
+            lambda scores, d_k: (scores / d_k**0.5).masked_fill(~causal_mask(scores.shape[-1]), -torch.inf),
+            WORDS["still-scores"],
         ),
     },
     equivalent={
-        "scaled-first": lambda scores, d_k: F.softmax((scores / d_k**0.5).masked_fill(~_sees(scores.shape[-1]), -torch.inf), -1),
-        "lowest-of-its-type": lambda scores, d_k: F.softmax((scores / d_k**0.5).masked_fill(~_sees(scores.shape[-1]), torch.finfo(scores.dtype).min), -1),
+        "scaled-first": lambda scores, d_k: F.softmax(
+            (scores / d_k**0.5).masked_fill(~causal_mask(scores.shape[-1]), -torch.inf), -1
+        ),
+        "lowest-of-its-type": lambda scores, d_k: F.softmax(
+            (scores / d_k**0.5).masked_fill(~causal_mask(scores.shape[-1]), torch.finfo(scores.dtype).min), -1
+        ),
     },
-    hints=(
+    hints=Hints(
         "The order matters: hide first, share out afterwards. What score gets no share at all?",
-        "get_mask of the table's size says what may stay. Fill the other scores with -inf, divide by the root of d_k, and take the softmax of each row.",
-        "masked_fill fills where its mask is True, so hand it the opposite of get_mask(scores.shape[-1]); then softmax along dim -1.",
+        "get_mask of the table's size says what may stay. Fill the other scores with -inf, divide by the root of d_k,"
+        " and take the softmax of each row.",
+        "masked_fill fills where its mask is True, so hand it the opposite of get_mask(scores.shape[-1]); then softmax"
+        " along dim -1.",
     ),
 )
 
@@ -243,57 +364,74 @@ exercise(
     "inverted_dropout",
     oracle=lambda x, keep, p: torch.where(keep, x / (1 - p), 0.0),
     cases=lambda rand: [
-        case(rand(2, 3), _kept(rand, 2, 3), 0.5), case(rand(4, 4).softmax(-1), _kept(rand, 4, 4), 0.2), case(rand(2, 3, 5), _kept(rand, 2, 3, 5), 0.9),
+        case(rand(2, 3), _kept(rand, 2, 3), 0.5),
+        case(rand(4, 4).softmax(-1), _kept(rand, 4, 4), 0.2),
+        case(rand(2, 3, 5), _kept(rand, 2, 3, 5), 0.9),
         case(rand(3, 2), torch.ones(3, 2, dtype=torch.bool), 0.0, note="nothing is dropped"),
+        case(rand(7), _kept(rand, 7), 0.4),
     ],
     returns=Float(),
+    differentiable=True,
     misconceptions={
-        "not-scaled": (
+        "not-scaled": Wrong(
             lambda x, keep, p: x * keep,
-            "What is kept comes back as it was, so on average the result is too small: only a share of 1 - p of it survives. "
-            "The survivors must be enlarged to make up for the dropped, or the next layer meets other sizes in training than afterwards.",
+            "What is kept comes back as it was, so on average only a share of 1 - p is left. The survivors must be"
+            " enlarged to make up for the dropped, or the next layer meets other sizes in training than afterwards.",
         ),
-        "divided-by-p": (
+        "divided-by-p": Wrong(
             lambda x, keep, p: torch.where(keep, x / p, 0.0),
-            "You divided by p, the share that is dropped. Whoever survives stands in for the dropped, so it is the share of survivors that divides. "
-            "At p = 0.5 the two cannot be told apart.",
+            "You divided by p, the share that is dropped, which is right at p = 0.5 only. Whoever survives stands in"
+            " for the dropped, so it is the share of survivors that divides.",
         ),
-        "multiplied": (
+        "multiplied": Wrong(
             lambda x, keep, p: x * keep * (1 - p),
-            "The survivors were made smaller. Some numbers are gone already, so those that remain must grow to keep the mean.",
+            "The survivors were made smaller. Some numbers are gone already, so those that remain must grow to keep"
+            " the mean.",
         ),
-        "one-plus-p": (
+        "one-plus-p": Wrong(
             lambda x, keep, p: x * keep * (1 + p),
-            "You multiplied the survivors by 1 + p. At p = 0.5 half of them are left, and each has to count twice, not one and a half times.",
+            "You multiplied the survivors by 1 + p. At p = 0.5 half of them are left, and each has to count twice, not"
+            " one and a half times.",
         ),
-        "keeps-the-dropped": (
+        "keeps-the-dropped": Wrong(
             lambda x, keep, p: torch.where(keep, 0.0, x / (1 - p)),
             "You dropped what was to be kept. keep is True where a number survives.",
         ),
-        "nothing-dropped": (
+        "nothing-dropped": Wrong(
             lambda x, keep, p: x / (1 - p) + 0.0 * keep,
             "Everything was enlarged and nothing dropped. Where keep is False the result is 0.",
         ),
-        "by-what-happened": (
+        "by-what-happened": Wrong(
             lambda x, keep, p: torch.where(keep, x / keep.float().mean(), 0.0),
-            "You divided by the share that survived this time. It varies from draw to draw, and is 0 when all are dropped; "
-            "the mean is kept by the share that survives on average, which p gives.",
+            "You divided by the share that survived this time. It varies from draw to draw, and is 0 when all are"
+            " dropped; the mean is kept by the share that survives on average, which p gives.",
         ),
-        "rows-renormalised": (
+        "doubled": Wrong(
+            lambda x, keep, p: x * keep * 2,
+            "The survivors are doubled whatever p is, which is right at p = 0.5 only. By how much they grow depends on"
+            " how many were dropped.",
+        ),
+        "rows-renormalised": Wrong(
             lambda x, keep, p: x * keep / (x * keep).sum(-1, keepdim=True),
-            "You gave each row a sum of one again, as after a mask. Dropout does not renormalise: a row with fewer survivors is meant to be smaller, "
-            "and only the mean over many draws stays.",
+            "You gave each row a sum of one again, as after a mask. Dropout does not renormalise: a row with fewer"
+            " survivors is meant to be smaller, and only the mean over many draws stays.",
         ),
-        "draws-its-own": (
+        "rows-renormalised-or-0": Wrong(
+            lambda x, keep, p: x * keep / (x * keep).sum(-1, keepdim=True).clamp(min=1e-9),
+            "You gave each row a sum of one again, as after a mask. Dropout does not renormalise: a row with fewer"
+            " survivors is meant to be smaller, and only the mean over many draws stays.",
+        ),
+        "draws-its-own": Wrong(
             lambda x, keep, p: F.dropout(x, p) + 0.0 * keep,
-            "It draws what to drop anew and does not use keep. Here the draw is given, so that you can see what happens to it.",
+            "It draws what to drop anew and does not use keep. Here the draw is given, so that you can see what"
+            " happens to it.",
         ),
     },
     equivalent={
         "product": lambda x, keep, p: x * keep / (1 - p),
         "torch-backward": lambda x, keep, p: torch.ops.aten.native_dropout_backward(x, keep, 1 / (1 - p)),
     },
-    hints=(
+    hints=Hints(
         "Ten numbers, eight of which survive at p = 0.2. By which factor must these eight grow to make up for two?",
         "Two steps: zeros where keep is False, and a division of the rest. On average a share of 1 - p survives.",
         "Multiply x by keep, then divide by one minus p.",
@@ -301,43 +439,30 @@ exercise(
 )
 
 
-def _linear_parameters(d_in, d_out, context_length, dropout, qkv_bias=False):
-    return linear(**{name: nn.Linear(d_in, d_out, bias=qkv_bias) for name in ("W_query", "W_key", "W_value")})
-
-
-def _qkv(p, x):
-    return tuple(F.linear(x, p[f"{n}.weight"], p.get(f"{n}.bias")) for n in ("W_query", "W_key", "W_value"))
-
-
-def _dropped(p, x):
-    return F.dropout(x, p.init["dropout"], p.training)
-
-
-def _attention(
-    hide=lambda scores, sees: scores.masked_fill(~sees, -torch.inf), scale=lambda p, d_in, d_k: d_k**-0.5, axis=-1,
-    order=(0, 1, 2), before=lambda p, scores: scores, after=_dropped, mix=lambda p, weights, v, x: weights @ v, sees=_sees,
-):
-    """A forward pass with one step replaced."""
-    def answer(p, x):
-        q, k, v = (_qkv(p, x)[i] for i in order)
-        scores = before(p, q @ k.mT * scale(p, x.shape[-1], k.shape[-1]))
-        weights = F.softmax(hide(scores, sees(x.shape[1]).to(x.device)), axis)
-        return mix(p, after(p, weights), v, x)
-    return answer
+def _layers(d_in, d_out, context_length, dropout, qkv_bias=False):
+    return qkv_layers(d_in, d_out, qkv_bias)
 
 
 def _by_torch(p, x):
-    return F.scaled_dot_product_attention(*_qkv(p, x), is_causal=True, dropout_p=p.init["dropout"] if p.training else 0.0)
+    return torch_causal(p, *project(p, x))
 
 
-def _own_draw(p, weights):
-    """Dropout from torch.rand: right on average, and with other random numbers than nn.Dropout."""
-    rate = p.init["dropout"]
-    return torch.where(torch.rand(weights.shape) >= rate, weights / (1 - rate), 0.0) if p.training else weights
+def _undropped(p, weights, mask):
+    return weights
 
 
-class _Wrong(nn.Module):
-    """The lesson's class in its simplest right form, for mistakes that live in what it keeps."""
+def _rated(rate):
+    """A dropout of the weights whose rate is made of the module's."""
+    return lambda p, weights, mask: F.dropout(weights, rate(p.init["dropout"]), p.training)
+
+
+def _mixed(p, x, keep):
+    """The result without dropout, each weight multiplied by keep [batch, 1, seq, seq]."""
+    return causal_attention(after=lambda p, weights, mask: weights * keep[:, 0])(p, x)
+
+
+class _NotCut(nn.Module):
+    """The lesson's class but for one thing: the mask keeps its full size."""
 
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()
@@ -345,137 +470,146 @@ class _Wrong(nn.Module):
         self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.dropout = nn.Dropout(dropout)
-        self.register_buffer("mask", _sees(context_length))
-
-    def weights(self, q, k):
-        n = q.shape[1]
-        return F.softmax((q @ k.transpose(1, 2) / k.shape[-1] ** 0.5).masked_fill(~self.mask[:n, :n], -torch.inf), -1)
+        self.register_buffer("mask", causal_mask(context_length))
 
     def forward(self, x):
-        return self.dropout(self.weights(self.W_query(x), self.W_key(x))) @ self.W_value(x)
-
-
-class _NotCut(_Wrong):
-    def weights(self, q, k):
-        return F.softmax((q @ k.transpose(1, 2) / k.shape[-1] ** 0.5).masked_fill(~self.mask, -torch.inf), -1)
-
-
-def _always(bias):
-    return lambda d_in, d_out, context_length, dropout, qkv_bias=False: _linear_parameters(d_in, d_out, context_length, dropout, bias)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = (q @ k.transpose(1, 2) / k.shape[-1] ** 0.5).masked_fill(~self.mask, -torch.inf)
+        return self.dropout(F.softmax(scores, -1)) @ v
 
 
 exercise(
     "CausalAttention",
-    initial=_linear_parameters,
+    initial=_layers,
     oracle=_by_torch,
     cases=lambda rand: [
         case(rand(2, 4, 3), init=(3, 2, 4, 0.5)),
-        case(rand(3, 2, 5), init={"d_in": 5, "d_out": 4, "context_length": 6, "dropout": 0.2, "qkv_bias": True}, seed=1, note="shorter than the context"),
-        case(rand(2, 5, 4), init=(4, 6, 5, 0.5), train=True, seed=2, note="in training"),
-        case(rand(3, 4, 2), init={"d_in": 2, "d_out": 5, "context_length": 7, "dropout": 0.2, "qkv_bias": True}, train=True, seed=3, note="in training"),
+        case(rand(1, 1, 2), init=(2, 1, 1, 0.0), seed=6),
+        case(
+            rand(5, 3, 5),
+            init={"d_in": 5, "d_out": 4, "context_length": 6, "dropout": 0.2, "qkv_bias": True},
+            seed=1,
+            note="shorter than the context",
+        ),
+        case(rand(6, 4, 4), init=(4, 6, 5, 0.5), train=True, seed=2, note="in training"),
+        case(
+            rand(12, 4, 2),
+            init={"d_in": 2, "d_out": 5, "context_length": 7, "dropout": 0.2, "qkv_bias": True},
+            train=True,
+            seed=3,
+            note="in training",
+        ),
         case(rand(2, 20, 3), init=(3, 2, 24, 0.0), seed=4),
-        case(rand(2, 3, 3), init=(3, 2, 6, 0.0), fill=False, seed=123, note="with the weights as __init__ makes them after manual_seed(123)"),
     ],
     returns=Float("batch seq d_out"),
-    properties=[causal(), batch_independent(), moves_with_its_module, remembers_nothing, finite_when_loud(alone=True)],
+    read=by_what_is_dropped(_mixed, _layers),
+    properties=[
+        *CAUSAL_LAYER,
+        finite_when_scaled(),
+        *DROPOUT,
+        starts_as_linear((32, 24, 2, 0.0), (1, 2, 32)),
+    ],
     misconceptions={
-        "sees-the-future": (_attention(hide=lambda s, sees: s), _WORDS["sees-the-future"].replace("row 0", "position 0")),
-        "mask-after-softmax": (
-            _attention(hide=lambda s, sees: s, after=lambda p, w: _dropped(p, w * _sees(w.shape[-1]))), _WORDS["mask-after-softmax"],
+        "sees-the-future": Wrong(
+            causal_attention(hidden=None),
+            _WORDS["sees-the-future"].replace("row 0", "position 0"),
         ),
-        "hidden-with-zero": (_attention(hide=lambda s, sees: s.masked_fill(~sees, 0.0)), _WORDS["hidden-with-zero"]),
-        "true-means-blocked": (_attention(sees=lambda n: ~_sees(n)), _WORDS["true-means-blocked"].replace("row", "position")),
-        "blind-to-itself": (_attention(sees=lambda n: _ones(n).tril(-1).bool()), _WORDS["blind-to-itself"]),
-        "mirror-image": (
-            _attention(sees=lambda n: _sees(n).T),
-            "Each position sees itself and what comes after it: the mask is the mirror image. A position may look back, not ahead.",
+        "mask-after-softmax": Wrong(
+            causal_attention(hidden=None, after=lambda p, w, mask: dropped(p, w * mask)),
+            _WORDS["mask-after-softmax"],
         ),
-        "mask-not-cut": (
+        "hidden-with-zero": Wrong(causal_attention(hidden=0.0), _WORDS["hidden-with-zero"]),
+        "true-means-blocked": Wrong(
+            causal_attention(sees=lambda n: ~causal_mask(n)),
+            _WORDS["true-means-blocked"].replace("row", "position"),
+        ),
+        "blind-to-itself": Wrong(causal_attention(sees=strict_mask), _WORDS["blind-to-itself"]),
+        "mirror-image": Wrong(
+            causal_attention(sees=future_mask),
+            "Each position sees itself and what comes after it: the mask is the mirror image. A position may look"
+            " back, not ahead.",
+        ),
+        "mask-not-cut": Wrong(
             _NotCut,
-            "The mask keeps its full size, and the text is shorter than context_length: the two tables do not fit. "
-            "A text may be of any length up to context_length, and needs only the corner of the mask that belongs to it.",
+            "The mask keeps its full size, and the text is shorter than context_length: the two tables do not fit. A"
+            " text may be of any length up to context_length, and needs only the corner of the mask that belongs to"
+            " it.",
         ),
-        "wrong-axis": (_attention(axis=-2), _WORDS["wrong-axis"]),
-        "not-scaled": (
-            _attention(scale=lambda p, d_in, d_k: 1.0),
-            "The scores are not divided by the root of d_k. The mask is right; the weights are too sharp, the more so the wider the layer.",
+        "wrong-axis": Wrong(causal_attention(axis=-2), WORDS["wrong-axis"]),
+        "not-scaled": Wrong(
+            causal_attention(scale=lambda d_k, d_in: 1.0),
+            "The scores are not divided by the root of d_k. The mask is right; the weights are too sharp, the more so"
+            " the wider the layer.",
         ),
-        "multiplied": (
-            _attention(scale=lambda p, d_in, d_k: d_k**0.5),
-            "The scores were multiplied by the root of d_k and should be divided by it. A dot product grows with that root as it is; now the softmax is sharper still, and picks one token.",
+        "multiplied": Wrong(causal_attention(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_the_root("d_k")),
+        "divided-by-d_k": Wrong(causal_attention(scale=lambda d_k, d_in: 1 / d_k), _WORDS["divided-by-d_k"]),
+        "root-of-d_in": Wrong(
+            causal_attention(scale=lambda d_k, d_in: d_in**-0.5),
+            "You divided by the root of d_in, the width of the inputs. Scores are products of queries and keys: their"
+            " width d_out counts.",
         ),
-        "divided-by-d_k": (
-            _attention(scale=lambda p, d_in, d_k: 1 / d_k),
-            "You divided by d_k instead of by its root, so the weights come out too even. The spread of a dot product grows with the root of the width.",
+        "root-of-the-length": Wrong(
+            causal_attention(scale=lambda d_k, d_in: 1.0, before=by_the_length), WORDS["root-of-the-length"]
         ),
-        "root-of-d_in": (
-            _attention(scale=lambda p, d_in, d_k: d_in**-0.5),
-            "You divided by the root of d_in, the width of the inputs. Scores are products of queries and keys: their width d_out counts.",
+        "keys-as-values": Wrong(causal_attention(order=(0, 1, 1)), WORDS["keys-as-values"]),
+        "root-of-2": Wrong(causal_attention(scale=lambda d_k, d_in: 2**-0.5), WORDS["root-of-2"]),
+        "query-and-key-swapped": Wrong(
+            causal_attention(order=(1, 0, 2)),
+            "Queries and keys have changed places. Row i must hold what position i asks: its query against the keys.",
         ),
-        "query-and-key-swapped": (
-            _attention(order=(1, 0, 2)), "Queries and keys have changed places. Row i must hold what position i asks: its query against the keys.",
+        "no-dropout": Wrong(
+            causal_attention(after=_undropped),
+            "Nothing is dropped in training. The layer is asked for a dropout of its weights, to act between softmax"
+            " and mix.",
         ),
-        "no-dropout": (
-            _attention(after=lambda p, w: w),
-            "Nothing is dropped in training. The layer is asked for a dropout of its weights, to act between softmax and mix.",
+        "drops-in-eval": Wrong(
+            causal_attention(after=lambda p, w, mask: F.dropout(w, p.init["dropout"])),
+            "It drops weights after eval(), too, so a finished model answers differently each time. The dropout has to"
+            " know in which mode the layer is; F.dropout on its own assumes training.",
         ),
-        "drops-in-eval": (
-            _attention(after=lambda p, w: F.dropout(w, p.init["dropout"])),
-            "It drops weights after eval(), too, so a finished model answers differently each time. "
-            "The dropout has to know in which mode the layer is; F.dropout on its own assumes training.",
+        "dropout-on-the-output": Wrong(
+            causal_attention(after=_undropped, out=dropped),
+            "The dropout acts on the context vectors: single numbers of a mixed vector vanish. Here it acts on the"
+            " weights, so that a position cannot rely on one other position being there.",
         ),
-        "dropout-on-the-output": (
-            _attention(after=lambda p, w: w, mix=lambda p, w, v, x: _dropped(p, w @ v)),
-            "The dropout acts on the context vectors: single numbers of a mixed vector vanish. Here it acts on the weights, "
-            "so that a position cannot rely on one other position being there.",
+        "dropout-on-the-scores": Wrong(
+            causal_attention(before=dropped, after=_undropped),
+            "The dropout acts on the scores, before the softmax. A dropped score is 0, and a score of 0 still gets"
+            " weight: nothing is ignored.",
         ),
-        "dropout-on-the-scores": (
-            _attention(before=_dropped, after=lambda p, w: w),
-            "The dropout acts on the scores, before the softmax. A dropped score is 0, and a score of 0 still gets weight: nothing is ignored.",
+        "dropout-of-the-values": Wrong(
+            causal_attention(after=_undropped, mix=lambda p, w, v, x: w @ dropped(p, v)),
+            "The dropout acts on the values. Here it acts on the weights: who listens to whom is left to chance, what"
+            " is said is not.",
         ),
-        "dropout-of-the-values": (
-            _attention(after=lambda p, w: w, mix=lambda p, w, v, x: w @ _dropped(p, v)),
-            "The dropout acts on the values. Here it acts on the weights: who listens to whom is left to chance, what is said is not.",
-        ),
-        "keep-rate": (
-            _attention(after=lambda p, w: F.dropout(w, 1 - p.init["dropout"], p.training)),
+        "keep-rate": Wrong(
+            causal_attention(after=_rated(lambda rate: 1 - rate)),
             "You handed on 1 - dropout. The number is the share that is dropped, for nn.Dropout as for this class.",
         ),
-        "fixed-rate": (
-            _attention(after=lambda p, w: F.dropout(w, 0.5, p.training)),
-            "Half of the weights are dropped, whatever rate is asked for. It is dropout, the argument of __init__, that says how many.",
+        "fixed-rate": Wrong(
+            causal_attention(after=_rated(lambda rate: 0.5)),
+            "Half of the weights are dropped, whatever rate is asked for. It is dropout, the argument of __init__,"
+            " that says how many.",
         ),
-        "dropout-before-renormalising": (
-            _attention(after=lambda p, w: F.normalize(_dropped(p, w), p=1, dim=-1)),
-            "After the dropout each row was given a sum of one again. The survivors are enlarged already; a row with few of them is meant to be smaller.",
+        "dropout-before-renormalising": Wrong(
+            causal_attention(after=lambda p, w, mask: F.normalize(dropped(p, w), p=1, dim=-1)),
+            "After the dropout each row was given a sum of one again. The survivors are enlarged already; a row with"
+            " few of them is meant to be smaller.",
         ),
-        "own-random-numbers": (
-            _attention(after=_own_draw),
-            "The dropout is right on average and draws its random numbers in a way of its own. "
-            "Use torch's layer, so that the same seed drops the same weights in your class, in the lesson and in every other one.",
-        ),
-        "inputs-as-values": (
-            _attention(mix=lambda p, w, v, x: w @ x),
-            "The raw inputs are mixed, so the result has d_in columns. What a token passes on is its value vector, of d_out entries.",
-        ),
-        "always-a-bias": (
-            _by_torch, "The layers have biases although qkv_bias is False: nn.Linear adds one unless it is told not to. Pass qkv_bias on as its bias.", _always(True),
-        ),
-        "never-a-bias": (
-            _by_torch, "The layers have no biases even when qkv_bias is True. Pass qkv_bias on as the layers' bias.", _always(False),
-        ),
+        **own_dropouts(causal_attention),
+        "inputs-as-values": Wrong(causal_attention(mix=lambda p, w, v, x: w @ x), WORDS["inputs-as-values"]),
+        **qkv_bias_unheard(_by_torch, _layers),
     },
     equivalent={
-        "minus-a-billion": _attention(hide=lambda s, sees: s.masked_fill(~sees, -1e9)),
-        "zeroed-and-renormalised": _attention(
-            hide=lambda s, sees: s, after=lambda p, w: _dropped(p, F.normalize(w * _sees(w.shape[-1]).to(w.device), p=1, dim=-1)),
-        ),
-        "made-in-forward": _attention(),
+        "made-in-forward": causal_attention(),
+        "own-random-numbers": causal_attention(after=own_draw()),
     },
-    hints=(
-        "SelfAttention_v2 is the skeleton. New are: a batch axis in front, a mask before the softmax, a dropout after it.",
-        "__init__: three Linear layers, a dropout layer, and get_mask of the whole context as a buffer called mask. "
-        "forward: turn the last two axes of the keys only, and cut the mask to the length of the text.",
-        "Let n be the number of positions in x; scores where self.mask[:n, :n] is False become -inf; divide by the root of keys.shape[-1]; softmax dim -1; self.dropout; @ values.",
+    hints=Hints(
+        "SelfAttention_v2 is the skeleton. New are: a batch axis in front, a mask before the softmax, a dropout after"
+        " it.",
+        "__init__: three Linear layers, a dropout layer, and get_mask of the whole context as a buffer called mask."
+        " forward: turn the last two axes of the keys only, and cut the mask to the length of the text.",
+        "Let n be the number of positions in x; scores where self.mask[:n, :n] is False become -inf; divide by the"
+        " root of keys.shape[-1]; softmax dim -1; self.dropout; @ values.",
     ),
 )

@@ -1,12 +1,24 @@
 """Exercises of lesson 11: the Gram determinant, scores made of it, the layer that uses them, and texts to copy."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from utils.feedback import Float, Int, batch_independent, case, causal, exercise, finite_when_loud, linear, moves_with_its_module, refuses, remembers_nothing, takes, works_where_its_input_is
-from utils.observe import sealed, tensors
+from utils.checks._attention import causal_mask, hide, only, rope, strict_mask
+from utils.checks._drawing import batches_from_their_generator
+from utils.checks._made import made_in_order
+from utils.feedback.exercise import Facts, Float, Hints, Int, Wrong, case, exercise, linear
+from utils.feedback.observe import tensors
+from utils.feedback.properties import (
+    batch_independent,
+    causal,
+    finite_when_scaled,
+    moves_with_its_module,
+    refuses,
+    remembers_nothing,
+    takes,
+)
+from utils.feedback.words import article
 
 
 def _dot(a, b):
@@ -21,12 +33,27 @@ def _det(q, k, r):
 
 def _terms(first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
     """The five terms with their factors, and with each square beside its norm or beside another one's."""
+
     def answer(q, k, r):
         qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
-        beside = {"right": (kr, rq, qk), "own": (qk, kr, rq), "other": (rq, qk, kr)}[pairs]
+        beside = {
+            "right": (kr, rq, qk),
+            "own": (qk, kr, rq),
+            "other": (rq, qk, kr),
+            "q and k swapped": (rq, kr, qk),
+            "q and r swapped": (qk, rq, kr),
+            "k and r swapped": (kr, qk, rq),
+        }[pairs]
         squares = of_q * qq * beside[0] ** power + of_k * kk * beside[1] ** power + of_r * rr * beside[2] ** power
         return first * qq * kk * rr + cross * qk * kr * rq - squares
+
     return answer
+
+
+def _table(q, k, r):
+    """The products of entries, [d, d], where the Gram matrix has those of vectors."""
+    rows = torch.stack((q, k, r), dim=-2)
+    return rows.mT @ rows
 
 
 def _area_times_height(q, k, r):
@@ -36,6 +63,15 @@ def _area_times_height(q, k, r):
     other = F.normalize(rest, dim=-1)
     height = k - _dot(k, unit)[..., None] * unit - _dot(k, other)[..., None] * other
     return _dot(q, q) * _dot(rest, rest) * _dot(height, height)
+
+
+def _rooted(probe):
+    """Whether the results are the roots of the right ones. Their rounding errors, of flat bodies, are large."""
+    pairs = [(trial.yours.value, trial.expected.value) for trial in probe.trials]
+    return not probe.values_right and all(
+        isinstance(a, Tensor) and a.shape == b.shape and torch.allclose(a.square(), b.abs(), atol=1e-3, rtol=1e-3)
+        for a, b in pairs
+    )
 
 
 _BODIES = (
@@ -48,15 +84,23 @@ _BODIES = (
 )
 
 
+_VOLUME = "This is the volume. The determinant of the Gram matrix is its square, and needs no root."
+
+
 def _volumes(probe):
     """Bodies whose volume one can see."""
+    if _rooted(probe):
+        return _VOLUME
     for q, k, r, why in _BODIES:
         given = [torch.tensor(v, dtype=torch.float32) for v in (q, k, r)]
         seen, wanted = probe.run(case(*given)), round(abs(float(_det(*given))), 6)
         if seen.failure or not isinstance(seen.value, torch.Tensor) or seen.value.dim():
             return None
         if abs(float(seen.value) - wanted) > 1e-3:
-            return f"For q = {q}, k = {k}, r = {r} yours is {float(seen.value):.4g}, and the squared volume is {wanted:.4g}: {why}."
+            return (
+                f"For q = {q}, k = {k}, r = {r} yours is {float(seen.value):.4g}, and the squared volume is"
+                f" {wanted:.4g}: {why}."
+            )
     return None
 
 
@@ -64,81 +108,118 @@ exercise(
     "gram_determinant",
     oracle=_det,
     cases=lambda rand: [
-        case(rand(4), rand(4), rand(4)), case(*(rand(5, 3) for _ in range(3))), case(*(rand(2, 3, 6, scale=0.7) for _ in range(3))),
+        case(rand(4), rand(4), rand(4)),
+        case(*(rand(5, 3) for _ in range(3))),
+        case(*(rand(2, 1, 6, scale=0.7) for _ in range(3))),
         case(*(rand(3, 2, scale=0.7) for _ in range(3)), note="in a plane, where three vectors span no volume"),
     ],
     returns=Float("..."),
     properties=[_volumes],
+    differentiable=True,
     atol=5e-5,
     misconceptions={
-        "score-instead": (
+        "singular-values-of-a-plane": Wrong(
+            lambda q, k, r: torch.linalg.svdvals(torch.stack([q, k, r], dim=-2)).prod(dim=-1) ** 2,
+            "In two dimensions the product has only two factors, and so is an area. The volume of three vectors in a"
+            " plane is 0.",
+        ),
+        "score-instead": Wrong(
             _terms(-1, -2, -1, -1, -1),
-            "The sign is turned round: this is minus the determinant. The score will be that; the determinant is a squared volume, and never below 0.",
+            "The sign is turned round: this is minus the determinant. The score will be that; the determinant is a"
+            " squared volume, and never below 0.",
         ),
-        "cross-term-once": (
+        "cross-term-once": Wrong(
             _terms(cross=1),
-            "The product of the three mixed dot products is counted once. Two of the six terms of the determinant are that product, so it has a factor of 2.",
+            "The product of the three mixed dot products is counted once. Two of the six terms of the determinant are"
+            " that product, so it has a factor of 2.",
         ),
-        "cross-term-negative": (
+        "cross-term-negative": Wrong(
             _terms(cross=-2),
-            "The product of the three mixed dot products has a minus. It comes from the two diagonals that run the same way as the main one, and these have a plus.",
+            "The product of the three mixed dot products has a minus. It comes from the two diagonals that run the"
+            " same way as the main one, and these have a plus.",
         ),
-        "cross-term-forgotten": (
+        "cross-term-forgotten": Wrong(
             _terms(cross=0),
-            "The product of the three mixed dot products is missing. It is 0 only where two of the vectors are at a right angle.",
+            "The product of the three mixed dot products is missing. It is 0 only where two of the vectors are at a"
+            " right angle.",
         ),
-        "squares-beside-their-own": (
+        "squares-beside-their-own": Wrong(
             _terms(pairs="own"),
-            "The squares stand beside the wrong norms. A square of a mixed product goes with the norm of the vector that is not in it: |q|² with (k·r)².",
+            "The squares stand beside the wrong norms. A square of a mixed product goes with the norm of the vector"
+            " that is not in it: |q|² with (k·r)².",
         ),
-        "squares-beside-others": (
+        "squares-beside-others": Wrong(
             _terms(pairs="other"),
-            "The squares stand beside the wrong norms. |q|² goes with (k·r)²: the term leaves out the row and the column of q.",
+            "The squares stand beside the wrong norms. |q|² goes with (k·r)²: the term leaves out the row and the"
+            " column of q.",
         ),
-        "squares-added": (
+        **{
+            f"squares-of-{a}-and-{b}-swapped": Wrong(
+                _terms(pairs=f"{a} and {b} swapped"),
+                f"Two squares stand beside the wrong norms, those of {a} and {b}. The square of a mixed product goes"
+                " with the norm of the vector that is not in it: |q|² with (k·r)².",
+            )
+            for a, b in ("qk", "qr", "kr")
+        },
+        "table-of-entries": Wrong(
+            lambda q, k, r: torch.linalg.det(_table(q, k, r).double()).to(q.dtype),
+            "The product runs over the three vectors, so that the table is [d, d], one row for each entry. The Gram"
+            " matrix is [3, 3]: its product runs over the entries.",
+        ),
+        "squares-added": Wrong(
             _terms(of_q=-1, of_k=-1, of_r=-1),
-            "The three squares were added. They come from the diagonals that run the other way, and these have a minus.",
+            "The three squares were added. They come from the diagonals that run the other way, and these have a"
+            " minus.",
         ),
-        "not-squared": (
+        "not-squared": Wrong(
             _terms(power=1),
-            "Mixed products stand beside a norm without being squared. Each of these terms is of degree six, like the first: two of every vector.",
+            "Mixed products stand beside a norm without being squared. Each of these terms is of degree six, like the"
+            " first: two of every vector.",
         ),
-        "reference-square-forgotten": (
+        "reference-square-forgotten": Wrong(
             _terms(of_k=0),
             "The term |k|² (q·r)² is missing. Without it query and reference count as if they were at a right angle.",
         ),
-        "volume": (
+        "query-reference-forgotten": Wrong(
+            _terms(cross=0, of_k=0),
+            "The dot product of query and reference is left out. That would do if they were at a right angle, and they"
+            " are as they come.",
+        ),
+        "volume": Wrong(
             lambda q, k, r: _det(q, k, r).clamp_min(0).sqrt(),
-            "This is the volume. The determinant of the Gram matrix is its square, and needs no root.",
+            _VOLUME,
         ),
-        "directions-only": (
+        "directions-only": Wrong(
             lambda q, k, r: _det(*(F.normalize(t, dim=-1) for t in (q, k, r))),
-            "The vectors were brought to length 1 first. Their lengths count: a key twice as long makes a volume twice as large.",
+            "The vectors were brought to length 1 first. Their lengths count: a key twice as long makes a volume twice"
+            " as large.",
         ),
-        "base-only": (
+        "base-only": Wrong(
             lambda q, k, r: _dot(q, q) * _dot(r, r) - _dot(q, r) ** 2,
             "This is the squared area that query and reference span. The key has no part in it yet.",
         ),
-        "only-the-product": (
+        "only-the-product": Wrong(
             _terms(cross=0, of_q=0, of_k=0, of_r=0),
-            "This is the product of the three squared lengths, the volume of a box with right angles. What the angles take away is missing.",
+            "This is the product of the three squared lengths, the volume of a box with right angles. What the angles"
+            " take away is missing.",
         ),
-        "one-number": (
+        "one-number": Wrong(
             lambda q, k, r: _det(q, k, r).sum(),
             "All triples were summed up into one number. Only the last axis, the entries of a vector, is to go.",
         ),
-        "keeps-the-axis": (
+        "keeps-the-axis": Wrong(
             lambda q, k, r: _det(q, k, r)[..., None],
             "The numbers are right and stand in an axis of size 1. [..., d] becomes [...].",
         ),
     },
-    equivalent={
-        "area-times-height": lambda q, k, r: _area_times_height(q, k, r),
-    },
-    hints=(
-        "Write the 3 × 3 table of all dot products, and its determinant by Sarrus' rule: three diagonals down with a plus, three with a minus.",
-        "Six dot products are enough, since the table is symmetric. A dot product along the last axis: multiply and sum over dim -1.",
-        "qq kk rr, plus twice qk kr rq, minus qq kr², minus kk rq², minus rr qk², each of these a sum over the last axis.",
+    equivalent={"area-times-height": _area_times_height},
+    hints=Hints(
+        "Write the 3 × 3 table of all dot products, and its determinant by Sarrus' rule: three diagonals down with a"
+        " plus, three with a minus.",
+        "Six dot products are enough, since the table is symmetric. A dot product along the last axis: multiply and"
+        " sum over dim -1.",
+        "qq kk rr, plus twice qk kr rq, minus qq kr², minus kk rq², minus rr qk², each of these a sum over the last"
+        " axis.",
     ),
 )
 
@@ -169,45 +250,49 @@ def _norms_along_rows(q, k, r):
     return -(qq * kk * rr + 2 * qk * rk * rq - qq * rk**2 - kk * rq**2 - rr * qk**2)
 
 
+def _divided_by_lengths(q, k, r):
+    """Area times height with directions that are 0 / 0 where a length is 0."""
+    unit = q / q.norm(dim=-1, keepdim=True)
+    rest = r - (r * unit).sum(-1, keepdim=True) * unit
+    other = rest / rest.norm(dim=-1, keepdim=True)
+    height = _dot(k, k)[..., None, :] - (unit @ k.mT) ** 2 - (other @ k.mT) ** 2
+    return -(_dot(q, q) * _dot(rest, rest))[..., None] * height
+
+
+def _reference_as_it_is(q, k, r):
+    """The height above query and reference as if they stood at a right angle, times their true area."""
+    area = _dot(q, q) * _dot(r, r) - _dot(q, r) ** 2
+    along = [(F.normalize(t, dim=-1) @ k.mT) ** 2 for t in (q, r)]
+    return -area[..., None] * (_dot(k, k)[..., None, :] - sum(along))
+
+
 def _without_a_plane(rand):
-    """A query of length 0, a reference of length 0, a reference along its query, a key of length 0."""
+    """A query of length 0, a reference of length 0, two references along their queries, a key of length 0."""
     q, k, r = (rand(2, 1, 5, 4, scale=0.5) for _ in range(3))
-    q[0, 0, 1], r[0, 0, 2], r[1, 0, 3], k[1, 0, 0] = 0, 0, 0.5 * q[1, 0, 3], 0
-    return case(q, k, r, note="with a query, a key and a reference of length 0, and a reference along its query")
-
-
-class _Largest(TorchDispatchMode):
-    """Counts operations, and the numbers of the largest tensor that one of them gives."""
-
-    def __init__(self):
-        super().__init__()
-        self.calls, self.largest = 0, 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        made = func(*args, **(kwargs or {}))
-        self.calls += 1
-        self.largest = max([self.largest, *(t.numel() for t in tensors(made))])
-        return made
+    q[1, 0, 4] = torch.tensor([0.0, 2.0, 0.0, 0.0])  # here the rest of a reference along it is 0 to the last bit
+    q[0, 0, 1], r[0, 0, 2], r[1, 0, 3:], k[1, 0, 0] = 0, 0, 0.5 * q[1, 0, 3:], 0
+    return case(q, k, r, note="with a query, a key and a reference of length 0, and references along their queries")
 
 
 def _by_matrix_products(probe):
-    """No loop over pairs, and no tensor that holds a vector for each pair."""
-    def run(seq):
-        given = [torch.randn(1, 1, seq, 32, generator=torch.Generator().manual_seed(i)) for i in range(3)]
-        with sealed(), _Largest() as counted:
-            probe.answer(*given)
-        return counted
+    """No loop, and no tensor that holds a vector for each pair."""
 
-    short, long = run(12), run(24)
-    if long.calls > short.calls:
+    def run(*shape):
+        vectors = [torch.randn(*shape, generator=torch.Generator().manual_seed(i)) for i in range(3)]
+        return probe.run(case(*vectors), count=True)
+
+    short, long = run(1, 1, 6, 4), run(2, 3, 24, 16)
+    if long.operations > short.operations + 12:  # a product of larger tensors may take a copy or two more
         return (
-            f"The scores are right, and they are made in a loop: {short.calls} operations for 12 positions, {long.calls} for 24. "
-            "Every dot product of a query with a key is an entry of one matrix product."
+            f"The scores are right, and they are made in a loop: {short.operations} operations for one head with 6"
+            f" positions, {long.operations} for 2 times 3 heads with 24. All dot products of queries with keys are one"
+            " matrix product."
         )
-    if long.largest >= 24 * 24 * 32:
+    if run(1, 1, 64, 16).largest >= 64 * 64 * 16:
         return (
-            "The scores are right, and on the way there is a tensor with a whole vector for each pair, [seq, seq, d_head]. "
-            "For a long text that is d_head times the memory of the scores; a matrix product sums over d_head without it."
+            "The scores are right, and on the way there is a tensor with a whole vector for each pair, [seq, seq,"
+            " d_head]. For a long text that is d_head times the memory of the scores; a matrix product sums over d_head"
+            " without it."
         )
     return None
 
@@ -220,7 +305,10 @@ def _one_at_a_time(probe):
         if seen.failure or not isinstance(seen.value, torch.Tensor) or seen.value.numel() != 1:
             return None
         if abs(float(seen.value) - wanted) > 1e-3:
-            return f"For one position with q = {q}, k = {k}, r = {r} your score is {float(seen.value):.4g}, and {wanted:.4g} is expected: {why}."
+            return (
+                f"For one position with q = {q}, k = {k}, r = {r} your score is {float(seen.value):.4g}, and"
+                f" {wanted:.4g} is expected: {why}."
+            )
     trial = probe.trials[0]
     if trial.yours.value.shape != trial.expected.value.shape:
         return None
@@ -228,90 +316,127 @@ def _one_at_a_time(probe):
         args = [a.clone() for a in trial.case.args]
         args[at][..., 0, :] += 1.0
         seen = probe.run(case(*args))
-        rest = lambda t: t.narrow(axis, 1, t.shape[axis] - 1)  # noqa: E731
-        if seen.failure is None and not torch.allclose(rest(seen.value), rest(trial.yours.value), atol=1e-4):
-            return f"When only the {name} of position 0 changed, scores outside {what} 0 changed too. Entry [i, j] is made of query i, key j and reference i alone."
+        if seen.failure:
+            continue
+        after, before = (t.narrow(axis, 1, t.shape[axis] - 1) for t in (seen.value, trial.yours.value))
+        if not torch.allclose(after, before, atol=1e-4):
+            return (
+                f"When only the {name} of position 0 changed, scores outside {what} 0 changed too. Entry [i, j] is made"
+                " of query i, key j and reference i alone."
+            )
     return None
 
 
 def _has_room(probe):
     """In float16 a score of long vectors would overflow, so the scores are made in a wider type."""
-    given = [torch.full((1, 1, 2, 4), 4.0, dtype=torch.float16) * torch.tensor(signs, dtype=torch.float16) for signs in ([1, 1, 1, 1], [1, -1, 1, 1], [1, 1, -1, 1])]
+    given = [
+        torch.full((1, 1, 2, 4), 4.0, dtype=torch.float16) * torch.tensor(signs, dtype=torch.float16)
+        for signs in ([1, 1, 1, 1], [1, -1, 1, 1], [1, 1, -1, 1])
+    ]
     seen = probe.run(case(*given))
     if seen.failure or all(t.isfinite().all() for t in tensors(seen.value)):
         return None
-    return "For vectors of length 8 in float16 your scores are not finite: 8⁶ = 262,144, and float16 ends at 65,504. Let copying.with_room widen q, k and r first."
+    narrow = any(t.dtype == torch.float16 for t in tensors(seen.value))
+    cure = "Leave the scores in the wider type" if narrow else "Let gram_attention.upcast widen q, k and r first"
+    return (
+        "For vectors of length 8 in float16 your scores are not finite: 8⁶ = 262,144, and float16 ends at 65,504."
+        f" {cure}."
+    )
 
 
 exercise(
     "gram_scores",
     oracle=_by_triples,
     cases=lambda rand: [
-        case(*(rand(2, 3, 5, 4, scale=0.8) for _ in range(3))), case(*(rand(3, 1, 4, 6, scale=0.7) for _ in range(3))), case(*(rand(1, 2, 7, 3) for _ in range(3))),
+        case(*(rand(2, 3, 5, 4, scale=0.8) for _ in range(3))),
+        case(*(rand(3, 1, 4, 6, scale=0.7) for _ in range(3))),
+        case(*(rand(1, 2, 7, 3) for _ in range(3))),
+        case(*(rand(1, 1, 1, 2) for _ in range(3)), note="with one position and heads of width 2"),
         _without_a_plane(rand),
+        case(*(rand(1, 1, 4, 3, scale=0.7) * far for far in (0.05, 400.0, 0.05)), note="with long keys"),
     ],
     returns=Float("batch heads query key"),
+    differentiable=True,
     properties=[batch_independent(), _one_at_a_time, _by_matrix_products, _has_room],
     atol=5e-5,
     misconceptions={
-        "not-negative": (
+        "not-negative": Wrong(
             _from(_det),
-            "These are the determinants, and the largest volume gets the highest score. Wanted is the opposite: the flatter, the better, so the score is minus the determinant.",
+            "These are the determinants, and the largest volume gets the highest score. Wanted is the opposite: the"
+            " flatter, the better, so the score is minus the determinant.",
         ),
-        "reference-of-the-key": (
+        "reference-of-the-key": Wrong(
             _from(lambda q, k, r: -_det(q, k, r), by="key"),
-            "The reference was taken from the key's position. It belongs to the query: q_i and r_i together ask, and each k_j answers.",
+            "The reference was taken from the key's position. It belongs to the query: q_i and r_i together ask, and"
+            " each k_j answers.",
         ),
-        "key-norms-along-rows": (
+        "divided-by-a-length-of-0": Wrong(
+            _divided_by_lengths,
+            "Where a query or a reference has length 0, or both lie on one line, the result is nan, from 0 / 0. These"
+            " scores are 0.",
+        ),
+        "reference-as-it-is": Wrong(
+            _reference_as_it_is,
+            "The height is measured above query and reference as if they stood at a right angle, so that what they"
+            " share is taken away twice. First take from the reference its part along the query.",
+        ),
+        "key-norms-along-rows": Wrong(
             _norms_along_rows,
-            "The keys' squared lengths run along the queries' axis: |k|² of position i was used for all keys. They have to lie along the last axis, so that column j has that of key j.",
+            "The keys' squared lengths run along the queries' axis: |k|² of position i was used for all keys. They"
+            " have to lie along the last axis, so that column j has that of key j.",
         ),
-        "rows-and-columns-swapped": (
+        "rows-and-columns-swapped": Wrong(
             lambda q, k, r: _by_triples(q, k, r).mT.contiguous(),
             "Rows and columns have changed places. Row i belongs to query i, column j to key j.",
         ),
-        "cross-term-once": (
+        "cross-term-once": Wrong(
             _from(lambda q, k, r: -_terms(cross=1)(q, k, r)),
             "The product of the three mixed dot products is counted once. It has a factor of 2 in the determinant.",
         ),
-        "cross-term-sign": (
+        "cross-term-sign": Wrong(
             _from(lambda q, k, r: -_terms(cross=-2)(q, k, r)),
-            "The product of the three mixed dot products has the wrong sign. It is positive in the determinant, and so negative in the score.",
+            "The product of the three mixed dot products has the wrong sign. It is positive in the determinant, and so"
+            " negative in the score.",
         ),
-        "squares-swapped": (
-            _from(lambda q, k, r: -(_dot(q, q) * _dot(k, k) * _dot(r, r) + 2 * _dot(q, k) * _dot(k, r) * _dot(r, q)
-                                    - _dot(q, q) * _dot(q, k) ** 2 - _dot(k, k) * _dot(r, q) ** 2 - _dot(r, r) * _dot(k, r) ** 2)),
-            "Two squares stand beside the wrong norms: (q·k)² goes with |r|², and (r·k)² with |q|². Each goes with the vector that is not in it.",
+        "squares-swapped": Wrong(
+            _from(lambda q, k, r: -_terms(pairs="q and r swapped")(q, k, r)),
+            "Two squares stand beside the wrong norms: (q·k)² goes with |r|², and (r·k)² with |q|². Each goes with the"
+            " vector that is not in it.",
         ),
-        "query-reference-forgotten": (
+        "query-reference-forgotten": Wrong(
             _from(lambda q, k, r: -_terms(cross=0, of_k=0)(q, k, r)),
-            "The dot product of query and reference is left out. That would do if they were at a right angle, and they are as they come.",
+            "The dot product of query and reference is left out. That would do if they were at a right angle, and they"
+            " are as they come.",
         ),
-        "volume": (
+        "volume": Wrong(
             _from(lambda q, k, r: -_det(q, k, r).clamp_min(0).sqrt()),
-            "This is minus the volume, not minus its square. A root would also have no slope to learn from where the body is flat.",
+            "This is minus the volume, not minus its square. A root would also have no slope to learn from where the"
+            " body is flat.",
         ),
-        "scaled": (
+        "scaled": Wrong(
             lambda q, k, r: _by_triples(q, k, r) / q.shape[-1] ** 1.5,
             "The scores are scaled already. The layer does that; here they are as they are.",
         ),
-        "masked": (
-            lambda q, k, r: _by_triples(q, k, r).masked_fill(torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool).triu(1), -torch.inf),
+        "masked": Wrong(
+            lambda q, k, r: hide(_by_triples(q, k, r), causal_mask(q.shape[-2])),
             "Later positions are masked already. The layer does that; here all pairs have a score.",
         ),
-        "softmaxed": (
+        "softmaxed": Wrong(
             lambda q, k, r: torch.softmax(_by_triples(q, k, r), dim=-1),
             "These are weights. Asked for are the scores, before the softmax.",
         ),
-        "dot-products": (
+        "dot-products": Wrong(
             lambda q, k, r: q @ k.mT,
             "These are the scores of ordinary attention. The reference has no part in them.",
         ),
     },
-    hints=(
-        "Of the six dot products, three belong to one position each (a column for the queries', a row for the keys'), one to query and reference, two to pairs of positions.",
-        "The dot products of all queries with all keys are one matrix product, and so are those of all references with all keys. The rest is broadcasting.",
-        "Norms of q and r, and q·r, are [batch, heads, seq, 1]. Norms of k have to become [batch, heads, 1, seq]. Put all into the five terms, with a minus in front.",
+    hints=Hints(
+        "Of the six dot products, three belong to one position each (a column for the queries', a row for the keys'),"
+        " one to query and reference, two to pairs of positions.",
+        "The dot products of all queries with all keys are one matrix product, and so are those of all references with"
+        " all keys. The rest is broadcasting.",
+        "Norms of q and r, and q·r, are [batch, heads, seq, 1]. Norms of k have to become [batch, heads, 1, seq]. Put"
+        " all into the five terms, with a minus in front.",
     ),
 )
 
@@ -319,42 +444,52 @@ exercise(
 # ---------------------------------------------------------------- the layer
 
 
-def _rope(x):
-    d = x.shape[-1]
-    speed = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
-    turn = torch.polar(torch.ones(x.shape[-2], d // 2, dtype=torch.float64), torch.arange(x.shape[-2])[:, None] * speed)
-    return torch.view_as_real(torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous()) * turn).flatten(-2).to(x.dtype)
+def _split(t, heads):
+    return t.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
-def _triple(scores=_by_triples, turned="qkr", scale=lambda d_head, d_model: d_head**-1.5, mask="causal", values=lambda v: v, axis=-1,
-            whole=False, merge=None, out=True, names="qkrv"):
+def _across_positions(t, heads):
+    """The same numbers cut by a view alone, so that a head gets whole vectors of a part of the positions."""
+    return t.reshape(len(t), heads, t.shape[1], -1)
+
+
+def _triple(
+    scores=_by_triples,
+    turned="qkr",
+    scale=lambda d_head, d_model: d_head**-1.5,
+    sees=causal_mask,
+    hidden=-torch.inf,
+    axis=-1,
+    split=_split,
+    turn=lambda t, heads, split: rope(split(t, heads)),
+    merge=lambda mixed: mixed.transpose(1, 2).flatten(2),
+    out=lambda p, y: y @ p["W_o.weight"].mT,
+    names="qkrv",
+):
     """The layer with one piece replaced."""
+
     def answer(p, x, return_weights=False):
         d_model, heads = x.shape[-1], p.init["n_head"]
-        d_head = d_model // heads
-        cut = lambda t: t.unflatten(-1, (heads, d_head)).transpose(1, 2)  # noqa: E731
         made = {to: x @ p[f"W_{name}.weight"].mT for to, name in zip("qkrv", names)}
-        if whole:
-            made = {name: _rope(t) if name in turned else t for name, t in made.items()}
-        made = {name: cut(t) for name, t in made.items()}
-        if not whole:
-            made = {name: _rope(t) if name in turned else t for name, t in made.items()}
-        s = scores(made["q"], made["k"], made["r"]) * scale(d_head, d_model)
-        seq = x.shape[1]
-        blocked = {"causal": torch.ones(seq, seq).triu(1), "strict": torch.ones(seq, seq).triu(1) + torch.eye(seq) * (torch.arange(seq) > 0),
-                   "others": torch.ones(seq, seq).triu(), "future": torch.ones(seq, seq).tril(-1), "none": torch.zeros(seq, seq), "zero": torch.ones(seq, seq).triu(1)}[mask].bool()
-        weights = torch.softmax(s.masked_fill(blocked, 0.0 if mask == "zero" else -torch.inf), dim=axis)
-        mixed = weights @ values(made["v"])
-        joined = mixed.transpose(1, 2).flatten(2) if merge is None else merge(mixed)
-        y = joined @ p["W_o.weight"].mT if out else joined
+        q, k, r, v = (turn(t, heads, split) if to in turned else split(t, heads) for to, t in made.items())
+        s = scores(q, k, r) * scale(d_model // heads, d_model)
+        weights = torch.softmax(hide(s, sees(x.shape[1]), hidden), dim=axis)
+        y = out(p, merge(weights @ v))
         return (y, weights) if return_weights else y
+
     return answer
 
 
-def _start(d_model, n_head, max_len=128, bias=False):
+def _others_but_for_the_first(size):
+    mask = strict_mask(size)
+    mask[0, 0] = True
+    return mask
+
+
+def _start(d_model, n_head, max_len=128, bias=False, order="qkrvo"):
     if d_model % n_head or d_model // n_head % 2:
         raise ValueError("d_model must be n_head times an even number")
-    return linear(**{f"W_{name}": nn.Linear(d_model, d_model, bias=bias) for name in "qkrvo"})
+    return linear(**{f"W_{name}": nn.Linear(d_model, d_model, bias=bias) for name in order})
 
 
 exercise(
@@ -362,113 +497,176 @@ exercise(
     initial=_start,
     oracle=_triple(),
     cases=lambda rand: [
-        case(rand(2, 5, 8), init=(8, 2)), case(rand(3, 4, 12), init=(12, 3, 7), seed=1), case(rand(1, 6, 8), init=(8, 4, 6), seed=2, note="as long as max_len"),
-        case(rand(2, 3, 4), init=(4, 1), seed=3, return_weights=True, note="with its weights"), case(rand(2, 5, 8), init=(8, 2), fill=False, seed=4, note="as it starts"),
-        case(rand(2, 7, 12), init=(12, 2), seed=5, return_weights=True, note="with its weights"),
-        case(rand(2, 3, 9), init=(9, 2), note="heads that do not divide d_model"), case(rand(2, 3, 12), init=(12, 4), note="heads of odd width"),
+        case(rand(2, 5, 12), init=(12, 3, 5), return_weights=True, note="as long as max_len, with its weights"),
+        case(rand(2, 6, 12, scale=1.5), init=(12, 2), fill=False, seed=4, note="as it starts"),
+        case(rand(1, 1, 4), init=(4, 1), seed=1, note="with one text, one position and one head"),
     ],
     properties=[
-        causal(loud=100.0), batch_independent(), moves_with_its_module, remembers_nothing, finite_when_loud(30.0, alone=True),
+        made_in_order("W_q", "W_k", "W_r", "W_v", "W_o"),
+        *(
+            only(broken, of=lambda case: bool(case.kwargs))
+            for broken in (
+                causal(scale=100.0),
+                batch_independent(),
+                moves_with_its_module,
+                remembers_nothing,
+                finite_when_scaled(30.0),
+            )
+        ),
+        refuses((9, 2), (2, 3, 9), "9 numbers do not split into 2 heads"),
+        refuses((12, 4), (2, 3, 12), "4 heads of 12 numbers are 3 wide, and RoPE turns pairs"),
         refuses((8, 2, 4), (2, 5, 8), "5 positions are more than max_len = 4"),
         refuses((4, 1), (1, 129, 4), "129 positions are more than 128, which max_len is unless it is given"),
         takes((4, 1), (1, 128, 4), "max_len is 128 unless it is given, and a text may be that long."),
     ],
     atol=5e-5,
     misconceptions={
-        "largest-volume-wins": (
+        "largest-volume-wins": Wrong(
             _triple(scores=lambda q, k, r: -_by_triples(q, k, r)),
-            "The keys that span the most volume win. The score is minus the determinant: attention goes to keys in the plane of query and reference.",
+            "The keys that span the most volume win. The score is minus the determinant: attention goes to keys in the"
+            " plane of query and reference.",
         ),
-        "not-scaled": (
+        "not-scaled": Wrong(
             _triple(scale=lambda d, m: 1.0),
-            "The scores are not scaled. A determinant of degree six is so large that the softmax picks one key and learns nothing; divide by d_head to the power 1.5.",
+            "The scores are not scaled. A determinant of degree six is so large that the softmax picks one key and"
+            " learns nothing; divide by d_head to the power 1.5.",
         ),
-        "scaled-by-the-root": (
+        "scaled-by-the-root": Wrong(
             _triple(scale=lambda d, m: d**-0.5),
-            "The scores are divided by the root of d_head, as dot products are. The determinant is made of three such products, so the power is 1.5.",
+            "The scores are divided by the root of d_head, as dot products are. The determinant is made of three such"
+            " products, so the power is 1.5.",
         ),
-        "scaled-by-d-model": (
+        **{
+            f"scaled-by-the-power-{power}": Wrong(
+                _triple(scale=lambda d, m, power=power: d**-power),
+                f"The scores are divided by d_head to the power {power}. Here the power is 1.5.",
+            )
+            for power in (1, 2, 2.5, 3)
+        },
+        "scaled-by-d-model": Wrong(
             _triple(scale=lambda d, m: m**-1.5),
-            "The scores are divided by d_model to the power 1.5. The determinant is taken in one head, which has d_head numbers.",
+            "The scores are divided by d_model to the power 1.5. The determinant is taken in one head, which has"
+            " d_head numbers.",
         ),
-        "scaled-up": (
+        "scaled-up": Wrong(
             _triple(scale=lambda d, m: d**1.5),
             "The scores are multiplied by d_head to the power 1.5. They are to be divided by it.",
         ),
-        "no-mask": (
-            _triple(mask="none"),
+        "no-mask": Wrong(
+            _triple(sees=lambda n: None),
             "Positions see what comes after them. In copying, that is the answer itself.",
         ),
-        "zero-mask": (
-            _triple(mask="zero"),
-            "Blocked scores were set to 0. Here 0 is the highest score that there is, so the blocked positions win; what is blocked gets minus infinity.",
+        "zero-mask": Wrong(
+            _triple(hidden=0.0),
+            "Blocked scores were set to 0. Here 0 is the highest score that there is, so the blocked positions win;"
+            " what is blocked gets minus infinity.",
         ),
-        "mask-reversed": (
-            _triple(mask="future"),
+        "mask-reversed": Wrong(
+            _triple(sees=lambda n: causal_mask(n).T),
             "Each position sees itself and what comes after it. The mask is the wrong way round.",
         ),
-        "not-itself": (
-            _triple(mask="strict"),
+        "not-itself": Wrong(
+            _triple(sees=_others_but_for_the_first),
             "Positions do not see themselves. The diagonal is allowed, as in every causal layer of this course.",
         ),
-        "not-itself-anywhere": (
-            _triple(mask="others"),
-            "Positions do not see themselves, so the first one sees nothing at all, and its weights are nan. The diagonal is allowed, as in every causal layer of this course.",
+        "not-itself-anywhere": Wrong(
+            _triple(sees=strict_mask),
+            "Positions do not see themselves, so the first one sees nothing at all, and its weights are nan. The"
+            " diagonal is allowed, as in every causal layer of this course.",
         ),
-        "reference-not-turned": (
+        "reference-not-turned": Wrong(
             _triple(turned="qk"),
-            "RoPE is missing on the reference. Queries and keys turn with their positions, and the reference has to turn along with its query, or the three do not fit together.",
+            "RoPE is missing on the reference. Queries and keys turn with their positions, and the reference has to"
+            " turn along with its query, or the three do not fit together.",
         ),
-        "keys-not-turned": (
+        "keys-not-turned": Wrong(
             _triple(turned="qr"),
             "RoPE is missing on the keys. Scores then depend on where the query stands, and not on how far the key is.",
         ),
-        "no-rope": (
+        "no-rope": Wrong(
             _triple(turned=""),
-            "RoPE is missing. The layer cannot tell near from far then, and nothing else in the model can.",
+            "The scores are those without RoPE: it is missing, or it was applied while the heads stood on the last axis"
+            " but one, where it turns by the head's number and not by the position.",
         ),
-        "values-turned": (
+        "values-turned": Wrong(
             _triple(turned="qkrv"),
-            "The values were turned too. Scores need positions; what is passed on is mixed, and vectors turned by different angles do not add up.",
+            "The values were turned too. Scores need positions; what is passed on is mixed, and vectors turned by"
+            " different angles do not add up.",
         ),
-        "turned-before-the-split": (
-            _triple(whole=True),
-            "RoPE was applied before the heads were split. Each head has its own pairs and all speeds from fast to slow, so split first.",
+        "turned-before-the-split": Wrong(
+            _triple(turn=lambda t, heads, split: split(rope(t), heads)),
+            "RoPE was applied before the heads were split. Each head has its own pairs and all speeds from fast to"
+            " slow, so split first.",
         ),
-        "reference-of-the-key": (
+        "reference-of-the-key": Wrong(
             _triple(scores=lambda q, k, r: -_det(*_all_pairs(q, k, r, by="key"))),
             "The reference was taken from the key's position. It belongs to the query.",
         ),
-        "reference-is-the-key": (
-            _triple(names="qkkv"),
-            "W_k made the reference as well. Then key and reference of a position are the same vector; W_r has weights of its own.",
+        "key-and-reference-swapped": Wrong(
+            _triple(names="qrkv"),
+            "Key and reference have changed places: W_r made the keys, or gram_scores was given them in another order."
+            " The reference belongs to the position that asks, the key to the one that answers.",
         ),
-        "softmax-over-queries": (
+        "query-and-key-swapped": Wrong(
+            _triple(names="kqrv"),
+            "Query and key have changed places. The query belongs to the position that asks, the key to the one that"
+            " answers.",
+        ),
+        **{
+            f"heads-cut-across-positions{which}": Wrong(
+                _triple(split=_across_positions, **how),
+                "The heads were cut by a view alone, straight to [batch, heads, seq, d_head], so that a head gets whole"
+                " vectors of a part of the positions. Cut the last axis, then move the heads forward.",
+            )
+            for which, how in (("", {}), ("-and-back", {"merge": lambda m: m.reshape(len(m), m.shape[2], -1)}))
+        },
+        "reference-made-last": Wrong(
+            _triple(),
+            "W_r is made last. Each layer draws its numbers when it is made, so with one seed another order starts with"
+            " other weights: W_q, W_k, W_r, W_v, W_o.",
+            initial=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, order="qkvor"),
+        ),
+        "reference-made-before-the-output": Wrong(
+            _triple(),
+            "W_r is made after W_v. Each layer draws its numbers when it is made, so with one seed another order starts"
+            " with other weights: W_q, W_k, W_r, W_v, W_o.",
+            initial=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, order="qkvro"),
+        ),
+        "reference-is-the-key": Wrong(
+            _triple(names="qkkv"),
+            "W_k made the reference as well. Then key and reference of a position are the same vector; W_r has weights"
+            " of its own.",
+        ),
+        "softmax-over-queries": Wrong(
             _triple(axis=-2),
             "The softmax runs along the queries. Each query shares out its attention over the keys, the last axis.",
         ),
-        "heads-not-moved-back": (
+        "heads-not-moved-back": Wrong(
             _triple(merge=lambda m: m.reshape(len(m), m.shape[2], -1)),
-            "The heads were flattened where they stand. Move their axis behind the positions first, or numbers of different positions end up in one row.",
+            "The heads were flattened where they stand. Move their axis behind the positions first, or numbers of"
+            " different positions end up in one row.",
         ),
-        "no-output-layer": (
-            _triple(out=False),
+        "no-output-layer": Wrong(
+            _triple(out=lambda p, y: y),
             "W_o was not used. It mixes what the heads found.",
         ),
-        "dot-products": (
+        "dot-products": Wrong(
             _triple(scores=lambda q, k, r: q @ k.mT, scale=lambda d, m: d**-0.5),
             "This is standard attention: the reference has no part in the scores.",
         ),
-        "with-biases": (
+        "with-biases": Wrong(
             _triple(),
             "The layers have biases. Here they have none, like those of the standard layer beside it.",
-            lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, bias=True),
+            initial=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, bias=True),
         ),
     },
-    hints=(
+    hints=Hints(
         "It is a causal multi-head layer with one more projection. What changes are the scores, and their scale.",
-        "Project, split into heads, turn q, k and r with apply_rope, take gram_scores, scale, mask, softmax; then as ever.",
-        "unflatten(-1, (n_head, d_head)) and transpose split the heads. Divide gram_scores by d_head to the power 1.5, fill what lies above the diagonal with minus infinity; flatten the heads after moving them back, and end with W_o.",
+        "Project, split into heads, turn q, k and r with apply_rope, take gram_scores, scale, mask, softmax; then as"
+        " ever.",
+        "unflatten(-1, (n_head, d_head)) and transpose split the heads. Divide gram_scores by d_head to the power 1.5,"
+        " fill what lies above the diagonal with minus infinity; flatten the heads after moving them back, and end"
+        " with W_o.",
     ),
 )
 
@@ -476,89 +674,108 @@ exercise(
 # ---------------------------------------------------------------- texts to copy
 
 
-def _copies(text=None, low=0, high=0, shift=1, target=None, halves=1):
+def _copies(text=None, low=0, high=0, target=None, halves=1):
     """Texts with one piece replaced."""
+
     def answer(batch_size, seq_len, vocab_size, generator=None):
         if seq_len % 2 or seq_len < 2:
             raise ValueError("an even length is needed")
         half = torch.randint(low, vocab_size + high, (batch_size, halves * seq_len // 2), generator=generator)
         whole = torch.cat((half, half), dim=1) if text is None else text(half, vocab_size, generator)
-        inputs, targets = whole[:, : -shift or None], whole[:, shift:]
+        inputs, targets = whole[:, :-1], whole[:, 1:]
         return (inputs, targets) if target is None else target(whole, inputs, targets)
+
     return answer
 
 
 _ASKED = (
-    "targets are the next tokens", "targets are the inputs", "targets are the tokens before", "targets are two places ahead",
-    "the second half repeats the first", "the second half runs backwards", "smallest token", "largest token", "texts differ",
-    "tokens are equally likely", "neighbours are drawn apart",
+    "targets are the next tokens",
+    "targets are the inputs",
+    "targets are the tokens before",
+    "targets are two places ahead",
+    "the second half repeats the first",
+    "the second half runs backwards",
+    "smallest token",
+    "largest token",
+    "tokens are equally likely",
+    "each token is drawn by itself",
+    "texts differ",
 )
 
 
-def _looked_at(result, batch_size, seq_len, vocab_size, generator=None):
-    """Shapes and types as they are, and what holds of the texts, as numbers."""
-    if not isinstance(result, (tuple, list)) or len(result) != 2 or not all(isinstance(t, torch.Tensor) for t in result):
+def _same(a, b):
+    return (a == b).all()  # torch.equal refuses two types, and tokens may have come as floats
+
+
+def _what_holds(result, case):
+    """Shapes and types as they are, and what holds of the texts, as numbers: the answers to _ASKED."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2 or not all(isinstance(t, Tensor) for t in result):
         return result
+    batch_size, seq_len, vocab_size = case.args[:3]
     inputs, targets = (t.detach() for t in result)
     shapes = torch.zeros_like(inputs), torch.zeros_like(targets)
-    half = seq_len // 2
     if inputs.dim() != 2 or inputs.shape != targets.shape or inputs.shape[1] < seq_len - 1:
         return *shapes, torch.full((len(_ASKED),), torch.nan)
     text = torch.cat((inputs, targets[:, -1:]), dim=1)[:, :seq_len]
-    first, second = text[:, :half], text[:, half:]
-    share = torch.stack([(first == token).double().mean() for token in range(vocab_size)])
-    even = (share - 1 / vocab_size).abs().max() < 6 * (1 / vocab_size / first.numel()) ** 0.5
-    apart = first[:, 1:] == first[:, :-1]
-    neighbours = (apart.double().mean() - 1 / vocab_size).abs() < 6 * (1 / vocab_size / apart.numel()) ** 0.5
-    same = lambda a, b: bool((a == b).all())  # noqa: E731
-    flags = [
-        same(targets[:, :-1], inputs[:, 1:]), same(targets, inputs), same(targets[:, 1:], inputs[:, :-1]), same(targets[:, :-2], inputs[:, 2:]),
-        same(second, first), same(second, first.flip(1)), int(text.min()), int(text.max()),
-        len(text.unique(dim=0)) == batch_size, bool(even), bool(neighbours),
+    first, second = text[:, : seq_len // 2], text[:, seq_len // 2 :]
+
+    def by_chance(shares, draws):
+        """Whether shares of so many draws lie within six standard deviations of one in vocab_size."""
+        return (shares - 1 / vocab_size).abs().max() < 6 * (1 / vocab_size / draws) ** 0.5
+
+    again = first[:, 1:] == first[:, :-1]
+    answers = [
+        _same(targets[:, :-1], inputs[:, 1:]),
+        _same(targets, inputs),
+        _same(targets[:, 1:], inputs[:, :-1]),
+        _same(targets[:, :-2], inputs[:, 2:]),
+        _same(second, first),
+        _same(second, first.flip(1)),
+        text.min(),
+        text.max(),
+        by_chance(torch.stack([(first == token).double().mean() for token in range(vocab_size)]), first.numel()),
+        by_chance(again.double().mean(), again.numel()),
+        len(text.unique(dim=0)) == batch_size,
     ]
-    return *shapes, torch.tensor([float(f) for f in flags])
+    return *shapes, torch.tensor([float(a) for a in answers])
 
 
 def _fact(asked, yours, expected):
     """What holds of yours, beside what should hold: a token's id, or yes and no."""
     if asked.endswith("token"):
         return f"the {asked} is {yours:g}, and {expected:g} is expected"
-    return f"\"{asked}\" {'holds and should not' if yours else 'should hold and does not'}"
+    return f'"{asked}" {"holds and should not" if yours else "should hold and does not"}'
 
 
-def _from_the_generator(probe):
-    """All chance comes from the generator, an odd length is refused, and calls without a generator differ."""
-    def run(seed, elsewhere):
-        with sealed(elsewhere):
-            before = torch.get_rng_state()
-            made = probe.answer(8, 12, 9, torch.Generator().manual_seed(seed))
-            return torch.cat([t.flatten() for t in made]), torch.equal(before, torch.get_rng_state())
+_from_the_generator = batches_from_their_generator(
+    "texts",
+    *(8, 12, 9),
+    elsewhere=". Pass it on to what draws, so that two layers can be trained on the same texts.",
+    constant=".",
+)
 
-    (first, untouched), (again, _), (other, _) = run(1, 1), run(1, 2), run(2, 1)
-    if not torch.equal(first, again):
-        return "The same generator in the same state gave other texts the second time. Pass it on to what draws, so that two layers can be trained on the same texts."
-    generator = torch.Generator().manual_seed(1)
-    with sealed():
-        if torch.equal(*(probe.answer(8, 12, 9, generator)[0] for _ in range(2))):
-            return "Two calls in a row with one generator gave the same texts: it is copied or seeded anew inside. Draw from it as it is, so that each call goes on where the last one ended."
-    if torch.equal(first, other):
-        return "Two generators in different states gave the very same texts. Is something seeded inside? Draw from the generator that is passed in."
-    if not untouched:
-        return "With a generator passed in, torch's global random numbers were used or seeded as well. Draw from the generator alone."
-    with sealed(3):
-        if torch.equal(probe.answer(8, 12, 9)[0], probe.answer(8, 12, 9)[0]):
-            return "Without a generator, two calls gave the same texts. Training would see one batch for ever."
+
+def _few_and_odd(probe):
+    """Few tokens are enough, and an odd length is refused."""
     for few in ((1, 2, 5), (3, 2, 1)):
-        try:
-            with sealed(4):
-                probe.answer(*few)
-        except Exception as error:
-            return f"copy_batch{few} stopped with a {type(error).__name__}: {error}. One text, one token, halves of one token: few, and nothing is wrong with them."
+        failure = probe.run(case(*few)).failure
+        if failure:
+            return (
+                f"copy_batch{few} stopped with {article(failure.type)}: {failure.text}. One text, one token, halves of"
+                " one token: few, and nothing is wrong with them."
+            )
     failure = probe.run(case(2, 7, 5)).failure
     if failure is None:
-        return "copy_batch(2, 7, 5) should be refused with a ValueError: 7 tokens have no two equal halves. Yours gave a result."
-    if failure.type not in ("ValueError", "AssertionError"):
-        return f"copy_batch(2, 7, 5) should be refused with a ValueError, since 7 tokens have no two equal halves; it stopped with a {failure.type}: {failure.text.splitlines()[0]}"
+        return (
+            "copy_batch(2, 7, 5) should be refused with a ValueError: 7 tokens have no two equal halves. Yours gave a"
+            " result."
+        )
+    if "ValueError" not in (failure.type, *failure.bases):
+        first = failure.text.splitlines()[:1]
+        return (
+            "copy_batch(2, 7, 5) should be refused with a ValueError, since 7 tokens have no two equal halves; it"
+            f" stopped with {article(failure.type)}{': ' if first else ''}{''.join(first)}."
+        )
     return None
 
 
@@ -566,70 +783,85 @@ exercise(
     "copy_batch",
     oracle=_copies(),
     cases=lambda rand: [
-        case(batch, seq, vocab, torch.Generator().manual_seed(int(rand.integers(1, high=10_000)))) for batch, seq, vocab in ((60, 12, 7), (90, 20, 5), (40, 32, 16))
+        case(batch, seq, vocab, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))))
+        for batch, seq, vocab in ((60, 12, 7), (90, 20, 5), (40, 32, 16))
     ],
-    view=_looked_at,
-    returns=(Int("batch seq-1", name="inputs"), Int("batch seq-1", name="targets"), Float("fact", name="what holds of the texts")),
-    properties=[_from_the_generator],
+    read=_what_holds,
+    returns=(
+        Int("batch seq-1", name="inputs"),
+        Int("batch seq-1", name="targets"),
+        Facts("what holds of the texts"),
+    ),
+    properties=[_from_the_generator, _few_and_odd],
     differentiable=False,
     meaning=lambda index, yours, expected: _fact(_ASKED[index[0]], yours, expected) if len(index) == 1 else "",
     misconceptions={
-        "targets-not-shifted": (
+        "targets-not-shifted": Wrong(
             _copies(target=lambda whole, inputs, targets: (inputs, inputs.clone())),
-            "The targets are the inputs. A model would then have to say what it sees; the target at each place is the token that comes next.",
+            "The targets are the inputs. A model would then have to say what it sees; the target at each place is the"
+            " token that comes next.",
         ),
-        "shifted-backwards": (
+        "shifted-backwards": Wrong(
             _copies(target=lambda whole, inputs, targets: (targets, inputs)),
-            "Inputs and targets have changed places: each target is the token before. The model is asked for the next one.",
+            "Inputs and targets have changed places: each target is the token before. The model is asked for the next"
+            " one.",
         ),
-        "not-cut": (
+        "not-cut": Wrong(
             _copies(target=lambda whole, inputs, targets: (whole, whole.clone())),
-            "Both are the whole text. The inputs end one token early and the targets begin one token late, so each has seq_len - 1.",
+            "Both are the whole text. The inputs end one token early and the targets begin one token late, so each has"
+            " seq_len - 1.",
         ),
-        "rolled": (
+        "rolled": Wrong(
             _copies(target=lambda whole, inputs, targets: (whole, whole.roll(-1, dims=1))),
-            "The targets are the text rolled by one, so the last target is the first token. Nothing comes after the last token; cut both to seq_len - 1.",
+            "The targets are the text rolled by one, so the last target is the first token. Nothing comes after the"
+            " last token; cut both to seq_len - 1.",
         ),
-        "shifted-by-two": (
+        "shifted-by-two": Wrong(
             _copies(target=lambda whole, inputs, targets: (inputs, whole.roll(-2, dims=1)[:, :-1])),
             "The targets are two places ahead. The next token is one place ahead.",
         ),
-        "not-a-copy": (
-            _copies(text=lambda half, vocab, g: torch.cat((half, torch.randint(vocab, half.shape, generator=g)), dim=1)),
-            "The second half is not the first once more: drawn anew, moved or changed. It repeats the first, token for token, or nothing can be copied.",
+        "not-a-copy": Wrong(
+            _copies(
+                text=lambda half, vocab, g: torch.cat((half, torch.randint(vocab, half.shape, generator=g)), dim=1)
+            ),
+            "The second half is not the first once more: drawn anew, moved or changed. It repeats the first, token for"
+            " token, or nothing can be copied.",
         ),
-        "reversed": (
+        "reversed": Wrong(
             _copies(text=lambda half, vocab, g: torch.cat((half, half.flip(1)), dim=1)),
             "The second half runs backwards. It repeats the first half in the same order.",
         ),
-        "token-by-token": (
+        "token-by-token": Wrong(
             _copies(text=lambda half, vocab, g: half.repeat_interleave(2, dim=1)),
             "Each token is repeated on the spot. The text is one half, and then that half once more.",
         ),
-        "one-text-for-all": (
+        "one-text-for-all": Wrong(
             _copies(text=lambda half, vocab, g: torch.cat((half, half), dim=1)[:1].expand(len(half), -1).clone()),
             "All texts of the batch are the same one. Each row is drawn on its own.",
         ),
-        "one-token-missing": (
+        "one-token-missing": Wrong(
             _copies(high=-1),
             "The last token of the vocabulary never comes. randint leaves its upper end out by itself.",
         ),
-        "one-token-too-many": (
+        "one-token-too-many": Wrong(
             _copies(high=1),
-            "A token of id vocab_size comes up. Ids run from 0 to vocab_size - 1, and an embedding has no row for another.",
+            "A token of id vocab_size comes up. Ids run from 0 to vocab_size - 1, and an embedding has no row for"
+            " another.",
         ),
-        "starts-at-one": (
+        "starts-at-one": Wrong(
             _copies(low=1),
             "Token 0 never comes. Ids run from 0.",
         ),
-        "twice-as-long": (
+        "twice-as-long": Wrong(
             _copies(halves=2),
             "The texts are twice as long: each half has seq_len tokens. The whole has seq_len.",
         ),
     },
-    hints=(
+    hints=Hints(
         "Draw half a text. What makes a whole one of it?",
-        "torch.randint draws ids from 0 up to what it is given; torch.cat along dim 1 joins the halves. Inputs leave out the last token, targets the first.",
-        "A ValueError if seq_len is odd. half: randint(vocab_size, (batch_size, seq_len // 2), generator=generator); twice half, side by side; then all but the last column, and all but the first.",
+        "torch.randint draws ids from 0 up to what it is given; torch.cat along dim 1 joins the halves. Inputs leave"
+        " out the last token, targets the first.",
+        "A ValueError if seq_len is odd. half: randint(vocab_size, (batch_size, seq_len // 2), generator=generator);"
+        " twice half, side by side; then all but the last column, and all but the first.",
     ),
 )

@@ -4,15 +4,20 @@ Each function returns a box of ipywidgets. Where widgets cannot be shown (a term
 sentence that says the same; the static twins of the pictures are in `utils.show`.
 """
 
-from utils.explore.causal import causal
-from utils.explore.normalising import layer_norm
-from utils.explore.positions import positions
-from utils.explore.questions import predict, quiz
-from utils.explore.regression import regression
-from utils.explore.scores import dot_product, scaling, softmax
-from utils.explore.sorter import sorter
-from utils.explore.tokens import next_token, tokens
-from utils.explore.toy import writer
-from utils.explore.volume import volume
+from utils.show.lazy import attach
 
-__all__ = ["causal", "dot_product", "layer_norm", "next_token", "positions", "predict", "quiz", "regression", "scaling", "softmax", "sorter", "tokens", "volume", "writer"]
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "abc_sorter": ["sorter"],
+        "causal_attention": ["causal"],
+        "gram_attention": ["volume"],
+        "icl_regression": ["regression"],
+        "normalising": ["layer_norm"],
+        "positional_encoding": ["positions"],
+        "questions": ["predict", "quiz"],
+        "scores": ["dot_product", "scaling", "softmax"],
+        "tokenization": ["next_token", "tokens"],
+        "toy_transformer": ["writer"],
+    },
+)

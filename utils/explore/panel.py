@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from utils import show
+from utils.show.html import card, escape, line
 
 DPI = 150  # an explorer redraws while a slider moves: sharp enough, and half the work of a static figure
-RIGHT, WRONG, PLAIN = "#00795a", "#c24e00", "#57606a"
 
 
 @functools.cache
@@ -48,14 +47,9 @@ def read_text(name: str, value: Any, empty: bool = False) -> str:
     return value
 
 
-def note(text: str, colour: str = PLAIN) -> str:
-    """A remark with a coloured edge. It takes the page's own text colour, so it is legible in light and dark."""
-    style = f"border-left:4px solid {colour};padding:2px 10px;line-height:1.5;max-width:46em"
-    return f'<div role="status" style="{style}">{text}</div>'
-
-
-def line(text: str) -> str:
-    return f'<div style="line-height:1.5;max-width:46em">{text}</div>'
+def note(inside: str, state: str = "todo") -> str:
+    """A remark in HTML that appears while one works: right ("passed"), wrong ("failed") or neither."""
+    return card(inside, state, status=True)
 
 
 def two(x: float) -> str:
@@ -66,11 +60,27 @@ def two(x: float) -> str:
 def facts_line(facts: Mapping[str, str]) -> str:
     """The numbers side by side; on a narrow page a line breaks between them, never between a name and its number."""
     whole = '<span style="display:inline-block;margin-right:1.5em">'
-    return line(" ".join(f"{whole}{html.escape(name)} <b>{html.escape(value)}</b></span>" for name, value in facts.items()))
+    return line(" ".join(f"{whole}{escape(name)} <b>{escape(value)}</b></span>" for name, value in facts.items()))
 
 
 def said(facts: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in facts.items())
+
+
+def live(controls: Sequence[Any], update: Callable[[], str], children: Sequence[Any], about: str, **parts: Any) -> Any:
+    """A panel that is brought up to date whenever a control changes.
+
+    `update` reads the controls, writes into `children`, and gives the words for where these cannot be shown.
+    """
+    latest = {}
+
+    def redraw(*_: Any) -> None:
+        latest["said"] = update()
+
+    for control in controls:
+        control.observe(redraw, names="value")
+    redraw()
+    return panel_type()(children, lambda: f"{about} Now: {latest['said']}", redraw=redraw, **parts)
 
 
 def explorer(
@@ -83,20 +93,15 @@ def explorer(
     import ipywidgets as widgets
 
     picture, readout = widgets.HTML(), widgets.HTML()
-    latest = {}
 
-    def redraw(*_: Any) -> None:
+    def update() -> str:
         drawn, facts, remark = draw()
-        latest["said"] = f"{said(facts)}. {remark}"
         picture.value = drawn.html(DPI)
-        readout.value = facts_line(facts) + line(html.escape(remark))
+        readout.value = facts_line(facts) + line(escape(remark))
+        return f"{said(facts)}. {remark}"
 
-    for control in controls:
-        control.observe(redraw, names="value")
-    redraw()
     box = widgets.HBox(controls, layout={"flex_flow": "row wrap"})
-    words = lambda: f"{about} Now: {latest['said']}"
-    return panel_type()([box, readout, picture], words, picture=picture, readout=readout, redraw=redraw, **parts)
+    return live(controls, update, [box, readout, picture], about, picture=picture, readout=readout, **parts)
 
 
 def slider(kind: str, description: str, **settings: Any) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from utils.explore.panel import PLAIN, RIGHT, WRONG, line, note, panel_type, read_text
-from utils.report import inline
+from utils.explore.panel import note, panel_type, read_text
+from utils.show.html import escape, inline, line
 
 
 def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "") -> Any:
@@ -56,11 +55,11 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
             result.value = note(f"Write {wanted} first; a guess costs nothing." if not text else f"Write {wanted}.")
             return
         right, off = _compare(given, answer, tolerance)
-        truth = f"Your guess: <b>{html.escape(text)}</b> &emsp; The answer: <b>{_written(answer)}</b>"
-        reveal(f"{'Right.' if right else 'Not this time.'} {truth}{off}", RIGHT if right else WRONG)
+        truth = f"Your guess: <b>{escape(text)}</b> &emsp; The answer: <b>{_written(answer)}</b>"
+        reveal(f"{'Right.' if right else 'Not this time.'} {truth}{off}", "passed" if right else "failed")
 
     def give_up(*_: Any) -> None:
-        reveal(f"The answer: <b>{_written(answer)}</b>", PLAIN)
+        reveal(f"The answer: <b>{_written(answer)}</b>", "todo")
 
     def message(_: Any, content: Mapping[str, Any], buffers: Any) -> None:
         if content.get("event") == "submit" and not guess.disabled:  # Enter; leaving the field is not a guess
@@ -72,15 +71,18 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
     row = widgets.HBox([guess, button, show_me], layout={"flex_flow": "row wrap"})
     asked = widgets.HTML(line(f"<b>Predict.</b> {inline(question)}"))
     words = f"Predict. {question} Write the answer down, then type it in JupyterLab."
-    return panel_type()(
-        [asked, row, result], lambda: words, guess=guess, button=button, show_me=show_me, result=result
-    )
+    return panel_type()([asked, row, result], lambda: words, guess=guess, button=button, show_me=show_me, result=result)
 
 
 def _reader(answer: Any) -> tuple[Callable[[str], Any], str]:
     """How to read a guess (None if it cannot be), and what to ask for."""
     if isinstance(answer, bool):
-        return lambda text: {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}.get(text.lower()), "yes or no"
+        return (
+            lambda text: {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}.get(
+                text.lower()
+            ),
+            "yes or no",
+        )
     if isinstance(answer, (int, float)):
         return _number, "a number"
     if isinstance(answer, str) and answer.strip():
@@ -127,7 +129,7 @@ def _written(answer: Any) -> str:
         return "[" + ", ".join(map(_written, answer)) + "]"
     if isinstance(answer, bool):
         return "yes" if answer else "no"
-    return f"{answer:.6g}" if isinstance(answer, float) else html.escape(str(answer))
+    return f"{answer:.6g}" if isinstance(answer, float) else escape(str(answer))
 
 
 def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
@@ -159,7 +161,7 @@ def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
         )
         told = widgets.HTML()
         right = choice == answer
-        verdict, colour = ("Right.", RIGHT) if right else ("Not this one.", WRONG)
+        verdict, colour = ("Right.", "passed") if right else ("Not this one.", "failed")
 
         def tell(
             _: Any, told: Any = told, told_as: str = note(f"<b>{verdict}</b> {inline(explanation)}", colour)

@@ -10,7 +10,8 @@ import torch
 
 from utils import show
 from utils.explore.panel import explorer, said, slider, two
-from utils.show.page import number_text, read_names, read_numbers
+from utils.show.arguments import read_names, read_numbers, read_whole
+from utils.show.words import number_text
 
 
 def dot_product() -> Any:
@@ -91,11 +92,8 @@ def softmax(scores: Any, labels: Sequence[str]) -> Any:
         sign = "−" if shift.value < 0 else "+"
         title = f"Scores × {factor.value:g} {sign} {abs(shift.value):g}: the largest weight is {weights.max():.2f}"
         reference = ("uniform", 1 / len(given))
-        return (
-            show.bars({"scores": moved, "weights": weights}, names, title=title, reference=reference, limit=1.0),
-            facts,
-            remark,
-        )
+        groups = {"scores": moved, "weights": weights}
+        return show.bars(groups, names, title=title, reference=reference, limit=1.0), facts, remark
 
     about = "Explorer: a row of scores beside its softmax, with sliders that multiply and shift the scores."
     return explorer([factor, shift], draw, about, factor=factor, shift=shift)
@@ -113,8 +111,7 @@ def scaling(seq: int = 6, seed: int = 29) -> Any:
     """
     import ipywidgets as widgets
 
-    if isinstance(seq, bool) or not isinstance(seq, int) or not 2 <= seq <= 16:
-        raise ValueError(f"seq must be a whole number from 2 to 16; got {seq!r}.")
+    read_whole(seq, "seq", 2, 16)
     d_k = slider("SelectionSlider", "d_k", options=[2**k for k in range(11)], value=128)
     divide = widgets.Checkbox(value=False, description="divide by √d_k", indent=False, layout={"width": "10em"})
     new_draw = widgets.Button(description="New draw", tooltip="Draw another query and other keys")
@@ -129,9 +126,8 @@ def scaling(seq: int = 6, seed: int = 29) -> Any:
         facts, beside = _sharpness(weights), _sharpness(uniform)
         how = "divided by √d_k" if divide.value else "not scaled"
         spread = scores.std(correction=0)
-        remark = (
-            f"Uniform weights would give {said(beside)}. The scores, {how}, have a standard deviation of {spread:.2f}."
-        )
+        remark = f"Uniform weights would give {said(beside)}. "
+        remark += f"The scores, {how}, have a standard deviation of {spread:.2f}."
         title = f"d_k = {d_k.value}, {how}: largest weight {facts['largest weight']}"
         names = [f"key {i}" for i in range(seq)]
         return show.bars(weights, names, title=title, reference=("uniform", 1 / seq), limit=1.0), facts, remark

@@ -1,4 +1,5 @@
-"""What layer 0's attention of a GPT-2 reads and multiplies with, from slices of the file: the model itself is never loaded."""
+"""What layer 0's attention of a GPT-2 reads and multiplies with, from slices of the file: the model itself is never
+loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from utils.gpt2.tokenizer import backend
 
 
 def get_pre_attn(prompt: str, path: str | os.PathLike | None = None) -> tuple[list[str], Float[Tensor, "seq d_model"]]:
-    """The prompt's tokens as strings, and what layer 0's attention gets: embeddings plus positions, after the layer norm `ln_1`.
+    """The prompt's tokens as strings, and what layer 0's attention gets: embeddings plus positions, after the layer
+    norm `ln_1`.
 
     Raises:
         ValueError: an empty prompt, or one of more tokens than the model has positions.
@@ -26,7 +28,9 @@ def get_pre_attn(prompt: str, path: str | os.PathLike | None = None) -> tuple[li
     where = source(path)
     ids = encode(prompt, where)
     with Checkpoint(where) as checkpoint:
-        x = checkpoint.embeddings(ids) + checkpoint.read("wpe.weight", [where.n_positions, where.d_model], rows=(0, len(ids)))
+        x = checkpoint.embeddings(ids) + checkpoint.read(
+            "wpe.weight", [where.n_positions, where.d_model], rows=(0, len(ids))
+        )
         w, b = (checkpoint.read(f"h.0.ln_1.{part}", [where.d_model]) for part in ("weight", "bias"))
     tokens = [backend().decode([i], skip_special_tokens=False) for i in ids.tolist()]
     return tokens, F.layer_norm(x, (where.d_model,), w, b, where.epsilon)
@@ -47,7 +51,9 @@ def get_split_l0_heads(head_idx: int, bias: bool = False, path: str | os.PathLik
     return (W_Q, W_K, b_Q, b_K) if bias else (W_Q, W_K)
 
 
-def get_l0_values(head_idx: int, path: str | os.PathLike | None = None) -> tuple[Float[Tensor, "d_model d_head"], Float[Tensor, "d_head"]]:
+def get_l0_values(
+    head_idx: int, path: str | os.PathLike | None = None
+) -> tuple[Float[Tensor, "d_model d_head"], Float[Tensor, "d_head"]]:
     """Layer 0's value weights and biases of one head."""
     return _head(source(path), head_idx, 2)
 
@@ -58,7 +64,9 @@ def _head(where: Source, head_idx: int, part: int) -> tuple[Tensor, Tensor]:
         raise ValueError(f"head_idx must be a whole number; got {head_idx!r}.")
     head = head_idx.__index__()
     if not 0 <= head < where.n_heads:
-        raise ValueError(f"there is no head {head}: {where.name} has {where.n_heads}, numbered 0 to {where.n_heads - 1}.")
+        raise ValueError(
+            f"there is no head {head}: {where.name} has {where.n_heads}, numbered 0 to {where.n_heads - 1}."
+        )
     start = part * where.d_model + head * where.d_head
     columns, d = (start, start + where.d_head), where.d_model
     with Checkpoint(where) as checkpoint:
@@ -73,13 +81,21 @@ def encode(prompt: str, where: Source) -> Int[Tensor, "seq"]:
     try:
         ids = backend().encode(prompt).ids
     except TypeError:
-        raise ValueError("the prompt holds half of a surrogate pair, which is no character: it cannot be written as UTF-8.") from None
+        raise ValueError(
+            "the prompt holds half of a surrogate pair, which is no character: it cannot be written as UTF-8."
+        ) from None
     if not ids:
-        raise ValueError("the prompt is empty; at least one token is needed. \"<|endoftext|>\" is the token that begins a text.")
+        raise ValueError(
+            'the prompt is empty; at least one token is needed. "<|endoftext|>" is the token that begins a text.'
+        )
     if len(ids) > where.n_positions:
-        raise ValueError(f"the prompt has {len(ids)} tokens, and {where.name} has {where.n_positions} positions. Shorten it.")
+        raise ValueError(
+            f"the prompt has {len(ids)} tokens, and {where.name} has {where.n_positions} positions. Shorten it."
+        )
     if max(ids) >= where.vocab_size:
-        raise WeightsError(f"{where.path / CONFIG} has {where.vocab_size} tokens; GPT-2's tokenizer has 50257. {cure(where.path)}")
+        raise WeightsError(
+            f"{where.path / CONFIG} has {where.vocab_size} tokens; GPT-2's tokenizer has 50257. {cure(where.path)}"
+        )
     return torch.tensor(ids, device="cpu")
 
 
@@ -96,8 +112,8 @@ class Checkpoint:
         with contextlib.ExitStack() as self._files:
             for name in self._names():
                 file = self._open(name)
-                for key in file.keys():
-                    self._of[key.removeprefix("transformer.")] = (file, key)
+                keys = file.keys()
+                self._of |= {key.removeprefix("transformer."): (file, key) for key in keys}
             self._files = self._files.pop_all()  # all of them opened: they stay open until the end
         return self
 
@@ -119,14 +135,20 @@ class Checkpoint:
         try:
             return self._files.enter_context(safe_open(path, framework="pt"))
         except (SafetensorError, OSError) as error:
-            raise WeightsError(f"{path} cannot be read: it is cut off or damaged ({error}). {cure(self.where.path)}") from None
+            raise WeightsError(
+                f"{path} cannot be read: it is cut off or damaged ({error}). {cure(self.where.path)}"
+            ) from None
 
     def names(self) -> list[str]:
         """The tensors that there are, without `transformer.`."""
         return list(self._of)
 
     def read(
-        self, name: str, shape: Sequence[int | None] | None = None, rows: tuple[int, int] | None = None, columns: tuple[int, int] | None = None
+        self,
+        name: str,
+        shape: Sequence[int | None] | None = None,
+        rows: tuple[int, int] | None = None,
+        columns: tuple[int, int] | None = None,
     ) -> Float[Tensor, "..."]:
         """A tensor, or the rows or columns `(start, stop)` of it.
 
@@ -146,7 +168,8 @@ class Checkpoint:
         return self._finite(name, torch.cat([found[i : i + 1] for i in indices]))
 
     def embeddings(self, ids: Tensor) -> Float[Tensor, "seq d_model"]:
-        """The token embeddings of `ids`. The small GPT-2 keeps the rows that were trained, and one vector for all others."""
+        """The token embeddings of `ids`. The small GPT-2 keeps the rows that were trained, and one vector for all
+        others."""
         d = self.where.d_model
         if "wte.rows" not in self._of:
             return self.rows("wte.weight", [self.where.vocab_size, d], ids.tolist())
@@ -162,22 +185,31 @@ class Checkpoint:
         """The ids of the tokens that the small GPT-2 was trained on, ascending."""
         ids = self._slice("wte.ids", [None])[:].long()
         if not len(ids) or ids[0] < 0 or ids[-1] >= self.where.vocab_size or (ids.diff() <= 0).any():
-            raise WeightsError(f"wte.ids in {self.where.path} are not token ids in ascending order. {cure(self.where.path)}")
+            raise WeightsError(
+                f"wte.ids in {self.where.path} are not token ids in ascending order. {cure(self.where.path)}"
+            )
         return ids
 
     def _slice(self, name: str, shape: Sequence[int | None] | None):
         if name not in self._of:
-            raise WeightsError(f"{self.where.path} has no tensor {name}: these are not the weights of a GPT-2. {cure(self.where.path)}")
+            raise WeightsError(
+                f"{self.where.path} has no tensor {name}: these are not the weights of a GPT-2. {cure(self.where.path)}"
+            )
         file, key = self._of[name]
         found = file.get_slice(key)
         given = list(found.get_shape())
         if shape is None:
             return found
         if len(given) != len(shape) or any(want is not None and have != want for have, want in zip(given, shape)):
-            raise WeightsError(f"{name} in {self.where.path} has the shape {given}; its configuration says {list(shape)}. {cure(self.where.path)}")
+            raise WeightsError(
+                f"{name} in {self.where.path} has the shape {given}; its configuration says {list(shape)}."
+                f" {cure(self.where.path)}"
+            )
         return found
 
     def _finite(self, name: str, piece: Tensor) -> Tensor:
         if not piece.isfinite().all():
-            raise WeightsError(f"{name} in {self.where.path} holds numbers that are not finite (nan or inf). {cure(self.where.path)}")
+            raise WeightsError(
+                f"{name} in {self.where.path} holds numbers that are not finite (nan or inf). {cure(self.where.path)}"
+            )
         return piece.float()

@@ -38,7 +38,9 @@ def _load(where: Source) -> GPT2LMHeadModel:
         model = _expanded(where) if small else _pretrained(where)
     for name, parameter in model.named_parameters():
         if not parameter.isfinite().all():
-            raise WeightsError(f"{name} in {where.path} holds numbers that are not finite (nan or inf). {cure(where.path)}")
+            raise WeightsError(
+                f"{name} in {where.path} holds numbers that are not finite (nan or inf). {cure(where.path)}"
+            )
     return model.to("cpu", torch.float32)  # whatever the defaults of this process are
 
 
@@ -47,16 +49,24 @@ def _pretrained(where: Source) -> GPT2LMHeadModel:
 
     try:
         model, info = GPT2LMHeadModel.from_pretrained(
-            where.path, local_files_only=True, attn_implementation="eager", dtype=torch.float32, output_loading_info=True,
+            where.path,
+            local_files_only=True,
+            attn_implementation="eager",
+            dtype=torch.float32,
+            output_loading_info=True,
             ignore_mismatched_sizes=True,  # told below, with names; transformers only prints a table
         )
     except Exception as error:
-        raise WeightsError(f"{where.path} cannot be loaded ({' '.join(str(error).split())[:300]}). {cure(where.path)}") from error
+        raise WeightsError(
+            f"{where.path} cannot be loaded ({' '.join(str(error).split())[:300]}). {cure(where.path)}"
+        ) from error
     missing = sorted(set(info["missing_keys"]) - {"lm_head.weight"})
     misshapen = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
     for what, names in (("has no", missing), ("has the wrong shape for", misshapen)):
         if names:
-            raise WeightsError(f"{where.path} {what} {', '.join(names[:3])}{' …' if len(names) > 3 else ''}. {cure(where.path)}")
+            raise WeightsError(
+                f"{where.path} {what} {', '.join(names[:3])}{' …' if len(names) > 3 else ''}. {cure(where.path)}"
+            )
     return model
 
 
@@ -66,15 +76,23 @@ def _expanded(where: Source) -> GPT2LMHeadModel:
 
     with Checkpoint(where) as checkpoint:
         embedding = checkpoint.embeddings(torch.arange(where.vocab_size))
-        state = {f"transformer.{name}": checkpoint.read(name) for name in checkpoint.names() if not name.startswith("wte.")}
+        state = {
+            f"transformer.{name}": checkpoint.read(name) for name in checkpoint.names() if not name.startswith("wte.")
+        }
     model = GPT2LMHeadModel(GPT2Config.from_pretrained(where.path, local_files_only=True, attn_implementation="eager"))
     try:
-        left = model.load_state_dict({**state, "transformer.wte.weight": embedding, "lm_head.weight": embedding}, strict=False)
+        left = model.load_state_dict(
+            {**state, "transformer.wte.weight": embedding, "lm_head.weight": embedding}, strict=False
+        )
     except RuntimeError as error:
-        raise WeightsError(f"{where.path} does not fit its configuration ({' '.join(str(error).split())[:300]}). {cure(where.path)}") from None
+        raise WeightsError(
+            f"{where.path} does not fit its configuration ({' '.join(str(error).split())[:300]}). {cure(where.path)}"
+        ) from None
     if left.missing_keys or left.unexpected_keys:
         odd = [*left.missing_keys, *left.unexpected_keys]
-        raise WeightsError(f"{where.path} does not hold what its configuration says: {', '.join(odd[:3])}. {cure(where.path)}")
+        raise WeightsError(
+            f"{where.path} does not hold what its configuration says: {', '.join(odd[:3])}. {cure(where.path)}"
+        )
     return model
 
 

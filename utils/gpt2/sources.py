@@ -82,7 +82,8 @@ def resolve(path: str | os.PathLike | None = None) -> Source:
 
 
 def in_cache() -> tuple[Path | None, str]:
-    """The folder of a real GPT-2 in the Hugging Face cache, and what to add to the announcement where it is incomplete."""
+    """The folder of a real GPT-2 in the Hugging Face cache, and what to add to the announcement where it is
+    incomplete."""
     from huggingface_hub import try_to_load_from_cache
 
     note = ""
@@ -99,14 +100,23 @@ def in_cache() -> tuple[Path | None, str]:
 
 def _at(path: str | os.PathLike, why: str) -> Source:
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
-        raise WeightsError(f"path must name a folder with a GPT-2 in it, or be 'bundled'; got {path!r}. Without a path the course looks for itself.")
+        raise WeightsError(
+            f"path must name a folder with a GPT-2 in it, or be 'bundled'; got {path!r}. Without a path the course"
+            " looks for itself."
+        )
     if os.fspath(path) == "bundled":
         return describe(BUNDLED, "the small GPT-2", False, why if why.startswith("COURSE") else "it was asked for")
     place = Path(path).expanduser()
     if not place.exists():
-        raise WeightsError(f"There is no {place} ({why}). Expected a folder with {CONFIG} and {WEIGHTS}, or the word bundled.")
+        raise WeightsError(
+            f"There is no {place} ({why}). Expected a folder with {CONFIG} and {WEIGHTS}, or the word bundled."
+        )
     if place.is_file() and place.name not in (CONFIG, WEIGHTS, INDEX):
-        raise WeightsError(_pickled(place) if place.suffix in (".bin", ".pt", ".pth") else f"{place} ({why}) is not a {WEIGHTS}. {_LAYOUT}")
+        raise WeightsError(
+            _pickled(place)
+            if place.suffix in (".bin", ".pt", ".pth")
+            else f"{place} ({why}) is not a {WEIGHTS}. {_LAYOUT}"
+        )
     folder = place.parent if place.is_file() else place
     if folder.resolve() == BUNDLED:
         return describe(BUNDLED, "the small GPT-2", False, why)
@@ -135,7 +145,13 @@ def describe(folder: Path, name: str, real: bool, why: str) -> Source:
 
 
 _LAYOUT = f"Expected a folder with {CONFIG} and {WEIGHTS}, as save_pretrained writes it."
-_SIZES = {"n_layers": "n_layer", "n_heads": "n_head", "d_model": "n_embd", "n_positions": "n_positions", "vocab_size": "vocab_size"}
+_SIZES = {
+    "n_layers": "n_layer",
+    "n_heads": "n_head",
+    "d_model": "n_embd",
+    "n_positions": "n_positions",
+    "vocab_size": "vocab_size",
+}
 
 
 def _read_config(folder: Path) -> dict:
@@ -154,8 +170,9 @@ def _read_config(folder: Path) -> dict:
 
 def _pickled(file: Path) -> str:
     return (
-        f"{file} is a pickle, which can run any code when it is opened; {WEIGHTS} is expected. `coginst fetch gpt2` "
-        "downloads that. If you trust the pickle: GPT2LMHeadModel.from_pretrained(folder).save_pretrained(folder) writes it."
+        f"{file} is a pickle, which can run any code when it is opened; {WEIGHTS} is expected. `coginst fetch gpt2`"
+        " downloads that. If you trust the pickle: GPT2LMHeadModel.from_pretrained(folder).save_pretrained(folder)"
+        " writes it."
     )
 
 
@@ -167,4 +184,7 @@ def cure(folder: Path) -> str:
 
     if Path(constants.HF_HUB_CACHE).resolve() in folder.resolve().parents:
         return "`coginst fetch gpt2` replaces it; COURSE_GPT2=bundled uses the small one that comes with the course."
-    return "Copy or save the files anew, or leave the path out and unset COURSE_GPT2: `coginst fetch gpt2` gets the real one, and a small one is here."
+    return (
+        "Copy or save the files anew, or leave the path out and unset COURSE_GPT2: `coginst fetch gpt2` gets the real"
+        " one, and a small one is here."
+    )

@@ -17,7 +17,8 @@ END_OF_TEXT = "<|endoftext|>"
 def byte_symbols() -> list[str]:
     """The 256 one-byte tokens in GPT-2's order, each as the printable character that stands for it in the table.
 
-    Bytes that print stand for themselves and come first; the other 68, the space among them, follow as the characters from U+0100 on.
+    Bytes that print stand for themselves and come first; the other 68, the space among them, follow as the characters
+    from U+0100 on.
     """
     prints = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in prints]

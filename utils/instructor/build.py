@@ -1,13 +1,12 @@
 """From `solutions/NN_stem.md` to the students' pairs `course/NN_stem.md` and `.ipynb`.
 
-Everything is worked out in memory first. What differs is written to a folder beside its place, which is renamed when it is
-complete: from then on the build can only go forward, and the next one finishes what a killed one left. `.coginst.json` holds the
-hash of each file that the build made, so a file that a learner changed is known, and kept.
+Everything is worked out in memory first. What differs is written to a folder beside its place, which is renamed when it
+is complete: from then on the build can only go forward, and the next one finishes what a killed one left.
+`.coginst.json` holds the hash of each file that the build made, so a file that a learner changed is known, and kept.
 """
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import os
@@ -15,15 +14,17 @@ import re
 import shutil
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable
 
 from utils import lessons
+from utils.instructor import ipynb
 from utils.instructor.leaks import leaks
 from utils.instructor.needs import cells_that_need
-from utils.instructor.strip import MarkerError, Stripped, strip
+from utils.instructor.strip import Stripped, strip
 from utils.lessons import ROOT, Cell, Lesson, LessonError
+from utils.lessons.markers import MarkerError
 
 MANIFEST = ".coginst.json"
 _STAGE, _COMMIT = ".coginst-stage", ".coginst-commit"
@@ -43,10 +44,6 @@ jupyter:
     name: python3
 ---
 """
-_METADATA = {
-    "jupytext": {"formats": "ipynb,md"},
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-}
 
 
 class BuildError(ValueError):
@@ -65,7 +62,8 @@ class Built:
 def build(source: str | Path | None = None, out: str | Path | None = None) -> Built:
     """Make the student pairs in `out` from the lessons in `source`: all of them, or none when anything is wrong.
 
-    A file that differs from what the last build wrote is a learner's: it and its pair are kept, and named in `Built.kept`.
+    A file that differs from what the last build wrote is a learner's: it and its pair are kept, and named in
+    `Built.kept`.
 
     Raises:
         BuildError: the folders cannot be used, or lessons clash.
@@ -86,8 +84,16 @@ def check(source: str | Path | None = None, out: str | Path | None = None) -> li
     source, out = _folders(source, out)
     files = student_files(source)
     plan = _Plan(files, out)
-    drift = [f"{out / name}: missing" if not (out / name).exists() else f"{out / name}: differs" for name in files if plan.found.get(name) != _hash(files[name])]
-    drift += [f"{out / name}: its lesson is gone from {source}" for name in plan.old if name not in files and name in plan.found]
+    drift = [
+        f"{out / name}: missing" if not (out / name).exists() else f"{out / name}: differs"
+        for name in files
+        if plan.found.get(name) != _hash(files[name])
+    ]
+    drift += [
+        f"{out / name}: its lesson is gone from {source}"
+        for name in plan.old
+        if name not in files and name in plan.found
+    ]
     if not drift and plan.manifest != _read_bytes(out / MANIFEST):
         drift.append(f"{out / MANIFEST}: differs")
     return sorted(drift)
@@ -99,7 +105,8 @@ def watch(
     report: Callable[[Built | Exception], None] = lambda outcome: None,
     every: float = 0.3,
 ) -> None:
-    """Build now and whenever a lesson changes, handing each outcome to `report`, until Ctrl-C. Looks every `every` seconds."""
+    """Build now and whenever a lesson changes, handing each outcome to `report`, until Ctrl-C. Looks every `every`
+    seconds."""
     source, out = _folders(source, out)
     seen = None
     try:
@@ -128,11 +135,15 @@ def _folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, P
     source = ROOT / "solutions" if source is None else Path(source)
     out = ROOT / "course" if out is None else Path(out)
     if not source.is_dir():
-        raise BuildError(f"There is no folder {source} to build from; name the one with the lessons: --source solutions.")
+        raise BuildError(
+            f"There is no folder {source} to build from; name the one with the lessons: --source solutions."
+        )
     if out.exists() and not out.is_dir():
         raise BuildError(f"{out} is a file, and the students' copies need a folder; name another with --out.")
     if out.resolve() == source.resolve() or source.resolve() in out.resolve().parents:
-        raise BuildError(f"{out} lies in {source}, whose answers students must not get; name another folder with --out.")
+        raise BuildError(
+            f"{out} lies in {source}, whose answers students must not get; name another folder with --out."
+        )
     return source, out
 
 
@@ -167,7 +178,7 @@ def student_files(source: Path) -> dict[str, bytes]:
     for lesson, stripped in sources:
         text, notebook = _pair(stripped, lesson.path)
         copies |= {f"{lesson.stem}.md": text, f"{lesson.stem}.ipynb": notebook}
-        files[f"{lesson.stem}.ipynb"] = (json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+        files[f"{lesson.stem}.ipynb"] = ipynb.text(notebook).encode()
         files[f"{lesson.stem}.md"] = text.encode()
     if faults := leaks(sources, copies):
         raise MarkerError("\n".join(faults))
@@ -178,7 +189,10 @@ def _pair(stripped: Stripped, path: Path) -> tuple[str, dict]:
     """The student's markdown and notebook: the same cells, with the tags that an untouched lesson needs."""
     lesson = lessons.parse(stripped.text, path)
     if [cell.source for cell in lesson.cells] != [cell.source for cell in stripped.cells]:
-        raise MarkerError(f"{path}:1: without its answers the lesson falls into other cells; keep markers away from the blank lines between cells.")
+        raise MarkerError(
+            f"{path}:1: without its answers the lesson falls into other cells; keep markers away from the blank lines"
+            " between cells."
+        )
     lines = stripped.text.splitlines()
     needs = cells_that_need(zip(lesson.cells, [cell.unset for cell in stripped.cells]))
     notebook_cells = []
@@ -186,15 +200,14 @@ def _pair(stripped: Stripped, path: Path) -> tuple[str, dict]:
         metadata = student_metadata(cell.metadata, needed)
         if metadata != cell.metadata and cell.kind == "code":
             _write_options(lines, cell, metadata)
-        made = {"cell_type": cell.kind, "id": cell_id(path.stem, cell.index), "metadata": metadata, "source": cell.source.splitlines(keepends=True)}
-        if cell.kind == "code":
-            made |= {"execution_count": None, "outputs": []}
-        notebook_cells.append(made)
+        source = cell.source.splitlines(keepends=True)
+        notebook_cells.append(ipynb.cell(cell.kind, ipynb.cell_id(path.stem, cell.index), metadata, source))
     start = next(row for row, line in enumerate(lines[1:], 1) if line.rstrip() == "---") + 1
-    front = lesson.cells[0].source.split("\n")[1:-1] if lesson.cells[0].kind == "raw" and lesson.cells[0].line == 1 else []
+    first = lesson.cells[0]
+    front = first.source.split("\n")[1:-1] if (first.kind, first.line) == ("raw", 1) else []
     header = HEADER.replace("---\n", "\n".join(["---", *front, ""]), 1)
     text = header + "\n".join(lines[start:]) + "\n"
-    return text, {"cells": notebook_cells, "metadata": copy.deepcopy(_METADATA), "nbformat": 4, "nbformat_minor": 5}
+    return text, ipynb.notebook(notebook_cells, jupytext={"formats": "ipynb,md"})
 
 
 def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
@@ -204,7 +217,9 @@ def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
     fence, language = re.match(r"(`+)\s*(\S+)", lines[row]).groups()
     arguments = cell.source.split("\n")[0].partition(" ")[2] if magic else ""
     options = metadata | {"magic_args": arguments} if arguments else metadata
-    lines[row] = " ".join([fence + language, *(key if value is None else f"{key}={json.dumps(value)}" for key, value in options.items())])
+    lines[row] = " ".join(
+        [fence + language, *(key if value is None else f"{key}={json.dumps(value)}" for key, value in options.items())]
+    )
 
 
 def student_metadata(metadata: dict, needed: bool) -> dict:
@@ -214,10 +229,6 @@ def student_metadata(metadata: dict, needed: bool) -> dict:
         tags.append("raises-exception")
     rest = {key: value for key, value in metadata.items() if key != "tags"}
     return rest | {"tags": tags} if tags else rest
-
-
-def cell_id(stem: str, index: int) -> str:
-    return hashlib.sha256(f"{stem}:{index}".encode()).hexdigest()[:8]
 
 
 # --- writing --------------------------------------------------------------------------------------------
@@ -237,14 +248,21 @@ class _Plan:
         self.kept: list[str] = []
         for stem in sorted({Path(name).stem for name in names}):
             pair = [name for name in (f"{stem}.ipynb", f"{stem}.md") if name in names]
-            theirs = [name for name in pair if name in self.found and self.found[name] not in (new.get(name), self.old.get(name))]
+            theirs = [
+                name
+                for name in pair
+                if name in self.found and self.found[name] not in (new.get(name), self.old.get(name))
+            ]
             if theirs:
                 new |= {name: self.old[name] for name in pair if name in self.old}
                 for name in pair:
                     if name not in self.old:
                         new.pop(name, None)
                 change = " and ".join(str(out / name) for name in theirs)
-                self.kept.append(f"{change} changed since the last build and stays as it is; to start afresh, move it away and build again.")
+                self.kept.append(
+                    f"{change} changed since the last build and stays as it is; to start afresh, move it away and build"
+                    " again."
+                )
             elif pair[0] not in files:
                 self.delete |= set(pair) & set(self.found)
             elif any(self.found.get(name) != new[name] for name in pair):
@@ -273,7 +291,8 @@ def _stage(out: Path, plan: _Plan) -> None:
 
 
 def _finish(out: Path) -> None:
-    """Put the files of a complete stage in their places, the manifest last; safe to be killed in, and to be done again."""
+    """Put the files of a complete stage in their places, the manifest last; safe to be killed in, and to be done
+    again."""
     commit = out / _COMMIT
     shutil.rmtree(out / _STAGE, ignore_errors=True)
     if not commit.is_dir():

@@ -8,7 +8,8 @@ import io
 import keyword
 import re
 import tokenize
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from utils import lessons
 from utils.instructor.strip import Stripped
@@ -20,11 +21,13 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> list[str]:
-    """One line for each answer that survives: `file:line: what`. `copies` maps a student file's name to its text or JSON.
+    """One line for each answer that survives: `file:line: what`. `copies` maps a student file's name to its text or
+    JSON.
 
-    An answer's line counts when it has at least three names, numbers or strings; what it returns counts by itself, if it is
-    long. It may stand, as a line of given code, in its own lesson or a later one: there the author shows it. A name counts when only answers bind it; one that
-    could be an English word (`weights`) counts in code alone, for prose needs words.
+    An answer's line counts when it has at least three names, numbers or strings; what it returns counts by itself, if
+    it is long. It may stand, as a line of given code, in its own lesson or a later one: there the author shows it. A
+    name counts when only answers bind it; one that could be an English word (`weights`) counts in code alone, for prose
+    needs words.
     """
     texts = {name: list(_strings(content)) for name, content in copies.items()}
     joined = {name: _squeeze("\n".join(parts)) for name, parts in texts.items()}
@@ -38,30 +41,34 @@ def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> lis
     shown: set[str] = set()
     for lesson, stripped in reversed(sources):
         shown |= {_squeeze(line) for cell in stripped.cells if cell.kind == "code" for line in cell.source.split("\n")}
-        for line, text in [*stripped.code_answers, *stripped.prose_answers]:
-            code = (line, text) in stripped.code_answers
-            answer = _squeeze(_code_of(text) if code else text)
-            if answer in shown or not _telling(answer, code):
-                continue
-            returned = answer.removeprefix("return ")
-            if code and len(returned) >= 20 and not any(returned in line for line in shown):  # `x.sum(dim=1)` may come up by itself
-                answer = returned  # prose would hardly quote the word as well
-            pattern = None
-            for name, everything in joined.items():
-                if answer not in everything:
-                    continue
-                pattern = pattern or re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)")
-                if pattern.search(everything):
-                    found.append(_fault(sources, name, answer, f"the answer {answer!r} of {lesson.path}:{line} survives here"))
+        for line, answer in _answers(stripped, shown):
+            what = f"the answer {answer!r} of {lesson.path}:{line} survives here"
+            found += [_fault(sources, copy, answer, what) for copy, text in joined.items() if _stands_in(answer, text)]
         for name, line in _names(stripped):
-            if name in given or not _distinctive(name):
-                continue
-            found += [
-                _fault(sources, copy, name, f"the name {name!r}, which only the answer of {lesson.path}:{line} uses, survives here")
-                for copy in copies
-                if name in words[copy]
-            ]
+            if name not in given and _distinctive(name):
+                what = f"the name {name!r}, which only the answer of {lesson.path}:{line} uses, survives here"
+                found += [_fault(sources, copy, name, what) for copy in copies if name in words[copy]]
     return list(dict.fromkeys(found))
+
+
+def _answers(stripped: Stripped, shown: set[str]) -> Iterator[tuple[int, str]]:
+    """What may survive nowhere: of each telling line of an answer that no code in `shown` gives away, its number and
+    its text."""
+    for line, text in stripped.code_answers:
+        answer = _squeeze(_code_of(text))
+        if answer not in shown and _telling(answer, code=True):
+            # Prose would hardly quote the word `return` as well; but a short `x.sum(dim=1)` may come up by itself.
+            returned = answer.removeprefix("return ")
+            by_itself = len(returned) >= 20 and not any(returned in line for line in shown)
+            yield line, returned if by_itself else answer
+    for line, text in stripped.prose_answers:
+        answer = _squeeze(text)
+        if answer not in shown and _telling(answer, code=False):
+            yield line, answer
+
+
+def _stands_in(answer: str, text: str) -> bool:
+    return answer in text and bool(re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text))
 
 
 def whole_answers(sources: list[tuple[Lesson, Stripped]], files: dict[str, str]) -> list[str]:
@@ -75,7 +82,11 @@ def whole_answers(sources: list[tuple[Lesson, Stripped]], files: dict[str, str])
     for lesson, stripped in sources:
         for start, lines in _regions(stripped):
             if len(lines) >= 4:
-                found += [f"{name}:1: the whole answer of {lesson.path}:{start} stands here; take it out." for name, text in squeezed.items() if all(line in text for line in lines)]
+                found += [
+                    f"{name}:1: the whole answer of {lesson.path}:{start} stands here; take it out."
+                    for name, text in squeezed.items()
+                    if all(line in text for line in lines)
+                ]
     return found
 
 
@@ -149,13 +160,22 @@ def _bound_in(line: str) -> list[str]:
             tree = ast.parse(attempt)
         except (SyntaxError, ValueError):
             continue
-        return [name for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom)) for name in lessons.bound_names(node)]
+        return [
+            name
+            for node in tree.body
+            if not isinstance(node, (ast.Import, ast.ImportFrom))
+            for name in lessons.bound_names(node)
+        ]
     return _WORD.findall(text.split("=")[0]) if re.match(r"[\w, ]+=[^=]", text) else []
 
 
 def _distinctive(name: str) -> bool:
     """Whether it can only be a name in a program: `attn_probs`, `w2`, `headDim`."""
-    return len(name) >= 4 and name not in _TERMS and ("_" in name.strip("_") or any(c.isdigit() for c in name) or not (name.islower() or name.istitle()))
+    return (
+        len(name) >= 4
+        and name not in _TERMS
+        and ("_" in name.strip("_") or any(c.isdigit() for c in name) or not (name.islower() or name.istitle()))
+    )
 
 
 def _fault(sources: list[tuple[Lesson, Stripped]], copy: str, text: str, what: str) -> str:
@@ -163,7 +183,7 @@ def _fault(sources: list[tuple[Lesson, Stripped]], copy: str, text: str, what: s
     for lesson, stripped in sources:
         if copy.startswith(lesson.stem + "."):
             answers = [*stripped.code_answers, *stripped.prose_answers]
-            hidden = {line for line, answer in answers if "<COGSTUB>" not in answer}  # of those the hint stays
+            hidden = {line for line, _ in answers} - stripped.partly
             for number, line in enumerate(lessons.read_text(lesson.path).split("\n"), 1):
                 if number not in hidden and text in _squeeze(line):
                     return f"{lesson.path}:{number}: {what}; reword it, or take it into the region."

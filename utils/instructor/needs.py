@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from utils.lessons import Cell, bound_names, tree_of
 
@@ -99,7 +99,8 @@ def _bare(node: ast.AST) -> list[ast.Name]:
 
 
 def _used(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement does something with when it runs, beyond defining, handing on, or asking for a check."""
+    """The names that a statement does something with when it runs, beyond defining, handing on, or asking for a
+    check."""
     if isinstance(node, ast.Expr):
         calm = _bare(node.value)
     elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:

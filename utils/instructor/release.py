@@ -1,7 +1,9 @@
-"""What students are handed: a zip with the course, without the answers, that works with `make lab` where it is unzipped.
+"""What students are handed: a zip with the course, without the answers, that works with `make lab` where it is
+unzipped.
 
-The files are worked out in memory from `solutions/`, so that neither a build that was forgotten nor a notebook that was tried
-out gets in. The zip is then opened again and looked through as a student would, and only a clean one gets its name.
+The files are worked out in memory from `solutions/`, so that neither a build that was forgotten nor a notebook that was
+tried out gets in. The zip is then opened again and looked through as a student would, and only a clean one gets its
+name.
 """
 
 from __future__ import annotations
@@ -12,20 +14,21 @@ import re
 import tempfile
 import time
 import zipfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Iterable, Iterator
+from string import Template
 
 from utils import lessons
 from utils.instructor.build import BuildError, student_files
 from utils.instructor.leaks import leaks, whole_answers
-from utils.instructor.notes import without_notes
-from utils.instructor.strip import MarkerError, Stripped, strip
+from utils.instructor.strip import MarkerError, Stripped, strip, without_notes
 from utils.lessons import ROOT, Lesson
 
 AS_THEY_ARE = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
-RULES = ("lab", "$(READY)")  # of the Makefile; the others need files that stay here
+TEMPLATES = Path(__file__).parent / "templates" / "release"
 _LEFT_OUT = re.compile(r"\..*|__pycache__|.*\.(pyc|egg-info|zip|tmp)")
+_FOR_STUDENTS = re.compile(r"(?s)<!-- for students too -->(.*?)<!-- until here -->")  # in README.md
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
 
 
@@ -58,7 +61,7 @@ def release(out: str | Path, with_solutions: Iterable[str] = (), replace: bool =
         raise ReleaseError(f"{out} is there already; --replace puts the new one in its place.")
     solved = sorted({lessons.find(name, root / "solutions").stem for name in with_solutions})
     files = _files(root, solved)
-    half = out.with_suffix(".zip.tmp")
+    half = out.with_suffix(".zip.tmp")  # it is looked through before it gets its name
     try:
         _pack(half, out.stem, files)
         if faults := audit(half, solved, root):
@@ -77,7 +80,7 @@ def _files(root: Path, solved: list[str]) -> dict[str, bytes]:
     files = {f"course/{name}": content for name, content in student_files(root / "solutions").items()}
     files |= {path.relative_to(root).as_posix(): path.read_bytes() for path in _walk(root / "utils")}
     files |= {name: (root / name).read_bytes() for name in AS_THEY_ARE}
-    files["Makefile"] = _makefile((root / "Makefile").read_text(encoding="utf-8")).encode()
+    files["Makefile"] = (TEMPLATES / "Makefile").read_bytes()
     page = _readme((root / "README.md").read_text(encoding="utf-8"), solved)
     files["README.md"] = page.encode()
     for link in _LINK.findall(page):
@@ -101,48 +104,20 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _makefile(text: str) -> str:
-    """The Makefile with its settings and those rules that work for a student."""
-    blocks = re.split(r"\n{2,}", text.strip())
-    rule = re.compile(r"^(\S+):(?!=)", re.MULTILINE)
-    kept = [block for block in blocks if not (match := rule.search(block)) or match[1] in (*RULES, ".PHONY")]
-    return re.sub(r"(?m)^\.PHONY:.*$", ".PHONY: lab", "\n\n".join(kept)) + "\n"
-
-
 def _readme(text: str, solved: list[str]) -> str:
-    """The student's page: the course's own picture, table of lessons and words on GPT-2, and what a student does."""
-    title, picture = (next(iter(re.findall(pattern, text, re.MULTILINE)), "") for pattern in (r"^# .*$", r"^!\[.*\]\(docs/.*\)$"))
-    sections = dict(part.partition("\n")[::2] for part in text.split("\n## ")[1:])
-    table = "\n".join(line for line in sections.get("Lessons", "").splitlines() if line.startswith("|"))
-    answers = f"The answers of {_listed(solved)} are in `solutions/`, and `solution(...)` shows them." if solved else "The answers are not part of this copy; `hint(...)` comes close to them."
-    return f"""{title}
-
-A course on attention that you do in JupyterLab: fill in a short gap, run the check, and be told *which* mistake you made.
-
-{picture}
-
-You need make and Python 3.10 or later. Everything runs on a laptop, without a GPU and, once installed, without a network.
-
-```bash
-make lab     # sets up .venv, opens JupyterLab at lesson 00
-```
-
-Without make: `pip install -r requirements.lock -e .`, then `coginst lab`. With conda: `conda env create -f environment.yml && conda activate coginst`, then `coginst lab`. Where there is no display, `make lab ARGS=--no-browser` prints the address.
-
-Work in `course/`. To start a lesson afresh, take its `.ipynb` and its `.md` from the zip again. What you have passed is kept in `.progress.json` and goes nowhere. {answers}
-
-When a new zip comes, unzip it into a new folder: unzipping over this one would replace your work. Then copy into it what you worked on, both the `.ipynb` and the `.md` of a lesson, and `.progress.json`.
-
-## Lessons
-
-{table}
-
-## GPT-2
-
-{sections.get("GPT-2", "").strip()}
-
-MIT licence.
-"""
+    """The student's page: the marked parts of the course's own, and between the first and the others what a student
+    does."""
+    parts = [part.strip() for part in _FOR_STUDENTS.findall(text)]
+    if not parts:
+        raise ReleaseError("README.md marks no part as for students too, and their page is made of those.")
+    course, *sections = parts
+    answers = (
+        f"The answers of {_listed(solved)} are in `solutions/`, and `solution(...)` shows them."
+        if solved
+        else "The answers are not part of this copy; `hint(...)` comes close to them."
+    )
+    template = Template((TEMPLATES / "README.md").read_text(encoding="utf-8"))
+    return template.substitute(course=course, answers=answers, sections="\n\n".join(sections))
 
 
 def _listed(stems: list[str]) -> str:
@@ -164,10 +139,12 @@ def _pack(path: Path, folder: str, files: dict[str, bytes]) -> None:
 
 
 def audit(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> list[str]:
-    """One line `file:line: what` for each thing in a zip that a student must not get; `solved` are the lessons handed out with answers.
+    """One line `file:line: what` for each thing in a zip that a student must not get; `solved` are the lessons handed
+    out with answers.
 
-    Looked at are the bytes in the zip, whatever made it: its names; each line and name of the answers in what students read;
-    whole answers in all the rest; outputs, places on this machine; and that a handed-out lesson makes the student's copy that is there.
+    Looked at are the bytes in the zip, whatever made it: its names; each line and name of the answers in what students
+    read; whole answers in all the rest; outputs, places on this machine; and that a handed-out lesson makes the
+    student's copy that is there.
     """
     solved = set(solved)
     try:
@@ -187,7 +164,9 @@ def audit(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> li
         text = content.decode("utf-8", "replace")
         faults += [f"{name}:1: it names a place on this machine, {place}." for place in _places(root) if place in text]
         if name.endswith(".ipynb"):
-            faults += [f"{name}:1: a cell has outputs." for cell in json.loads(text)["cells"] if cell.get("outputs")][:1]
+            faults += [f"{name}:1: a cell has outputs." for cell in json.loads(text)["cells"] if cell.get("outputs")][
+                :1
+            ]
     faults += _rebuilt(files, solved)
     return sorted(set(faults))
 
@@ -219,7 +198,10 @@ def _answers_in(files: dict[str, bytes], solved: set[str], root: Path) -> list[s
             rest[name] = text
     secret = [source for source in sources if source[0].stem not in solved]
     handed_on = "take it out, or hand that lesson out too, with --with-solutions"
-    whole = [fault.replace("take it out", handed_on) if fault.startswith("solutions/") else fault for fault in whole_answers(secret, rest)]
+    whole = [
+        fault.replace("take it out", handed_on) if fault.startswith("solutions/") else fault
+        for fault in whole_answers(secret, rest)
+    ]
     return leaks(sources, read) + whole
 
 
@@ -240,5 +222,13 @@ def _rebuilt(files: dict[str, bytes], solved: set[str]) -> list[str]:
         try:
             made = student_files(Path(folder))
         except (MarkerError, BuildError) as error:
-            return [f"solutions:1: the lessons handed out cannot be built by themselves: {error}".replace(f"{folder}{os.sep}", "")]
-    return [f"course/{name}:1: not what the handed-out lesson makes." for name, content in made.items() if files.get(f"course/{name}") != content]
+            return [
+                f"solutions:1: the lessons handed out cannot be built by themselves: {error}".replace(
+                    f"{folder}{os.sep}", ""
+                )
+            ]
+    return [
+        f"course/{name}:1: not what the handed-out lesson makes."
+        for name, content in made.items()
+        if files.get(f"course/{name}") != content
+    ]

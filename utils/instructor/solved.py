@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from utils import lessons
-from utils.instructor.build import cell_id
+from utils.instructor import ipynb
 from utils.lessons import ROOT, Cell, Lesson, LessonError
 
 SOLVED = ROOT / "tests" / "solved"
-TIMEOUT = 120  # seconds for one cell
+TIMEOUT = 600  # seconds for one cell: for what hangs
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
-_PROSE_MARKER = re.compile(r" {0,3}</?COGINST>\s*")
 
 
 class SolveError(ValueError):
@@ -26,38 +25,28 @@ class SolveError(ValueError):
 
 def solved_cells(lesson: Lesson) -> list[Cell]:
     """The lesson's cells with answers in, and marker lines and instructors' notes out."""
-    cells = []
+    cells: list[Cell] = []
     for cell in lesson.cells:
-        source = lessons.without_markers(cell.source) if cell.kind == "code" else _prose(cell.source) if cell.kind == "markdown" else cell.source
+        source = lessons.with_answers(cell)
         if source.strip() or not cell.source.strip():
-            cells.append(Cell(cell.kind, source, cell.line, cell.metadata, len(cells)))
+            cells.append(replace(cell, source=source, index=len(cells)))
     return cells
-
-
-def _prose(source: str) -> str:
-    outside = dict(lessons.prose_lines(source))
-    kept, note = [], False
-    for row, line in enumerate(source.split("\n")):
-        mark = outside.get(row, "").strip()
-        note = mark == "<COGNOTE>" or note and mark != "</COGNOTE>"
-        if not note and mark != "</COGNOTE>" and not _PROSE_MARKER.fullmatch(outside.get(row, "")):
-            kept.append(line)
-    return "\n".join(kept)
 
 
 def solved_notebook(path: str | Path) -> dict:
     """The solved notebook of a lesson, not executed, as JSON. Raises `LessonError`."""
     lesson = lessons.read(path)
-    cells = []
-    for cell in solved_cells(lesson):
-        made = {"cell_type": cell.kind, "id": cell_id(lesson.stem, cell.index), "metadata": cell.metadata, "source": cell.source}
-        cells.append(made | {"execution_count": None, "outputs": []} if cell.kind == "code" else made)
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return ipynb.notebook(
+        [
+            ipynb.cell(cell.kind, ipynb.cell_id(lesson.stem, cell.index), cell.metadata, cell.source)
+            for cell in solved_cells(lesson)
+        ]
+    )
 
 
 def solve(names: list[str], source: str | Path | None = None, out: str | Path | None = None) -> list[Path]:
-    """Execute the named lessons (all when none is named) and write them to `out`, `tests/solved` by default: all, or none.
+    """Execute the named lessons (all when none is named) and write them to `out`, `tests/solved` by default: all, or
+    none.
 
     Only text is kept of the outputs. Checks are strict: one that does not pass stops the lesson.
 
@@ -71,16 +60,10 @@ def solve(names: list[str], source: str | Path | None = None, out: str | Path | 
     if not paths:
         raise LessonError(f"There is no lesson in {source}.")
     out.mkdir(parents=True, exist_ok=True)
-    texts = {out / f"{path.stem}.ipynb": _text(_execute(path, out)) for path in paths}
+    texts = {out / f"{path.stem}.ipynb": ipynb.text(_execute(path, out)) for path in paths}
     for target, text in texts.items():
-        target.with_suffix(".tmp").write_text(text, encoding="utf-8")
-    for target in texts:
-        os.replace(target.with_suffix(".tmp"), target)
+        lessons.write_atomically(target, text)
     return list(texts)
-
-
-def _text(notebook: dict) -> str:
-    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def _execute(path: Path, folder: Path) -> dict:
@@ -101,21 +84,30 @@ def _execute(path: Path, folder: Path) -> dict:
     try:
         with tempfile.TemporaryDirectory() as scratch:  # what the author or another lesson has passed is not to show
             progress = os.path.join(scratch, "progress.json")
-            course = {"COURSE_CHECKS": "strict", "COURSE_PROGRESS": progress, "COURSE_GPT2": "bundled"}  # as the suite runs it
-            client.execute(env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **course, "PYTHONPATH": paths, "NO_COLOR": "1"})
+            # as the suite runs it
+            course = {"COURSE_CHECKS": "strict", "COURSE_PROGRESS": progress, "COURSE_GPT2": "bundled"}
+            client.execute(
+                env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **course, "PYTHONPATH": paths, "NO_COLOR": "1"}
+            )
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        failed = next((i for i, cell in enumerate(notebook.cells) if any(o.output_type == "error" for o in cell.get("outputs", []))), None)
+        failed = [i for i, cell in enumerate(notebook.cells) if _has_failed(cell)]
         ran = [i for i, cell in enumerate(notebook.cells) if cell.get("execution_count")]
-        index = failed if failed is not None else (ran[-1] if ran else 0)
+        index = (failed[:1] or ran[-1:] or [0])[0]
         line = solved_cells(lessons.read(path))[index].line
         why = f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else str(error).splitlines()[0]
-        raise SolveError(f"{path}:{line}: this cell fails with the lesson's own answers: {_ANSI.sub('', why)}") from None
+        raise SolveError(
+            f"{path}:{line}: this cell fails with the lesson's own answers: {_ANSI.sub('', why)}"
+        ) from None
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.outputs = [kept for output in cell.outputs if (kept := _text_of(output))]
     notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"]}
     return notebook
+
+
+def _has_failed(cell: dict) -> bool:
+    return any(output["output_type"] == "error" for output in cell.get("outputs", []))
 
 
 def _text_of(output: dict) -> dict | None:

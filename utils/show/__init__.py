@@ -5,40 +5,26 @@ Rows are queries, columns are keys. Arguments may be tensors (also ones that req
 what cannot be drawn is refused with a ValueError that says what was given and what was expected.
 """
 
-from utils.show.attention import attention
-from utils.show.causal import causal
-from utils.show.charts import bars, lines
-from utils.show.flow import steps
-from utils.show.heads import cuts
-from utils.show.normalising import distributions
-from utils.show.page import Picture
-from utils.show.plane import mixing, vectors
-from utils.show.positions import heat, turning
-from utils.show.runs import curves
-from utils.show.regression import circuits, prompts, valley
-from utils.show.scaling import entropy, jacobian_norm, saturation, saturation_study
-from utils.show.sorter import gates, trace
-from utils.show.stream import residual_stream
-from utils.show.tables import grid, mask, scores, weights
-from utils.show.tokens import merges, next_tokens, tokens
-from utils.show.volume import volume
+from utils.show.lazy import attach
 
-__all__ = [
-    "attention",
-    "causal",
-    "bars", "lines",
-    "steps",
-    "cuts",
-    "distributions",
-    "Picture",
-    "mixing", "vectors",
-    "heat", "turning",
-    "curves",
-    "circuits", "prompts", "valley",
-    "entropy", "jacobian_norm", "saturation", "saturation_study",
-    "gates", "trace",
-    "residual_stream",
-    "grid", "mask", "scores", "weights",
-    "merges", "next_tokens", "tokens",
-    "volume",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "abc_sorter": ["gates", "trace"],
+        "causal_attention": ["causal"],
+        "charts": ["bars", "curves", "lines"],
+        "flow": ["steps"],
+        "gram_attention": ["volume"],
+        "icl_regression": ["circuits", "prompts", "valley"],
+        "layer_norm": ["distributions"],
+        "multihead_attention": ["cuts"],
+        "page": ["Picture"],
+        "patterns": ["attention"],
+        "plane": ["mixing", "vectors"],
+        "positional_encoding": ["heat", "turning"],
+        "scaling": ["entropy", "jacobian_norm", "saturation", "saturation_study"],
+        "stream": ["residual_stream"],
+        "tables": ["grid", "mask", "scores", "weights"],
+        "tokenization": ["merges", "next_tokens", "tokens"],
+    },
+)

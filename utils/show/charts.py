@@ -1,4 +1,4 @@
-"""Charts: horizontal bars in one group or two, and lines whose names stand at their ends."""
+"""Charts: horizontal bars in one group or two, lines whose names stand at their ends, and the spread of runs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.page import (
-    BENCH, FAINT, MUTED, PAD, PAPER, SERIES, SMALL, TEXT, WIDEST, Picture, finish, listed, new_axes,
-    new_page, number_text, read_names, read_numbers, read_title, spread, text_width, themed, token_label,
-)
+from utils.show.arguments import read_names, read_numbers
+from utils.show.colours import FAINT, MUTED, PAPER, SERIES
+from utils.show.marks import bare
+from utils.show.page import Picture, finish, new_axes, new_page, spread, themed
+from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
+from utils.show.words import listed, number_text, text_width, token_label
 
 
 @themed
@@ -30,7 +32,8 @@ def bars(
         title: by default the longest bar.
         reference: a number, or ("uniform", number), drawn as a dashed line in the last group.
         same_scale: draw two groups on one scale (a guess beside the truth, not scores beside weights).
-        limit: where the last group's scale (or the one of both) ends at least (an explorer's bars should move, not their scale).
+        limit: where the last group's scale (or the one of both) ends at least (an explorer's bars should move, not
+            their scale).
     """
     groups = dict(values) if isinstance(values, Mapping) else {"": values}
     if not 1 <= len(groups) <= 2:
@@ -63,21 +66,21 @@ def bars(
         _bar_group(axes, array, together, SERIES[k], pitch, size, width)
         axes.set_yticks(range(len(names)), texts if k == 0 else [""] * len(names), size=size)
         if group:
-            axes.text(0, 1, token_label(group, 26), transform=axes.transAxes, va="bottom", color=SERIES[k], weight="bold")
+            axes.text(
+                0, 1, token_label(group, 26), transform=axes.transAxes, va="bottom", color=SERIES[k], weight="bold"
+            )
     if mark is not None:
         x = mark[1]
         axes.axvline(x, color=MUTED, linestyle=(0, (4, 3)), linewidth=1)
         left, right = axes.get_xlim()
-        anchor = (
-            "center" if 0.25 < (x - left) / (right - left) < 0.75 else "left" if (x - left) < (right - x) else "right"
-        )
-        note = _mark_label(mark)
-        axes.text(x, len(names) - 0.42, note, ha=anchor, va="top", size=SMALL, color=MUTED)
+        share = (x - left) / (right - left)
+        anchor = "center" if 0.25 < share < 0.75 else "left" if share < 0.5 else "right"
+        axes.text(x, len(names) - 0.42, _mark_label(mark), ha=anchor, va="top", size=SMALL, color=MUTED)
     first = next(iter(arrays.values()))
     default = f"{names[int(first.argmax())]!r} has the largest, {number_text(first.max())}"
     words = "\n".join(f"{group or 'Bars'}: {listed(names, array)}." for group, array in arrays.items())
     note = f"\nDashed line: {mark[0]} {number_text(mark[1])}." if mark is not None else ""
-    return finish(figure, read_title(title, default), words + note)
+    return finish(figure, title, default, words + note)
 
 
 def _reference(reference: Any) -> tuple[str, float] | None:
@@ -106,9 +109,7 @@ def _bar_group(
             text, (x, i), (shift, 0), textcoords="offset points", ha=anchor, va="center", size=size, bbox=card, zorder=5
         )
     axes.tick_params(length=0)
-    axes.set_xticks([])
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    bare(axes)
 
 
 @themed
@@ -129,12 +130,68 @@ def lines(
         logx: a base-2 logarithmic x axis, ticked at the points.
         reference: a number, or ("uniform", number), drawn as a dashed line.
     """
+    return _line_chart(x, series, {}, title, xlabel, ylabel, logx, reference)
+
+
+@themed
+def curves(
+    x: Any,
+    runs: Mapping[str, Any],
+    title: str | None = None,
+    xlabel: str = "",
+    ylabel: str = "",
+    logx: bool = False,
+    reference: float | tuple[str, float] | None = None,
+) -> Picture:
+    """A line for the mean of each way's runs, in a band from the lowest run to the highest.
+
+    Args:
+        x: [n] numbers, increasing.
+        runs: {name: [runs, n] numbers}, one to six names; each may have its own number of runs.
+        logx: a base-2 logarithmic x axis, ticked at the points.
+        reference: a number, or ("chance", number), drawn as a dashed line.
+    """
+    if not isinstance(runs, Mapping):
+        raise ValueError(
+            f"runs must be a dict of named tables [runs, n], as in {{'standard': accuracy}}; got {type(runs).__name__}."
+        )
+    tables = {
+        str(name): read_numbers(rows, f"runs[{name!r}]", [2], "a row for each run, [runs, n]")
+        for name, rows in runs.items()
+    }
+    means = {name: rows.mean(0) for name, rows in tables.items()}
+    return _line_chart(x, means, tables, title, xlabel, ylabel, logx, reference)
+
+
+def _line_chart(
+    x: Any,
+    series: Mapping[str, Any],
+    runs: Mapping[str, np.ndarray],
+    title: str | None,
+    xlabel: str,
+    ylabel: str,
+    logx: bool,
+    reference: Any,
+) -> Picture:
+    """Lines, with the bands of the runs that they are means of."""
     xs, ys = read_series(x, series, logx)
     mark = _reference(reference)
     figure = new_page()
-    draw_lines(new_axes(figure, 2, 2, *chart_size(ys, mark, 2.6)), xs, ys, xlabel, ylabel, logx, mark)
-    words = lines_in_words(xs, ys, xlabel or "x", mark)
-    return finish(figure, read_title(title, ""), f"{ylabel or 'Lines'} against {xlabel or 'x'}.\n{words}")
+    axes = new_axes(figure, 2, 2, *chart_size(ys, mark, 2.6))
+    for rows, colour in zip(runs.values(), SERIES):
+        axes.fill_between(xs, rows.min(0), rows.max(0), color=colour, alpha=0.18, linewidth=0)
+    draw_lines(axes, xs, ys, xlabel, ylabel, logx, mark)
+    what = f"{ylabel or 'Lines'} against {xlabel or 'x'}{', means of runs' if runs else ''}."
+    bands = [_band_in_words(name, xs, rows) for name, rows in runs.items()]
+    return finish(figure, title, "", "\n".join([what, lines_in_words(xs, ys, xlabel or "x", mark), *bands]))
+
+
+def _band_in_words(name: str, xs: np.ndarray, rows: np.ndarray) -> str:
+    if len(rows) == 1:
+        return f"{name}: 1 run."
+    i = int(np.ptp(rows, axis=0).argmax())
+    low, high = (number_text(end) for end in (rows[:, i].min(), rows[:, i].max()))
+    return f"{name}: {len(rows)} runs, furthest apart at {xs[i]:g} from {low} to {high}."
 
 
 def read_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -178,10 +235,9 @@ def draw_lines(
 ) -> None:
     styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")  # a line is told by more than its colour
     height = BENCH * axes.get_position().height
-    for (name, y), (colour, dash, marker) in zip(ys.items(), styles):
-        axes.plot(
-            xs, y, color=colour, linestyle=dash, linewidth=1.8, marker=marker if len(xs) <= 24 else None, markersize=4.5
-        )
+    for y, (colour, dash, marker) in zip(ys.values(), styles):
+        marked = {"marker": marker, "markersize": 4.5} if len(xs) <= 24 else {}
+        axes.plot(xs, y, color=colour, linestyle=dash, linewidth=1.8, **marked)
     if logx:
         axes.set_xscale("log", base=2)
     if not logx and len(xs) <= 12 and (np.diff(xs) == 1).all():
@@ -196,7 +252,7 @@ def draw_lines(
     axes.set_ylim(bottom=bottom)
     low, high = axes.get_ylim()
     inch = height / (high - low)
-    for (y, text, colour), at in zip(ends, spread([end[0] for end in ends], 0.18 / inch)):
+    for (_, text, colour), at in zip(ends, spread([end[0] for end in ends], 0.18 / inch)):
         place = (1, (at - low) / (high - low))
         axes.annotate(
             text, place, (6, 0), "axes fraction", textcoords="offset points", va="center", color=colour, weight="bold"

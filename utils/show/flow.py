@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.page import (
-    BENCH, GREEN, INK, MOST_NUMBERS, MUTED, SEQUENTIAL, SMALL, VERMILION, Picture, finish, listed, new_axes,
-    new_page, number_text, read_names, read_numbers, read_title, readable_on, shape_text, text_width,
-    themed, token_label, visible,
-)
+from utils.show.arguments import read_names, read_numbers, shape_text
+from utils.show.colours import GREEN, INK, MUTED, SEQUENTIAL, VERMILION, readable_on
+from utils.show.marks import arrow, rounded
+from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.sizes import BENCH, MOST_NUMBERS, SMALL
+from utils.show.words import fitting_size, listed, number_text, token_label, vector_text, visible
 
 
 @themed
@@ -39,17 +40,15 @@ def steps(
     x = read_numbers(inputs, "inputs", [2], "one vector in each row, [seq, d_in]")
     n, d_in = x.shape
     if n > MOST_NUMBERS:
-        raise ValueError(
-            f"steps draws at most {MOST_NUMBERS} tokens; got {n}. Choose some, as in inputs[:{MOST_NUMBERS}]."
-        )
+        cure = f"Choose some, as in inputs[:{MOST_NUMBERS}]."
+        raise ValueError(f"steps draws at most {MOST_NUMBERS} tokens; got {n}. {cure}")
     names = read_names(tokens, n, "tokens", "inputs (rows)")
     at = _position(query, names)
     given = {"W_query": W_query, "W_key": W_key, "W_value": W_value}
     missing = [name for name, W in given.items() if W is None]
     if len(missing) in (1, 2):
-        raise ValueError(
-            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; give all three matrices or none."
-        )
+        are = "is" if len(missing) == 1 else "are"
+        raise ValueError(f"{' and '.join(missing)} {are} missing; give all three matrices or none.")
     if missing:
         q, keys, values, scale = x[at], x, x, 1.0
     else:
@@ -85,22 +84,17 @@ def steps(
     flow.result("context", "sum of weight × " + ("input" if missing else "value"), context)
     flow.close()
     default = f"How {names[at]!r} gets its context vector"
-    route = (
-        "inputs → scores → weights → context"
-        if missing
-        else "inputs → query, keys, values → scores → weights → context"
-    )
+    route = f"inputs → {'' if missing else 'query, keys, values → '}scores → weights → context"
     alt = "\n".join([f"A flow from top to bottom for the query {names[at]!r}: {route}.", *flow.words])
-    return finish(flow.figure, read_title(title, default), alt)
+    return finish(flow.figure, title, default, alt)
 
 
 def _position(query: Any, names: Sequence[str]) -> int:
     if isinstance(query, str):
         query = visible(query)
         if names.count(query) != 1:
-            raise ValueError(
-                f"the query {query!r} is in the tokens {names.count(query)} times; give its index instead."
-            )
+            times = names.count(query)
+            raise ValueError(f"the query {query!r} is in the tokens {times} times; give its index instead.")
         return names.index(query)
     if not hasattr(query, "__index__") or not 0 <= int(query) < len(names):
         raise ValueError(f"query must be a token or an index from 0 to {len(names) - 1}; got {query!r}.")
@@ -125,7 +119,7 @@ class _Flow:
         for j, name in enumerate(names):
             colour, weight = (VERMILION, "bold") if j == at else (INK, "normal")
             text = token_label(name, 9)
-            size = min(SMALL, SMALL * (self.step - 0.04) / text_width(text, SMALL, weight == "bold"))
+            size = fitting_size(text, SMALL, self.step - 0.04, j == at)
             self.axes.text(self.x(j), 0.2, text, ha="center", va="bottom", size=size, color=colour, weight=weight)
 
     def x(self, j: float) -> float:
@@ -137,22 +131,11 @@ class _Flow:
         return texts if len(texts) <= 5 else [*texts[:3], "⋮", texts[-1]]
 
     def _box(self, x: float, y: float, lines: Sequence[str], fill: Any, edge: str, heavy: bool = False) -> float:
-        from matplotlib.patches import FancyBboxPatch
-
         height, width = self.LINE * len(lines) + 0.06, self.step - 0.08
-        style = f"round,pad=0,rounding_size={min(0.05, width / 4)}"
-        box = FancyBboxPatch(
-            (x - width / 2, y),
-            width,
-            height,
-            boxstyle=style,
-            facecolor=fill,
-            edgecolor=edge,
-            linewidth=1.6 if heavy else 0.8,
-        )
-        self.axes.add_patch(box)
+        linewidth = 1.6 if heavy else 0.8
+        rounded(self.axes, x - width / 2, y, width, height, fill, edge, 0.05, linewidth=linewidth)
         colour = readable_on(fill) if not isinstance(fill, str) else INK
-        size = min(SMALL, SMALL * (width - 0.04) / max(text_width(line, SMALL) for line in lines))
+        size = min(fitting_size(line, SMALL, width - 0.04) for line in lines)
         for k, line in enumerate(lines):
             self.axes.text(x, y + 0.03 + self.LINE * (k + 0.5), line, ha="center", va="center", size=size, color=colour)
         return y + height
@@ -160,17 +143,6 @@ class _Flow:
     def _name(self, y: float, name: str, how: str, shape: Sequence[int]) -> None:
         self.axes.text(0, y, f"{name} {list(shape)}", weight="bold", va="center")
         self.axes.text(0, y + 0.17, how, size=SMALL - 0.5, color=MUTED, va="center")
-
-    def _link(self, x0: float, y0: float, x1: float, y1: float, colour: str = MUTED, width: float = 0.9) -> None:
-        style = {
-            "arrowstyle": "-|>",
-            "mutation_scale": 7,
-            "shrinkA": 0,
-            "shrinkB": 0,
-            "color": colour,
-            "linewidth": width,
-        }
-        self.axes.annotate("", (x1, y1), (x0, y0), arrowprops=style)
 
     def vectors(self, name: str, how: str, rows: np.ndarray, linked: str = "") -> None:
         first = not self.words
@@ -181,26 +153,25 @@ class _Flow:
             if linked:
                 self.axes.text(self.x(j), top - self.GAP / 2, linked, ha="center", va="center", color=MUTED)
             elif not first:
-                self._link(self.x(j), self.y, self.x(j), top)
+                arrow(self.axes, (self.x(j), self.y), (self.x(j), top), MUTED, 0.9)
         if first:
             self.bus = (self.x(self.at), bottom)
         self._name((top + bottom) / 2 - 0.08, name, how, rows.shape)
         self.top, self.above, self.y = top, self.y, bottom
-        cells = "; ".join(f"{token} ({', '.join(map(number_text, row))})" for token, row in zip(self.names, rows))
+        cells = "; ".join(f"{token} {vector_text(row)}" for token, row in zip(self.names, rows))
         self.words.append(f"{name} {list(rows.shape)}, {how}: {cells}.")
 
     def beside(self, name: str, how: str, vector: np.ndarray) -> None:
         """The query in a column of its own, on the right, fed by the asking token's input."""
         x, turn = self.x(self.n) + 0.12, self.above + 0.12
         self.axes.plot([self.x(self.at), self.x(self.at), x], [self.above, turn, turn], color=VERMILION, linewidth=1.4)
-        self._link(x, turn, x, self.top, VERMILION, 1.4)
-        self.axes.text(
-            x, turn - 0.2, f"{name} {[len(vector)]}", ha="center", va="bottom", weight="bold", color=VERMILION
-        )
+        arrow(self.axes, (x, turn), (x, self.top), VERMILION, 1.4)
+        head = {"weight": "bold", "color": VERMILION}
+        self.axes.text(x, turn - 0.2, f"{name} {[len(vector)]}", ha="center", va="bottom", **head)
         self.axes.text(x, turn - 0.05, how, size=SMALL - 0.5, color=MUTED, ha="center", va="bottom")
         bottom = self._box(x, self.top, self._lines(vector), "#fff1e8", VERMILION, heavy=True)
         self.bus = (x, bottom)
-        self.words.append(f"{name} {[len(vector)]}, {self.names[self.at]} {how}: ({', '.join(map(number_text, vector))}).")
+        self.words.append(f"{name} {[len(vector)]}, {self.names[self.at]} {how}: {vector_text(vector)}.")
 
     def numbers(self, name: str, how: str, values: np.ndarray, coloured: bool = False) -> None:
         from matplotlib import colormaps
@@ -216,7 +187,7 @@ class _Flow:
             self.bus = None
         for j, value in enumerate(values):
             fill = colormaps[SEQUENTIAL](float(value)) if coloured else "#f6f8fa"
-            self._link(self.x(j), self.y, self.x(j), top)
+            arrow(self.axes, (self.x(j), self.y), (self.x(j), top), MUTED, 0.9)
             bottom = self._box(self.x(j), top, [number_text(value)], fill, MUTED)
         self._name((top + bottom) / 2 - 0.08, name, how, values.shape)
         self.y = bottom
@@ -233,8 +204,8 @@ class _Flow:
         for j in range(self.n):
             self.axes.plot([self.x(j), self.x(j)], [self.y, meet], color=MUTED, linewidth=0.9)
         self.axes.plot([self.x(0), self.x(self.n - 1)], [meet, meet], color=MUTED, linewidth=0.9)
-        self._link(middle, meet, middle, top)
+        arrow(self.axes, (middle, meet), (middle, top), MUTED, 0.9)
         bottom = self._box(middle, top, self._lines(vector), "#e7f5ef", GREEN, heavy=True)
         self._name((top + bottom) / 2 - 0.08, name, how, vector.shape)
         self.y = bottom
-        self.words.append(f"{name} {list(vector.shape)}, {how}: ({', '.join(map(number_text, vector))}).")
+        self.words.append(f"{name} {list(vector.shape)}, {how}: {vector_text(vector)}.")

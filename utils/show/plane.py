@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.page import (
-    FAINT, INK, MUTED, PAD, PAPER, SERIES, SMALL, TEXT, WIDEST, Picture, finish, new_axes, new_page,
-    number_text, read_names, read_numbers, read_title, shape_text, spread, text_width, themed, token_label,
-)
+from utils.show.arguments import read_names, read_numbers, shape_text
+from utils.show.colours import INK, MUTED, PAPER, SERIES
+from utils.show.marks import cross, quiet, vector
+from utils.show.page import Picture, finish, new_axes, new_page, spread, themed
+from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
+from utils.show.words import number_text, text_width, token_label, vector_text
 
 
 def _plane(figure: Any, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Any, float]:
@@ -26,31 +28,9 @@ def _plane(figure: Any, points: np.ndarray, side: float, limit: float | None = N
     width, height = (high - low) * inch
     axes = new_axes(figure, 2.5, 2.5, width, height)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
-    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
-    axes.locator_params(nbins=5)
-    axes.tick_params(colors=MUTED, length=2)
-    for spine in axes.spines.values():
-        spine.set_color(FAINT)
+    cross(axes)
+    quiet(axes)
     return axes, inch
-
-
-def _arrow(axes: Any, start: np.ndarray, end: np.ndarray, colour: str, width: float = 1.8) -> None:
-    if np.allclose(start, end):
-        axes.plot(*end, marker="o", color=colour, markersize=4)
-        return
-    # A short arrow gets a small head, so that head and shaft both show.
-    x0, y0, x1, y1 = *axes.transData.transform(start), *axes.transData.transform(end)
-    head = min(9 + 2 * width, max(3.0, 0.45 * math.hypot(x1 - x0, y1 - y0)))
-    style = {
-        "arrowstyle": "-|>",
-        "mutation_scale": head,
-        "shrinkA": 0,
-        "shrinkB": 0,
-        "color": colour,
-        "linewidth": width,
-    }
-    axes.annotate("", end, start, arrowprops=style)
 
 
 def _at_tips(axes: Any, inch: float, tips: Mapping[str, np.ndarray], colours: Sequence[str]) -> None:
@@ -64,18 +44,8 @@ def _at_tips(axes: Any, inch: float, tips: Mapping[str, np.ndarray], colours: Se
                 x += (0.12 if right else -0.12) / inch
                 axes.plot([tip[0], x], [tip[1], y], color=colour, linewidth=0.6, clip_on=False)
             card = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.75, "pad": 1}
-            text = token_label(name)
-            axes.text(
-                x,
-                y,
-                text,
-                color=colour,
-                ha="left" if right else "right",
-                va="center",
-                weight="bold",
-                bbox=card,
-                zorder=5,
-            )
+            side = "left" if right else "right"
+            axes.text(x, y, token_label(name), color=colour, ha=side, va="center", weight="bold", bbox=card, zorder=5)
 
 
 def _pair(pair: Any, arrows: Mapping[str, np.ndarray], name: str) -> tuple[str, str]:
@@ -131,9 +101,7 @@ def vectors(
     axes, inch = _plane(figure, np.vstack([*arrows.values(), foot]), side, limit)
     colours = SERIES[: len(arrows)]
     of = dict(zip(arrows, colours))
-    words = [
-        f"{name} is ({number_text(x)}, {number_text(y)}), {number_text(math.hypot(x, y))} long." for name, (x, y) in arrows.items()
-    ]
+    words = [f"{name} is {vector_text(tip)}, {number_text(math.hypot(*tip))} long." for name, tip in arrows.items()]
     below = []
     if shadow:
         tip, colour = arrows[shadow[0]], of[shadow[0]]
@@ -144,7 +112,7 @@ def vectors(
         below.append(f"shadow of {token_label(shadow[0])} on {token_label(shadow[1])}: {number_text(length)}")
         words.append(f"The shadow of {shadow[0]} on {shadow[1]} is {number_text(length)} long.")
     for name, tip in arrows.items():
-        _arrow(axes, np.zeros(2), tip, of[name])
+        vector(axes, np.zeros(2), tip, of[name], 1.8, 12.6)
     default = "Arrows from the origin"
     if pair:
         a, b = (arrows[name] for name in pair)
@@ -156,7 +124,7 @@ def vectors(
     _at_tips(axes, inch, arrows, colours)
     if below:
         axes.set_xlabel("\n".join(below), color=INK, linespacing=1.4)
-    return finish(figure, read_title(title, default), " ".join(words))
+    return finish(figure, title, default, " ".join(words))
 
 
 def _foot(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
@@ -216,10 +184,10 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
     axes, inch = _plane(figure, tips, min(3.3, WIDEST - 2 * PAD - 1.0 - max(text_width(note, TEXT) for note in notes)))
     middles = (tips[1:] + tips[:-1]) / 2
     x = axes.get_xlim()[1] + 0.1 / inch
-    _arrow(axes, np.zeros(2), tips[-1], INK, width=3.2)  # first, so that the small arrows lie on it
+    vector(axes, np.zeros(2), tips[-1], INK, 3.2, 15.4)  # first, so that the small arrows lie on it
     for k, (note, y) in enumerate(zip(notes, spread(list(middles[:, 1]), 0.2 / inch))):
         colour = SERIES[k % 5]
-        _arrow(axes, tips[k], tips[k + 1], colour)
+        vector(axes, tips[k], tips[k + 1], colour, 1.8, 12.6)
         axes.plot(
             [middles[k, 0], x - 0.04 / inch], [middles[k, 1], y], color=colour, linewidth=0.6, alpha=0.6, clip_on=False
         )
@@ -229,7 +197,7 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
     drawn = f" Drawn are the first two of {d} coordinates." if d > 2 else ""
     if d > 2:
         axes.set(xlabel=f"coordinate 1 of {d}", ylabel=f"coordinate 2 of {d}")
-    total = "(" + ", ".join([*map(number_text, result[:4]), *(["…"] if d > 4 else [])]) + ")"
+    total = vector_text(result, 4)
     parts = ", ".join(f"{number_text(weight)} × {name}" for weight, name in zip(w, names))
     alt = f"A weighted sum walked tip to tail: {parts}. The bold arrow is the result, {total}.{drawn}"
-    return finish(figure, read_title(title, f"The bold arrow is the sum: {total}"), alt)
+    return finish(figure, title, f"The bold arrow is the sum: {total}", alt)

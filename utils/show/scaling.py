@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
+from utils.show.arguments import read_whole
 from utils.show.charts import chart_size, draw_lines, lines_in_words, read_series
-from utils.show.page import BENCH, Picture, finish, new_axes, new_page, read_title, themed
+from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.sizes import BENCH
 
 
 def entropy(weights: torch.Tensor) -> torch.Tensor:
@@ -35,8 +37,7 @@ def saturation_study(
         nats, `gradient` the Frobenius norm of the softmax's Jacobian at that row. And `d_k`, int64.
     """
     for name, value in {"seq": seq, "draws": draws, **{f"d_ks[{i}]": d for i, d in enumerate(d_ks)}}.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        read_whole(value, name, 1)
     if not d_ks:
         raise ValueError("d_ks is empty; expected at least one size.")
     rows: dict[str, list[float]] = {}
@@ -96,4 +97,4 @@ def saturation(
         (True,): "Divided by √d_k, scores leave the softmax as it is at any d_k",
     }.get(tuple(map(bool, scaled)), "Unscaled scores saturate the softmax as d_k grows; divided by √d_k they do not")
     head = f"Three charts against d_k for {seq} random keys per query."
-    return finish(figure, read_title(title, default), "\n".join([head, *words]))
+    return finish(figure, title, default, "\n".join([head, *words]))

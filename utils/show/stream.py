@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from utils.show.page import (
-    BENCH, BLUE, GREEN, INK, MUTED, PAPER, PURPLE, SMALL, TEXT, VERMILION, Picture, finish, new_axes, new_page, themed,
-)
+from utils.show.arguments import read_whole
+from utils.show.colours import BLUE, GREEN, INK, MUTED, PAPER, PURPLE, TINTS, VERMILION
+from utils.show.marks import arrow, rounded
+from utils.show.page import Picture, finish, inches, new_axes, new_page, themed
+from utils.show.sizes import BENCH, SMALL, TEXT
 
 MOST_LAYERS = 4
 WIDE = 5.7  # inches, as are all places below
@@ -20,8 +20,7 @@ def residual_stream(n_layers: int = 2) -> Picture:
     Args:
         n_layers: 1 to 4; each is an attention and an MLP that read the stream and add to it.
     """
-    if isinstance(n_layers, bool) or not isinstance(n_layers, int) or not 1 <= n_layers <= MOST_LAYERS:
-        raise ValueError(f"n_layers must be a whole number from 1 to {MOST_LAYERS}; got {n_layers!r}.")
+    read_whole(n_layers, "n_layers", 1, MOST_LAYERS)
     drawing = _Drawing()
     drawing.box("tokens", "[batch, seq]", "whole numbers, the ids")
     drawing.arrow()
@@ -29,8 +28,8 @@ def residual_stream(n_layers: int = 2) -> Picture:
     top = drawing.start_road()
     drawing.station("x0", "the embeddings, as they are")
     for layer in range(n_layers):
-        drawing.branch("attention", "moves information between positions", BLUE)
-        drawing.branch("MLP", "works on each position alone", PURPLE)
+        drawing.branch("attention", "moves information\nbetween positions", BLUE)
+        drawing.branch("MLP", "works on each\nposition alone", PURPLE)
         drawing.station(f"x{layer + 1}", f"x{layer} + attention + MLP: after layer {layer}")
     drawing.end_road(top)
     drawing.box("final norm", "[batch, seq, d_model]", "each vector to one size", GREEN)
@@ -48,7 +47,7 @@ def residual_stream(n_layers: int = 2) -> Picture:
         "and its output is added to the stream. Below, the final norm and the unembedding W_U give the logits "
         "[batch, seq, vocab], and softmax turns them into probabilities of the next token."
     )
-    return finish(drawing.figure, "Every layer reads from the residual stream, and adds to it", alt)
+    return finish(drawing.figure, None, "Every layer reads from the residual stream, and adds to it", alt)
 
 
 class _Drawing:
@@ -61,20 +60,13 @@ class _Drawing:
         self.axes.axis("off")
         self.y = 0.0
 
-    def _frame(self, x: float, y: float, width: float, height: float, edge: str, fill: str = PAPER, **more: Any) -> None:
-        from matplotlib.patches import FancyBboxPatch
+    def _frame(self, x: float, y: float, width: float, height: float, edge: str) -> None:
+        rounded(self.axes, x, y, width, height, PAPER, edge, 0.07, clip_on=False, linewidth=1.3, zorder=4)
 
-        style = "round,pad=0,rounding_size=0.07"
-        settings = {"linewidth": 1.3, "zorder": 4, **more}
-        self.axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=fill, edgecolor=edge, clip_on=False, **settings))
-
-    def _line(self, points: list[tuple[float, float]], colour: str, head: bool = True) -> None:
+    def _line(self, points: list[tuple[float, float]], colour: str) -> None:
         """A way along `points`, with an arrow's head at its end."""
-        xs, ys = zip(*points)
-        self.axes.plot(xs[: None if not head else len(xs)], ys, color=colour, linewidth=1.4, zorder=3, solid_capstyle="butt")
-        if head:
-            style = {"arrowstyle": "-|>", "mutation_scale": 11, "shrinkA": 0, "shrinkB": 0, "color": colour, "linewidth": 1.4}
-            self.axes.annotate("", points[-1], points[-2], arrowprops=style, zorder=3)
+        self.axes.plot(*zip(*points), color=colour, linewidth=1.4, zorder=3, solid_capstyle="butt")
+        arrow(self.axes, points[-2], points[-1], colour, 1.4, 11, zorder=3)
 
     def box(self, name: str, shape: str, remark: str, colour: str = MUTED, weights: str = "") -> None:
         """A part on the way itself; its output's shape and a remark stand beside it."""
@@ -83,7 +75,8 @@ class _Drawing:
         middle = self.y + height / 2
         self.axes.text(ROAD, middle - (0.06 if weights else 0), name, ha="center", va="center", weight="bold", zorder=5)
         if weights:
-            self.axes.text(ROAD, middle + 0.09, weights, ha="center", va="center", size=SMALL - 1.5, color=MUTED, zorder=5)
+            small = {"size": SMALL - 1.5, "color": MUTED, "zorder": 5}
+            self.axes.text(ROAD, middle + 0.09, weights, ha="center", va="center", **small)
         self._beside(middle, shape, remark)
         self.y += height
 
@@ -120,11 +113,12 @@ class _Drawing:
         self.axes.text(BRANCH, middle, name, ha="center", va="center_baseline", weight="bold", zorder=5)
         self._line([(BRANCH, middle + 0.14), (BRANCH, back), (ROAD + 0.12, back)], colour)
         self.axes.add_patch(Circle((ROAD, back), 0.1, facecolor=PAPER, edgecolor=colour, linewidth=1.4, zorder=5))
-        self.axes.text(ROAD, back, "+", ha="center", va="center_baseline", size=TEXT + 1, color=colour, weight="bold", zorder=6)
+        bold = {"color": colour, "weight": "bold", "zorder": 6}
+        self.axes.text(ROAD, back, "+", ha="center", va="center_baseline", size=TEXT + 1, **bold)
         self.axes.text(ROAD + 0.22, out - 0.03, "reads", va="bottom", size=SMALL - 1, color=colour)
         self.axes.text(ROAD + 0.22, back - 0.03, "adds", va="bottom", size=SMALL - 1, color=colour)
-        self.axes.text(BRANCH + 0.7, middle, remark.replace(" between", "\nbetween").replace(" position ", "\nposition "),
-                       va="center", size=SMALL - 0.5, color=MUTED, linespacing=1.25)  # fmt: skip
+        small = {"size": SMALL - 0.5, "color": MUTED, "linespacing": 1.25}
+        self.axes.text(BRANCH + 0.7, middle, remark, va="center", **small)
         self.y += 0.7
 
     def end_road(self, top: float) -> None:
@@ -133,13 +127,12 @@ class _Drawing:
         self.y += 0.3
         left, right, neck = ROAD - 0.13, ROAD + 0.13, self.y - 0.16
         head = [(right, neck), (right + 0.08, neck), (ROAD, self.y), (left - 0.08, neck), (left, neck)]
-        self.axes.add_patch(Polygon([(left, top), (right, top), *head], facecolor="#fbdcc0", edgecolor="none", zorder=1))
-        self.axes.text(
-            ROAD - 0.3, (top + self.y) / 2, "the residual stream", rotation=90, ha="right", va="center",
-            size=TEXT + 1, color=VERMILION, weight="bold",
-        )  # fmt: skip
+        road = [(left, top), (right, top), *head]
+        self.axes.add_patch(Polygon(road, facecolor=TINTS[1], edgecolor="none", zorder=1))
+        look = {"rotation": 90, "size": TEXT + 1, "color": VERMILION, "weight": "bold"}
+        self.axes.text(ROAD - 0.3, (top + self.y) / 2, "the residual stream", ha="right", va="center", **look)
 
     def close(self) -> None:
-        x, _, width, _ = (BENCH * side for side in self.axes.get_position().bounds)
+        x, _, width, _ = inches(self.axes)
         self.axes.set_ylim(self.y + 0.02, -0.02)
         self.axes.set_position([x / BENCH, 0.02, width / BENCH, (self.y + 0.04) / BENCH])

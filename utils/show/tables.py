@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.page import (
-    BENCH, DIVERGING, MOST_NUMBERS, MUTED, NO, PAD, PAPER, SEQUENTIAL, SMALL, SMALLEST, TEXT, WIDEST, YES,
-    Picture, finish, listed, new_axes, new_page, number_text, read_array, read_names, read_numbers,
-    read_title, readable_on, text_width, themed, token_label,
-)
+from utils.show.arguments import read_array, read_names, read_numbers, refuse_beyond_one
+from utils.show.colours import DIVERGING, MUTED, NO, PAPER, SEQUENTIAL, YES
+from utils.show.marks import colour_bar, lines_between_cells, write_numbers
+from utils.show.page import Picture, finish, inches, new_axes, new_page, themed
+from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, SMALLEST, TEXT, WIDEST
+from utils.show.words import listed, number_text, text_width, token_label
 
 
 def _table(
@@ -43,41 +44,35 @@ def _table(
     axes.set_xlabel("key (answers)")
     if rows is not None:
         axes.set_ylabel("query (asks)" if n * cell > 0.9 else "query")
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     if max(n, m) <= 24:  # lines between the cells
-        axes.set_xticks(np.arange(m + 1) - 0.5, minor=True)
-        axes.set_yticks(np.arange(n + 1) - 0.5, minor=True)
-        axes.grid(which="minor", color=PAPER, linewidth=1.2)
-        axes.tick_params(which="minor", length=0)
+        lines_between_cells(axes, values.shape, PAPER, 1.2)
     return figure, axes, cell
 
 
-def _write(axes: Any, values: np.ndarray, cell: float) -> None:
-    """The numbers into the cells."""
-    image = axes.images[0]
-    for (i, j), value in np.ndenumerate(values):
-        text, colour = number_text(value), readable_on(image.to_rgba(value) if np.isfinite(value) else (1, 1, 1))
-        size = min(TEXT, TEXT * cell * 0.9 / text_width(text, TEXT))
-        axes.text(j, i, text, ha="center", va="center", color=colour, size=size)
-
-
-def _scale(figure: Any, axes: Any, ticks: Sequence[float]) -> None:
-    """A thin bar of colours on the right of a table that has no numbers."""
-    x, y, w, h = (BENCH * side for side in axes.get_position().bounds)
+def _numbers(axes: Any, values: np.ndarray, cell: float, ticks: Sequence[float]) -> None:
+    """The numbers into the cells of a small table; beside a larger one the scale of its colours."""
+    if max(values.shape) <= MOST_NUMBERS:
+        write_numbers(axes, values, cell)
+        return
+    x, y, w, h = inches(axes)
     tall = min(h, 2.0)
-    bar = figure.colorbar(axes.images[0], cax=new_axes(figure, x + w + 0.12, y + h - tall, 0.11, tall), ticks=ticks)
-    bar.ax.set_yticklabels([number_text(tick) for tick in ticks], size=SMALL - 1)
-    bar.ax.tick_params(length=0, pad=2)
-    bar.outline.set_visible(False)
+    colour_bar(axes.images[0], x + w + 0.12, y + h - tall, 0.11, tall, ticks)
+
+
+def _largest(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str]) -> str:
+    i, j = np.unravel_index(values.argmax(), values.shape)
+    whom = f"{rows[i]!r} → {columns[j]!r}" if rows is not None else repr(columns[j])
+    return f"{whom}, {number_text(values[i, j])}"
 
 
 def _sides(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarray, list[str] | None, list[str]]:
     """`values` as a table, with the names of its rows (None for a single unnamed query) and columns."""
+    if values.ndim == 1 and keys is None:
+        return values[None], None, read_names(tokens, len(values), "tokens", "keys")
     if values.ndim == 1:
-        single = None if keys is None else read_names([tokens] if isinstance(tokens, str) else tokens, 1, "tokens", "query")
-        columns = tokens if keys is None else keys
-        return values[None], single, read_names(columns, len(values), "tokens" if keys is None else "keys", "keys")
+        single = read_names([tokens] if isinstance(tokens, str) else tokens, 1, "tokens", "query")
+        return values[None], single, read_names(keys, len(values), "keys", "keys")
     if keys is None and values.shape[0] != values.shape[1]:
         raise ValueError(
             f"a {values.shape[0]} × {values.shape[1]} table needs keys= for its columns, tokens for its rows."
@@ -124,7 +119,7 @@ def grid(tokens: Sequence[str], title: str | None = None) -> Picture:
         axes.plot([-0.5, n - 0.5], [edge - 0.5] * 2, color=MUTED, linewidth=0.8, clip_on=False)
         axes.plot([edge - 0.5] * 2, [-0.5, n - 0.5], color=MUTED, linewidth=0.8, clip_on=False)
     alt = f"An empty table, {n} rows by {n} columns, {n * n} cells. Rows ask, columns answer: {', '.join(names)}."
-    return finish(figure, read_title(title, "Row asks, column answers: which cells are yes?"), alt)
+    return finish(figure, title, "Row asks, column answers: which cells are yes?", alt)
 
 
 @themed
@@ -155,15 +150,13 @@ def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Seque
         axes.plot(*np.argwhere(values)[:, ::-1].T, "o", color="#004c77", markersize=cell * 18, markeredgewidth=0)
     note = "✓ may attend   × may not" if max(n, m) <= 16 else "● may attend   empty: may not"
     axes.text(0, -0.12 / (cell * n), note, transform=axes.transAxes, size=SMALL, color=MUTED, va="top")
-    yes_of = lambda row: [column for column, yes in zip(columns, row) if yes]
     default = f"{int(values.sum())} of {values.size} cells are yes"
-    if n <= 16 and m <= 16:
-        words = "\n".join(
-            f"{name} may attend to: {', '.join(yes_of(row)) or 'nothing'}." for name, row in zip(rows, values)
-        )
+    if max(n, m) <= 16:
+        allowed = [[column for column, yes in zip(columns, row) if yes] for row in values]
+        words = "\n".join(f"{name} may attend to: {', '.join(yes) or 'nothing'}." for name, yes in zip(rows, allowed))
     else:
         words = f"Row by row, the number of yes cells is {', '.join(str(int(row.sum())) for row in values)}."
-    return finish(figure, read_title(title, default), f"A mask, {n} queries down, {m} keys across; {default}.\n{words}")
+    return finish(figure, title, default, f"A mask, {n} queries down, {m} keys across; {default}.\n{words}")
 
 
 def _kind(given: Any, array: np.ndarray) -> str:
@@ -185,26 +178,21 @@ def weights(
     Raises:
         ValueError: wrong shape, wrong number of tokens, nan, or a number outside 0…1.
     """
-    values = read_numbers(weights, "weights", [1, 2], "a table [queries, keys] or one row [keys]")
-    if values.min() < -1e-6 or values.max() > 1 + 1e-6:
-        wrong = values.min() if values.min() < 0 else values.max()
-        raise ValueError(f"weights must lie between 0 and 1; found {number_text(wrong)}. Draw scores with show.scores.")
+    expected = "a table [queries, keys] or one row [keys]"
+    values = read_numbers(weights, "weights", [1, 2], expected)
+    refuse_beyond_one(values, "weights", "Draw scores with show.scores.")
     values, rows, columns = _sides(values, tokens, keys)
     figure, axes, cell = _table(values, rows, columns, SEQUENTIAL, (0, 1))
-    if max(values.shape) <= MOST_NUMBERS:
-        _write(axes, values, cell)
-    else:
-        _scale(figure, axes, [0, 0.5, 1])
-    i, j = np.unravel_index(values.argmax(), values.shape)
-    whom = f"{rows[i]!r} → {columns[j]!r}" if rows is not None else repr(columns[j])
-    default = f"The largest weight: {whom}, {number_text(values[i, j])}"
+    _numbers(axes, values, cell, [0, 0.5, 1])
+    default = f"The largest weight: {_largest(values, rows, columns)}"
     if np.ptp(values) < 1e-9:
         default = f"Every weight is {number_text(values[0, 0])}"
     sums = values.sum(axis=1)
     ones = np.allclose(sums, 1, atol=1e-3)
-    total = "Every row sums to 1." if ones else f"Row sums run from {number_text(sums.min())} to {number_text(sums.max())}."
+    span = f"Row sums run from {number_text(sums.min())} to {number_text(sums.max())}."
+    total = "Every row sums to 1." if ones else span
     alt = f"Attention weights, {_size_in_words(values, rows)}. {total}\n{_rows_in_words(values, rows, columns)}"
-    return finish(figure, read_title(title, default), alt)
+    return finish(figure, title, default, alt)
 
 
 @themed
@@ -222,19 +210,12 @@ def scores(scores: Any, tokens: Sequence[str], title: str | None = None, keys: S
     values = read_numbers(scores, "scores", [1, 2], "a table [queries, keys] or one row [keys]", blocked=True)
     values, rows, columns = _sides(values, tokens, keys)
     finite = values[np.isfinite(values)]
-    limit = float(np.abs(finite).max()) if finite.size else 0.0
-    limit = limit or 1.0
-    shown = np.ma.masked_invalid(values)
-    figure, axes, cell = _table(shown, rows, columns, DIVERGING, (-limit, limit))
+    limit = float(np.abs(finite).max(initial=0)) or 1.0
+    figure, axes, cell = _table(np.ma.masked_invalid(values), rows, columns, DIVERGING, (-limit, limit))
     axes.set_facecolor("#e4e7eb")  # shows through where a score is blocked
-    if max(values.shape) <= MOST_NUMBERS:
-        _write(axes, values, cell)
-    else:
-        _scale(figure, axes, [-limit, 0, limit])
-    i, j = np.unravel_index(values.argmax(), values.shape)
-    whom = f"{rows[i]!r} → {columns[j]!r}" if rows is not None else repr(columns[j])
-    default = f"The highest score: {whom}, {number_text(values[i, j])}"
+    _numbers(axes, values, cell, [-limit, 0, limit])
+    default = f"The highest score: {_largest(values, rows, columns)}"
     blocked = values.size - finite.size
     note = f" {blocked} are blocked (−∞)." if blocked else ""
     alt = f"Scores, {_size_in_words(values, rows)}.{note}\n{_rows_in_words(values, rows, columns)}"
-    return finish(figure, read_title(title, default), alt)
+    return finish(figure, title, default, alt)

@@ -1,0 +1,51 @@
+"""In which order the layers of an object were made: with a seed, another order starts with other weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from utils.feedback.observe import reseed, sealed
+from utils.feedback.probe import Probe
+from utils.feedback.properties import Property
+
+
+def made_in_order(*names: str) -> Property:
+    """The `nn.Linear` layers of these names are made in this order; asked of a case without `fill` that is wrong."""
+
+    def broken(probe: Probe) -> str | None:
+        for trial in probe.trials:
+            if trial.case.fill or trial.right(probe.exercise):
+                continue
+            state = probe.run(trial.case, state=True).state or {}
+            weights = {name: state[f"{name}.weight"] for name in names if f"{name}.weight" in state}
+            biased = {name for name in names if f"{name}.bias" in state}
+            order = _order(weights, biased, trial.case.seed)
+            if order and order != names:
+                return (
+                    f"The layers are made in the order {', '.join(order)}. Each draws its numbers when it is made, so"
+                    f" with one seed another order starts with other weights: {', '.join(names)}."
+                )
+        return None
+
+    return broken
+
+
+def _order(weights: Mapping[str, Tensor], biased: set[str], seed: int) -> tuple[str, ...]:
+    """The order in which layers with these weights were drawn from a seed; empty where there is none."""
+    order: list[str] = []
+    with sealed(seed):
+        reseed(seed)
+        while len(order) < len(weights):
+            before = torch.get_rng_state()
+            for name, weight in weights.items():
+                torch.set_rng_state(before)
+                rows, columns = weight.shape
+                if name not in order and torch.equal(nn.Linear(columns, rows, bias=name in biased).weight, weight):
+                    order.append(name)
+                    break
+            else:
+                return ()
+    return tuple(order)

@@ -1,0 +1,42 @@
+"""The one `app` of the `coginst` command, and how its commands tell an error."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import typer
+
+app = typer.Typer(
+    help="The attention course: build it, solve it, open it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@contextlib.contextmanager
+def errors_in_red() -> Iterator[None]:
+    """One red line for each thing that is wrong, and exit code 2."""
+    try:
+        yield
+    except PermissionError as error:
+        red(
+            f"{error.filename or 'A file'} cannot be written or read: permission denied. Choose another place, or"
+            " change its permissions."
+        )
+        raise typer.Exit(2) from None
+    except (ValueError, OSError) as error:
+        red(error)
+        raise typer.Exit(2) from None
+
+
+def red(error: object) -> None:
+    """Each line of an error in red, on the error stream."""
+    for line in str(error).splitlines():
+        typer.secho(line, fg=typer.colors.RED, err=True)
+
+
+def yellow(line: object) -> None:
+    """A line that needs attention and is no error, on the error stream."""
+    typer.secho(line, fg=typer.colors.YELLOW, err=True)

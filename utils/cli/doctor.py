@@ -1,0 +1,164 @@
+"""`coginst doctor`: what this machine has for the course, and what to do about what it lacks. Asks no network."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from utils import lessons
+
+PACKAGES = (
+    "torch",
+    "numpy",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+    "jupyterlab",
+    "jupytext",
+    "ipywidgets",
+    "matplotlib",
+    "circuitsvis",
+)
+INSTALL = "pip install -r requirements.lock -e ."
+KERNEL = "python -m ipykernel install --sys-prefix"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, what was found, and what cures it where something is wrong.
+
+    `needed` says whether a learner can do without.
+    """
+
+    what: str
+    found: str
+    cure: str = ""
+    needed: bool = True
+
+    @property
+    def well(self) -> bool:
+        return not self.cure
+
+
+def marks(encoding: str | None) -> str:
+    """Signs for well, wrong, lacking and "do this": plain ones where the terminal has no others."""
+    try:
+        "✓✗–→".encode(encoding or "ascii")
+    except (UnicodeError, LookupError):
+        return "+x->"
+    return "✓✗–→"
+
+
+def examine() -> list[Finding]:
+    """Everything that a learner or an instructor may need."""
+    return [_python(), *_packages(), _device(), _gpt2(), _kernel(), _lessons(), _browser()]
+
+
+def _python() -> Finding:
+    version = platform.python_version()
+    return Finding(
+        "Python",
+        version,
+        "" if sys.version_info >= (3, 10) else "Python 3.10 or later is needed: make lab PYTHON=python3.12",
+    )
+
+
+def _packages() -> list[Finding]:
+    findings, tested = [], _tested_with()
+    for name in PACKAGES:
+        try:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            findings.append(Finding(name, "not installed", INSTALL))
+            continue
+        wanted = tested.get(name, version)
+        same = version.split("+")[0] == wanted  # 2.13.0+cpu is 2.13.0
+        findings.append(
+            Finding(name, version)
+            if same
+            else Finding(name, f"{version}; the course is tested with {wanted}", INSTALL, needed=False)
+        )
+    return findings
+
+
+def _tested_with() -> dict[str, str]:
+    """The versions in requirements.lock that are for this Python and this system."""
+    from packaging.requirements import Requirement
+
+    lock = lessons.ROOT / "requirements.lock"
+    lines = lock.read_text(encoding="utf-8").splitlines() if lock.exists() else []
+    pinned = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {r.name: str(r.specifier).removeprefix("==") for r in pinned if r.marker is None or r.marker.evaluate()}
+
+
+def _device() -> Finding:
+    try:
+        import torch
+    except Exception as error:  # a library of the system that is missing is an OSError
+        return Finding("device", f"torch cannot be imported ({error})", INSTALL)
+    if torch.cuda.is_available():
+        return Finding("device", f"{torch.cuda.get_device_name(0)}, and {os.cpu_count()} CPU cores")
+    metal = ", and Metal" if getattr(torch.backends, "mps", None) and torch.backends.mps.is_available() else ""
+    return Finding("device", f"{os.cpu_count()} CPU cores{metal}; no CUDA, and none is needed")
+
+
+def _gpt2() -> Finding:
+    try:
+        from utils.gpt2.layer0 import get_pre_attn
+        from utils.gpt2.sources import resolve
+
+        found = resolve()
+        with contextlib.redirect_stdout(io.StringIO()):
+            get_pre_attn("Mary", path=found.path)
+    except ImportError as error:
+        return Finding("GPT-2", str(error), INSTALL)
+    except ValueError as error:
+        return Finding("GPT-2", "cannot be used", str(error))
+    more = (
+        f" ({_short(found.path)})"
+        if found.real
+        else ""
+        if found.asked_for
+        else "; `coginst fetch gpt2` gets the real one (550 MB)"
+    )
+    return Finding("GPT-2", f"{found.name}, {found.n_layers} layers, width {found.d_model}: {found.why}{more}")
+
+
+def _short(path: Path) -> str:
+    """A path, with `~` for the home folder."""
+    return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
+
+
+def _kernel() -> Finding:
+    try:
+        from jupyter_client.kernelspec import KernelSpecManager
+
+        program = KernelSpecManager().get_kernel_spec("python3").argv[0]
+    except Exception as error:
+        return Finding("kernel", f"no python3 kernel ({type(error).__name__})", KERNEL)
+    if shutil.which(program) is None:
+        return Finding("kernel", f"the python3 kernel starts {program}, which is not there", KERNEL)
+    return Finding("kernel", "python3")
+
+
+def _lessons() -> Finding:
+    course, answers = (lessons.all_lessons(lessons.ROOT / folder) for folder in ("course", "solutions"))
+    if not course:
+        return Finding("lessons", "course/ is empty", "coginst build")
+    return Finding("lessons", f"{len(course)} in course/, {'answers in solutions/' if answers else 'no answers here'}")
+
+
+def _browser() -> Finding:
+    names = [os.environ.get("CHROMIUM", ""), *BROWSERS]
+    found = next((name for name in names if name and shutil.which(name)), None)
+    if found:
+        return Finding("Chromium", found)
+    return Finding("Chromium", "not found; only the browser tests need it", "bash .ci/install-browser", needed=False)

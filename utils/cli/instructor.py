@@ -1,0 +1,307 @@
+"""What instructors and maintainers call: write lessons, build and hand them out, train what ships, try the checks."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from utils import lessons
+from utils.cli.app import app, errors_in_red, red, yellow
+
+if TYPE_CHECKING:
+    from utils.instructor.build import Built
+
+Outcome = Literal["wrong", "plain", "equal", "explained", "stopped", "named", "endless"]  # as mutants.OUTCOMES
+
+
+@app.command()
+def new(
+    lesson: str = typer.Argument(
+        ..., help="Its name, such as flash_attention; with a number in front to choose that too, 12_flash_attention."
+    ),
+    title: str | None = typer.Option(None, help="The heading of its page.", show_default="its name"),
+    exercise: str | None = typer.Option(None, help="The name of its first exercise.", show_default="most_attended"),
+) -> None:
+    """Start a lesson: its page, its checks and its test, with one exercise that works."""
+    from utils.instructor import scaffold
+
+    with errors_in_red():
+        made = scaffold.new(lesson, title, exercise)
+        for path in made:
+            typer.echo(f"Written: {path}")
+        stem = made[0].stem[3:]
+        typer.echo(
+            f"Next: coginst build, coginst solve {stem}, and pytest tests/course/test_{stem}.py"
+            f" tests/course/test_voice.py tests/checks -k '{stem} or {exercise or scaffold.EXERCISE}'; then make it"
+            " yours."
+        )
+        typer.echo("What else make test asks of a new lesson stands in CONTRIBUTING.md, under A new lesson.")
+
+
+@app.command()
+def build(
+    source: Path | None = typer.Option(None, help="The folder with the lessons.", show_default="solutions"),
+    out: Path | None = typer.Option(None, help="The folder for the students' copies.", show_default="course"),
+    check: bool = typer.Option(False, "--check", help="Write nothing; exit 1 and name each file that would change."),
+    watch: bool = typer.Option(False, "--watch", help="Build again whenever a lesson changes, until Ctrl-C."),
+) -> None:
+    """Make the students' notebooks from the lessons."""
+    from utils.instructor import build as builder
+
+    if check and watch:
+        red("--check writes nothing and --watch writes again and again; choose one.")
+        raise typer.Exit(2)
+    with errors_in_red():
+        if watch:
+            builder.watch(source, out, _report)
+        elif check:
+            drift = builder.check(source, out)
+            if drift:
+                red("\n".join(drift))
+                red("Run `coginst build`, and commit what it writes.")
+                raise typer.Exit(1)
+            typer.echo("The students' copies are what the lessons make.")
+        else:
+            _report(builder.build(source, out))
+            _warn_of_another_checkout(source)
+
+
+def _warn_of_another_checkout(source: Path | None) -> None:
+    """`coginst` belongs to the environment that is active, and works on the clone that this was made in, wherever it is
+    called."""
+    here = Path.cwd()
+    if source is None and (here / "solutions").is_dir() and here.resolve() != lessons.ROOT.resolve():
+        yellow(
+            f"That was {lessons.ROOT}, to which this `coginst` belongs, and not this folder. Here, use"
+            " .venv/bin/coginst, or make build."
+        )
+
+
+def _report(outcome: Built | Exception) -> None:
+    """Say what a build did, or what stopped it."""
+    if isinstance(outcome, Exception):
+        red(outcome)
+        return
+    for line in outcome.kept:
+        yellow(line)
+    counted = ((outcome.written, "written"), (outcome.removed, "removed"))
+    done = [f"{len(names)} files {what}" for names, what in counted if names]
+    if done:
+        typer.echo(", ".join(done).capitalize() + ".")
+    elif outcome.kept:
+        typer.echo("Nothing else to do.")
+    else:
+        typer.echo("Nothing to do: the students' copies are up to date.")
+
+
+@app.command()
+def solve(
+    lesson: list[str] | None = typer.Argument(
+        None, help="Names or numbers of lessons; all of them when left out.", show_default=False
+    ),
+) -> None:
+    """Run the lessons with their answers, and keep what they print in tests/solved."""
+    from utils.instructor import solved
+
+    with errors_in_red():
+        for path in solved.solve(lesson or []):
+            typer.echo(f"Written: {path}")
+
+
+@app.command()
+def release(
+    out: Path = typer.Argument(
+        ..., metavar="OUT.zip", help="The zip to write, such as attention.zip; it unzips into a folder of that name."
+    ),
+    with_solutions: list[str] | None = typer.Option(
+        None,
+        metavar="LESSON",
+        help="A lesson, by number or name, whose answers come along. May be given several times.",
+    ),
+    replace: bool = typer.Option(False, "--replace", help="Put the new zip in the place of one that is there."),
+) -> None:
+    """Pack what students get: a zip without the answers that works with `make lab`. Nothing is written if an answer
+    would be in it."""
+    from utils.instructor import release as packer
+
+    with errors_in_red():
+        made = packer.release(out, with_solutions or [], replace)
+        answers = f"with the answers of {', '.join(made.solved)}" if made.solved else "without answers"
+        typer.echo(
+            f"Written: {made.path}, {len(made.names)} files, {made.path.stat().st_size / 1e6:.1f} MB, {answers}."
+        )
+
+
+@app.command("export-nbgrader")
+def export_nbgrader(
+    out: Path = typer.Argument(..., metavar="FOLDER", help="nbgrader's course folder, made where there is none."),
+    lesson: list[str] | None = typer.Argument(
+        None, help="Names or numbers of lessons; all of them when left out.", show_default=False
+    ),
+    replace: bool = typer.Option(False, "--replace", help="Put the lessons in the place of assignments that differ."),
+) -> None:
+    """Write lessons as nbgrader assignments, with answers, into FOLDER/source; nbgrader's generate_assignment takes it
+    from there."""
+    from utils.instructor.nbgrader import export as nbgrader
+
+    with errors_in_red():
+        done = nbgrader.export(out, lesson or [], replace)
+        for line in done.kept:
+            yellow(line)
+        for stem, points in done.points.items():
+            typer.echo(f"{stem}: {points} point{'s' * (points != 1)}")
+        typer.echo(
+            f"Written: {out}. These hold the answers: hand out what `nbgrader generate_assignment` makes of them."
+        )
+
+
+@app.command()
+def online(
+    repository: str | None = typer.Argument(
+        None,
+        metavar="OWNER/NAME",
+        help="The clone's public name on GitHub, to be written into pyproject.toml.",
+        show_default=False,
+    ),
+    notebooks: Path | None = typer.Option(
+        None, metavar="FOLDER", help="Write the notebooks that Colab opens into this folder as well."
+    ),
+) -> None:
+    """Make docs/online.md, whose links open the lessons in Binder and Colab."""
+    from utils.instructor import online as maker
+
+    with errors_in_red():
+        if repository:
+            maker.name_it(repository)
+        typer.echo(f"Written: {maker.write()}, for {maker.repository()}.")
+        if notebooks:
+            typer.echo(f"Written: {len(maker.write_notebooks(notebooks))} notebooks in {notebooks}.")
+
+
+@app.command()
+def train(
+    model: Literal["gpt2-mini", "cogmodel"] = typer.Argument(
+        ...,
+        help="What to train: gpt2-mini, the small GPT-2 that ships with the course, or cogmodel, the toy of lesson 08.",
+    ),
+    out: Path | None = typer.Option(
+        None, help="The folder to write.", show_default="utils/assets/ and the model's name"
+    ),
+    replace: bool = typer.Option(False, "--replace", help="Put the new one in the place of one that is there."),
+    steps: int | None = typer.Option(None, min=2, help="Train for fewer or more steps than the recipe says."),
+    device: str | None = typer.Option(
+        None, help="cpu or cuda.", show_default="gpt2-mini: cuda if there is one; cogmodel: cpu"
+    ),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
+) -> None:
+    """Train a model that ships with the course, measure it, and write it with its card."""
+    if model == "cogmodel":
+        from utils.training import cogmodel as maker
+    else:
+        from utils.training import gpt2_mini as maker
+
+    recipe = maker.Recipe() if steps is None else changed(maker.Recipe(), steps=steps)
+    with errors_in_red():
+        folder = out or maker.ASSET
+        measured, history = maker.make(folder, replace, recipe, device, progress=not quiet)
+        typer.echo(measured.lines())
+        typer.echo(f"Written in {history.seconds / 60:.1f} minutes: {folder}")
+
+
+@app.command()
+def mutants(
+    exercise: list[str] | None = typer.Argument(
+        None, help="Names of exercises; all of them when left out.", show_default=False
+    ),
+    write: bool = typer.Option(False, "--write", help="Put the table into docs/mutants.md."),
+    show: Outcome = typer.Option("wrong", help="List the mutants with this outcome."),
+) -> None:
+    """Change each reference answer in one place after the other, and count what its check says of it."""
+    from utils.instructor import mutants as maker
+
+    def tell(tally: maker.Tally) -> None:
+        row = maker.numbers(tally)
+        typer.echo(
+            f"{tally.exercise:28}"
+            + ", ".join(f"{count} {what}" for what, count in zip(maker.COLUMNS, row) if count)
+            + f": {maker.share(row)} % told why"
+        )
+        for mutant, outcome, message in tally.outcomes:
+            if outcome == show:
+                typer.secho(
+                    f"  {mutant.kind}: {mutant.change}\n      {message}",
+                    fg=typer.colors.RED if outcome == maker.WRONG else None,
+                )
+
+    if write and exercise:
+        red("--write writes the table of the whole course; name no exercise with it.")
+        raise typer.Exit(2)
+    with errors_in_red():
+        tallies = maker.examine(exercise or [], tell)
+        typer.echo(maker.table(tallies))
+        if write:
+            maker.write(tallies)
+    if any(tally.count(maker.WRONG) for tally in tallies):
+        red("A check has a hole: a mutant above passed and is not equal to the answer.")
+        raise typer.Exit(1)
+
+
+@app.command()
+def misconception(
+    exercise: str = typer.Argument(..., help="The exercise's name, such as softmax."),
+    answer: Path = typer.Argument(..., exists=True, dir_okay=False, help="A .py file with a wrong answer to it."),
+    id: str | None = typer.Option(None, help="Write it into the checks under this id, such as softmax-of-columns."),
+    message: str | None = typer.Option(None, help="What its author is to read.", show_default="a TODO"),
+) -> None:
+    """Show what a learner reads who answers so; with --id, make it a misconception with words of its own."""
+    from utils.instructor import misconception as maker
+    from utils.instructor.answers import Answers
+
+    with errors_in_red():
+        answers = Answers.named(exercise)
+        source = answer.read_text(encoding="utf-8")
+        report = answers.judge(source)
+        typer.echo(str(report))
+        if report:
+            red("This answer passes: it needs a case or a property that tells it from a right one first.")
+            raise typer.Exit(1)
+        if id is None:
+            typer.echo(f"\nA misconception of its own: coginst misconception {exercise} {answer} --id what-is-wrong")
+            return
+        path = lessons.ROOT / "utils" / "checks" / f"{answers.exercise.lesson}.py"
+        made = maker.stub(answers.exercise, source, id, message or maker.TODO)
+        needs = maker.add(path, answers.exercise, made)
+        typer.echo(f"\nWritten into {path}: {id}")
+        if needs:
+            yellow(f"Names of the lesson that the checks do not have: {', '.join(needs)}")
+        typer.echo(f"Now say there what is wrong; then: make format, and pytest tests/checks -k {exercise}")
+
+
+@app.command()
+def answers(
+    files: list[Path] = typer.Argument(..., exists=True, dir_okay=False, help="Files of answers, see CONTRIBUTING.md."),
+    write: bool = typer.Option(False, "--write", help="Write each verdict into the file, beside its answer."),
+    quiet: bool = typer.Option(False, "--quiet", help="The counts only."),
+) -> None:
+    """Check files of answers that were meant to be wrong or right, and count what is said of them."""
+    from collections import Counter
+
+    from utils.instructor.answers import judge_all, read_answers, verdict_of, write_answers
+
+    counts: Counter[str] = Counter()
+    with errors_in_red():
+        for file in files:
+            tried = read_answers(file)
+            reports = judge_all(tried)
+            for answer, report in zip(tried, reports):
+                counts[f"{answer.kind}: {report.reason if answer.kind == 'wrong' else report.status}"] += 1
+                if not quiet:
+                    typer.echo(
+                        f"{answer.exercise} {answer.kind}: {answer.what}\n    {verdict_of(report)}: {report.message}"
+                    )
+            if write:
+                write_answers(file, [changed(a, verdict=verdict_of(r)) for a, r in zip(tried, reports)])
+    typer.echo(", ".join(f"{name} {count}" for name, count in sorted(counts.items())))

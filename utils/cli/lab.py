@@ -1,0 +1,120 @@
+"""JupyterLab, set up for the course: one call that builds, starts and prints where to look."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import webbrowser
+from pathlib import Path
+
+from utils.lessons import ROOT
+
+# Jupyter looks for `labconfig/default_setting_overrides.json` in here: a .md lesson opens as a notebook, nothing asks
+# for news.
+SETTINGS = ROOT / "utils" / "assets"
+PORT, LAST_PORT, RETRIES = 8888, 65535, 50
+
+
+class LabError(ValueError):
+    """JupyterLab cannot open what was asked for; the message says what to do."""
+
+
+def lab(port: int | None = None, browser: bool = True, course: str | Path | None = None) -> None:
+    """Build the course and serve it with JupyterLab on this machine only, until Ctrl-C.
+
+    `port` is the first to try (8888); a taken one moves on to the next. `browser` opens the first lesson where there
+    is a display. `course` is a folder of notebooks to open as it is; without it, the course's own is built first
+    (where there are `solutions/` to build from). Raises `LabError` when there is no notebook to open or no free port.
+    """
+    if port is not None and not 0 < port <= LAST_PORT:
+        raise LabError(f"The port is {port}, and a port lies between 1 and {LAST_PORT}: leave it out for {PORT}.")
+    folder = _own_course() if course is None else Path(course).resolve()
+    first = _first_notebook(folder)
+    _prepare_environment()
+
+    from jupyterlab.labapp import LabApp  # a second of imports, and it reads the environment: not before it is needed
+
+    token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
+    arguments = _arguments(folder, first, port or PORT, browser=browser and can_show_browser(), token=token)
+    try:
+        server = LabApp.initialize_server(argv=arguments)
+    except SystemExit:  # Jupyter has tried every port in its range, and logged so
+        raise LabError(
+            f"JupyterLab found no free port from {port or PORT} on: name another, coginst lab --port 9000."
+        ) from None
+    words = f"\nThe course is open at\n{server.connection_url}lab/tree/{first}?token={token}\nCtrl-C stops it.\n"
+    server.io_loop.add_callback(
+        print, words, flush=True
+    )  # said when the server listens, which is the loop's first task
+    server.start()
+
+
+def can_show_browser() -> bool:
+    """Whether opening a browser would show a window here (over ssh and on a bare server it would not)."""
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False
+    if sys.platform == "darwin" and os.environ.get("SSH_CONNECTION"):
+        return False
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return True
+
+
+def _own_course() -> Path:
+    """The course's folder, built from `solutions/` where those are (students are handed only `course/`)."""
+    if any((ROOT / "solutions").glob("[0-9]*.md")):
+        from utils.instructor.build import build
+
+        for word in build().kept:
+            print(word, file=sys.stderr)
+    return ROOT / "course"
+
+
+def _first_notebook(folder: Path) -> str:
+    notebooks = sorted(path.name for path in folder.glob("*.ipynb"))
+    if not notebooks:
+        raise LabError(f"There is no notebook in {folder}: name the folder that holds 00_start_here.ipynb.")
+    return notebooks[0]
+
+
+def _prepare_environment() -> None:
+    """What Jupyter and its kernels inherit: this Python, this checkout, the course's settings."""
+    prepend = {
+        "PATH": str(Path(sys.executable).parent),  # `!pip` in a cell is this environment's
+        "PYTHONPATH": str(ROOT),  # `utils` is a common name; the course's own comes first
+        "JUPYTER_CONFIG_PATH": str(SETTINGS),
+    }
+    for name, value in prepend.items():
+        os.environ[name] = os.pathsep.join(filter(None, [value, os.environ.get(name)]))
+    # A lesson's tensors are tiny. On a busy machine OpenMP's threads spin while they wait for each other, and 300 steps
+    # of lesson 03 take 10 s instead of a fraction of one; passive threads sleep.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault(
+        "JUPYTERLAB_WORKSPACES_DIR", str(ROOT / "build" / "lab")
+    )  # open tabs are remembered here, apart from those of other projects
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a python3 kernel in the user's home would be another Python
+
+
+def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str) -> list[str]:
+    """Jupyter's own options; given as arguments, they win over a user's configuration files."""
+    options = {
+        "ServerApp.root_dir": folder,
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": min(RETRIES, LAST_PORT - port),
+        "ServerApp.open_browser": browser,
+        "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,
+        "ServerApp.answer_yes": True,  # one Ctrl-C is enough
+        "ServerApp.log_level": "WARN",
+        "LabApp.log_level": "WARN",
+        "IdentityProvider.token": token,
+        "LabApp.default_url": f"/lab/tree/{first}",
+        # Of the course's own tools the type checker is one: as a language server it reads all of torch for each lesson
+        # that is opened, which takes minutes and 1.7 GB.
+        "LanguageServerManager.autodetect": False,
+        "LabApp.extension_manager": "readonly",  # the other one asks a registry on every start
+    }
+    return [f"--{name}={value}" for name, value in options.items()]

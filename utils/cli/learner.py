@@ -1,0 +1,56 @@
+"""What learners call: open the course, look after GPT-2, see what this machine has."""
+
+from __future__ import annotations
+
+import sys
+from typing import Literal
+
+import typer
+
+from utils.cli.app import app, errors_in_red
+
+
+@app.command()
+def lab(
+    port: int | None = typer.Option(None, help="The first port to try.", show_default="8888"),
+    no_browser: bool = typer.Option(False, "--no-browser", help="Print the address, and open nothing."),
+) -> None:
+    """Build the course and open it in JupyterLab."""
+    from utils.cli import lab as jupyter
+
+    with errors_in_red():
+        jupyter.lab(port=port, browser=not no_browser)
+
+
+@app.command()
+def fetch(
+    what: Literal["gpt2"] = typer.Argument(..., help="What to download: gpt2, the real one, 550 MB."),
+) -> None:
+    """Download the real GPT-2 into the Hugging Face cache, where the lessons find it. Nothing else asks the network."""
+    from utils.cli import fetch as fetcher
+
+    with errors_in_red():
+        fetcher.fetch(typer.echo)
+        typer.echo(f"The real GPT-2 is here and checked. {fetcher.from_now_on()}")
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine has for the course, which GPT-2 is in use, and what cures what is missing."""
+    from utils.cli import doctor as medic
+
+    findings = medic.examine()
+    well, wrong, lacking, arrow = medic.marks(sys.stdout.encoding)
+    for finding in findings:
+        mark, colour = (
+            (well, None)
+            if finding.well
+            else (wrong, typer.colors.RED)
+            if finding.needed
+            else (lacking, typer.colors.YELLOW)
+        )
+        typer.secho(f"{mark} {finding.what:13}{finding.found}", fg=colour)
+        if finding.cure:
+            typer.secho(f"  {'':13}{arrow} {finding.cure}", fg=colour)
+    if any(finding.needed and not finding.well for finding in findings):
+        raise typer.Exit(1)

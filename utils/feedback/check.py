@@ -1,0 +1,243 @@
+"""What a learner calls: `check`, `hint`, `solution`, `yours`.
+
+check(get_mask)                       # a function or class, found by its name
+check(attn_scores_2=attn_scores_2)    # a value, by keyword
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from utils import lessons
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import Exercise, UnknownExercise, all_exercises, find
+from utils.feedback.progress import record
+from utils.feedback.report import Note, Report
+
+STRICT = "COURSE_CHECKS"  # set to "strict", a report that is not passed raises: what CI wants
+
+
+class CheckFailed(AssertionError):
+    """A check that did not pass while COURSE_CHECKS=strict."""
+
+
+class NotYet(NotImplementedError):
+    """A lesson needs an exercise that is not finished; the message says which and where."""
+
+
+def check(*answers: Any, **values: Any) -> Report:
+    """Check one exercise and say what is wrong, if something is.
+
+    Args:
+        answers: one function or class, which is found by its name.
+        values: or one value, by keyword: `check(context_vec_2=context_vec_2)`.
+
+    Returns:
+        A `Report`: `.status` ("passed", "failed", "todo"), `.misconception`, `.message`; true when passed.
+        It never raises because of what an answer does, unless COURSE_CHECKS=strict asks for that.
+    """
+    try:
+        exercise, answer = _what(answers, values)
+        report = diagnose(exercise, answer)
+        if (report.reason, report.status) != ("stopped", "todo"):  # interrupted by hand: no try
+            record(exercise.lesson, exercise.name, report.status)
+    except _BadCall as error:
+        report = Report("check", "failed", str(error), reason="structure")
+    if os.environ.get(STRICT) == "strict" and not report:
+        raise CheckFailed(str(report))
+    return report
+
+
+class _BadCall(ValueError):
+    """`check`, `hint` or `solution` was called in a way that names no exercise."""
+
+
+def _what(answers: tuple, values: dict) -> tuple[Exercise, Any]:
+    """The exercise that a call of `check` is about, and the answer to it."""
+    if len(answers) + len(values) != 1:
+        count = len(answers) + len(values)
+        given = "nothing" if count == 0 else f"{count} things"
+        raise _BadCall(
+            f"check takes one exercise at a time and was given {given}: check(my_function), or check(name=value)."
+        )
+    if values:
+        ((name, answer),) = values.items()
+        exercise = _find(name)
+        if exercise.kind != "value":
+            raise _BadCall(f"`{name}` is a {_KIND[exercise.kind]}: pass it as it is, check({name}).")
+        return exercise, answer
+    (answer,) = answers
+    exercise = _find(_name_of(answer))
+    wanted = "a class" if exercise.kind == "module" else "a function"
+    if inspect.isclass(answer) != (exercise.kind == "module"):
+        given = "a class" if inspect.isclass(answer) else "a function"
+        raise _BadCall(
+            f"`{exercise.name}` should be {wanted}, and {given} was given: define it with"
+            f" `{'class' if wanted == 'a class' else 'def'} {exercise.name}`."
+        )
+    return exercise, answer
+
+
+_KIND = {"function": "function", "module": "class"}
+
+
+def _name_of(answer: Any) -> str:
+    """The name under which an answer is looked up, or a sentence that says how to call `check`."""
+    known = all_exercises()
+    if isinstance(answer, str):
+        raise _BadCall(f"check was given the text {answer!r}: pass the thing itself, without quotes.")
+    if inspect.isbuiltin(answer) or getattr(answer, "__module__", None) in ("builtins", "torch", "torch.nn.functional"):
+        name = getattr(answer, "__name__", "")
+        if inspect.isbuiltin(answer) or callable(answer):
+            raise _BadCall(
+                f"`{name}` comes with Python or torch and is not an answer: pass the function that you wrote."
+            )
+    if isinstance(answer, torch.nn.Module):
+        name = type(answer).__name__
+        raise _BadCall(
+            f"check was given an object made from {name}: pass the class itself, check({name}), and it makes objects of"
+            " its own."
+        )
+    name = getattr(answer, "__name__", None)
+    if name == "<lambda>":
+        raise _BadCall("A lambda has no name to be found by: define a function with `def` and the exercise's name.")
+    if name is None or not callable(answer):
+        values = [n for n, e in known.items() if e.kind == "value"]
+        raise _BadCall(
+            f"check was given a value ({type(answer).__name__}) and cannot tell which: pass it by its name, as in"
+            f" check({values[0]}={values[0]}). Values are: {', '.join(values)}."
+        )
+    return name
+
+
+def _find(name: str) -> Exercise:
+    try:
+        return find(name)
+    except UnknownExercise as error:
+        raise _BadCall(str(error)) from None
+
+
+# --- hints and solutions ----------------------------------------------------------------------------
+
+_hints_given: dict[str, int] = {}
+_GRADES = ("a nudge", "the idea", "almost the code")
+
+
+def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
+    """A hint for an exercise: `hint(get_mask)`, for a value `hint("context_vec_2")` or `hint(context_vec_2=...)`.
+
+    Each call gives the next of three grades: a nudge, the idea, almost the code. `grade` 1 to 3 asks for one of them.
+    """
+    try:
+        found = _named(exercise, value)
+    except _BadCall as error:
+        return Note("hint", str(error))
+    if grade is not None and grade not in (1, 2, 3):
+        return Note("hint", f"There are three grades, 1 to 3, and {grade!r} was asked for.")
+    grade = grade or min(_hints_given.get(found.name, 0) + 1, 3)
+    _hints_given[found.name] = grade
+    more = f" (Call it again for {_GRADES[grade]}.)" if grade < 3 else ""
+    return Note(f"{found.name}: hint {grade} of 3, {_GRADES[grade - 1]}", found.hints[grade - 1] + more)
+
+
+def solution(exercise: Any = None, **value: Any) -> Note:
+    """The answer to an exercise, named as for `hint`, when `solutions/` is there, and where to ask when it is not."""
+    try:
+        found = _named(exercise, value)
+    except _BadCall as error:
+        return Note("solution", str(error))
+    try:
+        source = lessons.source_of(lessons.find(found.lesson), found.name)
+    except lessons.LessonError:
+        return Note(
+            found.name,
+            f"The solutions are not part of this copy of the course. Ask whoever gave it to you; hint({found.name}, 3)"
+            " comes close.",
+        )
+    return Note(f"{found.name}: one right answer of many", source, code=True)
+
+
+def _named(exercise: Any, value: dict) -> Exercise:
+    """The exercise that a call of `hint` or `solution` is about."""
+    if len(value) == 1 and exercise is None:
+        return _find(next(iter(value)))
+    if isinstance(exercise, str):
+        return _find(exercise)
+    if not callable(exercise) or value:
+        raise _BadCall(
+            "Name the exercise: as it is for a function or a class, hint(softmax), and in quotes for a value,"
+            ' hint("context_vec_2").'
+        )
+    return _find(_name_of(exercise))
+
+
+# --- what the learner built -------------------------------------------------------------------------
+
+
+def yours(name: str) -> Any:
+    """The learner's own function or class from an earlier lesson, when it passes its check.
+
+    Else the reference from `solutions/`, with a printed note that says why. Without `solutions/`, `NotYet` says which
+    exercise to finish. The learner's lessons are looked for in the folder that the notebook runs in, in a folder of the
+    lesson's name beside that one (nbgrader gives each lesson its own), then in `course/`.
+
+    Raises:
+        UnknownExercise: there is no exercise of this name.
+        ValueError: it is a value, which no other lesson can use.
+        NotYet: it is not finished, and there is no reference.
+    """
+    exercise = find(name)
+    if exercise.kind == "value":
+        raise ValueError(f"`{name}` is a value of lesson {exercise.lesson}; yours() gives functions and classes.")
+    _asked_for.append(name)
+    try:
+        own, why = _own(exercise)
+        answer = _reference(exercise, why) if own is None else own
+    finally:
+        _asked_for.pop()
+    if own is None and not _asked_for:
+        print(f"Using the course's own {name}: {why}")
+    return answer
+
+
+_asked_for: list[
+    str
+] = []  # by `yours`, the outermost first: a lesson that is loaded may ask in turn, and that is no news to the learner
+
+
+def _reference(exercise: Exercise, why: str) -> Any:
+    """The course's own answer. Raises `NotYet` where there is none."""
+    try:
+        return getattr(lessons.load(lessons.find(exercise.lesson)), exercise.name)
+    except lessons.LessonError:
+        raise NotYet(
+            f"This needs `{exercise.name}` from lesson {exercise.lesson}: {why} Finish it there, save the notebook, and"
+            " run this cell again."
+        ) from None
+
+
+def _own(exercise: Exercise) -> tuple[Any, str]:
+    """The learner's passing answer, or None and a sentence that says why there is none."""
+    beside = sorted(Path.cwd().parent.glob(f"[0-9][0-9]_{exercise.lesson}"))
+    for folder in (Path.cwd(), *beside, lessons.ROOT / "course"):
+        try:
+            path = lessons.find(exercise.lesson, folder)
+        except lessons.LessonError:
+            continue
+        try:
+            answer = getattr(lessons.load(path), exercise.name)
+        except lessons.LessonError as error:
+            return None, str(error)
+        except AttributeError as error:  # with a cause: what stopped the definition
+            return None, f"{error}." if error.__cause__ else f"{path.name} does not define it."
+        report = diagnose(exercise, answer)
+        if report:
+            return answer, ""
+        what = "is not attempted yet" if report.status == "todo" else "does not pass its check yet"
+        return None, f"yours in {path.name} {what}."
+    return None, f"there is no notebook of lesson {exercise.lesson} beside this one."

@@ -1,0 +1,245 @@
+"""From what an answer did to what its author should read: the first question that fires speaks.
+
+Not attempted → a known misconception agrees on every case → the questions of `utils.feedback.questions`, in their order
+→ a broken property → the plain difference. A misconception that agrees in every respect (shape and exceptions included)
+speaks before the general complaints, because its words are the better ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from utils.feedback import report, words
+from utils.feedback.alarm import Alarm
+from utils.feedback.compare import Dtypes, agree, different, same
+from utils.feedback.exercise import Exercise, Misconception
+from utils.feedback.observe import Observation, failure_of, sealed, tensors
+from utils.feedback.probe import Part, Probe, Trial
+from utils.feedback.questions import QUESTIONS
+from utils.feedback.relations import relation
+from utils.feedback.report import Report
+from utils.feedback.runner import InProcess, Runner, observe, runnable
+
+REDRAW = 1  # the second seed, with which an answer that passes once must pass again
+LIMIT = 10.0  # seconds of work that the check of an answer of this process may take
+TABLE_SIZE = 6  # a recognised mistake is shown on the largest failing case up to this many rows
+
+
+def diagnose(exercise: Exercise, answer: Any) -> Report:
+    """Check an answer of this process and say what is to be said. Never raises because of what the answer does.
+
+    What has not ended after `LIMIT` seconds is interrupted, as a learner may do it sooner; either way the report's
+    reason is "stopped". It is "failed" where the clock did it, and "todo" where nothing was decided.
+    """
+    alarm = Alarm(LIMIT)
+    try:
+        with alarm:
+            return diagnose_run(exercise, InProcess(exercise.form, answer))
+    except KeyboardInterrupt as interrupt:
+        alarm.stop()
+        at = failure_of(interrupt, answer)
+        where = f" on line {at.line} (`{at.code}`)" if at.line and at.code else ""
+        if not alarm.rung:
+            return Report(exercise.name, "todo", f"interrupted{where}; nothing was decided.", reason="stopped")
+        message = f"It had not ended after {LIMIT:.0f} seconds and was stopped{where}. Does every loop come to an end?"
+        return Report(exercise.name, "failed", message, reason="stopped")
+
+
+def diagnose_run(exercise: Exercise, runner: Runner) -> Report:
+    """Check the answer that `runner` runs."""
+    with sealed():
+        try:
+            return _diagnose(exercise, runner)
+        except Exception as error:  # an object that fails when it is merely compared or shown
+            what = f"{type(error).__name__}: {error}"
+            message = f"It returns something that cannot be compared with the expected result ({what})."
+            return Report(exercise.name, "failed", message, reason="structure")
+
+
+def _diagnose(exercise: Exercise, runner: Runner) -> Report:
+    probe = Probe.of(exercise, runner, seed=0)
+    todo = _todo(probe)
+    if todo:
+        return Report(exercise.name, "todo", todo, reason="todo")
+    if not _all_right(probe):
+        return _failed(probe)
+    if exercise.drawn and not _all_right(again := Probe.of(exercise, runner, seed=REDRAW)):
+        found = _failed(again)
+        if found.misconception is None and not (exercise.view or exercise.read) and not _nearly(again):
+            found.message = (
+                "Right for one set of numbers and wrong for another: is a result written down instead of computed? "
+                + found.message
+            )
+        return found
+    broken = _broken_property(probe)
+    if broken is not None:  # a report that is not passed is false
+        return broken
+    return Report(exercise.name, "passed", _praise(probe), reason="passed")
+
+
+def _praise(probe: Probe) -> str:
+    if probe.exercise.kind == "value":
+        return "passed, the value is right."
+    count = len(probe.trials)
+    other = " and with other numbers." if probe.exercise.drawn else "."
+    return f"passed, right in {count} case{'s' * (count > 1)}{other}"
+
+
+def _todo(probe: Probe) -> str | None:
+    """What to read where something is not attempted yet."""
+    name = probe.exercise.name
+    unfinished = [f.todo for t in probe.trials if (f := t.yours.failure) and f.todo is not None]
+    if not unfinished:
+        return None
+    owner, _, method = unfinished[0].partition(".")
+    if owner not in ("", name):
+        return f"it needs `{owner}`, and that is not attempted yet."
+    handle = f'"{name}"' if probe.exercise.kind == "value" else name
+    start = f"`{method}` is not attempted yet." if method not in ("", "__init__") else "not attempted yet."
+    return f"{start} `hint({handle})` gives a nudge."
+
+
+def _all_right(probe: Probe) -> bool:
+    exercise = probe.exercise
+    return all(
+        agree(t.yours, t.expected, exercise.atol, exercise.dtypes, gradients=exercise.trains) for t in probe.trials
+    )
+
+
+def _nearly(probe: Probe) -> bool:
+    """Whether it is off by so little that another set of numbers may hide it."""
+    atol = 100 * probe.exercise.atol
+    return all(same(t.yours.value, t.expected.value, atol, probe.exercise.dtypes) for t in probe.trials)
+
+
+# --- what is wrong ------------------------------------------------------------------------------------
+
+
+def _failed(probe: Probe) -> Report:
+    name, mistake = probe.exercise.name, recognise(probe)
+    if mistake:
+        shown = _table(probe, TABLE_SIZE)
+        return Report(name, "failed", mistake.message, mistake.id, shown, reason="misconception")
+    for question in QUESTIONS:
+        for trial in probe.trials:
+            if message := question.ask(probe, trial):
+                return Report(name, "failed", message, reason=question.reason, property=question.property)
+    broken = _broken_property(probe)
+    if broken is not None:
+        broken.table = _table(probe)
+        return broken
+    wrong = [t for t in probe.trials if not t.right(probe.exercise)]
+    found = relation(probe, wrong)
+    message = _difference(probe, wrong) + (f" {found.sentence}" if found and found.sentence else "")
+    return Report(
+        name, "failed", message, table=_table(probe), reason="difference", relation=found.name if found else None
+    )
+
+
+def recognise(probe: Probe) -> Misconception | None:
+    """The misconception that agrees with the learner's answer on every case; exact types are preferred."""
+    exercise, trials = probe.exercise, probe.trials
+
+    @functools.cache
+    def seen(index: int, place: int) -> Observation:
+        return observe(exercise, runnable(exercise, exercise.misconceptions[index]), trials[place].case)
+
+    exact: tuple[Dtypes, ...] = ("same", "any")
+    for dtypes in exact:
+        for index, wrong in enumerate(exercise.misconceptions):
+            # Case after case: most mistakes differ from the learner's in the first, and need not be run on the rest.
+            alike = functools.partial(agree, atol=exercise.atol, dtypes=dtypes, gradients=exercise.trains)
+            if not all(alike(t.yours, seen(index, place)) for place, t in enumerate(trials)):
+                continue
+            observed = [seen(index, place) for place in range(len(trials))]
+            telling = any(o.failure is None for o in observed)  # a mistake that only ever raises recognises nothing
+            if telling and not all(alike(o, t.expected) for t, o in zip(trials, observed)):
+                return wrong
+    return None
+
+
+def _broken_property(probe: Probe) -> Report | None:
+    if any(t.yours.failure and not t.expected.failure for t in probe.trials):
+        return None
+    ran = [t for t in probe.trials if not t.yours.failure]  # a case that is rightly refused has no result to ask about
+    asked = Probe(probe.exercise, probe.runner, ran)
+    for broken in probe.exercise.properties if ran else ():
+        name = broken.__qualname__.partition(".")[0].lstrip("_")  # of a closure the function that made it
+        try:
+            message = broken(asked)
+        except Exception as error:  # the answer runs behind the Runner, so this is no mistake of the learner's
+            message = (
+                f"The check itself failed, in {name} ({type(error).__name__}: {error}). Tell whoever made the course."
+            )
+        if message:
+            return Report(probe.exercise.name, "failed", message, reason="property", property=name)
+    return None
+
+
+# --- the plain difference -----------------------------------------------------------------------------
+
+
+def _difference(probe: Probe, wrong: list[Trial]) -> str:
+    # What a case is remarked on (its loud numbers, say) is news only where the plain ones are right.
+    smallest = min(wrong, key=lambda trial: (bool(trial.case.note), _numbers_in(trial))) if wrong else probe.trials[0]
+    several = len(probe.trials) > 1
+    count = f"In {len(wrong)} of {len(probe.trials)} cases the result differs; the smallest: " if several else ""
+    return count + _first_difference(probe, smallest)
+
+
+def _numbers_in(trial: Trial) -> int:
+    """How many numbers there are to look at in a case."""
+    return sum(t.numel() for t in tensors([trial.expected.value, *trial.case.args]))
+
+
+def _differing(probe: Probe, trial: Trial) -> list[Part]:
+    """The parts that differ, the last one first: weights stand last and tell more."""
+    parts = [p for p in probe.parts(trial) if p.yours.shape == p.expected.shape]
+    return [p for p in reversed(parts) if different(p.yours, p.expected, probe.exercise.atol).any()]
+
+
+def _first_difference(probe: Probe, trial: Trial) -> str:
+    exercise, yours, wanted = probe.exercise, trial.yours.value, trial.expected.value
+    call = "" if exercise.kind == "value" else f"{words.call_text(exercise, trial.case)}: "
+    for part in _differing(probe, trial):
+        index = tuple(different(part.yours, part.expected, exercise.atol).nonzero()[0].tolist())
+        mine, right = part.yours[index].item(), part.expected[index].item()
+        meaning = exercise.meaning(index, mine, right) if exercise.meaning else ""
+        if part.spec and part.spec.facts and meaning:
+            return f"{call}{part.spec.name}: {meaning}."
+        name = f"{words.part_text(part.spec, part.index)}, " if isinstance(exercise.returns, tuple) else ""
+        if isinstance(wanted, dict):
+            name = f"`{list(wanted)[part.index]}`, "
+        where = f"{name}{words.position(index, part.spec)} is " if index else "it is "
+        numbers = f"{report.number_text(mine)}, expected {report.number_text(right)}"
+        return f"{call}{where}{numbers}{f'; {meaning}' if meaning else ''}."
+    if isinstance(yours, dict) and isinstance(wanted, dict):
+        return call + _dict_difference(yours, wanted, exercise.atol)
+    return f"{call}yours is {words.short(yours)}, expected {words.short(wanted)}."
+
+
+def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
+    for key in wanted:
+        if key not in yours:
+            return f"the key {key!r} is missing."
+        if not same(yours[key], wanted[key], atol, "wider"):
+            return f"at key {key!r} yours is {words.short(yours[key])}, expected {words.short(wanted[key])}."
+    return f"the key {next(k for k in yours if k not in wanted)!r} should not be there."
+
+
+def _table(probe: Probe, up_to: int = 0) -> report.Table | None:
+    """Yours beside the expected: the smallest failing case, or the largest of at most `up_to` rows and columns."""
+    shown = []
+    for trial in probe.trials:
+        parts = [p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.facts)]
+        shown += [(_numbers_in(trial), part) for part in parts[:1]]
+    if not shown:
+        return None
+    shown.sort(key=lambda pair: pair[0])
+    fitting = [pair for pair in shown if max(pair[1].yours.shape[-2:]) <= up_to]
+    part = (fitting or shown[:1])[-1][1]
+    spec = part.spec
+    return report.table(
+        part.yours, part.expected, probe.exercise.atol, spec.axes if spec else (), spec.name if spec else ""
+    )

@@ -1,0 +1,108 @@
+"""Another device, on every machine: tensors that say they are elsewhere, and compute here.
+
+A `_Away` tensor wraps one of the CPU. It reports the meta device, which no machine computes on; each operation on it is
+done with the wrapped tensor, so that numbers and shapes are the true ones. An operation that is given tensors of both
+devices stops, as on a GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+AWAY = torch.device("meta")
+CROSSES = ("copy", "index")  # in the names of operations that may take tensors of two devices
+
+
+class TwoDevices(Exception):
+    """An operation was given tensors of two devices."""
+
+
+class _Away(Tensor):
+    """A tensor of the other device; `here` is the tensor that it stands for."""
+
+    here: Tensor
+    # As torch documents it, for a subclass that only dispatches.
+    __torch_function__ = torch._C._disabled_torch_function_impl  # pyright: ignore[reportAssignmentType]
+
+    @staticmethod
+    def __new__(cls, here: Tensor) -> _Away:
+        made = Tensor._make_wrapper_subclass(
+            cls,
+            here.size(),
+            strides=here.stride(),
+            storage_offset=here.storage_offset(),
+            dtype=here.dtype,
+            device=AWAY,
+            requires_grad=here.requires_grad,
+        )
+        made.here = here
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        return _compute(func, args, kwargs or {})
+
+    def new_tensor(self, data: Any, **options: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """From data, which torch would put on a real meta device."""
+        return _Away(self.here.new_tensor(data, **options))
+
+
+@contextlib.contextmanager
+def elsewhere() -> Iterator[None]:
+    """While it is entered, `.to(AWAY)` and `device=AWAY` lead to the other device."""
+    with _Elsewhere(), _FromData():
+        yield
+
+
+class _FromData(TorchFunctionMode):
+    """`torch.tensor(numbers, device=AWAY)`: torch makes these out of sight of the other mode."""
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = kwargs or {}
+        asked = kwargs.get("device")
+        if func in (torch.tensor, torch.as_tensor, torch.asarray) and asked is not None and torch.device(asked) == AWAY:
+            return func(*args, **{**kwargs, "device": "cpu"}).to(AWAY)
+        return func(*args, **kwargs)
+
+
+class _Elsewhere(TorchDispatchMode):
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler, 800 modules, for a mode that it is never to compile
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        return _compute(func, args, kwargs or {})
+
+
+def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """Do one operation here, with its result where a real device would have put it."""
+    given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+    away = [t for t in given if isinstance(t, _Away)]
+    local = [t for t in given if not isinstance(t, _Away) and t.dim()]  # single numbers may be anywhere
+    if away and local and not any(word in func.__name__ for word in CROSSES):
+        raise TwoDevices(func.__name__)
+    asked = kwargs.get("device")
+    leaves = bool(away) if asked is None else torch.device(asked) == AWAY
+    if asked is not None:
+        kwargs = {**kwargs, "device": torch.device("cpu")}
+    result = func(*tree_map(_here, args), **tree_map(_here, kwargs))
+    known = {id(t.here): t for t in away}  # what an operation in place gives back
+
+    def placed(value: Any) -> Any:
+        if not leaves or not isinstance(value, Tensor):
+            return value
+        return known[id(value)] if id(value) in known else _Away(value)
+
+    return tree_map(placed, result)
+
+
+def _here(value: Any) -> Any:
+    return value.here if isinstance(value, _Away) else value

@@ -1,0 +1,345 @@
+"""Run an answer on a case and write down everything that a check may ask about.
+
+The run is sealed: random state, grad mode, default dtype, printed text and the case's own arguments are as before
+afterwards, whatever the answer does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+import io
+import linecache
+import math
+import random
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from utils.feedback.exercise import Case, Form, Sampler, filled
+from utils.feedback.watch import Counted, tensors
+from utils.lessons.stubs import unfinished_name
+
+LEVEL = 1e-5  # a gradient of order-one numbers below this is 0 but for rounding
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is to be seen of a run, beyond its result.
+
+    Attributes:
+        gradients: run the answer once more, where that makes sense, to see which inputs and parameters they reach.
+        calls: call it so often with the same arguments; with more than one, `value` is the list of results.
+        state: hand out the state_dict of a module as well, before it is called.
+        attributes: hand out those of a module that have these names.
+        count: count torch's operations, and the numbers of the largest tensor that one of them gives.
+    """
+
+    gradients: bool = False
+    calls: int = 1
+    state: bool = False
+    attributes: Sequence[str] = ()
+    count: bool = False
+
+
+@dataclass
+class Failure:
+    """An exception that an answer raised: where, and whether it only says "not attempted yet"."""
+
+    type: str
+    text: str
+    line: int | None = None
+    code: str = ""
+    body: str = ""  # the source of the function that the line stands in
+    bases: tuple[str, ...] = ()  # of its type
+    todo: str | None = None  # the name that is not attempted yet, "" when it cannot be told
+
+
+@dataclass
+class Observation:
+    """What one answer did on one case: plain data but for `value`, which is whatever the answer returned."""
+
+    value: Any = None
+    failure: Failure | None = None
+    changed: tuple[str, ...] = ()  # arguments that were modified
+    detached: tuple[str, ...] = ()  # inputs and parameters that no gradient reaches
+    level: tuple[str, ...] = ()  # those on which the result does not hang: the detached, and where the gradient is 0
+    broken: tuple[str, ...] = ()  # inputs and parameters whose gradient holds nan or inf
+    backward: Failure | None = None  # what stopped the gradients, if something did
+    parameters: dict[str, tuple[int, ...]] | None = None  # of a module: their sizes by name
+    aliases: tuple[str, ...] = ()  # of a module: further names of parameters that have one already
+    state: dict[str, Tensor] | None = None  # of a module: its state_dict, where it was asked for
+    attributes: dict[str, Any] | None = None  # of a module: those that were asked for
+    drew: bool = False  # whether the call used or seeded torch's global random numbers
+    operations: int = 0  # how many torch operations ran, where they were counted
+    largest: int = 0  # how many numbers the largest tensor held that one of them gave
+
+
+# --- a sealed world -----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def sealed(seed: int = 0) -> Iterator[None]:
+    """Run the block with seeded random numbers and silence; put every global state back afterwards."""
+    numpy = sys.modules.get("numpy")
+    cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
+    python_state, grad, dtype = random.getstate(), torch.is_grad_enabled(), torch.get_default_dtype()
+    threads = torch.get_num_threads()
+    numpy_state = numpy.random.get_state() if numpy else None
+    devices = list(range(torch.cuda.device_count())) if cuda else []
+    with torch.random.fork_rng(devices=devices), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            torch.set_grad_enabled(True)
+            torch.set_default_dtype(torch.float32)
+            if threads > 1:  # cases are tiny: on a busy machine threads that wait for each other cost 20 times the work
+                torch.set_num_threads(1)
+            reseed(seed)
+            random.seed(seed)
+            if numpy:
+                numpy.random.seed(seed)
+            yield
+        finally:
+            torch.set_grad_enabled(grad)
+            torch.set_default_dtype(dtype)
+            if threads > 1:
+                torch.set_num_threads(threads)
+            random.setstate(python_state)
+            if numpy:
+                numpy.random.set_state(numpy_state)
+
+
+def reseed(seed: int) -> None:
+    """Seed torch's generators without touching a CUDA that was never used (manual_seed would queue work on it)."""
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(seed)
+
+
+def fresh(value: Any) -> Any:
+    """A deep copy of a case's arguments; random generators are copied with their state."""
+    if isinstance(value, torch.Generator):
+        return torch.Generator(value.device).set_state(value.get_state())
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    if isinstance(value, (tuple, list)):
+        return type(value)(fresh(v) for v in value)
+    if isinstance(value, dict):
+        return {k: fresh(v) for k, v in value.items()}
+    if isinstance(value, nn.Module):
+        return copy.deepcopy(value)
+    return value
+
+
+def plain(value: Any) -> Any:
+    """A result with torch's own tensors in it: a subclass may answer torch's questions as it likes."""
+    if isinstance(value, Tensor) and type(value) is not Tensor:
+        with torch._C.DisableTorchFunctionSubclass():
+            return value.as_subclass(Tensor)
+    if type(value) in (tuple, list):
+        return type(value)(map(plain, value))
+    if type(value) is dict:
+        return {key: plain(item) for key, item in value.items()}
+    return value
+
+
+def is_float(value: Any) -> bool:
+    """Whether it is a floating-point tensor."""
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+# --- modules ------------------------------------------------------------------------------------------
+
+
+class Params(dict[str, Tensor]):
+    """A module's parameters by name; `.training` is the mode in which it runs, `.init` what it was built with."""
+
+    training = False
+    init: Mapping[str, Any] = types.MappingProxyType({})
+
+
+def as_module(initial: Callable[..., Mapping[str, Tensor]], forward: Callable[..., Any]) -> type[nn.Module]:
+    """A class from a function of `(params, *args)`: how oracles and misconceptions of modules are run.
+
+    Args:
+        initial: a function of the constructor's arguments that gives `{parameter name: initial value}`.
+        forward: a function of `(params, *args)`.
+    """
+
+    class Made(nn.Module):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__()
+            built = inspect.signature(initial).bind(*args, **kwargs)
+            built.apply_defaults()
+            self._built_with = built.arguments
+            for name, value in initial(*args, **kwargs).items():
+                _place(self, name, nn.Parameter(value.clone()))
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            params = Params(self.named_parameters())
+            params.training, params.init = self.training, self._built_with
+            return forward(params, *args, **kwargs)
+
+    return Made
+
+
+def _place(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
+    """Put a parameter at a dotted name, as `W_query.weight`, making the holders on the way."""
+    *path, last = name.split(".")
+    for part in path:
+        if part not in module._modules:
+            module.add_module(part, nn.Module())
+        module = module.get_submodule(part)
+    module.register_parameter(last, parameter)
+
+
+def build(answer: Callable[..., nn.Module], case: Case) -> nn.Module:
+    """The module as a case asks for it: built, filled, in its mode."""
+    module = answer(**case.init) if isinstance(case.init, dict) else answer(*case.init)
+    if case.fill:
+        fill(module, case.seed)
+    return module.train(case.train)
+
+
+def fill(module: nn.Module, seed: int) -> None:
+    """Give every parameter the order-one values that a case with this seed asks for."""
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            parameter.copy_(filled(name, parameter.shape, seed))
+
+
+# --- one run ------------------------------------------------------------------------------------------
+
+
+def record(
+    form: Form, answer: Callable[..., Any], case: Case, look: Look, mode: TorchDispatchMode | None = None
+) -> Observation:
+    """Run `answer` on `case`; with `look.gradients`, on inputs and parameters that want gradients.
+
+    While it is called, `mode` sees every operation of torch.
+    """
+    seen = Observation()
+    args, kwargs = fresh(case.args), fresh(dict(case.kwargs))
+    named = form.named(args, kwargs)
+    leaves = {name: value.requires_grad_() for name, value in named.items() if look.gradients and is_float(value)}
+    with sealed(case.seed):
+        try:
+            call = answer
+            if form.kind == "module":
+                if look.state:  # what memory that nobody fills may well hold
+                    torch.empty(64).fill_(torch.nan)
+                module = call = build(answer, case)
+                _look_into(module, look, seen)
+                leaves |= {n: p for n, p in module.named_parameters() if look.gradients}
+                reseed(case.seed)
+            before_call = torch.get_rng_state()
+            with Counted() if look.count else mode or contextlib.nullcontext() as counted:
+                results = [_called(form, call, args, kwargs) for _ in range(look.calls)]
+            seen.drew = not torch.equal(before_call, torch.get_rng_state())
+            if isinstance(counted, Counted):
+                seen.operations, seen.largest = counted.operations, counted.largest
+            seen.value = results[0] if look.calls == 1 else results
+            if look.gradients:
+                seen.detached, seen.level, seen.broken = _reach(seen.value, leaves, case.seed)
+        except (Exception, SystemExit) as error:
+            seen.failure = failure_of(error, answer)
+    if not look.gradients:
+        before = form.named(case.args, dict(case.kwargs))
+        seen.changed = tuple(n for n in named if not _unchanged(before[n], named[n]))
+    return seen
+
+
+def _look_into(module: nn.Module, look: Look, seen: Observation) -> None:
+    """Write down what an object holds before it is called."""
+    seen.parameters = {name: tuple(p.shape) for name, p in module.named_parameters()}
+    every = (name for name, _ in module.named_parameters(remove_duplicate=False))
+    seen.aliases = tuple(name for name in every if name not in seen.parameters)
+    if look.state:
+        seen.state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+    if look.attributes:
+        seen.attributes = {name: _item(getattr(module, name)) for name in look.attributes if hasattr(module, name)}
+
+
+def _called(form: Form, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """What is compared: the result of one call, or what the exercise's `view` makes of it."""
+    result = plain(call(*args, **kwargs))
+    if form.view is None:
+        return result
+    return form.view(result, *args, **kwargs)
+
+
+def _item(value: Any) -> Any:
+    """A tensor of one number as that number."""
+    return value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
+
+
+def _reach(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[tuple[str, ...], ...]:
+    """What becomes of the gradient of a random weighted sum of the results: the leaves that it does not reach; these
+    and those where it is 0; and those where it is no number."""
+    rand = Sampler(f"gradient:{seed}")
+    terms = [(t * rand(*t.shape, dtype=t.dtype)).sum() for t in tensors(value) if t.requires_grad]
+    if not terms:
+        return tuple(leaves), tuple(leaves), ()
+    wanted = [t for t in leaves.values() if t.requires_grad]
+    reached = torch.autograd.grad(sum(terms[1:], terms[0]), wanted, allow_unused=True) if wanted else ()
+    slopes = {id(t): g.abs().amax().item() if g.numel() else 0.0 for t, g in zip(wanted, reached) if g is not None}
+    sizes = {name: slopes.get(id(t)) for name, t in leaves.items()}
+    return (
+        tuple(name for name, size in sizes.items() if size is None),
+        tuple(name for name, size in sizes.items() if size is None or size < LEVEL),
+        tuple(name for name, size in sizes.items() if size is not None and not math.isfinite(size)),
+    )
+
+
+def _unchanged(before: Any, after: Any) -> bool:
+    if isinstance(before, Tensor):
+        return before.shape == after.shape and torch.equal(before.nan_to_num(), after.detach().nan_to_num())
+    if isinstance(before, (tuple, list)):
+        return len(before) == len(after) and all(map(_unchanged, before, after))
+    if isinstance(before, dict):
+        return before.keys() == after.keys() and all(_unchanged(before[k], after[k]) for k in before)
+    if isinstance(before, nn.Module):
+        return _unchanged(dict(before.state_dict()), dict(after.state_dict()))
+    return isinstance(before, torch.Generator) or before is after or before == after
+
+
+def failure_of(error: BaseException, answer: Any) -> Failure:
+    """What was raised and on which line of the learner's own code."""
+    own = files_of(answer)
+    line, code, body, trace = None, "", "", error.__traceback__
+    while trace is not None:
+        at = trace.tb_frame.f_code
+        if at.co_filename in own:
+            line, code = trace.tb_lineno, linecache.getline(at.co_filename, trace.tb_lineno).strip()
+            body = source_of(at)
+        trace = trace.tb_next
+    bases = tuple(base.__name__ for base in type(error).__mro__[1:])
+    return Failure(type(error).__name__, str(error), line, code, body, bases, unfinished_name(error))
+
+
+def source_of(code: types.CodeType) -> str:
+    """The lines that a function's code stands on, as they were written."""
+    numbers = [number for *_, number in code.co_lines() if number]
+    lines = range(min(numbers, default=1), max(numbers, default=0) + 1)
+    return "".join(linecache.getline(code.co_filename, number) for number in lines)
+
+
+def files_of(answer: Any) -> set[str]:
+    """The names of the files that an answer's own code stands in."""
+    return {code.co_filename for code in _codes(answer)}
+
+
+def _codes(answer: Any) -> list[types.CodeType]:
+    """The code objects of a function, or of all methods of a class."""
+    if inspect.isclass(answer):
+        return [f.__code__ for f in vars(answer).values() if isinstance(f, types.FunctionType)]
+    answer = inspect.unwrap(answer) if callable(answer) else answer
+    return [answer.__code__] if hasattr(answer, "__code__") else []

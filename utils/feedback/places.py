@@ -1,0 +1,95 @@
+"""Where in a result the wrong numbers stand: one part of a table, and the rest of it right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from utils.feedback.compare import different, is_number, same
+from utils.feedback.observe import is_float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A wrong result beside the expected one, as numbers in float64, and what was given."""
+
+    yours: Tensor
+    expected: Tensor
+    axes: list[str]  # the expected result's, by name; empty where it has none
+    given: dict[str, Any]  # the call's arguments by name, and the constructor's
+    atol: float
+
+    def equal(self, a: Tensor, b: Tensor) -> bool:
+        return a.shape == b.shape and same(a, b, 10 * self.atol, "any")
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors of numbers that were given."""
+        return {name: value.double() for name, value in self.given.items() if is_float(value)}
+
+    def sizes(self) -> dict[str, int]:
+        """Every size that has a name: of the result's axes, of the arguments' axes, and the whole numbers given."""
+        found = {name: n for name, n in zip(self.axes, self.expected.shape) if name.isidentifier()}
+        found |= {name: value for name, value in self.given.items() if is_number(value) and isinstance(value, int)}
+        for name, value in self.given.items():
+            if isinstance(value, Tensor):
+                found |= {f"size of axis {axis} of `{name}`": n for axis, n in enumerate(value.shape)}
+        return {name: n for name, n in found.items() if n > 1}
+
+
+Pairs = list[Pair]
+
+
+def places(pairs: Pairs) -> str:
+    """The same part of each result is wrong, and the rest of it right."""
+    wrong = [different(p.yours, p.expected, p.atol) for p in pairs]
+    for words, region in _regions(pairs):
+        inside = [region(w) for w in wrong]
+        told = any(bool((~r).any()) for r in inside)  # of a single number the first row is all there is
+        if told and all(not (w & ~r).any() and w[r].double().mean() > 0.5 for w, r in zip(wrong, inside)):
+            zero = all(bool((p.yours[r & w] == 0).all()) for p, w, r in zip(pairs, wrong, inside))
+            return f"Only {words} {'is 0 where it should not be' if zero else 'differs'}; all else is right."
+    return ""
+
+
+Region = Callable[[Tensor], Tensor]
+
+
+def _regions(pairs: Pairs) -> Iterator[tuple[str, Region]]:
+    """Parts of a table by name, the smallest first; each as a mask of the table's shape."""
+    dims = {p.expected.dim() for p in pairs}
+    if len(dims) > 1 or 0 in dims:
+        return
+    full = lambda w: torch.ones_like(w)
+    if min(dims) > 1 and all(p.expected.shape[-1] == p.expected.shape[-2] for p in pairs):
+        yield "the diagonal", lambda w: full(w).tril() & full(w).triu()
+        yield "what lies above the diagonal", lambda w: full(w).triu(1)
+        yield "what lies below the diagonal", lambda w: full(w).tril(-1)
+        yield "the diagonal and what lies above it", lambda w: full(w).triu()
+        yield "the diagonal and what lies below it", lambda w: full(w).tril()
+    for axis in range(-1, -1 - min(dims), -1):
+        name = _axis_word(pairs[0], axis)
+        yield f"the first {name}", lambda w, axis=axis: _slices(w, axis, slice(0, 1))
+        yield f"the last {name}", lambda w, axis=axis: _slices(w, axis, slice(-1, None))
+    for axis in range(-1, -1 - min(dims), -1):
+        name = _axis_word(pairs[0], axis)
+        yield f"what comes after the first {name}", lambda w, axis=axis: _slices(w, axis, slice(1, None))
+        yield f"what comes before the last {name}", lambda w, axis=axis: _slices(w, axis, slice(0, -1))
+
+
+def _axis_word(pair: Pair, axis: int) -> str:
+    if pair.expected.dim() == 1:
+        return "entry"
+    if axis > -3 and pair.expected.dim() == 2:
+        return {-1: "column", -2: "row"}[axis]
+    name = pair.axes[axis] if pair.axes else ""
+    return f"place along `{name}`" if name.isidentifier() else f"place along axis {pair.expected.dim() + axis}"
+
+
+def _slices(wrong: Tensor, axis: int, which: slice) -> Tensor:
+    mask = torch.zeros_like(wrong)
+    mask.movedim(axis, 0)[which] = True
+    return mask

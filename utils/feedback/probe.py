@@ -1,0 +1,88 @@
+"""What a question or a property may look at: the trials of an answer, and the means to run it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from torch import Tensor
+
+from utils.feedback.compare import refused_alike, same
+from utils.feedback.exercise import Case, Exercise, Spec
+from utils.feedback.observe import Look, Observation
+from utils.feedback.runner import Runner, expected, read
+
+
+@dataclass(frozen=True)
+class Part:
+    """One tensor of a result beside the expected one, with what the exercise calls it."""
+
+    index: int
+    yours: Tensor
+    expected: Tensor
+    spec: Spec | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One case with what the learner's answer and the oracle did on it."""
+
+    case: Case
+    yours: Observation
+    expected: Observation
+
+    def right(self, exercise: Exercise) -> bool:
+        """Whether the answer gave the expected values, or refused as expected, whatever its side effects."""
+        yours, wanted = self.yours.failure, self.expected.failure
+        if yours or wanted:
+            return bool(yours and wanted and refused_alike(yours, wanted))
+        return same(self.yours.value, self.expected.value, exercise.atol, exercise.dtypes)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """An answer under test: its exercise, who runs it, and its trials."""
+
+    exercise: Exercise
+    runner: Runner
+    trials: list[Trial]
+
+    @classmethod
+    def of(cls, exercise: Exercise, runner: Runner, seed: int) -> Probe:
+        """The trials of all cases that the exercise draws from `seed`."""
+        cases = exercise.draw(seed)
+        yours = [read(exercise, c, runner.run(c, Look(gradients=True))) for c in cases]
+        return cls(exercise, runner, [Trial(c, mine, expected(exercise, c)) for c, mine in zip(cases, yours)])
+
+    def run(self, case: Case, **look: Any) -> Observation:
+        """What the answer does on another case; `look` as `Look` has it. Its value is not read."""
+        return self.runner.run(case, Look(**look))
+
+    @cached_property
+    def values_right(self) -> bool:
+        """Whether every trial gave the expected values, so that only side effects can be wrong."""
+        return all(trial.right(self.exercise) for trial in self.trials)
+
+    def named(self, case: Case) -> dict[str, Any]:
+        """A case's arguments by name."""
+        return self.exercise.form.named(case.args, case.kwargs)
+
+    def spec(self, part: int) -> Spec | None:
+        """What the exercise calls a part of its result."""
+        specs = self.exercise.specs
+        return specs[part] if part < len(specs) else None
+
+    def parts(self, trial: Trial) -> list[Part]:
+        """The tensors of a result beside the expected ones; none where the structures differ."""
+        yours, wanted = trial.yours.value, trial.expected.value
+        pairs: list[tuple[Any, Any]] = []
+        if isinstance(wanted, Tensor):
+            pairs = [(yours, wanted)]
+        elif isinstance(wanted, (tuple, list)) and isinstance(yours, (tuple, list)) and len(yours) == len(wanted):
+            pairs = list(zip(yours, wanted))
+        elif isinstance(wanted, dict) and isinstance(yours, dict):
+            pairs = [(yours.get(key), wanted[key]) for key in wanted]
+        specs = [None if isinstance(wanted, dict) else self.spec(i) for i in range(len(pairs))]
+        both = ((i, a, b) for i, (a, b) in enumerate(pairs) if isinstance(a, Tensor) and isinstance(b, Tensor))
+        return [Part(i, a, b, specs[i]) for i, a, b in both]

@@ -1,0 +1,348 @@
+"""What may be wrong with an answer, as questions in the order in which they are asked. The first that has words speaks.
+
+A question is a function of a `Probe` and one of its trials that returns a sentence, or None where nothing is wrong.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torch import Size, Tensor
+
+from utils.feedback.compare import fits, refused_alike, same
+from utils.feedback.observe import Failure, is_float, tensors
+from utils.feedback.probe import Probe, Trial
+from utils.feedback.torch_errors import explain
+from utils.feedback.words import (
+    article,
+    call_text,
+    constructor_text,
+    dtype_name,
+    dtype_why,
+    family,
+    first_line,
+    inputs_text,
+    kind,
+    listing,
+    named_size,
+    origin_text,
+    parameters_there,
+    parameters_wanted,
+    part_text,
+    position,
+    result_text,
+    returns_text,
+    size,
+    why_missing,
+)
+
+
+class Question(NamedTuple):
+    """A question, the reason that a report gives when it speaks, and for a property which one is broken."""
+
+    reason: str
+    ask: Callable[[Probe, Trial], str | None]
+    property: str | None = None
+
+
+# --- what runs, and what comes out --------------------------------------------------------------------
+
+
+def borrowed(probe: Probe, trial: Trial) -> str | None:
+    """Does it read a tensor or a number of the notebook where it should use its argument, or its own parameter?"""
+    traits = probe.runner.traits()
+    for name, what in traits.borrowed:
+        if not what:  # anything may be of use, but not in the place of an argument
+            if traits.idle:
+                return f"It uses `{name}` of the notebook, and never its argument `{traits.idle[0]}`."
+            continue
+        if any(p.split(".")[0] == name for p in trial.expected.parameters or ()):
+            return (
+                f"`{name}` without `self.` is {what} of the notebook, not the one that belongs to this object. Each"
+                f" object has its own: `self.{name}`."
+            )
+        arguments = probe.exercise.form.arguments
+        given = f" `{arguments[0]}`" if len(arguments) == 1 else f"s {listing(arguments)}"
+        return (
+            f"It uses `{name}`, {what} of the notebook. All that it needs should come from its arguments{given}, so"
+            " that it works on other inputs too."
+        )
+    return None
+
+
+def raised(probe: Probe, trial: Trial) -> str | None:
+    """Did it stop, where it should have given a result or stopped otherwise?"""
+    failure, wanted = trial.yours.failure, trial.expected.failure
+    if failure is None:
+        return None
+    call = call_text(probe.exercise, trial.case)
+    if wanted:
+        if refused_alike(failure, wanted):
+            return None
+        return f"{call} should be refused with {article(wanted.type)}; yours raised {_other_refusal(failure)}"
+    place = f" on line {failure.line}" if failure.line else ""
+    if failure.line and failure.code:
+        place += f" (`{failure.code}`)"
+    if (failure.code or "").startswith(("raise ", "assert ")):
+        return (
+            f"{call} was refused{place}: {failure.text or failure.type}. Nothing is wrong with this input; is the"
+            " condition too strict?"
+        )
+    why = explain(failure, probe.exercise.name)
+    if failure.type == "NameError" and (idle := probe.runner.traits().idle):
+        why += f" Its argument `{idle[0]}` is never used."
+    return f"{call} stopped{place} with {article(failure.type)}: {why}{_fixed_size(probe)}"
+
+
+def _other_refusal(failure: Failure) -> str:
+    """An exception of another type than the one that is asked for."""
+    raised = f"{article(failure.type)}{first_line(failure).rstrip('.')}."
+    if failure.type == "AssertionError":
+        raised += " An `assert` is for what cannot happen, and `python -O` leaves it out."
+    return raised
+
+
+def _fixed_size(probe: Probe) -> str:
+    """A question to add, where the code holds a number that is a size of the very cases on which it runs."""
+    written = probe.runner.traits().integers
+    for trial in probe.trials:
+        sizes = {n for t in tensors([*probe.named(trial.case).values()]) for n in t.shape}
+        if trial.yours.failure is None and sizes & written:
+            return (
+                f" It does run for {inputs_text(probe.exercise, trial.case)}: is the {min(sizes & written)} in it a"
+                " size that should be read from the input?"
+            )
+    return ""
+
+
+def parameters(probe: Probe, trial: Trial) -> str | None:
+    """Has an object the parameters that it should have, by name and shape?"""
+    yours, wanted = trial.yours.parameters, trial.expected.parameters
+    if yours is None or wanted is None or yours == wanted or trial.expected.failure:
+        return None
+    made = constructor_text(probe.exercise, trial.case)
+    missing, extra = [n for n in wanted if n not in yours], [n for n in yours if n not in wanted]
+    if missing and set(missing) <= set(trial.yours.aliases):
+        return (
+            f"{made} has one parameter under several names: {listing(missing)} too. `a = b = nn.Linear(...)` makes one"
+            " layer; make each anew."
+        )
+    if missing:
+        there = parameters_there(yours, extra)
+        return f"{made} has no parameter {listing(missing)}; {there}.{why_missing(missing)}"
+    if extra:
+        return f"{made} has a parameter too many: {listing(extra)}. {parameters_wanted(wanted, extra)}"
+    for name, shape in wanted.items():
+        if yours[name] != shape:
+            return f"{made} has {name} of shape {size(yours[name])}, and {size(shape)} is expected."
+    return None
+
+
+def not_refused(probe: Probe, trial: Trial) -> str | None:
+    """Did it give a result where it should have refused?"""
+    wanted = trial.expected.failure
+    if wanted is None or trial.yours.failure:
+        return None
+    call = call_text(probe.exercise, trial.case)
+    why = first_line(wanted).rstrip(".")
+    return f"{call} should be refused with {article(wanted.type)}{why}. Yours returned {kind(trial.yours.value)}."
+
+
+def structure(probe: Probe, trial: Trial) -> str | None:
+    """Is what came back of the type, the length and the order that are expected?"""
+    if trial.expected.failure or trial.yours.failure:
+        return None
+    yours, wanted = trial.yours.value, _without_facts(probe, trial)
+    call = call_text(probe.exercise, trial.case)
+    if wanted is None:
+        return None if yours is None else f"{call} returned {kind(yours)}, and nothing is expected."
+    if yours is None:
+        if probe.exercise.kind == "value":
+            return "It is None. Does the line that makes it end in a call that returns nothing?"
+        return f"{call} returned None. Did you forget `return`?"
+    if isinstance(wanted, tuple) and isinstance(yours, (tuple, list)) and (words := _items(probe, call, yours, wanted)):
+        return words
+    if family(yours) != family(wanted):
+        what = "It" if probe.exercise.kind == "value" else call
+        listed = isinstance(wanted, tuple) and isinstance(probe.exercise.returns, tuple)
+        named = f": {returns_text(probe.exercise)}" if listed else ""
+        return f"{what} is {kind(yours)}, and {kind(wanted)} is expected{named}."
+    return None
+
+
+def _items(probe: Probe, call: str, yours: tuple | list, wanted: tuple) -> str | None:
+    """What is wrong with the items of a tuple: how many, in which order, of which type."""
+    exercise = probe.exercise
+    if len(yours) != len(wanted):
+        return f"{call} returned {len(yours)} things, and {len(wanted)} are expected: {returns_text(exercise)}."
+    permuted = any(same(yours, order, exercise.atol, "wider") for order in itertools.permutations(wanted))
+    if permuted and not same(yours, wanted, exercise.atol, "wider"):
+        return f"The parts are right and their order is not: return {returns_text(exercise)}, in this order."
+    for i, (mine, right) in enumerate(zip(yours, wanted)):
+        if family(mine) != family(right):
+            name = part_text(probe.spec(i), i)
+            return f"{call} returned {kind(mine)} as its {name}, and {kind(right)} is expected."
+    return None
+
+
+def _without_facts(probe: Probe, trial: Trial) -> Any:
+    """The expected result; without the facts that a view adds to a tuple, where it could not look at yours."""
+    yours, wanted, specs = trial.yours.value, trial.expected.value, probe.exercise.specs
+    if not isinstance(wanted, tuple) or len(specs) < 2 or not specs[-1].facts:
+        return wanted
+    if not isinstance(yours, tuple) or len(yours) != len(wanted) or not isinstance(yours[-1], Tensor):
+        return wanted[:-1]
+    return wanted if yours[-1].shape == wanted[-1].shape else wanted[:-1]
+
+
+def shape(probe: Probe, trial: Trial) -> str | None:
+    """Has each tensor its shape?"""
+    for part in probe.parts(trial):
+        yours, wanted = part.yours.shape, part.expected.shape
+        if yours == wanted:
+            continue
+        where = result_text(probe.exercise, trial.case, part.index)
+        everywhere = [p for t in probe.trials for p in probe.parts(t) if p.index == part.index]
+        if len({p.yours.shape for p in everywhere}) == 1 and len({p.expected.shape for p in everywhere}) > 1:
+            always = f"has shape {size(yours)} whatever the input is" if len(yours) else "is a single number"
+            always = f"{where} {always}; here {named_size(wanted, part.spec)} is expected."
+            return always + _hint(probe, yours)
+        swapped = min(len(yours), len(wanted)) > 1 and yours == part.expected.mT.shape
+        with_axes = ", with its last two axes swapped" if swapped else ""
+        return f"{where} has shape {size(yours)}{with_axes}; expected is {named_size(wanted, part.spec)}."
+    return None
+
+
+_OF_ALL = re.compile(r"\.(sum|mean|max|min|prod|norm|var|std)\(\s*\)|torch\.(sum|mean|max|prod)\(\s*[^,()]+\)")
+
+
+def _hint(probe: Probe, shape: Size) -> str:
+    """What the code shows of why a shape is always the same."""
+    traits = probe.runner.traits()
+    if not shape and (found := _OF_ALL.search(traits.source)):
+        return f" `{found[1] or found[2]}` without a `dim` takes all the numbers of a tensor together."
+    if traits.integers & set(shape):
+        return " Is a size written down in it that should be read from the argument?"
+    return ""
+
+
+def device(probe: Probe, trial: Trial) -> str | None:
+    """Is each tensor where the inputs are?"""
+    for part in probe.parts(trial):
+        if part.yours.device != part.expected.device:
+            where = result_text(probe.exercise, trial.case, part.index)
+            return (
+                f"{where} is on the device {part.yours.device}, its inputs are on {part.expected.device}. Make new"
+                " tensors on the device of the input, so that it also runs elsewhere."
+            )
+    return None
+
+
+def dtype(probe: Probe, trial: Trial) -> str | None:
+    """Has each tensor numbers of the right type?"""
+    for part in probe.parts(trial):
+        yours, wanted = part.yours, part.expected
+        if not fits(yours.dtype, wanted.dtype, probe.exercise.dtypes):
+            right = same(yours, wanted, probe.exercise.atol, "any")
+            what = "The numbers are right, their type is not" if right else "The type of the numbers is off"
+            call = call_text(probe.exercise, trial.case)
+            needed = f"{dtype_name(yours)} where {dtype_name(wanted)} is needed ({call})."
+            return f"{what}: {needed}{dtype_why(yours, wanted)}"
+    return None
+
+
+def finite(probe: Probe, trial: Trial) -> str | None:
+    """Is there nan or inf where a number should be?"""
+    for part in probe.parts(trial):
+        if not is_float(part.yours):
+            continue
+        bad = ~part.yours.isfinite() & part.expected.isfinite()
+        if bad.any():
+            index = tuple(bad.nonzero()[0].tolist())
+            where = result_text(probe.exercise, trial.case, part.index)
+            place = position(index, part.spec)
+            value = part.yours[index].item()
+            origin = origin_text(probe.runner.origin(trial.case), probe.runner.traits().source)
+            return f"{where} holds {value} at {place}, where a finite number is expected.{origin}"
+    return None
+
+
+# --- side effects, where the numbers are right ----------------------------------------------------------
+
+
+def modified(probe: Probe, trial: Trial) -> str | None:
+    """Did it write into an argument?"""
+    extra = [n for n in trial.yours.changed if n not in trial.expected.changed]
+    if not extra or not probe.values_right:
+        return None
+    return (
+        f"The result is right, but it changed its input `{extra[0]}`. Whoever passed it in still needs the old"
+        " numbers: compute a new tensor instead of writing into this one."
+    )
+
+
+def gradients(probe: Probe, trial: Trial) -> str | None:
+    """Do gradients reach the inputs and parameters that they should reach?"""
+    if not probe.exercise.trains or not probe.values_right:
+        return None
+    if trial.yours.backward and not trial.expected.backward:
+        why = explain(trial.yours.backward, probe.exercise.name)
+        return f"The result is right, but gradients cannot flow back: {why}"
+    broken = [n for n in trial.yours.broken if n not in trial.expected.broken]
+    if broken:
+        return (
+            f"{call_text(probe.exercise, trial.case)}: the numbers are right, and the gradient for {listing(broken)}"
+            " holds nan or inf. What makes nan on the way spoils the gradient even where the number is mended"
+            " afterwards."
+        )
+    lost = [n for n in trial.yours.detached if n not in trial.expected.level]
+    if not lost:
+        return None
+    return (
+        f"The numbers are right, but no gradient reaches {listing(lost)}: the result is cut off from it (by"
+        " requires_grad=False, .detach(), .item(), .data, torch.no_grad() or torch.tensor(...)), so training could not"
+        " change anything."
+    )
+
+
+def unused(probe: Probe, trial: Trial) -> str | None:
+    """Has an input or a parameter no part in wrong numbers, in no case, though others have?"""
+    if probe.exercise.differentiable is False or trial is not probe.trials[0]:
+        return None
+    seen: dict[str, list[bool]] = {}  # for each case in which the expected result hangs on it, whether yours does
+    for t in probe.trials:
+        if t.expected.failure:
+            continue
+        if t.yours.failure or t.yours.backward:
+            return None
+        inputs = [name for name, value in probe.named(t.case).items() if is_float(value)]
+        for name in [*inputs, *(t.yours.parameters or ())]:
+            if name not in t.expected.level:
+                seen.setdefault(name, []).append(name not in t.yours.detached)
+    names = [name for name, used in seen.items() if not any(used)]
+    if not names or len(names) == len(seen):
+        return None
+    has, it, stands = ("have", "them", "they belong") if len(names) > 1 else ("has", "it", "it belongs")
+    return (
+        f"{listing(names)} {has} no part in the result, as far as a gradient can tell. Does another name stand where"
+        f" {stands}, or is what is made of {it} left unused?"
+    )
+
+
+QUESTIONS: tuple[Question, ...] = (
+    Question("structure", borrowed),
+    Question("raised", raised),
+    Question("structure", parameters),
+    Question("raised", not_refused),
+    Question("structure", structure),
+    Question("shape", shape),
+    Question("device", device),
+    Question("dtype", dtype),
+    Question("property", finite, "finite"),
+    Question("property", modified, "leaves_its_inputs"),
+    Question("property", gradients, "lets_gradients_through"),
+    Question("property", unused, "uses_everything"),
+)

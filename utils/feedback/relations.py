@@ -1,0 +1,297 @@
+"""In which plain relation wrong numbers stand to the expected ones: a true fact that leads to the mistake.
+
+Each finder looks at all wrong results of an answer, and speaks only of what holds for every one of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from utils.feedback.compare import different
+from utils.feedback.places import Pair, Pairs, places
+from utils.feedback.probe import Part, Probe, Trial
+from utils.feedback.sequences import relation_of_lists
+from utils.feedback.words import axis_names, part_text
+
+
+class Relation(NamedTuple):
+    """A relation by name, for tests and tables, and as a sentence."""
+
+    name: str
+    sentence: str
+
+
+def relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
+    """The first relation that holds for every wrong result; None where there is none."""
+    parts = [(trial, part) for trial in wrong if (part := _wrong_part(probe, trial)) is not None]
+    if parts and all(part.spec and part.spec.facts for _, part in parts):
+        return Relation("fact", "")  # a fact is a sentence already
+    if not parts or len(parts) < len(wrong) or any(part.spec and part.spec.facts for _, part in parts):
+        found = relation_of_lists([(trial.yours.value, trial.expected.value) for trial in wrong])
+        return Relation(*found) if found else None
+    pairs = [_pair(probe, trial, part) for trial, part in parts]
+    finders = _OF_BOOLS if parts[0][1].yours.dtype == torch.bool else _OF_NUMBERS
+    for find in finders:
+        if sentence := find(pairs):
+            several = isinstance(probe.exercise.returns, tuple) and len({part.index for _, part in parts}) == 1
+            of = f" (of {part_text(parts[0][1].spec, parts[0][1].index)})" if several else ""
+            return Relation(find.__name__.lstrip("_"), sentence.removesuffix(".") + of + ".")
+    return None
+
+
+def _wrong_part(probe: Probe, trial: Trial) -> Part | None:
+    """The part that differs, the last one first: weights stand last and tell more. None where it is no table."""
+    for part in reversed(probe.parts(trial)):
+        if part.yours.shape != part.expected.shape:
+            return None
+        if different(part.yours, part.expected, probe.exercise.atol).any():
+            return part
+    return None
+
+
+def _pair(probe: Probe, trial: Trial, part: Part) -> Pair:
+    case, exercise = trial.case, probe.exercise
+    built = case.init
+    if not isinstance(built, dict) and exercise.initial is not None:
+        built = dict(zip(inspect.signature(exercise.initial).parameters, built))
+    given = {**(built if isinstance(built, dict) else {}), **probe.named(case)}
+    yours, expected = (t.detach().cpu().double() for t in (part.yours, part.expected))
+    return Pair(yours, expected, axis_names(expected.dim(), part.spec), given, exercise.atol)
+
+
+# --- the whole ----------------------------------------------------------------------------------------
+
+
+def _transpose(pairs: Pairs) -> str:
+    turned = all(p.yours.dim() > 1 and p.equal(p.yours.mT, p.expected) for p in pairs)
+    return "It is the transpose of what is expected: rows and columns are swapped." if turned else ""
+
+
+def _symmetric(pairs: Pairs) -> str:
+    """The expected table and its transpose together."""
+    if not all(p.yours.dim() > 1 and p.yours.shape[-1] == p.yours.shape[-2] > 1 for p in pairs):
+        return ""
+    if any(all(p.equal(p.yours, (p.expected + p.expected.mT) * share) for p in pairs) for share in (0.5, 1.0)):
+        return "It is the expected table together with its transpose, which makes it symmetric."
+    return ""
+
+
+def _factor(pairs: Pairs) -> str:
+    if not all(p.expected.abs().max() > 1e-3 and p.yours.isfinite().all() for p in pairs):
+        return ""
+    found = [float((p.yours * p.expected).sum() / (p.expected**2).sum()) for p in pairs]
+    if not all(abs(f) > 1e-6 and p.equal(p.yours, p.expected * f) for f, p in zip(found, pairs)):
+        return ""
+    constant = max(found) - min(found) < 1e-3
+    if constant and abs(found[0] - 1) < 1e-3:
+        return "The numbers are all but right: something small is added on the way, or rounded."
+    if constant and abs(found[0] + 1) < 1e-3:
+        return "All numbers have the wrong sign."
+    named = _power_of_a_size(found, pairs)
+    if constant:
+        named = f": {named}" if named else _as_power(found[0])
+        return f"Every number is {found[0]:.4g} times the expected one{named}."
+    shown = ", ".join(f"{f:.4g}" for f in found)
+    return f"In each case all numbers are off by one factor: {named or shown}."
+
+
+_POWERS = {-1.0: "1/{}", 1.0: "{}", -0.5: "1/√{}", 0.5: "√{}", 2.0: "{}²", -2.0: "1/{}²"}
+
+
+def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
+    """A size of which the factors are one power, such as "1/√3, where 3 is d_in"; "" for none, or for several."""
+    found = []
+    for power, form in _POWERS.items():
+        for name in pairs[0].sizes():
+            sizes = [p.sizes().get(name, 0) for p in pairs]
+            if all(n > 1 and math.isclose(n**power, f, rel_tol=1e-3) for n, f in zip(sizes, factors)):
+                said = f"the {name}" if name.startswith("size of") else f"`{name}`"
+                found.append(f"{form.format(sizes[0])}, and {said} is {sizes[0]}")
+    return found[0] + (" here" if len(set(factors)) > 1 else "") if found else ""
+
+
+def _as_power(factor: float) -> str:
+    """A factor as a power of a whole number, such as " (1/√3)"; "" where it is none, or where anybody sees it."""
+    for power, form in ((-1.0, "1/{}"), (-0.5, "1/√{}"), (0.5, "√{}")):
+        for n in range(2, 17):
+            if math.isclose(n**power, factor, rel_tol=1e-4):
+                return f" ({form.format(n)})"
+    return ""
+
+
+def _offset(pairs: Pairs) -> str:
+    found = [float((p.yours - p.expected).mean()) for p in pairs]
+    if not all(p.expected.numel() > 1 and p.equal(p.yours, p.expected + o) for o, p in zip(found, pairs)):
+        return ""
+    return f"Every number is off by the same amount, {found[0]:+.4g} in the first case."
+
+
+def _argument(pairs: Pairs) -> str:
+    """An argument itself, or one that was added or left out."""
+    forms: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
+        ("It is `{}`, as it was given.", lambda e, a: a.expand_as(e)),
+        ("It is the expected result with `{}` added to it.", lambda e, a: e + a),
+        ("It is the expected result without `{}`, which belongs to it.", lambda e, a: e - a),
+        ("It is the expected result times `{}`.", lambda e, a: e * a),
+    )
+    for words, made in forms:
+        for name in pairs[0].tensors():
+            if all(_holds(p, made, name) for p in pairs):
+                return words.format(name)
+    return ""
+
+
+def _holds(p: Pair, made: Callable[[Tensor, Tensor], Tensor], name: str) -> bool:
+    given = p.tensors().get(name)
+    if given is None or given.dim() > p.expected.dim() or given.dim() == 0:
+        return False
+    try:
+        return p.equal(p.yours, made(p.expected, given))
+    except RuntimeError:  # sizes that do not go together
+        return False
+
+
+_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "the softmax along the last axis": lambda t: t.softmax(-1),
+    "the softmax along the last but one axis": lambda t: t.softmax(-2),
+    "exp": torch.exp,
+    "the logarithm": torch.log,
+    "the square": torch.square,
+    "the root": torch.sqrt,
+    "the reciprocal": torch.reciprocal,
+    "the absolute value": torch.abs,
+    "relu": torch.relu,
+    "1 minus the number": lambda t: 1 - t,
+}
+
+
+def _function(pairs: Pairs) -> str:
+    """A function of what is expected, or the other way round."""
+    for name, f in _FUNCTIONS.items():
+        if "last but one" in name and any(p.expected.dim() < 2 for p in pairs):
+            continue
+        if any(p.expected.dim() == 0 for p in pairs):
+            continue
+        if all(p.equal(p.yours, f(p.expected)) for p in pairs):
+            return f"It is {name} of what is expected: a step too many."
+        if all(p.equal(f(p.yours), p.expected) for p in pairs):
+            return f"What is expected is {name} of this: a step is missing."
+    return ""
+
+
+# --- row by row ---------------------------------------------------------------------------------------
+
+
+def _factor_by_row(pairs: Pairs) -> str:
+    return _by_line(
+        pairs, -1, lambda y, e: y / e, lambda e, f: e * f, "{} is the expected one times a number of its own"
+    )
+
+
+def _factor_by_column(pairs: Pairs) -> str:
+    return _by_line(
+        pairs, -2, lambda y, e: y / e, lambda e, f: e * f, "{} is the expected one times a number of its own"
+    )
+
+
+def _offset_by_row(pairs: Pairs) -> str:
+    return _by_line(
+        pairs, -1, lambda y, e: y - e, lambda e, o: e + o, "{} is the expected one plus a number of its own"
+    )
+
+
+def _by_line(
+    pairs: Pairs,
+    axis: int,
+    undo: Callable[[Tensor, Tensor], Tensor],
+    redo: Callable[[Tensor, Tensor], Tensor],
+    words: str,
+) -> str:
+    """One number for each row (`axis` -1) or each column (-2) explains all differences."""
+    if not all(p.expected.dim() > 1 and min(p.expected.shape[-2:]) > 1 for p in pairs):
+        return ""
+    shown = ""
+    for p in pairs:
+        strongest = p.expected.abs().argmax(axis, keepdim=True)
+        numbers = undo(*(t.gather(axis, strongest) for t in (p.yours, p.expected)))
+        if not numbers.isfinite().all() or not p.equal(p.yours, redo(p.expected, numbers)):
+            return ""
+        shown = shown or ", ".join(f"{n:.4g}" for n in numbers.flatten()[:3].tolist())
+    return words.format("Each row" if axis == -1 else "Each column") + f" ({shown} …)."
+
+
+def _moved(pairs: Pairs) -> str:
+    """Rows, columns or other slices in other places."""
+    for axis in range(-1, -1 - min(p.expected.dim() for p in pairs), -1):
+        what = {-1: "columns", -2: "rows"}.get(axis, "slices") if pairs[0].expected.dim() > 1 else "numbers"
+        name = pairs[0].axes[axis] if pairs[0].axes else ""
+        along = f" along `{name}`" if name.isidentifier() else ""
+        if not all(p.expected.shape[axis] > 1 for p in pairs):
+            continue
+        for steps in (1, -1):
+            if all(p.equal(p.yours, p.expected.roll(steps, axis)) for p in pairs):
+                where = "after" if steps == 1 else "before"
+                return f"The {what} are right and stand one place {where} their own{along}."
+        if all(p.equal(p.yours, p.expected.flip(axis)) for p in pairs):
+            return f"The {what} are right and stand in reverse order{along}."
+    return ""
+
+
+def _rearranged(pairs: Pairs) -> str:
+    for p in pairs:
+        if p.expected.numel() < 4 or not p.equal(p.yours.flatten().sort()[0], p.expected.flatten().sort()[0]):
+            return ""
+    if any(p.expected.dim() == 1 for p in pairs):
+        return "All the right numbers are there, in another order."
+    return "All the right numbers are there, in other places: look at the order of the axes before each reshape."
+
+
+def _constant(pairs: Pairs) -> str:
+    if all(p.yours.numel() > 1 and bool((p.yours == p.yours.flatten()[0]).all()) for p in pairs):
+        values = {p.yours.flatten()[0].item() + 0.0 for p in pairs}  # no -0
+        return f"Every number in it is {values.pop():.4g}." if len(values) == 1 else "All its numbers are the same."
+    for axis in range(-2, -1 - min(p.expected.dim() for p in pairs), -1):
+        if all(p.yours.shape[axis] > 1 and p.equal(p.yours, _first_for_all(p, axis)) for p in pairs):
+            name = pairs[0].axes[axis] if pairs[0].axes else ""
+            what = f"along `{name}`" if name.isidentifier() else f"along axis {pairs[0].expected.dim() + axis}"
+            return f"In it all are the same {what}."
+    return ""
+
+
+def _first_for_all(p: Pair, axis: int) -> Tensor:
+    return p.yours.narrow(axis, 0, 1).expand_as(p.yours)
+
+
+def _everywhere(pairs: Pairs) -> str:
+    values = {bool(value) for p in pairs for value in p.yours.unique()}
+    return f"It is {values.pop()} everywhere." if len(values) == 1 else ""
+
+
+def _opposite(pairs: Pairs) -> str:
+    inverted = all(bool((p.yours != p.expected).all()) for p in pairs)
+    return "Every True is a False in what is expected, and the other way round." if inverted else ""
+
+
+Finder = Callable[[Pairs], str]
+_OF_NUMBERS: tuple[Finder, ...] = (
+    _transpose,
+    _constant,
+    _symmetric,
+    _factor,
+    _offset,
+    _argument,
+    _function,
+    places,
+    _moved,
+    _factor_by_row,
+    _factor_by_column,
+    _offset_by_row,
+    _rearranged,
+)
+_OF_BOOLS: tuple[Finder, ...] = (_opposite, _everywhere, _transpose, places, _moved)

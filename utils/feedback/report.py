@@ -1,0 +1,169 @@
+"""What a learner reads after `check`: one report, as plain text and as HTML that says the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from utils.feedback.compare import different
+from utils.show import html
+
+MAX_CELLS = 8  # rows and columns of a table that are shown
+REASONS = (
+    "passed",
+    "todo",
+    "misconception",
+    "raised",
+    "structure",
+    "shape",
+    "dtype",
+    "device",
+    "property",
+    "difference",
+    "stopped",
+)
+
+
+@dataclass
+class Table:
+    """A result beside the expected one, as rows of text; `wrong` are the cells that differ."""
+
+    yours: list[list[str]]
+    expected: list[list[str]]
+    wrong: set[tuple[int, int]]
+    caption: str = ""
+
+
+@dataclass
+class Report:
+    """The answer to `check(...)`. `bool(report)` is whether the exercise is passed.
+
+    Attributes:
+        name: the exercise.
+        status: "passed", "failed" or "todo".
+        message: what to read, plain text.
+        misconception: the id of the mistake that was recognised, or None.
+        table: the learner's result beside the expected one, or None.
+        reason: why, in one of the words of `REASONS`.
+        property: which one is broken where the reason is "property", such as "rows_sum_to_one"; else None.
+        relation: of a "difference", how the numbers are related to the expected ones ("factor", "transpose" …), or
+            None.
+    """
+
+    name: str
+    status: str
+    message: str
+    misconception: str | None = None
+    table: Table | None = field(default=None, repr=False)
+    reason: str = field(kw_only=True)
+    property: str | None = None
+    relation: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.reason not in REASONS:
+            raise ValueError(f"a report's reason is one of {', '.join(REASONS)}; got {self.reason!r}.")
+
+    def __bool__(self) -> bool:
+        return self.status == "passed"
+
+    def __str__(self) -> str:
+        lines = [f"{html.MARK[self.status]} {self.name}: {self.message}"]
+        if self.table:
+            lines += ["", *_text_table(self.table)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        sign, name = f'<span aria-hidden="true">{html.MARK[self.status]} </span>', html.escape(self.name)
+        message = f"<b>{sign}<code>{name}</code></b>: {html.inline(self.message)}"
+        return html.card(message, self.status, wide=_html_table(self.table) if self.table else "", status=True)
+
+
+def table(yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), name: str = "") -> Table | None:
+    """Two tensors of one shape as a `Table`: the matrix that holds the first difference, cut to 8 × 8 around it.
+
+    `axes` and `name` are what the exercise calls the result's axes and, where there are several results, this one.
+    """
+    if not isinstance(yours, torch.Tensor) or not isinstance(expected, torch.Tensor):
+        return None
+    if yours.shape != expected.shape or yours.dim() == 0 or yours.numel() == 0:
+        return None
+    yours, expected = yours.detach().cpu(), expected.detach().cpu()
+    wrong = different(yours, expected, atol)
+    captions = [name] if name else []
+    if yours.dim() > 2:
+        index = tuple(
+            (wrong.nonzero()[0] if wrong.any() else torch.zeros(yours.dim(), dtype=torch.int64)).tolist()[:-2]
+        )
+        yours, expected, wrong = yours[index], expected[index], wrong[index]
+        labels = axes if len(axes) == len(index) + 2 else ("item",) * len(index)
+        captions += [f"{label} {i}" for label, i in zip(labels, index)]
+    yours, expected, wrong = (torch.atleast_2d(t) for t in (yours, expected, wrong))
+    rows, columns = (_window(wrong, axis) for axis in (0, 1))
+    if (len(rows), len(columns)) != tuple(yours.shape):
+        captions.append(
+            f"rows {rows[0]}–{rows[-1]}, columns {columns[0]}–{columns[-1]} of {yours.shape[0]} × {yours.shape[1]}"
+        )
+    cut = lambda t: t[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    text = lambda t: [[number_text(v) for v in row] for row in cut(t).tolist()]
+    return Table(text(yours), text(expected), {tuple(i) for i in cut(wrong).nonzero().tolist()}, ", ".join(captions))
+
+
+def _window(wrong: torch.Tensor, axis: int) -> range:
+    """At most MAX_CELLS indices along an axis that include the first wrong one."""
+    size = wrong.shape[axis]
+    hit = wrong.any(dim=1 - axis).nonzero()
+    first = int(hit[0]) if len(hit) else 0
+    start = max(0, min(first - MAX_CELLS // 2, size - MAX_CELLS)) if size > MAX_CELLS else 0
+    return range(start, min(size, start + MAX_CELLS))
+
+
+def number_text(value: Any) -> str:
+    """A number of a result, to four decimals; a bool or an int as it is."""
+    if isinstance(value, float):
+        value = 0.0 if abs(value) < 5e-5 else value  # no -0.0000
+        return f"{value:.4f}" if abs(value) < 1e4 else f"{value:.3g}"
+    return str(value)
+
+
+def _text_table(table: Table) -> list[str]:
+    """Side by side, wrong cells in [brackets]."""
+
+    def block(title, rows, wrong):
+        cells = [[f"[{v}]" if (i, j) in wrong else f" {v} " for j, v in enumerate(row)] for i, row in enumerate(rows)]
+        width = max(len(v) for row in cells for v in row)
+        return [title, *(" ".join(v.rjust(width) for v in row) for row in cells)]
+
+    left = block("yours", table.yours, table.wrong)
+    right = block("expected", table.expected, set())
+    width = max(map(len, left))
+    lines = [f"{a.ljust(width)}   {b}".rstrip() for a, b in zip(left, right)]
+    return [f"({table.caption})", *lines] if table.caption else lines
+
+
+def _html_table(table: Table) -> str:
+    of = f" ({table.caption})" if table.caption else ""
+    return html.side_by_side(html.table(f"yours{of}", table.yours, table.wrong), html.table("expected", table.expected))
+
+
+@dataclass
+class Note:
+    """A sentence or a piece of code to read: what `hint` and `solution` return."""
+
+    title: str
+    text: str
+    code: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.title}\n{self.text}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        title = f"<b>{html.escape(self.title)}</b>"
+        if self.code:
+            return html.card(title, wide=html.code_block(self.text))
+        return html.card(f"{title}<div>{html.inline(self.text)}</div>")

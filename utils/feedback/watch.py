@@ -1,0 +1,139 @@
+"""What torch does while an answer runs: how much of it, and which operation makes the first nan or inf."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def tensors(value: Any) -> list[Tensor]:
+    """Every tensor in a result: itself, or those of a tuple, list or dict."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [t for v in value for t in tensors(v)]
+    return []
+
+
+class Counted(TorchDispatchMode):
+    """Counts operations, and the numbers of the largest tensor that one of them gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations, self.largest = 0, 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # as in utils.feedback.elsewhere
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        self.operations += 1
+        self.largest = max([self.largest, *(t.numel() for t in tensors(made))])
+        return made
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What made the first nan or, without any nan, the first inf; and the learner's line that it stands on."""
+
+    words: str
+    line: int | None
+    code: str
+
+
+class FirstNonfinite(TorchDispatchMode):
+    """While it is entered, looks for the first operation that makes nan, and the first that makes inf.
+
+    -inf that is written (a mask, `torch.full`) is no surprise; inf that is worked out is one.
+
+    Args:
+        files: the names of the files that the learner's own code stands in.
+    """
+
+    def __init__(self, files: set[str]) -> None:
+        super().__init__()
+        self.files = files
+        self.nan: tuple[str, int | None] | None = None
+        self.inf: tuple[str, int | None] | None = None
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # as in utils.feedback.elsewhere
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if self.nan is None:
+            given = [t for t in tree_leaves((args, kwargs)) if _is_float(t)]
+            name = func.overloadpacket.__name__
+            for result in filter(_is_float, tree_leaves(made)):
+                self._note(name, given, args, result)
+        return made
+
+    def _note(self, name: str, given: list[Tensor], args: tuple, result: Tensor) -> None:
+        if result.isnan().any() and not any(t.isnan().any() for t in given):
+            self.nan = _why_nan(name, given, args), self._line()
+        elif self.inf is None and name in _WHY_INF and result.isinf().any() and not any(t.isinf().any() for t in given):
+            self.inf = _WHY_INF[name], self._line()
+
+    def _line(self) -> int | None:
+        """The learner's line that is being run."""
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename not in self.files:
+            frame = frame.f_back
+        return frame.f_lineno if frame else None
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point() and not value.is_meta
+
+
+_WHY_INF = {
+    "exp": "exp of a number that is too large overflows to inf",
+    "div": "a division by 0, or by a number that is too small, gives inf",
+    "reciprocal": "a division by 0, or by a number that is too small, gives inf",
+    "rsqrt": "a division by the root of 0 gives inf",
+    "pow": "the power is too large, or one of 0 with a negative exponent, and gives inf",
+    "mul": "the product is too large for its type of number and gives inf",
+    "log": "the logarithm of 0 is -inf",
+    "sum": "the sum is too large for its type of number and gives inf",
+}
+_WHY_NAN = {
+    "log": "the logarithm of a negative number is nan",
+    "log2": "the logarithm of a negative number is nan",
+    "sqrt": "the root of a negative number is nan",
+    "rsqrt": "the root of a negative number is nan",
+    "pow": "a negative number to a power that is not whole is nan",
+    "sub": "inf - inf is nan",
+    "add": "inf - inf is nan",
+    "mul": "0 × inf is nan",
+    "mm": "0 × inf is nan",
+    "bmm": "0 × inf is nan",
+    "acos": "the arccosine of a number beyond 1 is nan",
+    "empty": "`torch.empty` holds whatever stood in the memory, not zeros",
+    "empty_like": "`torch.empty` holds whatever stood in the memory, not zeros",
+    "std": "the standard deviation of a single number, divided by n - 1, is 0 / 0",
+    "var": "the variance of a single number, divided by n - 1, is 0 / 0",
+    "mean": "the mean of no numbers is nan",
+}
+
+
+def _why_nan(name: str, given: list[Tensor], args: tuple) -> str:
+    if name in ("_softmax", "_log_softmax", "softmax"):
+        axis = args[1] if len(args) > 1 and isinstance(args[1], int) else -1
+        scores = given[0]
+        if (scores == -torch.inf).all(axis).any():
+            return "the softmax met scores that are all -inf along its axis, where nothing is left to share out"
+        return "the softmax met a score of inf"
+    if name in ("div", "true_divide"):
+        top, bottom = given[0], given[-1]
+        return "inf / inf is nan" if top.isinf().any() and not (bottom == 0).any() else "0 / 0 is nan"
+    return _WHY_NAN.get(name, f"`{name}` gives nan")

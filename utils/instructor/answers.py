@@ -1,0 +1,146 @@
+"""Answers from source: run among the names of their lesson, one alone or a file of them with a verdict for each."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import contextlib
+import io
+import linecache
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+from torch import Tensor
+
+from utils import lessons
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import Exercise, find
+from utils.feedback.report import Report
+from utils.lessons.files import write_atomically
+
+
+@dataclass
+class Answers:
+    """Makes answers to one exercise from source, among the names of its lesson; `source` is the lesson's own."""
+
+    exercise: Exercise
+    names: dict[str, Any]
+    source: str
+
+    @classmethod
+    def of(cls, exercise: Exercise) -> Answers:
+        """For a value the lesson's cells before it are run, silently.
+
+        Raises:
+            LessonError: the solutions are not there.
+        """
+        path = lessons.find(exercise.lesson, lessons.ROOT / "solutions")
+        source = lessons.source_of(path, exercise.name)
+        if exercise.kind != "value":
+            names = dict(vars(lessons.load(path)))
+            names.pop(exercise.name)
+            return cls(exercise, names, source)
+        names: dict[str, Any] = dict.fromkeys(("check", "show", "explore"), MagicMock())
+        with contextlib.redirect_stdout(io.StringIO()):
+            for cell in lessons.read(path).cells:
+                if cell.kind == "code":
+                    rows = cell.source.splitlines()
+                    exec("\n".join(row for row in rows if not row.startswith("from utils ")), names)
+                if exercise.name in names:
+                    break
+        for node in ast.parse(source).body:
+            for name in lessons.bound_names(node):
+                names.pop(name)
+        return cls(exercise, names, source)
+
+    @classmethod
+    def named(cls, exercise: str) -> Answers:
+        """Of the exercise with this name. Raises `UnknownExercise`."""
+        return cls.of(find(exercise))
+
+    def make(self, source: str) -> Any:
+        """The answer that a source defines. Raises what Python raises where it defines none."""
+        names = {name: value.clone() if _is_plain(value) else value for name, value in self.names.items()}
+        file = f"<an answer to {self.exercise.name}>"
+        linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(source, file, "exec", __future__.annotations.compiler_flag), names)
+        return names[self.exercise.name]
+
+    def judge(self, source: str) -> Report:
+        """What `check` says of the answer that a source defines; "raised" where it defines none."""
+        try:
+            answer = self.make(source)
+        except (Exception, SystemExit) as error:
+            return Report(self.exercise.name, "failed", f"{type(error).__name__}: {error}", reason="raised")
+        return diagnose(self.exercise, answer)
+
+
+def _is_plain(value: Any) -> bool:
+    """A tensor of the notebook: what one answer writes into it, the next must not see."""
+    return isinstance(value, Tensor) and value.is_leaf
+
+
+# --- a file of answers ----------------------------------------------------------------------------------
+
+MARK = "# %% "  # jupytext's percent format: a cell an answer
+_HEAD = re.compile(r"(?P<exercise>\w+) (?P<kind>wrong|right)(?: \((?P<verdict>[^()]*)\))?: (?P<what>.+)")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer of a file: `# %% softmax wrong (misconception wrong-axis): what is wrong`, and the source below it.
+
+    Attributes:
+        kind: "right" or "wrong", as whoever wrote it meant it.
+        verdict: what `check` says of it, as `verdict_of` puts it; "" where nobody has asked yet.
+        what: what is wrong, or how it is written.
+    """
+
+    exercise: str
+    kind: str
+    verdict: str
+    what: str
+    source: str
+
+    def __str__(self) -> str:
+        verdict = f" ({self.verdict})" if self.verdict else ""
+        return f"{MARK}{self.exercise} {self.kind}{verdict}: {self.what}\n{self.source}"
+
+
+def read_answers(path: Path) -> list[Answer]:
+    """The answers of a file.
+
+    Raises:
+        ValueError: a cell's first line is not "# %% EXERCISE wrong: what is wrong", or "right".
+    """
+    found = []
+    for cell in path.read_text(encoding="utf-8").split(MARK)[1:]:
+        head, _, source = cell.partition("\n")
+        parts = _HEAD.fullmatch(head)
+        if parts is None:
+            raise ValueError(f"{path.name}: {MARK + head!r} is not of the form '{MARK}EXERCISE wrong: what is wrong'.")
+        found.append(Answer(parts["exercise"], parts["kind"], parts["verdict"] or "", parts["what"], source))
+    return found
+
+
+def write_answers(path: Path, answers: list[Answer]) -> None:
+    """Write a file that `read_answers` reads."""
+    write_atomically(path, "".join(map(str, answers)))
+
+
+def verdict_of(report: Report) -> str:
+    """A report in two words: its reason, and which misconception, property or relation."""
+    return " ".join(filter(None, (report.reason, report.misconception or report.property or report.relation)))
+
+
+def judge_all(answers: list[Answer]) -> list[Report]:
+    """What `check` says of each answer."""
+    made: dict[str, Answers] = {}
+    for answer in answers:
+        if answer.exercise not in made:
+            made[answer.exercise] = Answers.of(find(answer.exercise))
+    return [made[answer.exercise].judge(answer.source) for answer in answers]

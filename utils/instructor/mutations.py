@@ -1,0 +1,276 @@
+"""One change at a time: an answer's source with another operator, another axis, a dropped line, swapped arguments.
+
+Each change is one that a hand could make; see `utils.instructor.mutants` for what is done with them.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from utils.lessons.code import is_docstring
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """An answer with one change: what kind, and the line that differs."""
+
+    kind: str
+    source: str
+    change: str
+
+
+_OPERATORS = {
+    ast.Add: (ast.Sub,),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Div, ast.Add),
+    ast.Div: (ast.Mult,),
+    ast.FloorDiv: (ast.Div,),
+    ast.Mod: (ast.FloorDiv,),
+    ast.Pow: (ast.Mult,),
+    ast.MatMult: (ast.Mult,),
+}
+_COMPARISONS = {
+    ast.Lt: (ast.LtE, ast.Gt),
+    ast.LtE: (ast.Lt, ast.GtE),
+    ast.Gt: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.Gt, ast.LtE),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+}
+_DUALS = [
+    ("sum", "mean"),
+    ("max", "min"),
+    ("amax", "amin"),
+    ("argmax", "argmin"),
+    ("sin", "cos"),
+    ("ones", "zeros"),
+    ("tril", "triu"),
+    ("cat", "stack"),
+    ("softmax", "log_softmax"),
+    ("rand", "randn"),
+    ("var", "std"),
+    ("sqrt", "square"),
+    ("values", "indices"),
+    ("transpose", "view"),
+    ("masked_fill", "masked_fill_"),
+    ("exp", "log1p"),
+    ("view", "reshape"),
+    ("mT", "T"),
+    ("encode", "decode"),
+]
+_ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult)
+
+
+def mutants(source: str) -> list[Mutant]:
+    """Every mutant of a definition or of a few statements, each once, in the order of the source."""
+    tree = ast.parse(source)
+    plain = ast.unparse(tree)
+    made: dict[str, Mutant] = {}
+    nodes = list(_reachable(tree))
+    for place, (node, parent) in enumerate(nodes):
+        for kind, change in _changes(node, parent, tree):
+            twin = copy.deepcopy(tree)
+            counterpart, holder = list(_reachable(twin))[place]
+            change(counterpart, holder)
+            try:
+                text = ast.unparse(ast.fix_missing_locations(twin))
+                compile(text, "<mutant>", "exec")
+            except (SyntaxError, ValueError):
+                continue
+            if text != plain and text not in made:
+                made[text] = Mutant(kind, text, _difference(plain, text))
+    return list(made.values())
+
+
+def _difference(before: str, after: str) -> str:
+    """The changed lines, as `old → new`."""
+    lines = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[:2] in ("- ", "+ ")]
+    old, new = ([line[2:].strip() for line in lines if line[0] == sign] for sign in "-+")
+    return f"{' / '.join(old)} → {' / '.join(new) or '(dropped)'}"
+
+
+def _reachable(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Nodes with their parents, without annotations, docstrings, decorators and the words of an error."""
+    for name, value in ast.iter_fields(tree):
+        if name in ("annotation", "returns", "decorator_list", "bases", "type_comment"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or isinstance(
+                child, (ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
+            ):
+                continue
+            yield child, tree
+            if not isinstance(child, (ast.Raise, ast.JoinedStr)) and not is_docstring(child):
+                yield from _reachable(child)
+
+
+def _changes(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, Callable]]:
+    """What can be changed at a node: the kind, and a function of the same node and parent in a copy of the tree."""
+    if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not is_docstring(node):
+        yield "dropped line", _drop_statement
+    for kind, new in _replacements(node, parent, tree):
+        yield kind, lambda twin, holder, new=new: _put(holder, twin, copy.deepcopy(new))
+    if isinstance(node, ast.Call):
+        for i in range(len(node.keywords)):
+            yield "dropped keyword", lambda twin, holder, i=i: twin.keywords.pop(i)
+        for i in range(len(node.args) - 1):
+            yield "swapped arguments", lambda twin, holder, i=i: _swap(twin.args, i)
+    if isinstance(node, (ast.Tuple, ast.List)) and isinstance(node.ctx, ast.Load):
+        for i in range(len(node.elts) - 1):
+            yield "swapped items", lambda twin, holder, i=i: _swap(twin.elts, i)
+    if isinstance(node, ast.Slice):
+        for part in ("lower", "upper", "step"):
+            if getattr(node, part) is not None:
+                yield "dropped bound", lambda twin, holder, part=part: setattr(twin, part, None)
+    if isinstance(node, ast.AugAssign):
+        for other in _OPERATORS.get(type(node.op), ()):
+            yield "operator", lambda twin, holder, other=other: setattr(twin, "op", other())
+    if isinstance(node, ast.arguments) and len(node.args) > 2 and node.args[0].arg != "self":
+        yield "swapped arguments", lambda twin, holder: _swap(twin.args, 0)
+
+
+def _replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Other nodes for the place of this one."""
+    if isinstance(node, ast.BinOp):
+        for other in _OPERATORS.get(type(node.op), ()):
+            yield "operator", ast.BinOp(node.left, other(), node.right)
+        if isinstance(node.op, _ORDERED):
+            yield "swapped operands", ast.BinOp(node.right, node.op, node.left)
+        yield "dropped operand", node.left
+        if isinstance(node.op, (ast.Add, ast.Mult)):
+            yield "dropped operand", node.right
+    elif isinstance(node, ast.UnaryOp):
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            for value in _near(-node.operand.value):
+                yield "constant", ast.Constant(value)
+        else:
+            yield "operator", node.operand
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        for other in _COMPARISONS.get(type(node.ops[0]), ()):
+            yield "comparison", ast.Compare(node.left, [other()], node.comparators)
+    elif isinstance(node, ast.BoolOp):
+        yield "operator", ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+        for value in node.values:
+            yield "dropped operand", value
+    elif isinstance(node, ast.IfExp):
+        yield "branch", node.body
+        yield "branch", node.orelse
+        yield "branch", ast.IfExp(node.test, node.orelse, node.body)
+    elif isinstance(node, ast.Constant) and not isinstance(parent, ast.UnaryOp):
+        for value in _near(node.value, tree):
+            yield "constant", ast.Constant(value)
+    elif isinstance(node, ast.Call):
+        method = isinstance(node.func, ast.Attribute)
+        if method and not (isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "nn")):
+            yield "dropped call", node.func.value
+        first = node.args[0] if node.args and (method or len(node.args) == 1) else None
+        if first and not isinstance(first, (ast.GeneratorExp, ast.Starred)):
+            yield "dropped call", first
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        for pair in _DUALS:
+            if node.attr in pair:
+                yield "operation", ast.Attribute(node.value, pair[1 - pair.index(node.attr)], ast.Load())
+        chained = not isinstance(parent, ast.Call) and not isinstance(node.value, ast.Name)
+        if chained or node.attr in ("T", "mT"):
+            yield "dropped attribute", node.value
+        kept = _kept(tree)
+        if isinstance(node.value, ast.Name) and node.value.id == "self" and node.attr in kept:
+            for name in kept:
+                if name != node.attr and kept[name] == kept[node.attr]:
+                    yield "swapped names", ast.Attribute(node.value, name, ast.Load())
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        yield "dropped index", node.value
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        for name in _alike(node, tree):
+            yield "swapped names", ast.Name(name, ast.Load())
+
+
+def _near(value: Any, tree: ast.AST | None = None) -> list:
+    """Constants that could stand there by mistake: a neighbour, another sign, another word of the same answer."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return sorted({value + 1, value - 1, -value} - {value})
+    if isinstance(value, float):
+        return [value * 2, value / 2, value + 1]
+    if isinstance(value, str) and tree is not None:
+        words = {n.value for n, _ in _reachable(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+        return sorted(w for w in words - {value} if len(w) < 20)
+    return []
+
+
+def _kept(tree: ast.AST) -> dict[str, str]:
+    """What a class stores on self, with its kind: the function that made it."""
+    kept = {}
+    for node, _ in _reachable(tree):
+        if isinstance(node, ast.Assign):
+            made = node.value.func if isinstance(node.value, ast.Call) else node.value
+            for target in (part for whole in node.targets for part in ast.walk(whole)):
+                if (
+                    isinstance(target, ast.Attribute)
+                    and isinstance(target.ctx, ast.Store)
+                    and isinstance(target.value, ast.Name)
+                ):
+                    kept[target.attr] = ast.unparse(made)
+    return kept
+
+
+def _alike(node: ast.Name, tree: ast.AST) -> list[str]:
+    """Names that could stand there by mistake: arguments of the same kind, what was made beside it, and what was made
+    last."""
+    scope = next(
+        (n for n, _ in _reachable(tree) if isinstance(n, ast.FunctionDef) and n.lineno <= node.lineno <= n.end_lineno),
+        tree,
+    )
+    groups: list[tuple[int, list[str]]] = []  # by line: the names that are made there, of one kind
+    if isinstance(scope, ast.FunctionDef):
+        kinds: dict[str, list[str]] = {}
+        for a in scope.args.args:
+            kinds.setdefault(ast.unparse(a.annotation).split("[")[0] if a.annotation else "", []).append(a.arg)
+        groups += [(0, [name for name in names if name != "self"]) for names in kinds.values()]
+    for made, _ in _reachable(scope):
+        if isinstance(made, ast.Assign):
+            groups.append((made.end_lineno, [name for target in made.targets for name in _stored(target)]))
+        elif isinstance(made, ast.For):
+            groups.append((made.target.lineno, _stored(made.target)))
+        elif isinstance(made, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)) and node in ast.walk(made):
+            groups += [(0, _stored(part.target)) for part in made.generators]
+    groups = [
+        (line, names) for line, names in sorted(groups, key=lambda group: group[0]) if names and line < node.lineno
+    ]
+    if not any(node.id in names for _, names in groups):
+        return []
+    beside = [name for _, names in groups if node.id in names for name in names]
+    last = [names[-1] for line, names in groups if line and node.id not in names][-1:]
+    return [name for name in dict.fromkeys([*beside, *last]) if name != node.id]
+
+
+def _stored(node: ast.AST) -> list[str]:
+    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
+def _put(holder: ast.AST, old: ast.AST, new: ast.AST) -> None:
+    for name, value in ast.iter_fields(holder):
+        if value is old:
+            setattr(holder, name, new)
+        elif isinstance(value, list):
+            value[:] = [new if item is old else item for item in value]
+
+
+def _swap(items: list, i: int) -> None:
+    items[i], items[i + 1] = items[i + 1], items[i]
+
+
+def _drop_statement(node: ast.AST, holder: ast.AST) -> None:
+    for name, value in ast.iter_fields(holder):
+        if isinstance(value, list) and node in value:
+            value.remove(node)
+            if not value and name == "body":
+                value.append(ast.Pass())

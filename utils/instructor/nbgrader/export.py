@@ -1,0 +1,191 @@
+"""Lessons as nbgrader assignments: `source/NN_stem/NN_stem.ipynb`, with answers, and the configuration beside them.
+
+A cell with a gap is a solution cell; after the cell that checks an exercise comes one that is graded. Nothing here
+needs nbgrader.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from utils import lessons
+from utils.instructor import ipynb
+from utils.instructor.build import student_files, student_metadata
+from utils.instructor.needs import cells_that_need
+from utils.instructor.strip import CellFaults, student_cell, without_notes
+from utils.lessons import ROOT, Cell, markers
+from utils.lessons.markers import Marked
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+POINTS = 1
+
+CONFIG = '''\
+"""nbgrader's settings for this course; written by `coginst export-nbgrader`, and yours to change."""
+
+import os
+
+from utils.instructor.nbgrader import stubs  # the course is to be installed where nbgrader runs: pip install -e .
+
+# Grading an answer is not the instructor's own progress.
+os.environ["COURSE_PROGRESS"] = "off"
+
+c = get_config()  # noqa: F821
+c.CourseDirectory.course_id = "attention"
+c.GenerateAssignment.preprocessors = stubs.preprocessors()
+c.Execute.timeout = 120  # seconds for one cell; the lessons that train take longer than nbgrader's 30
+'''
+
+
+class ExportError(ValueError):
+    """The export cannot be written; nothing was."""
+
+
+@dataclass
+class Exported:
+    """The notebooks that were written, the points of each lesson, and a sentence for what was left as it was."""
+
+    written: list[Path] = field(default_factory=list)
+    points: dict[str, int] = field(default_factory=dict)
+    kept: list[str] = field(default_factory=list)
+
+
+def export(
+    out: str | Path, names: Iterable[str] = (), replace: bool = False, source: str | Path | None = None
+) -> Exported:
+    """Write the named lessons (all when none is named) as assignments into the nbgrader course folder `out`.
+
+    Raises:
+        ExportError: `out` cannot be used, or holds another version of an assignment and `replace` is not given.
+        MarkerError, BuildError, LessonError: as a build.
+    """
+    source = ROOT / "solutions" if source is None else Path(source)
+    out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise ExportError(f"{out} is a file, and nbgrader needs a folder; name another.")
+    if out.resolve() == ROOT / "course" or ROOT / "course" in out.resolve().parents:
+        raise ExportError(f"{out} is where students' copies lie, and assignments hold answers; name another folder.")
+    student_files(source)  # every marker is right and nothing leaks, or this raises
+    done = Exported()
+    texts: dict[Path, str] = {}
+    for path in [lessons.find(name, source) for name in names] or lessons.all_lessons(source):
+        notebook = assignment(path)
+        texts[out / "source" / path.stem / f"{path.stem}.ipynb"] = ipynb.text(notebook)
+        done.points[path.stem] = sum(
+            cell["metadata"].get("nbgrader", {}).get("points", 0) for cell in notebook["cells"]
+        )
+    differ = [path for path, text in texts.items() if path.exists() and path.read_text(encoding="utf-8") != text]
+    if differ and not replace:
+        raise ExportError(
+            "\n".join(
+                f"{path} is there already and differs; --replace puts the lesson's in its place." for path in differ
+            )
+        )
+    config = out / "nbgrader_config.py"
+    if not config.exists():
+        texts[config] = CONFIG
+    elif config.read_text(encoding="utf-8") != CONFIG:
+        done.kept.append(f"{config} stays as it is; what an export would write is in docs/instructors.md.")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lessons.write_atomically(path, text)
+    done.written = list(texts)
+    return done
+
+
+def assignment(path: str | Path) -> dict:
+    """The notebook of one lesson for nbgrader's `source/`: with answers, and what marks and grades them. Raises as
+    `strip`."""
+    path = Path(path)
+    lesson = lessons.parse(without_notes(lessons.read_text(path), path), path)
+    marked = [markers.parse(cell) for cell in lesson.cells]
+    students = [(part.cell, student_cell(part)) for part in marked]
+    needs = cells_that_need(
+        (dataclasses.replace(cell, source=student.source), student.unset) for cell, student in students
+    )
+    cells = []
+    for part, needed in zip(marked, needs):
+        cell, source = part.cell, part.cell.source
+        metadata = student_metadata(cell.metadata, needed)
+        if part.regions:
+            graded = cell.kind == "markdown"  # by hand
+            metadata |= _marks("answer", _name_of(cell, lesson.stem), cell.kind, solution=True, grade=graded)
+            source = _with_solutions(part)
+        cells.append(ipynb.cell(cell.kind, ipynb.cell_id(lesson.stem, cell.index), metadata, source))
+        for name, arguments in _checked(cell):
+            marks = _marks("points", name, "code", grade=True, locked=True)
+            marks["tags"] = ["raises-exception"]  # it waits for the answer
+            made = f"from utils.instructor.nbgrader.grading import grade\n\ngrade({arguments})"
+            cells.append(ipynb.cell("code", ipynb.cell_id(f"{lesson.stem}:{name}", cell.index), marks, made))
+    return ipynb.notebook(cells)
+
+
+def student_source(source: str) -> str | None:
+    """A solution cell's code with the build's stubs for its answers; None where it has no region that the build would
+    accept."""
+    if BEGIN not in map(str.strip, source.split("\n")):
+        return None
+    marks = dict(zip((BEGIN, END), markers.around_answer([])))
+    lines = [
+        line.replace(mark, marks[mark]) if (mark := line.strip()) in marks else line for line in source.split("\n")
+    ]
+    try:
+        return student_cell(markers.parse(Cell("code", "\n".join(lines), 1, {}, 0))).source
+    except CellFaults:
+        return None
+
+
+def _marks(
+    what: str, name: str, kind: str, *, solution: bool = False, grade: bool = False, locked: bool = False
+) -> dict:
+    marks = {
+        "grade": grade,
+        "solution": solution,
+        "locked": locked,
+        "task": False,
+        "cell_type": kind,
+        "grade_id": f"{what}-{name}",
+        "schema_version": 3,
+    }
+    return {"nbgrader": marks | ({"points": POINTS} if grade else {})}
+
+
+def _name_of(cell: Cell, stem: str) -> str:
+    """What an answer is called in the gradebook: its exercise, or its cell where that checks none."""
+    return next((name for name, _ in _checked(cell)), ipynb.cell_id(stem, cell.index))
+
+
+def _checked(cell: Cell) -> Iterator[tuple[str, str]]:
+    """The exercises that a cell checks, `check(f)` or `check(x=x)` on a line of its own: the name and the arguments."""
+    tree = lessons.tree_of(cell)
+    for node in tree.body if tree else ():
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check":
+            for argument in [*call.args, *call.keywords]:
+                name = argument.arg if isinstance(argument, ast.keyword) else getattr(argument, "id", None)
+                if name:
+                    yield name, ast.unparse(argument)
+
+
+def _with_solutions(marked: Marked) -> str:
+    """A cell's source with nbgrader's markers: around regions, and around a statement that a single marker takes."""
+    lines = marked.lines
+    begin, end = (BEGIN, END) if marked.cell.kind == "code" else (f"<!-- {BEGIN} -->", f"<!-- {END} -->")
+    for region in reversed(marked.regions):
+        first, last = lines[region.start], lines[region.end - 1]
+        if region.comment is None:
+            lines[region.start], lines[region.end - 1] = _indent(first) + begin, _indent(last) + end
+        else:
+            row, column = region.comment
+            lines[row] = lines[row][:column].rstrip()
+            above = [f"# {region.hint}", begin] if region.hint else [begin]
+            lines.insert(region.end, _indent(first) + end)
+            lines[region.start : region.start] = [_indent(first) + line for line in above]
+    return "\n".join(lines)
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]

@@ -1,0 +1,87 @@
+"""A lesson as data: its cells, from .md or .ipynb."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from utils.lessons import markdown
+from utils.lessons.files import LessonError, read_text
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell. `kind` is "code", "markdown" or "raw"; `line` is where its source starts in the file (1 in .ipynb)."""
+
+    kind: str
+    source: str
+    line: int
+    metadata: dict[str, Any]
+    index: int
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A lesson's cells in order, with the notebook metadata of its header."""
+
+    stem: str
+    path: Path
+    cells: list[Cell]
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The stem without its number: "02_simplified_attention" is "simplified_attention"."""
+        return self.stem.split("_", 1)[-1]
+
+    @property
+    def title(self) -> str:
+        """The text of its first `# heading`, or the name where it has none."""
+        for cell in self.cells:
+            if cell.kind == "markdown":
+                for _, line in markdown.prose_lines(cell.source):
+                    if line.startswith("# "):
+                        return line[2:].strip()
+        return self.name
+
+
+def read(path: str | Path) -> Lesson:
+    """The lesson in a .md or .ipynb file.
+
+    Raises:
+        LessonError: the file is missing, is not UTF-8, or is not a lesson.
+    """
+    path = Path(path)
+    return parse(read_text(path), path)
+
+
+def parse(text: str, path: str | Path, whole: bool = True) -> Lesson:
+    """The lesson that `text` holds; `path` says which format it is, and names it in messages. Raises `LessonError`.
+
+    With `whole=False` markdown may be a part of a lesson, without front matter.
+    """
+    path = Path(path)
+    if path.suffix == ".ipynb":
+        parts, metadata = _notebook_parts(text, path)
+    elif path.suffix == ".md":
+        parts, metadata = markdown.parts(text, path, whole)
+    else:
+        raise LessonError(f"{path}: a lesson is a .md or .ipynb file.")
+    return Lesson(path.stem, path, [Cell(*part, index) for index, part in enumerate(parts)], metadata)
+
+
+def _notebook_parts(text: str, path: Path) -> tuple[list[markdown.Part], dict[str, Any]]:
+    try:
+        notebook = json.loads(text)
+        if notebook["nbformat"] != 4:
+            raise KeyError
+        parts = [
+            (cell["cell_type"], "".join(cell["source"]), 1, cell.get("metadata", {})) for cell in notebook["cells"]
+        ]
+    except (ValueError, KeyError, TypeError):
+        raise LessonError(
+            f"{path}: this is not a Jupyter notebook of format 4; open it in JupyterLab and save it again."
+        ) from None
+    return parts, notebook.get("metadata", {})

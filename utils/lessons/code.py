@@ -1,0 +1,128 @@
+"""The Python in a lesson's cells: magics taken out, syntax trees, and what a statement binds and holds."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from utils.lessons.cells import Cell
+
+Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+Definition = (*Function, ast.ClassDef)
+Scope = list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]
+
+_MAGIC_LINE = re.compile(r"^(\s*)(?:[%!?]|[A-Za-z_]\w*(?:\s*,\s*\w+)*\s*=\s*[%!][A-Za-z]|[\w.]+\?{1,2}\s*$)")
+_DEFINES = re.compile(r"^(?:(?:async\s+)?def|class)\s+(\w+)|^(\w+)\s*=(?!=)", re.MULTILINE)
+_CELL_MAGICS_OVER_PYTHON = ("time", "timeit", "capture", "prun")
+
+
+def without_magics(source: str) -> str | None:
+    """The cell's Python with each `%` and `!` line replaced by `pass`, lines kept; None when it is in another
+    language."""
+    lines = source.split("\n")
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    if lines[first].startswith("%%"):
+        if lines[first][2:].split(" ")[0] not in _CELL_MAGICS_OVER_PYTHON:
+            return None
+        lines[first] = ""
+    if not any(_MAGIC_LINE.match(line) for line in lines):
+        return "\n".join(lines)
+    try:
+        ast.parse("\n".join(lines))  # then a line that starts with % goes on an expression
+    except (SyntaxError, ValueError):
+        lines = [f"{match.group(1)}pass" if (match := _MAGIC_LINE.match(line)) else line for line in lines]
+    return "\n".join(lines)
+
+
+def tree_of(cell: Cell) -> ast.Module | None:
+    """The cell's syntax tree, lines numbered as in its file; None when it is not Python, or not yet."""
+    source = without_magics(cell.source) if cell.kind == "code" else None
+    try:
+        tree = ast.parse(source) if source is not None else None
+    except (SyntaxError, ValueError):
+        return None
+    return ast.increment_lineno(tree, cell.line - 1) if tree else None
+
+
+def unparsed(cell: Cell) -> dict[str, SyntaxError | ValueError]:
+    """The names that a cell which does not parse seems to define at its top level, each with the reason; else empty.
+
+    The reason's line is counted from the cell's first.
+    """
+    source = without_magics(cell.source) if cell.kind == "code" else None
+    try:
+        ast.parse(source or "")
+    except (SyntaxError, ValueError) as error:
+        return {defined or assigned: error for defined, assigned in _DEFINES.findall(cell.source)}
+    return {}
+
+
+def bound_names(node: ast.AST) -> list[str]:
+    """The names that a statement binds in its own scope, in order, each once."""
+    names: dict[str, None] = {}
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, Definition):
+            names[node.name] = None
+            for child in [*node.decorator_list, *getattr(node, "bases", ())]:
+                visit(child)
+            return
+        if isinstance(node, ast.Lambda):
+            return
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            for child in ast.walk(node):  # a comprehension's own targets stay inside it; a walrus in it does not
+                if isinstance(child, ast.NamedExpr):
+                    names[child.target.id] = None
+            return
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names[node.id] = None
+        elif isinstance(node, ast.alias) and node.name != "*":
+            names[node.asname or node.name.split(".")[0]] = None
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            names[node.name] = None
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            names[node.rest] = None
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(node)
+    return list(names)
+
+
+def rows(node: ast.stmt) -> range:
+    """The rows of its source (0-based) that a statement stands on, decorators included."""
+    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+    return range(first - 1, node.end_lineno or node.lineno)
+
+
+def is_docstring(node: ast.AST) -> bool:
+    """Whether a statement is a string and nothing else."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def opens_block(node: ast.stmt) -> bool:
+    """Whether other statements stand in this one."""
+    return hasattr(node, "body") or isinstance(node, ast.Match)
+
+
+def blocks(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], ast.AST]]:
+    """Every list of statements in `tree`, each with the node that owns it."""
+    for node in ast.walk(tree):
+        for value in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
+            if isinstance(value, list) and value:
+                yield value, node
+
+
+def scopes(tree: ast.Module) -> dict[ast.stmt, Scope]:
+    """For each statement the classes and functions around it, outermost first."""
+    around: dict[ast.stmt, Scope] = {}
+
+    def visit(node: ast.AST, outer: Scope) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt):
+                around[child] = outer
+            visit(child, [*outer, child] if isinstance(child, Definition) else outer)
+
+    visit(tree, [])
+    return around

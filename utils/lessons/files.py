@@ -1,0 +1,77 @@
+"""The files of the course: where lessons lie, their text as it is read, and the one way in which a file is written."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FILE_NAME = re.compile(r"(\d\d)_(\w+)\.(md|ipynb)")
+
+
+class LessonError(ValueError):
+    """A lesson cannot be found or read; the message says which, why, and what to do."""
+
+
+def all_lessons(folder: str | Path | None = None) -> list[Path]:
+    """The lessons in `folder` (`solutions/` by default), in order; of a pair .md and .ipynb, the one changed last."""
+    folder = ROOT / "solutions" if folder is None else Path(folder)
+    latest: dict[str, Path] = {}
+    for path in sorted(folder.glob("[0-9][0-9]_*")):
+        if FILE_NAME.fullmatch(path.name) and path.is_file():
+            rival = latest.get(path.stem)
+            if rival is None or path.stat().st_mtime_ns > rival.stat().st_mtime_ns:
+                latest[path.stem] = path
+    return [latest[stem] for stem in sorted(latest)]
+
+
+def find(name: str, folder: str | Path | None = None) -> Path:
+    """The file of the lesson "simplified_attention", "02_simplified_attention" or "02", in `folder` or `solutions/`.
+
+    Raises:
+        LessonError: there is no such lesson; the message lists those there are.
+    """
+    paths = all_lessons(folder)
+    for path in paths:
+        if name in (path.stem, path.stem[:2], path.stem[3:]):
+            return path
+    known = ", ".join(path.stem[3:] for path in paths) or "none at all"
+    where = "solutions" if folder is None else Path(folder).name
+    raise LessonError(f"There is no lesson {name!r} in {where}/. There are: {known}.")
+
+
+def read_text(path: Path) -> str:
+    """The file's text with `\\n` line ends and without a byte order mark. Raises `LessonError`."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise LessonError(f"{path}: there is no such file.") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise LessonError(f"{path}:{line}: this byte is not UTF-8; save the file as UTF-8.") from None
+    except OSError as error:
+        raise LessonError(f"{path}: it cannot be read ({error.strerror}).") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def write_atomically(path: str | Path, content: str | bytes) -> None:
+    """Make `content` (a text is written as UTF-8) the whole of the file at `path`, whose folder must exist.
+
+    Whoever reads the file, at any moment and after a crash, finds the old content or the new. On failure the old file
+    stays, and nothing is left beside it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = Path(path)
+    partial = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
+    try:
+        with open(partial, "xb") as file:  # made by `open`, it gets the mode that any new file gets
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut may leave the new name on an empty file
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,108 @@
+"""A lesson as a module: its definitions, and no demo cell."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import linecache
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from utils.lessons.cells import Cell, Lesson, read
+from utils.lessons.code import Definition, bound_names, tree_of, unparsed
+from utils.lessons.files import ROOT
+
+_loaded: dict[tuple[Path, str], tuple[tuple[int, int], ModuleType]] = {}  # a file as a module, and its age and size
+_FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
+
+
+def load(path: str | Path, name: str | None = None) -> ModuleType:
+    """The lesson's definitions as a module: imports, `def`, `class`, ALL_CAPS constants and `X = yours("X")`.
+
+    No demo cell runs. Tracebacks show the line of the .md, or the cell of the .ipynb. Cells that do not parse are
+    passed over, for a learner's notebook may hold a half-written one. A definition that fails is left out; asking for
+    it raises an AttributeError that says why. The module is kept until the file changes.
+
+    Raises:
+        LessonError: the file cannot be read as a lesson.
+    """
+    path = Path(path).resolve()
+    if name is None:
+        room = "solutions" if path.parent == ROOT / "solutions" else "lesson"
+        name = f"{room}.{path.stem.split('_', 1)[-1]}"
+    stat = path.stat() if path.exists() else None
+    age, module = _loaded.get((path, name), (None, None))
+    if module is None or stat is None or age != (stat.st_mtime_ns, stat.st_size):
+        module = ModuleType(name)
+        define(module, path)
+    return module
+
+
+def define(module: ModuleType, path: Path) -> None:
+    """Define in `module` what the lesson in the file at `path`, an absolute one, defines. Raises `LessonError`."""
+    lesson = read(path)
+    stat = path.stat()
+    _loaded[path, module.__name__] = (stat.st_mtime_ns, stat.st_size), module
+    module.__file__, module.__doc__ = str(path), f"The definitions of {path.name}."
+    if module.__name__.startswith("solutions."):
+        sys.modules[module.__name__] = module  # so that dataclasses and pickles find the module by its name
+    linecache.checkcache(str(path))
+    _define(module, lesson)
+
+
+def _define(module: ModuleType, lesson: Lesson) -> None:
+    failed: dict[str, BaseException] = {}
+
+    def missing(name: str) -> None:
+        if name in failed:
+            why = failed[name]
+            if isinstance(why, SyntaxError):
+                place = f"line {why.lineno} of it, {why.msg}"
+                raise AttributeError(f"in {lesson.path.name} the cell of {name!r} does not parse: {place}") from why
+            raise AttributeError(f"{lesson.path.name} could not define {name!r}: {type(why).__name__}: {why}") from why
+        raise AttributeError(f"{lesson.path.name} defines no {name!r}.")
+
+    futures = 0
+    for cell in lesson.cells:
+        tree = tree_of(cell)
+        if tree is None:
+            failed.update(unparsed(cell))
+            continue
+        file = _file_of(cell, lesson)
+        for node in filter(_is_definition, tree.body):
+            names = bound_names(node)
+            try:
+                code = compile(ast.Module([node], []), file, "exec", futures, dont_inherit=True)
+                futures |= code.co_flags & _FUTURES
+                exec(code, module.__dict__)
+            except (
+                Exception,
+                SystemExit,
+            ) as error:  # whatever a half-finished lesson raises belongs to the names it was to define
+                failed.update(dict.fromkeys(names, error))
+            else:
+                for name in names:
+                    failed.pop(name, None)
+    module.__dict__["__getattr__"] = missing
+
+
+def _file_of(cell: Cell, lesson: Lesson) -> str:
+    """The file name for tracebacks. A notebook's cell has no file: its text is put where tracebacks look for it."""
+    if lesson.path.suffix == ".md":
+        return str(lesson.path)
+    name = f"<{lesson.path.name}, cell {cell.index + 1}>"
+    linecache.cache[name] = (len(cell.source), None, [line + "\n" for line in cell.source.split("\n")], name)
+    return name
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    if isinstance(node, (ast.Import, ast.ImportFrom, *Definition)):
+        return True
+    if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        called = (
+            isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "yours"
+        )
+        names = bound_names(node)
+        return bool(names) and (called or all(name.isupper() for name in names))
+    return False

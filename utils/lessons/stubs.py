@@ -1,0 +1,54 @@
+"""What a stub is: what stands in a student's copy in the place of an answer, and by which errors it is recognised."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+TODO = "# YOUR CODE HERE"
+PROSE = "*YOUR ANSWER HERE*"
+
+
+def body(name: str) -> list[str]:
+    """The lines that stand for statements in a function; `name` is its dotted name, as "LayerNorm.forward"."""
+    return [TODO, f'raise NotImplementedError("{name}")']
+
+
+def unset(names: Iterable[str]) -> list[str]:
+    """The lines that stand for statements that would have bound `names`."""
+    return [f"{name} = ...  {TODO}" for name in names]
+
+
+def block() -> list[str]:
+    """The line that stands for all of a block that binds nothing."""
+    return [f"...  {TODO}"]
+
+
+def value(targets: Sequence[ast.expr], hint: str) -> str:
+    """What stands right of an assignment's `=`: as many `...` as its targets unpack, and the hint."""
+    unpacked = next((target for target in targets if isinstance(target, (ast.Tuple, ast.List))), None)
+    return f"{_ellipses(unpacked) if unpacked else '...'}  {f'# {hint}' if hint else TODO}"
+
+
+def _ellipses(target: ast.Tuple | ast.List) -> str:
+    parts = [f"({_ellipses(part)})" if isinstance(part, (ast.Tuple, ast.List)) else "..." for part in target.elts]
+    return ", ".join(parts) + "," * (len(parts) == 1)
+
+
+def unfinished_name(error: BaseException) -> str | None:
+    """The dotted name that a stub's error gives, "" when it cannot be told, or None for any other error.
+
+    torch raises NotImplementedError too, with a sentence where a stub has a name.
+    """
+    text = str(error.args[0]) if error.args else ""
+    if isinstance(error, NotImplementedError) and (not text or text.replace(".", "").isidentifier()):
+        return text
+    return "" if unfilled(text) else None
+
+
+def unfilled(text: str) -> bool:
+    """Whether the words of an error come from an `...` that was used as a value.
+
+    einsum speaks of an ellipsis too, one in its own letters.
+    """
+    return "ellipsis" in text.lower() and "einsum" not in text

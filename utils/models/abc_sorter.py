@@ -1,0 +1,247 @@
+"""Lesson 09: three letters in, the same three letters sorted out. Data, the model around the attention layer, training.
+
+A sequence is seven tokens, as in ``c a b · a b c``: three letters, a separator, three letters in order. The model has
+480 parameters and no biases outside its layer norms; every constant is that of the course's source text.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from utils.lessons.files import ROOT, write_atomically
+from utils.models.of_lesson import load_parameters
+from utils.training import loop
+
+SEP = 0
+LETTERS = "abc"
+VOCAB = ("·", *LETTERS)  # index = token id
+LENGTH = 7  # 3 letters, SEP, 3 letters
+EMBED_DIM, NUM_HEADS = 6, 2
+USUAL = ROOT / "utils" / "assets" / "abc_sorter" / "usual.safetensors"
+
+
+def encode(letters: Sequence[str] | str) -> Tensor:
+    """Three letters and the separator as ids, int64 [1, 4]. Raises ValueError on anything but three of a, b, c."""
+    letters = "".join(letters).strip().lower()
+    if len(letters) != 3 or set(letters) - set(LETTERS):
+        raise ValueError(f"three letters from a, b, c are needed, as in cab; got {letters!r}.")
+    return torch.tensor([[*map(VOCAB.index, letters), SEP]])
+
+
+def decode(ids: Tensor) -> str:
+    """Ids [n] as a string; the separator is a dot."""
+    return "".join(VOCAB[i] for i in ids.tolist())
+
+
+def all_sequences() -> Tensor:
+    """Every triple with its answer, int64 [27, 7]."""
+    triples = torch.tensor(list(itertools.product((1, 2, 3), repeat=3)))
+    return _with_answers(triples)
+
+
+def random_sequences(n: int, generator: torch.Generator | None = None) -> Tensor:
+    """`n` random triples with their answers, int64 [n, 7]; duplicates allowed."""
+    return _with_answers(torch.randint(1, 4, (n, 3), generator=generator))
+
+
+def _with_answers(triples: Tensor) -> Tensor:
+    return torch.cat([triples, torch.full_like(triples[:, :1], SEP), triples.sort(dim=-1).values], dim=-1)
+
+
+class Sorter(nn.Module):
+    """One transformer block around a given attention layer; the output layer shares the embedding's weights.
+
+    Args:
+        attention: a module from [batch, seq, 6] to [batch, seq, 6], causal; with ``return_weights=True``
+            it gives the weights [batch, heads, seq, seq] too.
+    """
+
+    def __init__(self, attention: nn.Module) -> None:
+        super().__init__()
+        self.token_embed = nn.Embedding(len(VOCAB), EMBED_DIM)
+        self.pos_embed = nn.Embedding(LENGTH, EMBED_DIM)
+        self.norm1 = nn.LayerNorm(EMBED_DIM)
+        self.attention = attention
+        self.norm2 = nn.LayerNorm(EMBED_DIM)
+        self.mlp = nn.Sequential(
+            nn.Linear(EMBED_DIM, EMBED_DIM, bias=False), nn.ReLU(), nn.Linear(EMBED_DIM, EMBED_DIM, bias=False)
+        )
+        self.final_norm = nn.LayerNorm(EMBED_DIM)
+
+    def forward(self, tokens: Tensor, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        """Ids [batch, seq ≤ 7] to logits [batch, seq, 4]; with `return_weights` also [batch, heads, seq, seq]."""
+        x = self.token_embed(tokens) + self.pos_embed.weight[: tokens.shape[-1]]
+        mixed, weights = self.attention(self.norm1(x), return_weights=True)
+        x = x + mixed
+        x = x + self.mlp(self.norm2(x))
+        logits = self.final_norm(x) @ self.token_embed.weight.T
+        return (logits, weights) if return_weights else logits
+
+
+def count_parameters(model: Sorter) -> dict[str, int]:
+    """How many numbers each part of the sorter learns, and the total."""
+    parts = {
+        "token embedding": [model.token_embed],
+        "position embedding": [model.pos_embed],
+        "attention": [model.attention],
+        "MLP": [model.mlp],
+        "layer norms": [model.norm1, model.norm2, model.final_norm],
+    }
+    counts = {name: sum(p.numel() for m in modules for p in m.parameters()) for name, modules in parts.items()}
+    return {**counts, "total": sum(counts.values())}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One letter being written: what the model saw, how sure it was, and where its heads looked.
+
+    `seen` the tokens so far; `probs` {letter: probability}; `weights` [heads, len(seen)] of the last position; `chosen`
+    a letter.
+    """
+
+    seen: str
+    probs: dict[str, float]
+    weights: Tensor
+    chosen: str
+
+
+@torch.no_grad()
+def trace(model: nn.Module, letters: str) -> list[Step]:
+    """The three steps in which `model` writes its answer, greedily and with the separator forbidden."""
+    ids, steps = encode(letters), []
+    for _ in range(3):
+        logits, weights = model(ids, return_weights=True)
+        probs = F.softmax(logits[0, -1, 1:], dim=-1)
+        chosen = int(probs.argmax()) + 1
+        steps.append(Step(decode(ids[0]), dict(zip(LETTERS, probs.tolist())), weights[0, :, -1], VOCAB[chosen]))
+        ids = torch.cat([ids, torch.tensor([[chosen]])], dim=1)
+    return steps
+
+
+@torch.no_grad()
+def count_sorted(model: nn.Module) -> int:
+    """How many of the 27 triples `model` sorts when it writes greedily, all of them at once."""
+    right = all_sequences()
+    ids = right[:, :4]
+    for _ in range(3):
+        ids = torch.cat([ids, model(ids)[:, -1, 1:].argmax(-1, keepdim=True) + 1], dim=1)
+    return int((ids == right).all(1).sum())
+
+
+def loss_everywhere(model: nn.Module, sequences: Tensor) -> Tensor:
+    """Cross-entropy of every next token, as the course's source text has it; the letters of the question included."""
+    return F.cross_entropy(model(sequences[:, :-1]).flatten(0, 1), sequences[:, 1:].flatten())
+
+
+def loss_on_outputs(model: nn.Module, sequences: Tensor) -> Tensor:
+    """Cross-entropy of the three sorted letters only: what can be known."""
+    return F.cross_entropy(model(sequences[:, :-1])[:, 3:].flatten(0, 1), sequences[:, 4:].flatten())
+
+
+@dataclass
+class Log:
+    """What happened in a training: `loss` of each step; `when` and `sorted`, the steps at which the 27 triples were
+    tried."""
+
+    loss: list[float]
+    when: list[int]
+    sorted: list[int]
+
+    @property
+    def first_all_sorted(self) -> int | None:
+        """The first step, of those tried, at which all 27 came out right; None if there was none."""
+        return next((step for step, count in zip(self.when, self.sorted) if count == 27), None)
+
+
+def train(
+    model: nn.Module, loss: Callable[[], Tensor], steps: int, rate: Callable[[int], float], every: int = 50
+) -> Log:
+    """AdamW on `loss()` with the learning rate `rate(step)` and gradients clipped to norm 1, as in the course's source
+    text.
+
+    Every `every` steps, and at the end, the model is tried on all 27 triples.
+    """
+    log = Log([], [], [])
+
+    def try_all(step: int) -> None:
+        if step % every == 0 or step == steps:
+            log.when.append(step)
+            log.sorted.append(count_sorted(model))
+
+    history = loop.train(
+        lambda step: loss(),
+        torch.optim.AdamW(model.parameters(), lr=1.0, fused=True),
+        steps,
+        schedule=lambda step, steps: rate(step),
+        clip=1.0,
+        log_every=1,
+        progress=False,
+        before=try_all,
+    )
+    if history.interrupted:
+        raise KeyboardInterrupt
+    try_all(steps)
+    log.loss = history.losses
+    return log
+
+
+def train_usual(model: nn.Module, rate: Callable[[int], float], steps: int = 4000) -> Log:
+    """The training of the course's source text: 128 random triples a step, and every next token asked for.
+
+    `rate` is that of the lesson, planned for 15,000 steps, of which these are the first.
+    """
+    return train(model, lambda: loss_everywhere(model, random_sequences(128)), steps, rate)
+
+
+def save_usual(model: nn.Module, log: Log, path: Path = USUAL) -> None:
+    """Write the weights and the log of `train_usual`, as `python bench/abc_sorter.py --write` does."""
+    from safetensors.torch import save
+
+    tensors = {f"model.{name}": value.detach() for name, value in model.named_parameters()}
+    tensors |= {f"log.{name}": torch.tensor(values) for name, values in vars(log).items()}
+    path.parent.mkdir(exist_ok=True)
+    write_atomically(path, save(tensors))
+
+
+def load_usual(model: nn.Module, path: Path = USUAL) -> Log:
+    """The log of the usual training that ships with the course; its weights are put into `model`.
+
+    Raises:
+        ValueError: the model's parameters have other names or shapes than those of the training.
+    """
+    from safetensors.torch import load_file
+
+    stored = load_file(path)
+    log = Log(*(stored.pop(f"log.{name}").tolist() for name in ("loss", "when", "sorted")))
+    try:
+        load_parameters(model, {name.removeprefix("model."): value for name, value in stored.items()})
+    except ValueError as error:
+        raise ValueError(f"the weights of the usual training do not fit this model: {error}.") from None
+    return log
+
+
+def main() -> None:
+    """Train the lesson's sorter, then sort what is typed, until an empty line: the text box for a terminal."""
+    from solutions import abc_sorter as lesson
+    from utils import show
+
+    torch.manual_seed(0)
+    model, sequences = Sorter(lesson.DeepQKVAttention(EMBED_DIM, NUM_HEADS, LENGTH)), all_sequences()
+    train(model, lambda: loss_on_outputs(model, sequences), 300, lambda step: lesson.lr_at(step, 300, 2e-2, 30))
+    print(f"Trained: {count_sorted(model)} of 27 triples are sorted.")
+    while letters := input("Three letters from a, b, c (an empty line ends it): ").strip():
+        try:
+            print(show.trace(trace(model, letters)))
+        except ValueError as error:
+            print(error)
+
+
+if __name__ == "__main__":
+    main()

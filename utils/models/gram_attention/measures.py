@@ -1,0 +1,150 @@
+"""What trained models do elsewhere: at other lengths, with keys scaled, and where their heads look."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from utils.lessons.files import ROOT
+from utils.models.gram_attention.training import (
+    HELD_OUT,
+    HELD_OUT_TEXTS,
+    Comparison,
+    Measured,
+    copied,
+    copied_logits,
+    seeded,
+)
+
+ASSET = ROOT / "utils" / "assets" / "gram_attention"
+
+
+@torch.no_grad()
+def at_longer_lengths(
+    comparison: Comparison, lengths: Sequence[int] = (32, 48, 64, 96), period: int | None = None, texts: int = 64
+) -> Measured:
+    """The share of repeated tokens that the trained models get right in texts of other lengths.
+
+    Args:
+        period: how many tokens there are before they repeat. By default half of the length, as in the training's texts;
+            then a longer text also has its copy further away. ``period=16`` keeps the distance and repeats the same
+            tokens as often as they fit.
+    """
+    shares = []
+    for length in lengths:
+        every = length // 2 if period is None else period
+        if length % 2 or not 2 <= every < length:
+            raise ValueError(
+                f"a text needs an even length and a period from 2 to below it; got length {length} and period {every}."
+            )
+        text = repeated_texts(comparison, texts, every, length)
+        inputs, right = text[:, :-1], text[:, every:]
+        shares.append(
+            [
+                [float((m(inputs)[:, every - 1 :].argmax(-1) == right).float().mean()) for m in each]
+                for each in comparison.models.values()
+            ]
+        )
+    return _by_layer(comparison, list(lengths), shares)
+
+
+def repeated_texts(comparison: Comparison, n: int, period: int, length: int) -> Tensor:
+    """`n` held-out texts [n, length] whose first `period` tokens are repeated to the end."""
+    inputs, _ = comparison.batch(n, 2 * period, comparison.vocab_size, generator=seeded(HELD_OUT))
+    return inputs[:, torch.arange(length) % period]
+
+
+def _by_layer(comparison: Comparison, points: list, shares: list) -> Measured:
+    table = torch.tensor(shares)  # [points, layers, seeds]
+    return Measured(points, {name: table[:, i].T for i, name in enumerate(comparison.runs)})
+
+
+@torch.no_grad()
+def with_scaled_keys(
+    comparison: Comparison,
+    factors: Sequence[float] = (1, 2, 5, 10, 50),
+    which: str = "all",
+    places: int = 4,
+    texts: int = HELD_OUT_TEXTS,
+) -> Measured:
+    """The share of the copied half that is right when the key vectors of some random places are multiplied by a factor.
+
+    What `W_k` gives is multiplied, in every layer alike, at `places` of the seq − 1 places, other ones in each text.
+
+    Args:
+        factors: above 1 loud, below 1 quiet.
+        which: "all" copied tokens; or of these only the ones whose own key, the one to be found, is left alone
+            ("others" are multiplied); or only the ones whose own key is multiplied ("itself").
+    """
+    ways = ("all", "others", "itself")
+    if which not in ways:
+        raise ValueError(f"which must be one of {', '.join(map(repr, ways))}; got {which!r}.")
+    inputs, targets = comparison.batch(texts, comparison.seq_len, comparison.vocab_size, generator=seeded(HELD_OUT))
+    seq = inputs.shape[1]
+    if not 1 <= places < seq:
+        raise ValueError(f"places must be from 1 to {seq - 1}; got {places}.")
+    chosen = torch.rand(texts, seq, generator=seeded(HELD_OUT)).argsort(-1) < places
+    own = chosen[:, : seq - seq // 2]  # the key to be found for a copied token stands seq // 2 places back
+    counted = {"all": torch.ones_like(own), "others": ~own, "itself": own}[which]
+    shares = []
+    for factor in factors:
+        gain = torch.where(chosen, float(factor), 1.0)[..., None]
+        shares.append(
+            [
+                [_share_with_scaled_keys(model, inputs, targets, gain, counted) for model in each]
+                for each in comparison.models.values()
+            ]
+        )
+    return _by_layer(comparison, list(factors), shares)
+
+
+def _share_with_scaled_keys(model: nn.Module, inputs: Tensor, targets: Tensor, gain: Tensor, counted: Tensor) -> float:
+    called = []
+
+    def scaled(module: nn.Module, given: tuple, keys: Tensor) -> Tensor:
+        called.append(True)
+        return keys * gain
+
+    hook = model.attention.W_k.register_forward_hook(scaled)
+    try:
+        right = copied_logits(model, inputs).argmax(-1) == copied(targets)
+    finally:
+        hook.remove()
+    if not called:
+        raise ValueError(
+            "the layer did not call W_k, so its keys cannot be made loud; write W_k(x), not x @ W_k.weight.T."
+        )
+    return float(right[counted].float().mean())
+
+
+@torch.no_grad()
+def weight_by_distance(model: nn.Module, inputs: Tensor) -> Tensor:
+    """The mean weight that each head puts 0, 1, … places back while the copied half is written, [heads, seq − 1]."""
+    weights = model(inputs, return_weights=True)[1].mean(0)
+    first = inputs.shape[1] // 2  # the place from which the first copied token is said
+    n = weights.shape[-1]
+    back = [weights.diagonal(-d, -2, -1)[:, max(0, first - d) :] for d in range(n)]
+    return torch.stack([row.mean(-1) for row in back], dim=-1)
+
+
+def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
+    """What `bench/gram_attention.py --write` measured last with five seeds of each layer.
+
+    Returns:
+        "settings"; "first", for each layer the step at which each seed reaches 99 %; and as `Measured`: "accuracy" and
+        "loss" against the step; "longer", the copy further away; "repeats", the same 16 tokens again and again; "back",
+        the weight 0, 1, … places back, mean of the heads; "loud" and "quiet", each also as "… others" and "… itself",
+        against the factor.
+    """
+    stored = json.loads(Path(path).read_text(encoding="utf-8"))
+    return {
+        name: _measured(part) if isinstance(part, dict) and "points" in part else part for name, part in stored.items()
+    }
+
+
+def _measured(part: dict) -> Measured:
+    return Measured(part["points"], {name: torch.tensor(rows) for name, rows in part["values"].items()})

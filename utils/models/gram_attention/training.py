@@ -1,0 +1,234 @@
+"""The model around an attention layer, and several layers trained on equal terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from utils.models.of_lesson import of_lesson
+from utils.training.loop import cosine, train
+
+REACHED = 0.99  # the share of copied tokens at which a model is said to copy
+HELD_OUT, HELD_OUT_TEXTS = 12345, 128  # the seed and the number of texts that no training sees
+Batch = Callable[..., tuple[Tensor, Tensor]]
+
+
+class CopyModel(nn.Module):
+    """Tokens in, one attention layer, logits out: no positions, no residual, no norm, as in the course's source text.
+
+    Args:
+        attention: from [batch, seq, d_model] to [batch, seq, d_model], causal; with ``return_weights=True`` it also
+            gives the weights [batch, heads, seq, seq].
+    """
+
+    def __init__(self, attention: nn.Module, vocab_size: int = 16, d_model: int = 64) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(vocab_size, d_model)
+        self.attention = attention
+        self.unembed = nn.Linear(d_model, vocab_size, bias=False)
+
+    def forward(self, tokens: Tensor, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+        """Ids [batch, seq] to logits [batch, seq, vocab]; with `return_weights` also [batch, heads, seq, seq]."""
+        if not return_weights:
+            return self.unembed(self.attention(self.embed(tokens)))
+        mixed, weights = self.attention(self.embed(tokens), return_weights=True)
+        return self.unembed(mixed), weights
+
+
+@dataclass
+class Run:
+    """One model's training. `loss` and `accuracy` are those of held-out texts' copied halves, after `steps` steps."""
+
+    seed: int
+    model: nn.Module
+    steps: list[int] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    accuracy: list[float] = field(default_factory=list)
+    seconds: float = 0.0  # of training, the measuring included
+
+    @property
+    def first(self) -> int | None:
+        """The first logged step at which 99 % of the copied tokens came out right; None if there was none."""
+        return next((step for step, share in zip(self.steps, self.accuracy) if share >= REACHED), None)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Numbers of several seeds: `values[name]` is [seeds, points], a column for each of `points`."""
+
+    points: list[float]
+    values: dict[str, Tensor]
+
+    @property
+    def percent(self) -> dict[str, Tensor]:
+        """The values times 100, as `show.curves` draws them."""
+        return {name: 100 * numbers for name, numbers in self.values.items()}
+
+    def table(self, points_name: str = "") -> str:
+        """Mean, lowest and highest over the seeds, in per cent, a row for each point; narrow enough for half a
+        window."""
+        width = max(24, *(len(name) + 2 for name in self.values))
+        rows = [f"{points_name:>8}" + "".join(f"{name:>{width}}" for name in self.values)]
+        for i, point in enumerate(self.points):
+            row = f"{point:>8g}"
+            for numbers in self.values.values():
+                column = numbers[:, i].double()
+                # Shares of counted tokens often lie on the edge between two figures. The last bits, which differ
+                # between machines, go first, so that all print the same one.
+                low, mean, high = (round(100 * float(x), 4) for x in (column.min(), column.mean(), column.max()))
+                row += f"{f'{mean:.1f} ({low:.1f} to {high:.1f})':>{width}}"
+            rows.append(row)
+        return "\n".join(rows)
+
+
+@dataclass
+class Comparison:
+    """What `train_comparison` did: `runs[name]` is a list with a `Run` for each seed; `batch` draws the texts."""
+
+    runs: dict[str, list[Run]]
+    batch: Batch
+    seq_len: int
+    vocab_size: int
+
+    @property
+    def models(self) -> dict[str, list[nn.Module]]:
+        """The trained models, a list for each layer, in the order of the seeds."""
+        return {name: [run.model for run in runs] for name, runs in self.runs.items()}
+
+    @property
+    def first(self) -> dict[str, list[int | None]]:
+        """For each layer and seed the first logged step at which 99 % is reached, or None."""
+        return {name: [run.first for run in runs] for name, runs in self.runs.items()}
+
+    @property
+    def accuracy(self) -> Measured:
+        """The share of copied tokens that come out right, against the step."""
+        return self._curve("accuracy")
+
+    @property
+    def loss(self) -> Measured:
+        """The loss on the copied half, against the step."""
+        return self._curve("loss")
+
+    def _curve(self, what: str) -> Measured:
+        steps = next(iter(self.runs.values()))[0].steps
+        return Measured(
+            list(steps), {name: torch.tensor([getattr(run, what) for run in runs]) for name, runs in self.runs.items()}
+        )
+
+
+def copied(tokens: Tensor) -> Tensor:
+    """Of targets [..., seq − 1] those that the copied half holds: the last seq / 2."""
+    return tokens[..., tokens.shape[-1] // 2 :]
+
+
+def copied_logits(model: nn.Module, inputs: Tensor) -> Tensor:
+    """What `model` says at the places where the copied half is asked for, [batch, seq / 2, vocab]."""
+    return model(inputs)[:, inputs.shape[1] // 2 :]
+
+
+def copied_loss(model: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy of the copied half: what can be known. The first half is random, and nobody is asked for it."""
+    return F.cross_entropy(copied_logits(model, inputs).flatten(0, 1), copied(targets).flatten())
+
+
+@torch.no_grad()
+def copied_accuracy(model: nn.Module, inputs: Tensor, targets: Tensor) -> float:
+    """The share of the copied half's tokens that `model` puts first."""
+    return float((copied_logits(model, inputs).argmax(-1) == copied(targets)).float().mean())
+
+
+def train_comparison(
+    layers: Mapping[str, Callable[[], nn.Module]],
+    batch: Batch | None = None,
+    seeds: Iterable[int] = range(5),
+    steps: int = 400,
+    seq_len: int = 32,
+    vocab_size: int = 16,
+    batch_size: int = 64,
+    d_model: int = 64,
+    lr: float = 3e-3,
+    every: int = 10,
+    progress: bool = True,
+) -> Comparison:
+    """Train a `CopyModel` around each layer: per seed the same texts in the same order, the same embeddings to start
+    from, the same budget.
+
+    Args:
+        layers: {name: what makes an attention layer of width d_model}.
+        batch: `(batch_size, seq_len, vocab_size, generator) -> (inputs, targets)`; by default the lesson's
+            `copy_batch`.
+        steps: of AdamW on the loss of the copied half, at the rate `lr`, which falls along half a cosine.
+        every: how often loss and accuracy of held-out texts are taken; they are also taken at the end.
+    """
+    batch, seeds = batch or lesson_batch(), list(seeds)
+    if not layers or not seeds:
+        raise ValueError(
+            "train_comparison needs at least one layer, as in {'standard': lambda: StandardAttention(64, 4)}, and one"
+            " seed."
+        )
+    held_out = batch(HELD_OUT_TEXTS, seq_len, vocab_size, generator=seeded(HELD_OUT))
+    runs = {name: [] for name in layers}
+    for seed in seeds:
+        for name, make in layers.items():
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                attention = make()
+                torch.manual_seed(seed)  # layers draw different amounts; what is around them starts the same
+                model = CopyModel(attention, vocab_size, d_model)
+            title = f"{name}, seed {seed}"
+            runs[name].append(
+                _train_one(
+                    model, seed, batch, held_out, steps, (batch_size, seq_len, vocab_size), lr, every, progress, title
+                )
+            )
+    return Comparison(runs, batch, seq_len, vocab_size)
+
+
+def _train_one(
+    model: nn.Module,
+    seed: int,
+    batch: Batch,
+    held_out: tuple,
+    steps: int,
+    sizes: tuple,
+    lr: float,
+    every: int,
+    progress: bool,
+    title: str,
+) -> Run:
+    run, generator = Run(seed, model), seeded(seed)
+
+    @torch.no_grad()
+    def measure(step: int) -> None:
+        inputs, targets = held_out
+        logits, right = copied_logits(model, inputs), copied(targets)
+        run.loss.append(float(F.cross_entropy(logits.flatten(0, 1), right.flatten())))
+        run.accuracy.append(float((logits.argmax(-1) == right).float().mean()))
+        run.steps.append(step)
+
+    def loss(step: int) -> Tensor:
+        if step % every == 0:
+            measure(step)
+        return copied_loss(model, *batch(*sizes, generator=generator))
+
+    optimiser = torch.optim.AdamW(model.parameters(), lr=lr, fused=True)
+    history = train(loss, optimiser, steps, schedule=cosine, log_every=every, progress=progress, title=title)
+    if history.interrupted:
+        raise KeyboardInterrupt  # a comparison of unequal trainings would be none
+    measure(steps)
+    run.seconds = history.seconds
+    return run
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def lesson_batch() -> Batch:
+    """The lesson's own `copy_batch`."""
+    return of_lesson("gram_attention", "copy_batch", "train_comparison(layers, batch=copy_batch)")

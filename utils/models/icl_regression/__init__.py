@@ -1,0 +1,45 @@
+"""Lesson 10: one attention layer learns linear regression in context. Data, layers, training, estimators, measurements.
+
+A prompt is `z`, L examples (x_i, y_i) of one linear function, and `z_q`, a question (x_q, 0); the answer is y_q =
+β·x_q.
+Shapes: `n` prompts, `L` examples, `d` entries of x, `D = d + 1` entries of a token, `queries` questions about the same
+examples.
+"""
+
+from utils.models.icl_regression.config import RegressionConfig
+from utils.models.icl_regression.data import Prompts, draw
+from utils.models.icl_regression.estimators import (
+    best_mu,
+    centred_step,
+    gradient_step,
+    kernel,
+    least_squares,
+    ridge,
+    step_loss,
+)
+from utils.models.icl_regression.evaluation import Curves, error_curves, mean_squared_error
+from utils.models.icl_regression.experiment import Run, stored, train
+from utils.models.icl_regression.layers import HeadStatistics, build, circuits, statistics
+
+__all__ = [
+    "Curves",
+    "HeadStatistics",
+    "Prompts",
+    "RegressionConfig",
+    "Run",
+    "best_mu",
+    "build",
+    "centred_step",
+    "circuits",
+    "draw",
+    "error_curves",
+    "gradient_step",
+    "kernel",
+    "least_squares",
+    "mean_squared_error",
+    "ridge",
+    "statistics",
+    "step_loss",
+    "stored",
+    "train",
+]

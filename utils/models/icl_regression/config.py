@@ -1,0 +1,103 @@
+"""What a training run depends on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from utils.models.icl_regression.layers import INITS
+from utils.training.loop import SCHEDULES
+
+OPTIMISERS = {"SGD": torch.optim.SGD, "Adam": torch.optim.Adam, "AdamW": torch.optim.AdamW}
+WHOLE = (
+    *("d", "n_head", "n_layers", "n_out", "batch_size", "queries"),
+    *("log_every", "validate_every", "dynamics_every", "matrices_every", "L", "steps"),
+)
+
+
+@dataclass(frozen=True)
+class RegressionConfig:
+    """Everything that a run depends on. The defaults train a layer of two heads in about five seconds.
+
+    Args:
+        d, L: entries of x, and examples in a prompt (None: 8 · d).
+        n_head, n_layers, weight_tying, n_out: the model.
+        init: "random" (nn.Linear's own, Q and K times `gain_qk`, V and O times `gain_ov`), "small_id", "small_id_qk",
+            "oppo_small_id".
+        optimiser, optimiser_params: "SGD", "Adam" or "AdamW", and what its torch class takes besides the rate.
+        lr_qk, lr_ov: the rate of Q and K, and of everything else.
+        schedule: "cosine", "constant" or "one_cycle".
+        steps: None is 4,000, and 8,000 for more than two heads, whose shares settle late.
+        batch_size, queries: prompts in a batch, and questions asked of each. Questions are cheap: they share the
+            examples.
+        noise_std: see `draw`.
+        log_every, validate_every, dynamics_every, matrices_every: steps between readings of the training loss, of the
+            loss on fixed prompts, of every head's w and μ, and of whole QK and OV products.
+        seed: of the start values and of the data.
+        device: None is a GPU where there is one.
+
+    Raises:
+        ValueError: a value that cannot be, with what it could be.
+    """
+
+    d: int = 5
+    L: int | None = None
+    n_head: int = 2
+    n_layers: int = 1
+    weight_tying: bool = False
+    n_out: int = 1
+    init: str = "random"
+    gain_qk: float = 0.5
+    gain_ov: float = 3.0
+    optimiser: str = "Adam"
+    optimiser_params: Mapping[str, Any] = field(default_factory=dict)
+    lr_qk: float = 4e-3
+    lr_ov: float = 4e-2
+    schedule: str = "cosine"
+    steps: int | None = None
+    batch_size: int = 128
+    queries: int = 8
+    noise_std: float = 0.01
+    log_every: int = 10
+    validate_every: int = 500
+    dynamics_every: int = 50
+    matrices_every: int = 500
+    seed: int = 0
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in WHOLE:
+            value = getattr(self, name)
+            if value is None and name in ("L", "steps"):
+                continue
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        if self.n_out != 1:
+            raise ValueError(f"n_out must be 1, because y is one number; got {self.n_out}.")
+        for name, known in (("init", INITS), ("optimiser", OPTIMISERS), ("schedule", SCHEDULES)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}.")
+        if self.init == "oppo_small_id" and self.n_head % 2:
+            raise ValueError(
+                "oppo_small_id starts half of the heads with the opposite sign, so it needs an even n_head; got"
+                f" {self.n_head}."
+            )
+        for name in ("lr_qk", "lr_ov", "gain_qk", "gain_ov"):
+            if not (isinstance(getattr(self, name), (int, float)) and 0 < getattr(self, name) < math.inf):
+                raise ValueError(f"{name} must be a positive number; got {getattr(self, name)!r}.")
+        if not (isinstance(self.noise_std, (int, float)) and 0 <= self.noise_std < math.inf):
+            raise ValueError(f"noise_std must be a number and not negative; got {self.noise_std!r}.")
+
+    @property
+    def length(self) -> int:
+        """Examples in a prompt."""
+        return self.L if self.L is not None else 8 * self.d
+
+    @property
+    def total_steps(self) -> int:
+        """Steps of the whole run."""
+        return self.steps if self.steps is not None else 4000 if self.n_head <= 2 else 8000

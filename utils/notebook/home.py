@@ -1,0 +1,243 @@
+"""The home view: every lesson with its stated time, its exercises with their state, and where to go on.
+
+It is read off the pages that the learner has (the folder of the notebook, then `course/`, then `solutions/`) and
+`utils.feedback.progress`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from utils import lessons
+from utils.feedback.exercise import all_exercises
+from utils.feedback.progress import read
+from utils.show.html import MARK, TEXT_COLOUR, escape, mark
+
+WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One exercise: its state ("passed", "failed", "todo"), how often it was tried, when last, and the id of the cell
+    with its heading."""
+
+    name: str
+    state: str = "todo"
+    tries: int = 0
+    when: str = ""
+    cell: str = ""
+
+    @property
+    def tried(self) -> str:
+        """ "2 tries", or nothing."""
+        return f"{self.tries} {'try' if self.tries == 1 else 'tries'}" if self.tries else ""
+
+    def __str__(self) -> str:
+        return f"{MARK[self.state]} {self.name}{f' ({self.tried})' if self.tries else ''}"
+
+
+@dataclass(frozen=True)
+class Page:
+    """One lesson: its stem, title and stated minutes (None where it states none), the file to open, its exercises in
+    order."""
+
+    stem: str
+    title: str
+    minutes: int | None = None
+    path: Path | None = None
+    items: list[Item] = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        return sum(item.state == "passed" for item in self.items)
+
+    @property
+    def summary(self) -> str:
+        """ "done", "3 of 7", or nothing where nothing was tried."""
+        if self.items and self.done == len(self.items):
+            return "done"
+        return f"{self.done} of {len(self.items)}" if any(item.tries for item in self.items) else ""
+
+    def link(self, item: Item | None = None) -> str | None:
+        """The address of the page, or of an exercise on it, from the folder that the notebook runs in."""
+        if self.path is None:
+            return None
+        try:
+            address = Path(os.path.relpath(self.path)).as_posix()
+        except (ValueError, OSError):  # another drive; a folder that is gone
+            return None
+        # Lab draws cells as they come into view, and finds one that it has not drawn by its id alone, not by its
+        # heading.
+        return quote(address) + (f"#cell-id={quote(item.cell)}" if item and item.cell else "")
+
+
+class Home:
+    """What `progress()` shows: plain text in a terminal, a list with links in a notebook."""
+
+    def __init__(self, pages: list[Page]):
+        self.pages = pages
+
+    @property
+    def passed(self) -> int:
+        return sum(page.done for page in self.pages)
+
+    @property
+    def total(self) -> int:
+        return sum(len(page.items) for page in self.pages)
+
+    @property
+    def resume(self) -> tuple[Page, Item] | None:
+        """Where to go on: the first exercise to do in the lesson last worked on, else in a later one, else in any; None
+        at the end."""
+        tried = [(item.when, n) for n, page in enumerate(self.pages) for item in page.items if item.tries]
+        last = max(tried)[1] if tried else 0
+        open_ = [
+            (page, item)
+            for page in self.pages[last:] + self.pages[:last]
+            for item in page.items
+            if item.state != "passed"
+        ]
+        return open_[0] if open_ else None
+
+    def _headline(self) -> str:
+        said = f"{self.passed} of {self.total} exercises passed"
+        minutes = sum(page.minutes or 0 for page in self.pages)
+        return f"{said}; the whole course takes about {minutes / 60:.0f} hours" if minutes >= 90 else said
+
+    def _verb(self) -> str:
+        return "Go on with" if any(item.tries for page in self.pages for item in page.items) else "Begin with"
+
+    def __repr__(self) -> str:
+        lines = [self._headline() + "."]
+        if self.resume:
+            page, item = self.resume
+            lines.append(
+                f"{self._verb()} {item.name} in lesson {page.stem[:2]},"
+                f" {page.title}{f' ({page.path.name})' if page.path else ''}."
+            )
+        elif self.total:
+            lines.append("Every exercise is passed.")
+        for page in self.pages:
+            facts = [f"{page.stem[:2]} {page.title}", f"{page.minutes} minutes" if page.minutes else "", page.summary]
+            lines += [" · ".join(filter(None, facts)), *(f"  {item}" for item in page.items)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        go_on = "<b>Every exercise is passed.</b>" if self.total else ""
+        if self.resume:
+            page, item = self.resume
+            where = f"lesson {page.stem[:2]}, {escape(page.title)}: <code>{escape(item.name)}</code>"
+            go_on = f"<b>{self._verb()} {_anchor(page.link(item), where)}</b>"
+        rows = "".join(_row(page) for page in self.pages)
+        key = " · ".join(f"{mark(state)} {word}" for state, word in WORD.items())
+        parts = [f"<div>{self._headline()}.</div>", f"<div>{go_on}</div>"]
+        parts += [f'<div role="list" style="margin:6px 0">{rows}</div>', f"<div>{key}</div>"]
+        return f'<div style="line-height:1.6;{TEXT_COLOUR}">{"".join(parts)}</div>'
+
+
+def _row(page: Page) -> str:
+    """A lesson: its number, title, minutes and summary, and its exercises beside them, or below where the page is
+    narrow."""
+    minutes = f"{page.minutes}&nbsp;min" if page.minutes else ""
+    items = " ".join(_chip(page, item) for item in page.items)
+    columns = [
+        ("0 0 2em", page.stem[:2]),
+        ("1", _anchor(page.link(), escape(page.title))),
+        ("0 0 4em;text-align:right", minutes),
+        ("0 0 5em;padding-left:10px", page.summary),
+    ]
+    facts = "".join(f'<span style="flex:{style}">{inside}</span>' for style, inside in columns)
+    return (
+        '<div role="listitem" style="display:flex;flex-wrap:wrap;padding:2px 0">'
+        f'<div style="flex:0 1 25em;display:flex">{facts}</div>'
+        f'<div style="flex:1 1 18em;padding-left:2em">{items}</div></div>'
+    )
+
+
+def _chip(page: Page, item: Item) -> str:
+    """An exercise in its lesson's row: its mark, and its name as a link to its heading; the state in words for who
+    hovers or listens."""
+    told = ", ".join(filter(None, [WORD[item.state], item.tried]))
+    name = _anchor(page.link(item), f"<code>{escape(item.name)}</code>")
+    return f'<span title="{told}" style="white-space:nowrap;margin-right:8px">{mark(item.state)}&nbsp;{name}</span>'
+
+
+def _anchor(address: str | None, inside: str) -> str:
+    return f'<a href="{escape(address)}">{inside}</a>' if address else inside
+
+
+# --- reading it off the pages -----------------------------------------------------------------------
+
+
+def progress() -> Home:
+    """All lessons and exercises with what this machine knows of them, and a link to where to go on."""
+    kept = read()
+    names: dict[str, list[str]] = {}
+    for exercise in all_exercises().values():
+        names.setdefault(exercise.lesson, []).append(exercise.name)
+    return Home(
+        [_page(stem, paths, names.get(stem[3:], []), kept.get(stem[3:], {})) for stem, paths in _course().items()]
+    )
+
+
+def _course() -> dict[str, list[Path]]:
+    """For each lesson of the course by its stem, in order, the files that may be it: first the one that the learner
+    works in."""
+    own = [lessons.ROOT / "course", lessons.ROOT / "solutions"]
+    stems = sorted({path.stem for folder in own for path in lessons.all_lessons(folder)})
+    try:
+        folders = [Path.cwd(), *own]
+    except OSError:  # the folder was deleted under the notebook
+        folders = own
+    return {
+        stem: [
+            path
+            for folder in dict.fromkeys(folders)
+            for end in ("ipynb", "md")
+            if (path := folder / f"{stem}.{end}").is_file()
+        ]
+        for stem in stems
+    }
+
+
+def _page(stem: str, paths: list[Path], names: list[str], kept: dict[str, dict]) -> Page:
+    """One lesson; a page that cannot be read is passed over for the next, and only its facts are missing in the end."""
+    title, minutes, places = stem[3:].replace("_", " "), None, {}
+    for path in paths:
+        try:
+            lesson = lessons.read(path)
+        except lessons.LessonError:
+            continue
+        text = "\n".join(cell.source for cell in lesson.cells if cell.kind == "markdown")
+        stated = re.search(r"\*\*Time:\*\* (\d+) minutes", text)
+        title, minutes, places = lesson.title, int(stated[1]) if stated else None, _places(lesson, names)
+        break
+    items = []
+    for name in sorted(names, key=lambda name: list(places).index(name) if name in places else len(places)):
+        entry = kept.get(name, {})
+        items.append(
+            Item(name, entry.get("status", "todo"), entry.get("tries", 0), entry.get("when", ""), places.get(name, ""))
+        )
+    return Page(stem, title, minutes, paths[0] if paths else None, items)
+
+
+def _places(lesson: lessons.Lesson, names: list[str]) -> dict[str, str]:
+    """For each exercise, as they follow each other on the page, the id of the cell with its heading; in markdown cells
+    have none."""
+    ids = {}
+    if lesson.path.suffix == ".ipynb":
+        ids = {n: cell.get("id", "") for n, cell in enumerate(json.loads(lessons.read_text(lesson.path))["cells"])}
+    found, heading = {}, ""
+    for cell in lesson.cells:
+        if cell.kind == "markdown" and re.search(r"(?m)^#+ ", cell.source):
+            heading = ids.get(cell.index, "")
+        elif cell.kind == "code":
+            for name in re.findall(r"(?m)^check\((\w+)", cell.source):
+                if name in names:
+                    found.setdefault(name, heading)
+    return found

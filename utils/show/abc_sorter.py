@@ -1,0 +1,112 @@
+"""The letter sorter's pictures: how its weights are made, and how it writes an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from utils.show.arguments import read_numbers, shape_text
+from utils.show.colours import DIVERGING, INK, MUTED, SEQUENTIAL, SERIES, VERMILION
+from utils.show.marks import bare, write_numbers
+from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.sizes import BENCH, SMALL, TEXT
+from utils.show.words import listed, number_text, token_label
+
+CELL = 0.36  # inches
+
+
+@themed
+def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
+    """How gated weights are made, a row for each head: gate × base = weight; the gate alone where there is no base.
+
+    Args:
+        gate: [heads, embed_dim, d_head], between 0 and 1; at most 4 heads.
+        base: [heads, embed_dim, d_head], or None for the strict variant.
+    """
+    shares = read_numbers(gate, "gate", [3], "[heads, embed_dim, d_head]")
+    wrong = shares.min() if shares.min() < 0 else shares.max()
+    if wrong < 0 or wrong > 1:
+        raise ValueError(f"a gate lies between 0 and 1; found {number_text(wrong)}.")
+    if len(shares) > 4 or max(shares.shape[1:]) > 8:
+        raise ValueError(f"gates draws at most 4 heads of 8 × 8; got {shape_text(shares)}.")
+    tables = [("gate: softmax(A @ B)", shares)]
+    if base is not None:
+        free = read_numbers(base, "base", [3], "[heads, embed_dim, d_head]")
+        if free.shape != shares.shape:
+            raise ValueError(f"base has the shape {shape_text(free)} and gate {shape_text(shares)}; expected the same.")
+        tables += [("base", free), ("weight = gate × base", shares * free)]
+    limit = max([float(np.abs(values).max()) for _, values in tables[1:]] or [1.0])
+    heads, rows, columns = shares.shape
+    width, height = columns * CELL, rows * CELL
+    figure, words = new_page(), []
+    for h in range(heads):
+        y = BENCH - 1 - (h + 1) * height - h * 0.3
+        for k, (name, values) in enumerate(tables):
+            axes = new_axes(figure, 2 + k * (max(width, 1.35) + 0.45), y, width, height)
+            signed = k > 0
+            scale = (-limit, limit) if signed else (0, 1)
+            colours = DIVERGING if signed else SEQUENTIAL
+            axes.imshow(values[h], cmap=colours, vmin=scale[0], vmax=scale[1], aspect="auto")
+            write_numbers(axes, values[h], CELL, SMALL)
+            bare(axes)
+            if h == 0:
+                axes.set_title(name, size=SMALL, color=MUTED, pad=5)
+            if k == 0:
+                axes.set_ylabel(f"head {h}", color=SERIES[h], weight="bold")
+            if k:
+                sign, place = "×" if k == 1 else "=", {"transform": axes.transAxes, "ha": "center", "va": "center"}
+                axes.text(-0.22 / width, 0.5, sign, size=TEXT + 3, color=MUTED, **place)
+            flat = "; ".join(", ".join(map(number_text, row)) for row in values[h])
+            words.append(f"Head {h}, {name}: {flat}.")
+    whole = "Without a base, the gate itself is the weight"
+    return finish(figure, title, whole if base is None else "A gate lets a share of the base through", "\n".join(words))
+
+
+@themed
+def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
+    """How the sorter writes its answer: a row for each letter, with the probabilities and where each head looked.
+
+    Args:
+        steps: what `utils.models.abc_sorter.trace(model, letters)` gives: `.seen`, `.probs`, `.weights` and `.chosen`
+            of each step.
+    """
+    steps = list(steps)
+    if not steps:
+        raise ValueError("steps is empty; expected the three steps of utils.models.abc_sorter.trace(model, letters).")
+    longest = max(len(step.seen) for step in steps)
+    figure, words = new_page(), []
+    side, bars, gap, pitch = CELL, 1.55, 0.55, 1.12
+    for k, step in enumerate(steps):
+        y = BENCH - 1 - (k + 1) * pitch
+        weights = read_numbers(step.weights, "weights", [2], "[heads, seq]")
+        heads = len(weights)
+        axes = new_axes(figure, 2, y + (0.72 - heads * side) / 2 + 0.06, longest * side, heads * side)
+        shown = np.full((heads, longest), np.nan)
+        shown[:, : weights.shape[1]] = weights
+        axes.imshow(np.ma.masked_invalid(shown), cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
+        write_numbers(axes, weights, side, SMALL - 1)
+        bare(axes)
+        axes.set_yticks(range(heads), [f"head {h}" for h in range(heads)], size=SMALL)
+        axes.xaxis.tick_top()
+        axes.set_xticks(range(len(step.seen)), list(step.seen), size=TEXT + 1, weight="bold")
+        axes.tick_params(length=0, pad=2)
+        chart = new_axes(figure, 2 + longest * side + gap, y + 0.06, bars, 0.72)
+        names, values = list(step.probs), list(step.probs.values())
+        colours = [VERMILION if name == step.chosen else MUTED for name in names]
+        chart.barh(range(len(names)), values, height=0.66, color=colours)
+        chart.set(xlim=(0, 1.32), ylim=(len(names) - 0.5, -0.5))
+        for i, value in enumerate(values):
+            chart.text(value + 0.04, i, f"{value:.3f}", va="center", size=SMALL, color=INK)
+        bare(chart)
+        chart.set_yticks(range(len(names)), [f"p({token_label(name)})" for name in names], size=SMALL)
+        chart.tick_params(length=0)
+        large = {"size": TEXT + 3, "weight": "bold", "color": VERMILION}
+        chart.text(1.06, 0.5, f"→ {step.chosen}", transform=chart.transAxes, va="center", **large)
+        looked = "; ".join(f"head {h}: {listed(list(step.seen), row)}" for h, row in enumerate(weights))
+        chances = ", ".join(f"p({name}) {value:.3f}" for name, value in step.probs.items())
+        words.append(f"Step {k + 1}: sees {step.seen}, {chances}, writes {step.chosen}. {looked}.")
+    asked = steps[0].seen.rstrip("·")
+    answer = "".join(step.chosen for step in steps)
+    return finish(figure, title, f"{asked} becomes {answer}, one letter at a time", "\n".join(words))

@@ -1,0 +1,93 @@
+"""What a figure was given, as arrays and names; what cannot be drawn is refused in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from utils.show.words import number_text, visible
+
+
+def as_lists(value: Any) -> Any:
+    """`value` with every tensor and array in it as nested lists."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (list, tuple, range)):
+        return [as_lists(item) for item in value]
+    return value
+
+
+def shape_text(array: np.ndarray) -> str:
+    return "[" + ", ".join(map(str, array.shape)) + "]"
+
+
+def refuse_unfilled(value: Any, name: str) -> None:
+    if value is ...:
+        # The word Ellipsis is what the notebook's calm line knows an unfilled value by.
+        raise ValueError(f"{name} is still `...` (Ellipsis): fill in the exercise that makes it, then draw it.")
+
+
+def read_array(value: Any, name: str, dims: Sequence[int], expected: str) -> np.ndarray:
+    refuse_unfilled(value, name)
+    plain = as_lists(value)
+    try:
+        array = np.asarray(plain)
+    except ValueError:
+        raise ValueError(f"{name} has rows of different lengths; expected {expected}.") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} holds something other than numbers ({type(value).__name__}); expected {expected}.")
+    if array.ndim not in dims:
+        cure = f" Draw one at a time, for example {name}[0]." if array.ndim > max(dims) else ""
+        raise ValueError(f"{name} has the shape {shape_text(array)}; expected {expected}.{cure}")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty (shape {shape_text(array)}); expected {expected}.")
+    return array
+
+
+def read_numbers(value: Any, name: str, dims: Sequence[int], expected: str, blocked: bool = False) -> np.ndarray:
+    """`value` as float64. NaN is refused, infinity too, but -inf is let through where `blocked`."""
+    array = read_array(value, name, dims, expected).astype(np.float64)
+    if np.isnan(array).any():
+        where = ", ".join(str(int(i)) for i in np.argwhere(np.isnan(array))[0])
+        raise ValueError(f"{name}[{where}] is nan, which cannot be drawn; look for the step that made it.")
+    bad = array == np.inf if blocked else np.isinf(array)
+    if bad.any():
+        where = ", ".join(str(int(i)) for i in np.argwhere(bad)[0])
+        raise ValueError(f"{name}[{where}] is infinite; expected finite numbers{' or -inf' if blocked else ''}.")
+    return array
+
+
+def refuse_beyond_one(shares: np.ndarray, name: str, cure: str, above: float = 1e-6) -> np.ndarray:
+    """Numbers between 0 and 1, rounding of at most `above` aside; `cure` says what to do about others."""
+    wrong = shares.min() if shares.min() < 0 else shares.max()
+    if wrong < -1e-6 or wrong > 1 + above:
+        raise ValueError(f"{name} must lie between 0 and 1; found {number_text(wrong)}. {cure}")
+    return shares
+
+
+def read_whole(value: Any, name: str, least: int, most: int | None = None, what: str = "a whole number") -> int:
+    """A whole number from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be {what} {bounds}; got {value!r}.")
+    return value
+
+
+def read_names(given: Any, count: int, name: str, what: str) -> list[str]:
+    """`given` as `count` strings, one for each of `what`."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ValueError(f"{name} must be a list of strings, one for each of {count} {what}; got {given!r}.")
+    names = [visible(str(item)) for item in given]
+    if len(names) != count:
+        raise ValueError(f"{len(names)} {name} were given for {count} {what}; expected one for each.")
+    return names
+
+
+def read_title(title: Any, default: str) -> str:
+    if title is None:
+        return default
+    if not isinstance(title, str):
+        raise ValueError(f"title must be a string; got {type(title).__name__}.")
+    return title

@@ -1,0 +1,189 @@
+"""The body that a query, a key and a reference span: its squared volume is the determinant of their Gram matrix."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from utils.show.arguments import read_numbers, shape_text
+from utils.show.colours import BLUE, FAINT, GREEN, INK, MUTED, PAPER, VERMILION
+from utils.show.marks import vector
+from utils.show.page import Picture, finish, new_axes, new_page, spread, themed
+from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
+from utils.show.words import number_text, text_width, vector_text
+
+NAMES, COLOURS = ("query", "key", "reference"), (BLUE, VERMILION, GREEN)
+SIDE, HIGH, WORDS = 3.0, 2.7, 2.45  # inches: the body at the most, and the lines below the matrix
+TURN, TILT = math.radians(-68), math.radians(24)  # from where one looks
+RIGHT = np.array([-math.sin(TURN), math.cos(TURN), 0.0])
+UP = np.array([-math.sin(TILT) * math.cos(TURN), -math.sin(TILT) * math.sin(TURN), math.cos(TILT)])
+TOWARDS = np.cross(RIGHT, UP)
+
+
+def placed(query: np.ndarray, key: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """The three vectors turned so that query and reference lie on the floor and the key rises from it, [3, 3] in the
+    order given.
+
+    Lengths and angles are kept; nothing else enters the Gram matrix. What is flat to 9 digits is flat.
+    """
+    axes: list[np.ndarray] = []
+    found = {}
+    for name, given in (("query", query), ("reference", reference), ("key", key)):
+        length, rest = float(np.linalg.norm(given)), given
+        for _ in range(2):  # the second time takes away what rounding left
+            for axis in axes:
+                rest = rest - (rest @ axis) * axis
+        size = float(np.linalg.norm(rest))
+        if length > 0 and size > 1e-9 * length:
+            axes.append(rest / size)
+        found[name] = [float(given @ axis) for axis in axes] + [0.0] * (3 - len(axes))
+    return np.array([found[name] for name in NAMES])
+
+
+@themed
+def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit: float | None = None) -> Picture:
+    """Three vectors and the body that they span, their Gram matrix, the volume and the score −volume².
+
+    Turned so that query and reference lie on the floor; how high the key rises above it decides what the volume is.
+
+    Args:
+        query, key, reference: [d] finite numbers each, of one width.
+        title: by default the volume and the score.
+        limit: holds the frame still for a query and a reference of length 1 and a key of at most this length, as an
+            explorer needs it; by default the frame fits what is drawn.
+    """
+    vectors = [read_numbers(given, name, [1], "one vector, [d]") for name, given in zip(NAMES, (query, key, reference))]
+    if len({one.shape for one in vectors}) > 1:
+        shapes = ", ".join(map(shape_text, vectors))
+        raise ValueError(f"query, key and reference have the shapes {shapes}; expected one shape.")
+    rows = placed(*vectors)
+    table, size = np.stack(vectors) @ np.stack(vectors).T, abs(float(np.linalg.det(rows)))
+    if not np.isfinite(size * size):
+        raise ValueError(
+            "these vectors are so long that their squared volume is infinite; divide them by a common length."
+        )
+    score = -(size**2) + 0.0
+    body = np.array(list(itertools.product((0, 1), repeat=3))) @ rows
+    framed = body
+    if limit is not None:
+        framed = np.array([(1, 0, 0), (-0.5, 0.87, 0), (1, 1, limit), (1 + limit / 2, 1 + limit / 2, 0.7 * limit)])
+
+    figure = new_page()
+    drawn = np.vstack([_flat(framed), np.zeros(2)])
+    low, high = drawn.min(0), drawn.max(0)
+    tips, pitch = _flat(rows), _pitch(table)
+    side = SIDE
+    for _ in range(4):  # names stand beyond the tips; what they take is taken from the body
+        inch = min(side / max((high - low)[0], 1e-9), HIGH / max((high - low)[1], 1e-9), 1e12)
+        wide, tall = np.maximum((high - low) * inch, 0.3)
+        edges = [_name_edges(name, tip, inch) for name, tip in zip(NAMES, tips)]
+        left = min(0.0, *(a - low[0] * inch for a, _ in edges))
+        right = max(wide, *(b - low[0] * inch for _, b in edges)) + 0.75
+        side -= max(0.0, right - left + max(3 * pitch, WORDS - 0.3) - (WIDEST - 2 * PAD))
+    axes = new_axes(figure, 2, 2.1 if tall > 2.4 else 3.3 - tall / 2, wide, tall)
+    axes.set(xlim=(low[0], low[0] + wide / inch), ylim=(low[1], low[1] + tall / inch))
+    axes.axis("off")
+    _body(axes, rows, size > 0)
+    if size > 0:  # from the key's tip straight down to the floor
+        foot = _flat(np.stack([rows[1] * (1, 1, 0), rows[1]]))
+        axes.plot(*foot.T, color=VERMILION, linewidth=1.3, linestyle=(0, (1, 1.3)), zorder=5, clip_on=False)
+        axes.plot(*foot[0], marker="o", color=VERMILION, markersize=2.5, zorder=5, clip_on=False)
+    for row, colour in zip(rows, COLOURS):
+        vector(axes, (0, 0), _flat(row), colour, 2.2, 12.0, zorder=6)
+    _names(axes, tips, inch)
+    area = abs(float(np.linalg.det(rows[[0, 2], :2])))
+    results = {"area of q and r": area, "height of k": float(rows[1, 2]), "volume": size, "score": score}
+    _numbers(figure, 2 + right, table, pitch, results)
+
+    default = f"Volume {number_text(size)}, score {number_text(score)}"
+    default = default if size else "Flat: no volume, and the highest score there is, 0"
+    given = "; ".join(f"{name} {vector_text(one, 4)}" for name, one in zip(NAMES, vectors))
+    gram = "; ".join(", ".join(map(number_text, row)) for row in table)
+    alt = (
+        f"The body that three vectors span: {given}. Above the plane of query and reference the key rises by"
+        f" {number_text(rows[1, 2])}. Gram matrix: {gram}. Its determinant, the squared volume, is"
+        f" {number_text(size**2)}; the volume is {number_text(size)}, the score {number_text(score)}."
+    )
+    return finish(figure, title, default, alt)
+
+
+def _flat(points: np.ndarray) -> np.ndarray:
+    return np.stack([points @ RIGHT, points @ UP], axis=-1)
+
+
+def _body(axes: Any, rows: np.ndarray, solid: bool) -> None:
+    """The floor that query and reference span, and, unless it is flat, the faces above it; hidden edges are dashed."""
+    query, key, reference = rows
+    floor = _flat(_corners(np.zeros(3), query, reference))
+    axes.fill(*floor.T, facecolor=GREEN, alpha=0.16, edgecolor=GREEN, linewidth=0.8, zorder=1, clip_on=False)
+    if not solid:
+        return
+    faces = []
+    for moved, a, b in ((key, query, reference), (reference, query, key), (query, key, reference)):
+        normal = np.cross(a, b)
+        outward = normal if normal @ moved > 0 else -normal
+        for start, sign in ((np.zeros(3), -1), (moved, 1)):
+            faces.append((bool(sign * outward @ TOWARDS > 0), _corners(start, a, b)))
+    scale = np.abs(rows).max()
+    shown = {_edge(face / scale, i) for front, face in faces for i in range(4) if front}
+    for front, face in faces:
+        if front:
+            axes.fill(*_flat(face).T, facecolor=BLUE, alpha=0.09, linewidth=0, zorder=2, clip_on=False)
+        for i in range(4):
+            seen = _edge(face / scale, i) in shown
+            ends = _flat(face[[i, (i + 1) % 4]])
+            line = {"linewidth": 0.9, "linestyle": "-"} if seen else {"linewidth": 0.7, "linestyle": (0, (3, 3))}
+            axes.plot(*ends.T, color=MUTED, zorder=3, clip_on=False, **line)
+
+
+def _corners(start: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.stack([start, start + a, start + a + b, start + b])
+
+
+def _edge(face: np.ndarray, i: int) -> frozenset:
+    return frozenset(tuple(np.round(face[j % 4], 6) + 0.0) for j in (i, i + 1))
+
+
+def _name_edges(name: str, tip: np.ndarray, inch: float) -> tuple[float, float]:
+    """From where to where a name reaches, in inches from the origin: to the right of its tip, unless that is far to the
+    left."""
+    width, x = text_width(name, TEXT, bold=True), float(tip[0]) * inch
+    return (x - 0.06 - width, x - 0.06) if x < -0.4 else (x + 0.06, x + 0.06 + width)
+
+
+def _names(axes: Any, tips: np.ndarray, inch: float) -> None:
+    """A name beyond each tip, moved apart where two would touch."""
+    card = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
+    away = np.array([-0.14, 0.14, 0.14]) / inch  # the query's below its tip, the others' above
+    for tip, y, name, colour in zip(tips, spread(list(tips[:, 1] + away), 0.18 / inch), NAMES, COLOURS):
+        x = _name_edges(name, tip, inch)[0] / inch
+        axes.text(x, y, name, color=colour, va="center", weight="bold", bbox=card, zorder=9)
+
+
+def _pitch(table: np.ndarray) -> float:
+    return max(0.52, max(text_width(number_text(value), TEXT, bold=True) for value in table.flat) + 0.14)
+
+
+def _numbers(figure: Any, x: float, table: np.ndarray, pitch: float, results: dict[str, float]) -> None:
+    """The Gram matrix with its letters, and under it what comes of it."""
+    axes = new_axes(figure, x, 3.35, 3 * pitch, 0.9)
+    axes.set(xlim=(-0.5, 2.5), ylim=(2.5, -0.5))
+    axes.axis("off")
+    for (i, j), value in np.ndenumerate(table):
+        bold = "bold" if i == j else "normal"
+        axes.text(j, i, number_text(value), ha="center", va="center", color=COLOURS[i] if i == j else INK, weight=bold)
+    start = -0.5 - 0.3 / pitch
+    for i, (letter, colour) in enumerate(zip("qkr", COLOURS)):
+        axes.text(start, i, letter, va="center", color=colour, weight="bold")
+        axes.text(i, -0.85, letter, ha="center", va="center", color=colour, weight="bold")
+    for edge in (-0.5, 2.5):
+        axes.plot([edge, edge], [-0.5, 2.5], color=FAINT, linewidth=1.2, clip_on=False)
+    axes.text(start, -1.6, "dot products", color=MUTED, size=SMALL, va="center")
+    how = {"volume": "volume = area × height", "score": "score = −volume²"}
+    for i, (name, value) in enumerate(results.items()):
+        last = {"weight": "bold" if name == "score" else "normal", "va": "center"}
+        axes.text(start, 3.5 + 0.8 * i, how.get(name, name), color=INK if name in how else MUTED, **last)
+        axes.text(start + WORDS / pitch, 3.5 + 0.8 * i, number_text(value), color=INK, ha="right", **last)

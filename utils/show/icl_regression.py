@@ -1,0 +1,165 @@
+"""Regression in context: prompts as points on a line, what a head's weights amount to, and the curve that trained heads
+lie on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from utils.show.arguments import read_names, read_numbers, shape_text
+from utils.show.colours import DIVERGING, FAINT, INK, MUTED, PAPER, SERIES, VERMILION
+from utils.show.marks import write_numbers
+from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
+from utils.show.words import number_text
+
+
+@themed
+def prompts(z_q: Any, z: Any, y_q: Any, title: str | None = None) -> Picture:
+    """Prompts of one-dimensional regression, side by side: examples as dots, the question as a dashed line, its answer
+    as a ring.
+
+    Args:
+        z_q: [n, 1, 2], the questions (x, 0).
+        z: [n, L, 2], the examples (x, y). At most 4 prompts.
+        y_q: [n, 1, 1], the answers.
+    """
+    asked, shown, answers = (
+        read_numbers(t, name, [3], form)
+        for t, name, form in ((z_q, "z_q", "[n, 1, 2]"), (z, "z", "[n, L, 2]"), (y_q, "y_q", "[n, 1, 1]"))
+    )
+    n = len(shown)
+    if shown.shape[-1] != 2 or asked.shape != (n, 1, 2) or answers.shape != (n, 1, 1) or n > 4:
+        raise ValueError(
+            f"prompts draws up to 4 prompts with one-dimensional x; got z_q {shape_text(asked)}, z {shape_text(shown)},"
+            f" y_q {shape_text(answers)}."
+        )
+    figure, words = new_page(), []
+    side = (WIDEST - 2 * PAD - 0.4) / max(3, len(shown)) - 0.15
+    drawn = np.concatenate([shown.reshape(-1, 2), np.stack([asked[..., 0].ravel(), answers.ravel()], 1)])
+    reach = np.abs(drawn).max(0) * 1.15
+    for k, (points, question, answer) in enumerate(zip(shown, asked[:, 0, 0], answers[:, 0, 0])):
+        axes = new_axes(figure, 2 + k * (side + 0.15), 5, side, side)
+        axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
+        axes.axvline(question, color=VERMILION, linewidth=1.2, linestyle=(0, (3, 3)), zorder=1)
+        axes.plot(*points.T, "o", color=SERIES[0], markersize=4.5)
+        ring = {"markerfacecolor": "none", "markeredgecolor": VERMILION, "markeredgewidth": 2}
+        axes.plot(question, answer, "o", markersize=9, **ring)
+        axes.set(xlim=(-reach[0], reach[0]), ylim=(-reach[1], reach[1]), xlabel="x")
+        axes.tick_params(length=2, colors=MUTED)
+        axes.set(**({"yticklabels": []} if k else {"ylabel": "y"}))
+        x, y = number_text(question), number_text(answer)
+        words.append(f"Prompt {k}: {len(points)} dots, asked at x = {x}, the answer is {y}.")
+    return finish(figure, title, "Each prompt has a line of its own", "\n".join(words))
+
+
+@themed
+def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title: str | None = None) -> Picture:
+    """What heads amount to: each head's QK product as a square, and beside it its OV product as a column.
+
+    Rows of QK are what the question holds, columns what an example holds; a dashed line parts x from y.
+
+    Args:
+        qk: [n, D, D] or [rows, columns, D, D], with D at most 8; at most 24 squares.
+        ov: [n, D], beside a single row of squares.
+        names: n strings, or one for each column.
+    """
+    squares = read_numbers(qk, "qk", [3, 4], "[n, D, D] or [rows, columns, D, D]")
+    grid = squares if squares.ndim == 4 else squares[None]
+    rows, columns, D, last = grid.shape
+    if last != D or D > 8 or rows * columns > 24:
+        raise ValueError(f"circuits draws at most 24 squares of at most 8 × 8; got {shape_text(squares)}.")
+    sides = None if ov is None else read_numbers(ov, "ov", [2], "[n, D]")
+    if sides is not None and (rows > 1 or sides.shape != (columns, D)):
+        raise ValueError(
+            f"ov has the shape {shape_text(sides)}; expected [{columns}, {D}], one column for each square of a single"
+            " row."
+        )
+    called = read_names(
+        names if names is not None else [f"head {k}" for k in range(columns)], columns, "names", "columns"
+    )
+    numbers = rows == 1 and columns <= 2
+    cell = 0.36 if numbers else min(0.17, (WIDEST - 1.0) / columns / (D + 1.4))
+    between = 0.75 if sides is not None else 0.25
+    limit, side_limit = float(np.abs(grid).max()) or 1.0, 1.0 if sides is None else float(np.abs(sides).max()) or 1.0
+    labels = [f"x{i + 1}" for i in range(D - 1)] + ["y"]
+    figure, words = new_page(), []
+    wide = D * cell + between + (cell if sides is not None else 0)
+    for (i, j), _ in np.ndenumerate(np.empty((rows, columns))):
+        x, y = 1.5 + j * wide, BENCH - 1.5 - (i + 1) * (D * cell + 0.15)
+        axes = _square(figure, x, y, cell, grid[i, j], limit, numbers, labels if D * cell > 1.3 else None)
+        axes.axvline(D - 1.5, color=MUTED, linewidth=0.9, linestyle=(0, (3, 2)))
+        if i == 0:
+            axes.set_title(called[j], size=SMALL, color=INK, weight="bold", pad=16 if D * cell > 1.3 else 5)
+        if rows > 1 and j == 0:
+            axes.set_ylabel(f"head {i}", color=SERIES[i % len(SERIES)], weight="bold")
+        if sides is not None:
+            column = _square(figure, x + D * cell + 0.12, y, cell, sides[j][:, None], side_limit, numbers, None)
+            column.set_title("OV", size=SMALL, color=MUTED, pad=5)
+        name = f"{called[j]}, head {i}" if rows > 1 else called[j]
+        words.append(_in_words(name, grid[i, j], None if sides is None else sides[j]))
+    return finish(figure, title, "What each head's weights amount to", "\n".join(words))
+
+
+def _square(
+    figure: Any, x: float, y: float, cell: float, values: np.ndarray, limit: float, numbers: bool, labels: Any
+) -> Any:
+    """Signed numbers as colours, the last row parted from the others, with `labels` on top and left where there are."""
+    n, m = values.shape
+    axes = new_axes(figure, x, y, m * cell, n * cell)
+    axes.imshow(values, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
+    axes.spines[:].set(visible=True, color=FAINT)
+    axes.axhline(n - 1.5, color=MUTED, linewidth=0.9, linestyle=(0, (3, 2)))
+    axes.set(xticks=[], yticks=[])
+    if labels:
+        axes.xaxis.tick_top()
+        axes.set_xticks(range(m), labels, size=SMALL - 1)
+        axes.set_yticks(range(n), labels, size=SMALL - 1)
+        axes.tick_params(length=0, pad=2)
+    if numbers:
+        write_numbers(axes, values, cell, SMALL - 1)
+    return axes
+
+
+def _in_words(name: str, square: np.ndarray, side: np.ndarray | None) -> str:
+    d = len(square) - 1
+    diagonal = np.diag(square)[:d]
+    rest = np.abs(square[:d] - np.eye(d, d + 1) * diagonal[:, None]).max()
+    low, high, other = map(number_text, (diagonal.min(), diagonal.max(), rest))
+    words = f"{name}: QK's diagonal on x runs from {low} to {high}, its largest other entry in the rows of x is {other}"
+    if side is None:
+        return f"{words}."
+    return f"{words}; OV has {number_text(side[-1])} at y, and at most {number_text(np.abs(side[:d]).max())} at x."
+
+
+@themed
+def valley(w: Any, mu: Any, points: Mapping[str, Sequence[tuple[float, float]]], title: str | None = None) -> Picture:
+    """The best μ for each w as a curve, and pairs (w, μ) on or off it.
+
+    Args:
+        w: [n] positive numbers, increasing.
+        mu: [n] numbers.
+        points: {name: [(w, μ), …]}, one to five names.
+    """
+    ws, mus = read_numbers(w, "w", [1], "a row of numbers"), read_numbers(mu, "mu", [1], "a row of numbers")
+    if len(ws) != len(mus) or (np.diff(ws) <= 0).any() or ws[0] <= 0:
+        raise ValueError("w must be positive and increase, with one mu for each.")
+    if not isinstance(points, Mapping) or not 1 <= len(points) <= 5:
+        raise ValueError("points must be a dict of one to five named lists of (w, mu) pairs.")
+    figure = new_page()
+    axes = new_axes(figure, 2, 2, 4.2, 2.7)
+    axes.plot(ws, mus, color=MUTED, linewidth=1.8, zorder=1)
+    place = {"textcoords": "offset points", "ha": "right"}
+    axes.annotate("best μ for each w", (ws[-1], mus[-1]), (0, 16), color=MUTED, weight="bold", **place)
+    some = list(zip(ws, mus))[:: max(1, len(ws) // 8)]
+    words = [f"The curve: {', '.join(f'μ {number_text(b)} at w {a:g}' for a, b in some)}."]
+    for (name, pairs), colour, marker in zip(points.items(), SERIES, "osD^v"):
+        table = read_numbers(list(map(list, pairs)), f"points[{name!r}]", [2], "a list of (w, mu) pairs")
+        axes.plot(*table.T, marker, color=colour, markersize=7, label=name, zorder=3, markeredgecolor=PAPER)
+        words.append(f"{name}: " + ", ".join(f"(w {number_text(a)}, μ {number_text(b)})" for a, b in table) + ".")
+    axes.set(xlabel="w", ylabel="μ", xlim=(0, None), ylim=(0, None))
+    axes.grid(color=FAINT, linewidth=0.5)
+    axes.legend(frameon=False, fontsize=TEXT - 0.5, loc="upper right", handletextpad=0.3)
+    return finish(figure, title, "Where trained pairs end up", "\n".join(words))

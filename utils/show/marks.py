@@ -1,0 +1,88 @@
+"""What several figures draw: arrows, rounded boxes, numbers in cells, a bar of colours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from utils.show.colours import FAINT, MUTED, readable_on
+from utils.show.page import new_axes
+from utils.show.sizes import SMALL, TEXT
+from utils.show.words import fitting_size, number_text
+
+Point = Sequence[float]
+
+
+def arrow(axes: Any, start: Point, end: Point, colour: str, width: float, head: float = 7.0, **more: Any) -> None:
+    """An arrow between two points of the axes, its line and its head in points."""
+    style = {"arrowstyle": "-|>", "mutation_scale": head, "shrinkA": 0, "shrinkB": 0, "color": colour}
+    axes.annotate("", end, start, arrowprops={**style, "linewidth": width}, **more)
+
+
+def vector(axes: Any, start: Point, end: Point, colour: str, width: float, head: float, **more: Any) -> None:
+    """An arrow of any length: a short one gets a small head, so that head and shaft both show, the shortest a dot."""
+    x, y = axes.transData.transform(end) - axes.transData.transform(start)
+    length = math.hypot(x, y)
+    if length < 2:
+        axes.plot(*end, marker="o", color=colour, markersize=4, clip_on=False, **more)
+    else:
+        arrow(axes, start, end, colour, width, min(head, max(3.0, 0.45 * length)), **more)
+
+
+def cross(axes: Any) -> None:
+    """Thin lines through the origin, behind everything else."""
+    axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
+    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
+
+
+def quiet(axes: Any) -> None:
+    """Axes of a plane that stand back: few ticks, faint edges."""
+    axes.locator_params(nbins=5)
+    axes.tick_params(colors=MUTED, length=2)
+    axes.spines[:].set_color(FAINT)
+
+
+def rounded(
+    axes: Any, x: float, y: float, width: float, height: float, fill: Any, edge: str, radius: float, **more: Any
+) -> None:
+    """A box with round corners; a narrow one has smaller ones."""
+    from matplotlib.patches import FancyBboxPatch
+
+    style = f"round,pad=0,rounding_size={min(radius, width / 4)}"
+    axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=fill, edgecolor=edge, **more))
+
+
+def bare(axes: Any) -> None:
+    """Take away ticks and spines."""
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+
+
+def write_numbers(axes: Any, values: np.ndarray, cell: float, size: float = TEXT) -> None:
+    """The numbers into the cells of a table, `cell` inches wide, legible on their colours."""
+    for (i, j), value in np.ndenumerate(values):
+        text, image = number_text(value), axes.images[0]
+        colour = readable_on(image.to_rgba(value) if np.isfinite(value) else (1, 1, 1))
+        fitting = fitting_size(text, size, cell * 0.9)
+        axes.text(j, i, text, ha="center", va="center", color=colour, size=fitting)
+
+
+def lines_between_cells(axes: Any, shape: tuple[int, ...], colour: str, width: float) -> None:
+    axes.set_xticks(np.arange(shape[1] + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(shape[0] + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color=colour, linewidth=width)
+    axes.tick_params(which="minor", length=0)
+
+
+def colour_bar(
+    image: Any, x: float, y: float, width: float, height: float, ticks: Sequence[float], labels: Any = None
+) -> None:
+    """A thin bar of the colours of an image, at a place of the scratch page in inches."""
+    figure = image.axes.figure
+    bar = figure.colorbar(image, cax=new_axes(figure, x, y, width, height), ticks=ticks)
+    bar.ax.set_yticklabels(labels or map(number_text, ticks), size=SMALL - 1)
+    bar.ax.tick_params(length=0, pad=2)
+    bar.outline.set_visible(False)

@@ -1,0 +1,45 @@
+"""Lesson 03: two attention modules to copy weights between, and what copying left behind."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+NAMES = ("W_query", "W_key", "W_value")
+
+
+class V1(nn.Module):
+    """The parameters of a SelfAttention_v1, each [d_in, d_out], drawn by `rand(*shape)`."""
+
+    def __init__(self, d_in: int, d_out: int, rand: Callable[..., Tensor]) -> None:
+        super().__init__()
+        for name in NAMES:
+            setattr(self, name, nn.Parameter(rand(d_in, d_out)))
+
+
+class V2(nn.Module):
+    """The layers of a SelfAttention_v2, whose weights are [d_out, d_in], drawn by `rand(*shape)`."""
+
+    def __init__(self, d_in: int, d_out: int, rand: Callable[..., Tensor]) -> None:
+        super().__init__()
+        for name in NAMES:
+            layer = nn.Linear(d_in, d_out, bias=False)
+            layer.weight = nn.Parameter(rand(d_out, d_in))
+            setattr(self, name, layer)
+
+
+def after_copying(result: None, v2: nn.Module, v1: nn.Module) -> dict[str, Tensor]:
+    """What `copy_weights` left behind: v1's matrices and v2's, which of them are trained, and what v2 has after v1 is
+    trained on.
+    """
+    left = {f"v1.{n}": getattr(v1, n).detach().clone() for n in NAMES}
+    left |= {f"v2.{n}.weight": getattr(v2, n).weight.detach().clone() for n in NAMES}
+    for name, module, ending in (("v1", v1, ""), ("v2", v2, ".weight")):
+        trained = [n for n, p in module.named_parameters() if p.requires_grad]
+        left[f"what of {name} is trained (1 for each matrix)"] = torch.tensor(
+            [float(n + ending in trained) for n in NAMES]
+        )
+    with torch.no_grad():
+        for n in NAMES:
+            getattr(v1, n).add_(1.0)
+    return left | {f"v2.{n}.weight after v1 has been trained on": getattr(v2, n).weight.detach().clone() for n in NAMES}

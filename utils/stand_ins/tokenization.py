@@ -1,0 +1,90 @@
+"""Lesson 01: GPT-2's tokenizer by name, and a tiny model to write with."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from utils.gpt2 import load_tokenizer
+from utils.gpt2.tokenizer import backend
+
+VOCAB = 50257  # of GPT-2
+END = VOCAB - 1  # <|endoftext|>
+LONGEST = 32  # tokens: beyond, a model that ends shows its own small vocabulary, lest a wrong answer fill the memory
+
+
+class Tokenizer:
+    """GPT-2's tokenizer, loaded where it is used.
+
+    A text to ids and ids to a text take the library behind it alone: importing transformers, which all the rest needs,
+    takes longer than many checks.
+    """
+
+    def encode(self, text: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(text) is not str or args or kwargs:
+            return load_tokenizer().encode(text, *args, **kwargs)
+        return backend().encode(text).ids
+
+    def decode(self, token_ids: Any, *args: Any, skip_special_tokens: bool = False, **kwargs: Any) -> Any:
+        ids = token_ids.tolist() if isinstance(token_ids, Tensor) else token_ids
+        ids = [ids] if type(ids) is int else ids
+        if args or kwargs or not isinstance(ids, (list, tuple)) or not all(type(i) is int for i in ids):
+            return load_tokenizer().decode(token_ids, *args, skip_special_tokens=skip_special_tokens, **kwargs)
+        return backend().decode(list(ids), skip_special_tokens=skip_special_tokens)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)  # copy and pickle ask for these of an object that is not built yet
+        return getattr(load_tokenizer(), name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return load_tokenizer()(*args, **kwargs)
+
+    def __len__(self) -> int:
+        return len(load_tokenizer())
+
+
+class Output(NamedTuple):
+    """What the model returns: `.logits`, or `[0]`, as from Hugging Face; and what it may be handed back."""
+
+    logits: Tensor
+    past_key_values: Tensor
+
+
+class Model(nn.Module):
+    """A tiny model in the manner of Hugging Face: what it says at a position depends on every token up to there.
+
+    Args:
+        rand: draws its tables.
+        ends_at: after so many tokens it says `<|endoftext|>`, and has GPT-2's vocabulary; otherwise it has `vocab`
+            tokens and no end.
+    """
+
+    embed: Tensor
+    unembed: Tensor
+
+    def __init__(
+        self, rand: Callable[..., Tensor], vocab: int = 11, width: int = 6, ends_at: int | None = None
+    ) -> None:
+        super().__init__()
+        self.ends_at = ends_at
+        self.register_buffer("embed", rand(vocab, width))
+        self.register_buffer("unembed", rand(width, vocab) * 0.7)
+
+    def forward(self, input_ids: Tensor, past_key_values: Tensor | None = None, **ignored: Any) -> Output:
+        ids = input_ids if past_key_values is None else torch.cat([past_key_values, input_ids], dim=-1)
+        places = torch.arange(1, ids.shape[-1] + 1)
+        seen = (self.embed[ids % len(self.embed)] * torch.cos(places)[:, None]).cumsum(dim=-2)
+        logits = torch.tanh(seen) @ self.unembed
+        if self.ends_at is not None and len(places) <= LONGEST:
+            logits = F.pad(logits, (0, VOCAB - logits.shape[-1]), value=-100.0)
+            logits[..., END] = torch.where(places == self.ends_at, 100.0, -100.0)
+        return Output(logits[..., -input_ids.shape[-1] :, :], ids)
+
+    def generate(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError(
+            "this loop is what the exercise asks you to write. Call the model itself, model(tokens), and use its"
+            " logits."
+        )

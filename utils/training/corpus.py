@@ -1,0 +1,409 @@
+"""The text that the small GPT-2 is trained on: ours, made from word lists and a grammar, in any amount.
+
+Little stories, who gave what to whom, questions, short dialogues, counting, lists that repeat, plain statements.
+`sentences(seed)` never ends; the same seed gives the same text on every machine and every Python.
+
+Some combinations are kept back, so that a model can be asked what it never read: a tenth of all pairs of names,
+and a tenth of all pairs of a place and an object, chosen by a hash. No text of `sentences` holds one of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SHE = """Mary Anna Sarah Emma Lucy Alice Jane Kate Laura Julia Helen Rose Grace Linda Clara Maria Sophie Nora Ruth Eva
+Lily Amy Diana Susan Lisa Rachel Zoe Rosa Elena Maya""".split()
+HE = """John Tom Jack David Peter Bob Paul Mark Sam Adam George Henry James Daniel Simon Oscar Leo Ben Frank Max
+Hugo Luke Martin Thomas Robert Kevin Carl Eric Victor Omar""".split()
+NAMES = sorted(SHE + HE)
+
+# The first of each list come up most often, so that a model has favourites, and temperature something to change.
+PLACES = """store park school beach library garden market station office kitchen museum river farm lake zoo cafe
+restaurant hospital cinema church bakery forest hotel bridge harbor theater castle airport playground village""".split()
+OBJECTS = """drink book ball apple gift letter flower hat cake map key ticket coat ring cup pen coin basket toy sandwich
+camera phone bag box blanket cookie lamp picture plate shirt bottle chair guitar mirror orange pencil rope sword watch
+umbrella""".split()
+ANIMALS = "dog cat bird horse fish cow rabbit duck sheep mouse goat fox bear lion".split()
+COLORS = "red blue green yellow black white brown pink".split()
+ADJECTIVES = "big small old new nice heavy clean pretty round broken".split()
+FOODS = "bread soup rice cheese fruit cake fish pasta".split()
+DRINKS = "water tea milk coffee juice".split()
+JOBS = "teacher doctor farmer singer driver baker painter writer".split()
+FEELINGS = "happy tired hungry sad thirsty cold".split()
+WEATHER = "sunny cold rainy windy warm cloudy".split()
+DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+MONTHS = "January February March April May June July August September October November December".split()
+NUMBERS = """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+eighteen nineteen twenty""".split()
+LETTERS = [chr(65 + i) for i in range(26)]
+MORE = """tree house door window table road song story game name word head hand eye night morning water fire stone wind
+sun moon star snow rain leaf boat train car bus wheel bell drum milk bread gold silver iron paper glass wood""".split()
+WORDS = sorted({*NAMES, *PLACES, *OBJECTS, *ANIMALS, *COLORS, *FOODS, *JOBS, *NUMBERS, *MORE, *LETTERS, *DAYS})
+
+CAPITALS = {
+    "France": "Paris", "England": "London", "Spain": "Madrid", "Italy": "Rome", "Germany": "Berlin", "Japan": "Tokyo",
+    "China": "Beijing", "Russia": "Moscow", "Egypt": "Cairo", "Greece": "Athens", "Canada": "Ottawa",
+    "Ireland": "Dublin",
+}  # fmt: skip
+OPPOSITES = [
+    pair.split("/")
+    for pair in """hot/cold big/small old/new up/down left/right day/night black/white open/closed fast/slow
+happy/sad full/empty high/low long/short early/late light/dark rich/poor wet/dry strong/weak""".split()
+]
+FACTS = [
+    fact
+    for line in """\
+The sun is hot.|Ice is cold.|The sky is blue.|Grass is green.|Snow is white.|Milk is white.|Blood is red.
+A dog is an animal.|A cat is an animal.|A rose is a flower.|An apple is a fruit.|An orange is a fruit.
+Gold is a metal.|Iron is a metal.|Birds can fly.|Fish can swim.|Dogs can run.|Cows give milk.|Bees make honey.
+Cats like milk.|Fish live in water.|Birds live in trees.|The moon goes around the earth.
+The earth goes around the sun.|A day has twenty-four hours.|An hour has sixty minutes.
+A minute has sixty seconds.|A week has seven days.|A year has twelve months.|A hand has five fingers.
+A spider has eight legs.|A dog has four legs.|A bird has two legs.|A bird has two wings.|A car has four wheels.
+Water is wet.|Stones are hard.|Sugar is sweet.|The sun comes up in the morning.|The moon shines at night.
+The stars shine at night.|We sleep at night.|We eat when we are hungry.|We drink when we are thirsty.
+We read books.|We sing songs.|We write letters.|Winter is cold.|Summer is warm.|Spring comes after winter.
+Summer comes after spring.|Autumn comes after summer.|Winter comes after autumn.""".splitlines()
+    for fact in line.split("|")
+]
+
+_SHE, _NAMES, _PLACES, _OBJECTS = frozenset(SHE), frozenset(NAMES), frozenset(PLACES), frozenset(OBJECTS)
+_HEADLINE = (("John", "Mary"), ("store", "drink"))  # of the sentence that everyone who studies attention knows
+
+
+def kept_back(first: str, second: str) -> bool:
+    """True when no training text holds both: two names in any order, or a place and an object."""
+    pair = tuple(sorted((first, second))) if first in _NAMES else (first, second)
+    return pair in _HEADLINE or hashlib.sha256("|".join(pair).encode()).digest()[0] < 26
+
+
+def holds_kept_back(text: str) -> bool:
+    """True when the text holds a combination that is kept back."""
+    words = set(re.findall(r"[A-Za-z]+", text))
+    names = any(kept_back(a, b) for a, b in combinations(sorted(words & _NAMES), 2))
+    return names or any(kept_back(place, thing) for place in words & _PLACES for thing in words & _OBJECTS)
+
+
+def sentences(seed: int) -> Iterator[str]:
+    """Training texts without end, each of one to eight sentences; no one holds a combination that is kept back."""
+    writer = _Writer(seed)
+    kinds, weights = zip(*_KINDS.items())
+    while True:
+        text = writer.often(kinds, weights)(writer)
+        if not holds_kept_back(text):
+            yield text
+
+
+def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, str]]:
+    """`n` different prompts with their next word: `("When Mary and John went to the store, John gave a drink to", "
+    Mary")`.
+
+    With `held_out` both the pair of names and the pair of place and object are kept back from `sentences`; without,
+    neither is.
+    """
+    writer, found = _Writer(seed), {}
+    for _ in range(1000 * (n + 1)):
+        if len(found) == n:
+            return list(found.items())
+        (a, b), place, thing = writer.people(2), writer.one(PLACES), writer.one(OBJECTS)
+        if kept_back(a, b) == kept_back(place, thing) == held_out:
+            prompt, other = writer.giving(a, b, place, thing)
+            found[prompt] = " " + other
+    raise ValueError(f"{len(found)} of {n} sentences found: so many different ones may not exist.")
+
+
+class _Writer:
+    """Draws words and writes texts. Uses `random()` alone, which gives the same numbers in every version of Python."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed).random
+
+    # Drawing
+
+    def one(self, options: Sequence[T]) -> T:
+        return options[int(self._random() * len(options))]
+
+    def number(self, low: int, high: int) -> int:
+        return low + int(self._random() * (high - low + 1))
+
+    def chance(self, p: float) -> bool:
+        return self._random() < p
+
+    def often(self, options: Sequence[T], weights: Sequence[float] | None = None) -> T:
+        """One of the options by its weight; without weights the first ones come up most often."""
+        weights = weights or [1 / (rank + 3) for rank in range(len(options))]
+        left = self._random() * sum(weights)
+        for option, weight in zip(options, weights):
+            left -= weight
+            if left < 0:
+                return option
+        return options[-1]
+
+    def some(self, options: Sequence[T], n: int) -> list[T]:
+        """`n` different options, in random order."""
+        rest = list(options)
+        return [rest.pop(int(self._random() * len(rest))) for _ in range(n)]
+
+    def people(self, n: int) -> list[str]:
+        return self.some(NAMES, n)
+
+    def thing(self) -> str:
+        return self.often(OBJECTS)
+
+    def place(self) -> str:
+        return self.often(PLACES)
+
+    # Texts
+
+    def giving(self, a: str, b: str, place: str, thing: str) -> tuple[str, str]:
+        """`When Mary and John went to the store, John gave a drink to`, and who gets it: the one who does not give."""
+        giver, other = (a, b) if self.chance(0.5) else (b, a)
+        first = self.one(("When", "When", "After", "While", "As", "Once"))
+        verb = self.one(
+            ("were at", "were at", "played at", "sat at", "met at")
+            if first == "While"
+            else ("went to", "went to", "came to", "got to", "walked to", "were at")
+        )
+        gave = self.one(("gave", "gave", "gave", "handed", "passed", "offered", "brought", "sold", "showed"))
+        what = _a(thing) if self.chance(0.75) else f"the {thing}"
+        return f"{first} {a} and {b} {verb} the {place}, {giver} {gave} {what} to", other
+
+    def _who_gave(self) -> str:
+        (a, b), thing = self.people(2), self.thing()
+        text, other = self.giving(a, b, self.place(), thing)
+        giver = b if other == a else a
+        end = self.one((
+            f" {_he(other).capitalize()} said thank you.", f" {other} said thank you.", f" {other} was happy.",
+            f" {other} liked the {thing}.",
+            f" Now {other} has the {thing}.", f" {other} gave the {thing} back to {giver}.", " Then they went home.",
+            "",
+        ))  # fmt: skip
+        question = self.one(
+            (
+                "",
+                "",
+                "",
+                f" Who has the {thing}? {other} has the {thing}.",
+                f" Who gave the {thing} to {other}? {giver} gave the {thing} to {other}.",
+            )
+        )
+        return f"{text} {other}." + (question if "back" not in end else "") + end
+
+    def _gave_first(self) -> str:
+        (a, b), thing = self.people(2), self.thing()
+        start = self.one(
+            (
+                f"{a} and {b} went to the {self.place()}.",
+                f"{a} and {b} were at the {self.place()}.",
+                f"{a} met {b} at the {self.place()}.",
+                f"{a} went to see {b}.",
+            )
+        )
+        giver, other = (a, b) if self.chance(0.5) else (b, a)
+        deed = self.one(
+            (
+                f"{giver} had {_a(thing)} and gave it to {other}.",
+                f"{giver} gave {other} {_a(thing)}.",
+                f"{giver} gave {_a(thing)} to {other}.",
+                f"{giver} bought {_a(thing)} for {other}.",
+            )
+        )
+        end = self.one(
+            (
+                f"{other} was happy.",
+                f"{other} said thank you.",
+                f"{other} thanked {giver} for the {thing}.",
+                f"{other} put the {thing} in a bag.",
+                "Then they went home.",
+                f"Now {other} has the {thing}.",
+            )
+        )
+        return f"{start} {deed} {end}"
+
+    def _story(self) -> str:
+        a, b = self.people(2)
+        he, thing, place = _he(a), self.thing(), self.place()
+        what = self.one((*ADJECTIVES, *COLORS))
+        lines = [self.one((
+            f"{a} went to the {place}.", f"One day {a} went to the {place}.",
+            f"It was a {self.one(WEATHER)} day. {a} went to the {place}.",
+            f"On {self.one(DAYS)} {a} went to the {place}.", f"{a} was at the {place}.",
+            f"In the morning {a} walked to the {place}.",
+            f"Every day {a} goes to the {place}. One day {he} went there with {b}.",
+        ))]  # fmt: skip
+        if self.chance(0.5):
+            lines += [
+                f"{he.capitalize()} {self.one(('found', 'saw', 'bought', 'had'))} {_a(f'{what} {thing}')}.",
+                self.one((f"The {thing} was {what}.", f"{a} liked the {thing}.", f"{a} took the {thing} home.")),
+            ]
+        else:
+            animal = self.often(ANIMALS)
+            lines += [
+                f"{he.capitalize()} saw {_a(f'{what} {animal}')}.",
+                self.one(
+                    (
+                        f"The {animal} was {what}.",
+                        f"{a} gave the {animal} some {self.one(FOODS + DRINKS)}.",
+                        f"The {animal} looked at {a}.",
+                        f"The {animal} ran away.",
+                    )
+                ),
+            ]
+        if self.chance(0.5):
+            lines.append(self.one((
+                f"Then {he} met {b}. {b} said hello to {a}.",
+                f"There {he} met {b}. They talked about the {self.one(('weather', 'school', 'game', 'music'))}.",
+                f"{a} and {b} played together.",
+                f"Then {b} came. {a} and {b} had {self.one(DRINKS)} and {self.one(FOODS)}.",
+            )))  # fmt: skip
+            lines.append(
+                self.one(
+                    ("Then they went home.", "They were happy.", "It was a good day.", "In the evening they went home.")
+                )
+            )
+        else:
+            lines.append(
+                self.one(
+                    (
+                        f"Then {he} went home.",
+                        f"{a} was {self.one(FEELINGS)}.",
+                        f"In the evening {he} went home.",
+                        f"{he.capitalize()} was very {self.one(FEELINGS)}.",
+                    )
+                )
+            )
+        return " ".join(lines)
+
+    def _where(self) -> str:
+        people, places = self.people(self.number(2, 3)), self.some(PLACES, 3)
+        known = list(zip(people, places))
+        text = " ".join(f"{who} is {self.one(('at', 'at', 'in'))} the {place}." for who, place in known)
+        for who, place in self.some(known, self.number(1, 2)):
+            text += f" Where is {who}? {who} is at the {place}."
+        return text
+
+    def _likes(self) -> str:
+        people, things = (
+            self.people(self.number(2, 3)),
+            self.some((*FOODS, *DRINKS, "music", "books", "flowers", "games"), 3),
+        )
+        known = list(zip(people, things))
+        if self.chance(0.3):
+            known = list(zip(people, [_a(job) for job in self.some(JOBS, 3)]))
+            return (
+                " ".join(f"{who} is {job}." for who, job in known)
+                + " "
+                + " ".join(f"What is {who}? {who} is {job}." for who, job in self.some(known, 2))
+            )
+        return (
+            " ".join(f"{who} likes {thing}." for who, thing in known)
+            + " "
+            + " ".join(f"What does {who} like? {who} likes {thing}." for who, thing in self.some(known, 2))
+        )
+
+    def _dialogue(self) -> str:
+        (a, b), thing, place = self.people(2), self.thing(), self.place()
+        said, feels = self.one(("said", "said", "asked")), self.one(("fine", "well", *FEELINGS))
+        return self.one((
+            f'"Hello, {a}," said {b}. "Hello, {b}," said {a}. "How are you?" "I am {feels}," said {b}.',
+            (
+                f'"Where are you going?" asked {a}. "I am going to the {place}," said {b}. "May I come with you?"'
+                f' "Yes, please," said {b}. So {a} and {b} went to the {place}.'
+            ),
+            f'"Do you want {_a(thing)}?" asked {a}. "{self.one(("Yes, please", "No, thank you"))}," said {b}.',
+            (
+                f'"Who has the {thing}?" asked {a}. "I have the {thing}," said {b}. "Here it is."'
+                f' "Thank you, {b}," said {a}.'
+            ),
+            (
+                f'"Where is my {thing}?" {said} {a}. "It is at the {place}," said {b}.'
+                f" So {a} went to the {place} to get the {thing}."
+            ),
+            f"{a}: Hello, {b}. How are you?\n{b}: I am {feels}, thank you. And you?\n{a}: I am {feels} too.",
+            f"{a}: What is your name?\n{b}: My name is {b}. And what is your name?\n{a}: My name is {a}.",
+            f"My name is {a}. I am a {self.one(JOBS)}. I live near the {place}. My friend is {b}. {b} has {_a(thing)}.",
+            f"{a}: Where is the {thing}?\n{b}: The {thing} is at the {place}.\n{a}: Thank you, {b}.",
+        ))  # fmt: skip
+
+    def _count(self) -> str:
+        kind = self.number(0, 8)
+        join = self.one((" ", " ", ", ", ", "))
+        if kind <= 2:
+            low = self.one((0, 0, 0, self.number(0, 14)))
+            run = NUMBERS[low : self.number(low + 5, 20)]
+        elif kind <= 4:
+            low = self.one((1, 1, self.number(0, 80)))
+            run = [str(number) for number in range(low, low + self.number(6, 16))]
+        elif kind == 5:
+            step, low = self.one((2, 2, 5, 10)), self.number(0, 2)
+            run = [str(number) for number in range(step * low, step * (low + 10), step)]
+        elif kind == 6:
+            high = self.number(5, 20)
+            run = NUMBERS[high - 1 :: -1]
+        elif kind == 7:
+            run = self.one((DAYS, MONTHS))
+            start = self.number(0, len(run) - 1)
+            run = (run * 2)[start : start + len(run)]
+        else:
+            start = self.number(0, 12)
+            run = LETTERS[start : start + self.number(6, 13)]
+        text = join.join(run)
+        if kind <= 2 and self.chance(0.3):
+            return f"{self.people(1)[0]} can count from {run[0]} to {run[-1]}: {text}."
+        return text + self.one((".", ""))
+
+    def _repeat(self) -> str:
+        """A list, and the same list again: what came after this word the last time comes now."""
+        source = self.one((WORDS, WORDS, WORDS, ANIMALS, COLORS, NUMBERS, OBJECTS, LETTERS, NAMES))
+        n = self.number(3, min(12, len(source) - 1))
+        words = self.some(source, n)
+        join = self.one((" ", " ", " ", ", "))
+        return join.join(words * self.number(2, max(2, 28 // n)))
+
+    def _fact(self) -> str:
+        kind = self.number(0, 9)
+        if kind <= 4:
+            return " ".join(self.some(FACTS, self.number(1, 3)))
+        if kind <= 6:
+            country = self.one(list(CAPITALS))
+            city = CAPITALS[country]
+            return self.one((
+                f"The capital of {country} is {city}.", f"{city} is the capital of {country}.",
+                f"{city} is a city in {country}.",
+                f"What is the capital of {country}? The capital of {country} is {city}.",
+                f"{self.people(1)[0]} lives in {city}, the capital of {country}.",
+            ))  # fmt: skip
+        if kind == 7:
+            first, second = self.some(self.one(OPPOSITES), 2)
+            return self.one(
+                (
+                    f"The opposite of {first} is {second}.",
+                    f"What is the opposite of {first}? The opposite of {first} is {second}.",
+                )
+            )
+        a, b = self.number(1, 9), self.number(1, 9)
+        if kind == 8:
+            return f"{a} + {b} = {a + b}"
+        return f"{NUMBERS[a - 1].capitalize()} and {NUMBERS[b - 1]} is {NUMBERS[a + b - 1]}."
+
+
+def _he(name: str) -> str:
+    return "she" if name in _SHE else "he"
+
+
+def _a(noun: str) -> str:
+    """The noun with its article: `a drink`, `an apple`."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+_KINDS: dict[Callable[[_Writer], str], float] = {
+    _Writer._who_gave: 30, _Writer._gave_first: 7, _Writer._story: 18, _Writer._where: 5, _Writer._likes: 5,
+    _Writer._dialogue: 9, _Writer._count: 9, _Writer._repeat: 30, _Writer._fact: 8,
+}  # fmt: skip
