@@ -1,22 +1,48 @@
 """Lessons as modules: `from solutions import self_attention` gives what lesson 03 defines, and runs no demo cell."""
 
 import sys as _sys
+from importlib.util import spec_from_file_location as _spec
 from pathlib import Path as _Path
 
 from utils import lessons as _lessons
+from utils.lessons import loading as _loading
+
+_HERE = _Path(__file__).parent
 
 
 def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(f"module 'solutions' has no attribute {name!r}")
     try:
-        path = _lessons.find(name, _Path(__file__).parent)
+        return _lessons.load(_lessons.find(name, _HERE))
     except _lessons.LessonError as error:
-        # `from solutions import nope` asks by hasattr first, and would say less than we can.
-        importing = _sys._getframe(1).f_code.co_name == "_handle_fromlist"
-        raise (ImportError if importing else AttributeError)(str(error)) from None
-    return _lessons.load(path)
+        raise AttributeError(str(error)) from None
 
 
 def __dir__():
-    return sorted(path.stem[3:] for path in _lessons.all_lessons(_Path(__file__).parent))
+    return sorted(path.stem[3:] for path in _lessons.all_lessons(_HERE))
+
+
+class _Lessons:
+    """What `import solutions.self_attention` asks, and `importlib.reload`: a finder and a loader."""
+
+    @classmethod
+    def find_spec(cls, fullname, path=None, target=None):
+        package, _, name = fullname.rpartition(".")
+        if package != __name__ or name.startswith("_"):
+            return None
+        try:
+            return _spec(fullname, _lessons.find(name, _HERE), loader=cls)
+        except _lessons.LessonError as error:
+            raise ModuleNotFoundError(str(error)) from None  # without a name: `from solutions import` says it too
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        _loading.define(module, _Path(module.__spec__.origin))
+
+
+_sys.meta_path.append(_Lessons)
