@@ -1,15 +1,15 @@
 """The ten-minute exercise of CONTRIBUTING.md is run as it stands there."""
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
 
-from utils import exercise as declared
-from utils.diagnose import diagnose
+from utils.feedback import exercise as declared
+from utils.feedback.diagnose import diagnose
+from utils.lessons import ROOT
 
-PAGE = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"(?ms)^```python\n(.*?)^```$", re.sub(r"(?s)~~~markdown.*?~~~", "", PAGE))
 
 
@@ -21,7 +21,7 @@ def exercise(monkeypatch):
 
 
 def test_it_is_short_and_declarative():
-    body = SHOWN[0][SHOWN[0].index("exercise("):]
+    body = SHOWN[0][SHOWN[0].index("exercise(") :]
     assert 25 <= len(body.splitlines()) <= 35
 
 

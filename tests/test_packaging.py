@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
+from importlib.metadata import requires, version
 
 import pytest
 import yaml
@@ -15,31 +15,35 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-ROOT = Path(__file__).resolve().parent.parent
+from utils.lessons import ROOT
+
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 SYSTEMS = {"linux": "posix", "darwin": "posix", "win32": "nt"}
 TORCH_BRINGS = ("nvidia-", "cuda-", "triton")
 
 
-def lines_of(lock: str) -> list[str]:
-    return [line for line in lock.splitlines() if line and not line.startswith("#")]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 
 def asked_for() -> list[Requirement]:
     """What everyone installs; nbgrader is for instructors, in an environment of its own."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
+    extras = PROJECT["optional-dependencies"]
     assert set(extras) == {"dev", "nbgrader"}
-    return [Requirement(line) for line in project["dependencies"] + extras["dev"]]
+    return [Requirement(line) for line in PROJECT["dependencies"] + extras["dev"]]
+
+
+def holds(requirement: Requirement, where: dict[str, str] | None = None) -> bool:
+    """Whether the requirement is one where these markers hold: by default, here."""
+    return requirement.marker is None or requirement.marker.evaluate(where)
 
 
 def pinned(requirements: list[Requirement], python: str, system: str) -> dict[str, str]:
     """`{package: version}` that the lock gives one Python on one system."""
-    here = {
-        "python_version": python, "python_full_version": f"{python}.9", "sys_platform": system, "os_name": SYSTEMS[system],
-        "platform_machine": "x86_64", "implementation_name": "cpython", "platform_python_implementation": "CPython",
-    }  # fmt: skip
-    chosen = [r for r in requirements if r.marker is None or r.marker.evaluate(here)]
+    here = {"python_version": python, "python_full_version": f"{python}.9", "sys_platform": system}
+    here |= {"os_name": SYSTEMS[system], "platform_machine": "x86_64"}
+    here |= {"implementation_name": "cpython", "platform_python_implementation": "CPython"}
+    chosen = [r for r in requirements if holds(r, here)]
     names = [canonicalize_name(r.name) for r in chosen]
     assert len(names) == len(set(names)), f"two versions of one package for Python {python} on {system}"
     return {name: str(r.specifier).removeprefix("==") for name, r in zip(names, chosen)}
@@ -47,15 +51,14 @@ def pinned(requirements: list[Requirement], python: str, system: str) -> dict[st
 
 @pytest.fixture(scope="module")
 def lock() -> list[Requirement]:
-    return [Requirement(line) for line in lines_of((ROOT / "requirements.lock").read_text(encoding="utf-8"))]
+    return [Requirement(line) for line in LOCK.splitlines() if line and not line.startswith("#")]
 
 
 def test_the_lock_pins_every_line_and_names_no_place(lock: list[Requirement]) -> None:
     for requirement in lock:
         assert re.fullmatch(r"==[\w.]+", str(requirement.specifier)), f"{requirement} is not pinned to one version"
         assert requirement.url is None and not requirement.extras
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    assert not re.search(r"://|\bfile:|^\s*-|@", text, flags=re.MULTILINE)
+    assert not re.search(r"://|\bfile:|^\s*-|@", LOCK, flags=re.MULTILINE)
 
 
 def test_the_lock_leaves_to_torch_what_is_for_gpus(lock: list[Requirement]) -> None:
@@ -67,11 +70,13 @@ def test_the_lock_leaves_to_torch_what_is_for_gpus(lock: list[Requirement]) -> N
 def test_everything_asked_for_is_pinned_in_its_range(lock: list[Requirement], python: str, system: str) -> None:
     versions = pinned(lock, python, system)
     for requirement in asked_for():
-        if requirement.marker and not requirement.marker.evaluate({"python_version": python}):
+        if not holds(requirement, {"python_version": python}):
             continue
         name = canonicalize_name(requirement.name)
         assert name in versions, f"{name} is in pyproject.toml and not in requirements.lock: run `make lock`"
-        assert requirement.specifier.contains(versions[name]), f"{name} {versions[name]} is outside {requirement}: run `make lock`"
+        assert requirement.specifier.contains(versions[name]), (
+            f"{name} {versions[name]} is outside {requirement}: run `make lock`"
+        )
 
 
 def test_a_cpu_build_of_torch_satisfies_the_lock(lock: list[Requirement]) -> None:
@@ -81,61 +86,52 @@ def test_a_cpu_build_of_torch_satisfies_the_lock(lock: list[Requirement]) -> Non
 
 def test_pip_finds_this_environment_as_the_lock_says(lock: list[Requirement]) -> None:
     """What runs these tests is what the lock gives, not something that was at hand."""
-    from importlib.metadata import version
-
-    differs = {}
-    for requirement in lock:
-        if requirement.marker is None or requirement.marker.evaluate():
-            if not requirement.specifier.contains(version(requirement.name)):
-                differs[requirement.name] = version(requirement.name)
+    here = {requirement.name: requirement.specifier for requirement in lock if holds(requirement)}
+    differs = {name: version(name) for name, pin in here.items() if not pin.contains(version(name))}
     assert not differs, f"these differ from requirements.lock: {differs}; run `make test`, which installs it"
 
 
 def test_what_the_packages_need_is_pinned_too(lock: list[Requirement]) -> None:
     """A line added to the lock by hand brings its own needs, or pip chooses their versions by itself."""
-    from importlib.metadata import requires
-
-    here = {canonicalize_name(r.name) for r in lock if r.marker is None or r.marker.evaluate()}
+    here = {canonicalize_name(r.name) for r in lock if holds(r)}
     missing = {}
     for name in sorted(here):
         needs = [Requirement(line) for line in requires(name) or ()]
-        needs = {canonicalize_name(r.name) for r in needs if r.marker is None or r.marker.evaluate({"extra": ""})}
+        needs = {canonicalize_name(r.name) for r in needs if holds(r, {"extra": ""})}
         missing |= {need: name for need in needs - here if not need.startswith(TORCH_BRINGS)}
     assert not missing, f"these are needed and not in requirements.lock (needed, by whom): {missing}"
 
 
 def test_conda_takes_the_same_road() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     conda = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
     (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
-    assert [Requirement(entry).name for entry in conda] == ["python", "pip"], "packages come from the lock, not from conda"
+    names = [Requirement(entry).name for entry in conda]
+    assert names == ["python", "pip"], "packages come from the lock, not from conda"
     assert pip == ["-r requirements.lock", "-e ."]
     allowed = Requirement(conda[0]).specifier
     assert all(allowed.contains(python) for python in PYTHONS)
-    lowest = project["requires-python"]
+    lowest = PROJECT["requires-python"]
     assert lowest == ">=3.10" and lowest in str(allowed)
 
 
 def test_the_command_is_coginst() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["scripts"] == {"coginst": "utils.instructor.cli:app"}
+    assert PROJECT["scripts"] == {"coginst": "utils.cli.commands:app"}
 
 
-# Spelt apart, so that this file does not hold what it looks for.
-HOSTS = "|".join(["pypi" + r"\.org", "pythonhosted" + r"\.org", "download" + r"\.pytorch\.org", "anaconda" + r"\.org", "registry" + r"\.npmjs"])
+# Spelt with a sign between, so that this file does not hold what it looks for.
+HOSTS = r"pypi#\.org|pythonhosted#\.org|download#\.pytorch#\.org|anaconda#\.org|registry#\.npmjs".replace("#", "")
 PLACES = re.compile(rf"{HOSTS}|(?<![\w./~$}}])/(?:home|Users|root|work|opt|mnt|tmp)/\w|\b[A-Z]:\\\\?Users\b")
 
 
 def test_nothing_tracked_names_a_machine_or_a_registry() -> None:
     """A path such as a home folder works for one person, and a registry's address for one network."""
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found = []
-    for name in filter(None, tracked):
-        path = ROOT / name
+    for name in filter(None, listed.split("\0")):
         try:
-            text = path.read_text(encoding="utf-8")
+            lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
         except (UnicodeDecodeError, FileNotFoundError):  # a binary file; one that is being deleted
             continue
-        found += [f"{name}:{number}: {line.strip()[:80]}" for number, line in enumerate(text.splitlines(), 1) if PLACES.search(line)]
+        found += [f"{name}:{at}: {line.strip()[:80]}" for at, line in enumerate(lines, 1) if PLACES.search(line)]
     assert not found, "\n".join(found)

@@ -1,96 +1,115 @@
-"""How the suite itself runs: which notebooks are strict, and where progress goes."""
+"""How the suite itself runs: which notebooks are strict, where progress goes, and what it says of what cannot run."""
 
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+import torch
+from hypothesis import settings
 from nbformat.v4 import new_code_cell, new_notebook
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.browser import harness as browser
+from tests.fresh_python import python, without
+from utils.lessons import ROOT
+
+STRICT = "import os; assert os.environ.get('COURSE_CHECKS') == 'strict'"
+FREE = "import os; assert 'COURSE_CHECKS' not in os.environ"
+ALONE = """import os, pathlib
+store = pathlib.Path(os.environ['COURSE_PROGRESS'])
+assert not store.exists()
+store.write_text('{}')
+assert 'coginst-tests-' in str(store)"""
+LOOPBACK = "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname())"
+CONNECTS = "import socket\ntry: socket.create_connection(('192.0.2.7', 80), timeout=1)\nexcept OSError: pass"
+LOOKS_UP = "import socket\ntry: socket.getaddrinfo('example.org', 80)\nexcept OSError as e: print(e)"
+ONE_THREAD = "import torch; assert torch.get_num_threads() == 1"
 
 
-def run(folder: Path, **notebooks: str) -> subprocess.CompletedProcess:
-    """A run like `make test` over generated notebooks `{path: code}`, with the project's conftest."""
+def run(folder: Path, notebooks: dict[str, str], *workers: str) -> tuple[int, str]:
+    """A run over generated notebooks `{path: code}`, with the project's conftest: its exit status, and what it says."""
     shutil.copy(ROOT / "conftest.py", folder)
+    shutil.copytree(ROOT / "tests" / "offline", folder / "tests" / "offline")
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     for name, code in notebooks.items():
-        path = folder / f"{name.replace('__', '/')}.ipynb"
+        path = folder / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
-        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
         nbformat.write(new_notebook(cells=[new_code_cell(code)], metadata=kernel), path)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile", "--nbval-lax", "--nbval-current-env"]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "OMP_"))}
-    environment["COURSE_CHECKS"] = "strict"  # as a user may have set it
-    return subprocess.run([*command, str(folder)], cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    options = "-q -rA -p no:cacheprovider --nbval-lax --nbval-current-env".split()
+    environment = without("PYTEST_", "OMP_") | {"COURSE_CHECKS": "strict"}  # as a user may have set it
+    done = python("-m", "pytest", *options, *workers, folder, cwd=folder, env=environment)
+    return done.returncode, done.stdout
 
 
-def test_solved_notebooks_are_strict_and_students_copies_are_not(tmp_path: Path) -> None:
-    strict = "import os; assert os.environ.get('COURSE_CHECKS') == 'strict'"
-    free = "import os; assert 'COURSE_CHECKS' not in os.environ"
-    done = run(tmp_path, tests__solved__01_a=strict, course__01_a=free, tests__solved__02_b=strict, course__02_b=free)
-    assert "4 passed" in done.stdout, done.stdout
-    done = run(tmp_path, tests__solved__01_a=free, course__01_a=strict)
-    assert "2 failed" in done.stdout, done.stdout
-
-
-def test_no_notebook_sees_what_another_passed_nor_the_users_own(tmp_path: Path) -> None:
-    alone = "import os, pathlib; store = pathlib.Path(os.environ['COURSE_PROGRESS']); assert not store.exists(); store.write_text('{}')"
-    mine = f"\nassert '{tmp_path.parent.name}' not in str(store) and 'coginst-tests-' in str(store)"
-    done = run(tmp_path, course__01_a=alone + mine, tests__solved__01_a=alone + mine, course__02_b=alone + mine)
-    assert "3 passed" in done.stdout, done.stdout
+def test_each_notebook_meets_the_checks_and_an_empty_store_as_its_reader_does(tmp_path: Path) -> None:
+    """Solved ones are strict, students' copies are not; none sees what another passed, nor the user's own progress."""
+    right = {
+        "tests/solved/01_a": f"{STRICT}\n{ALONE}\n{ONE_THREAD}",
+        "tests/solved/02_b": f"{STRICT}\n{ALONE}",
+        "course/01_a": f"{FREE}\n{ALONE}\n{LOOPBACK}",
+        "course/02_b": f"{FREE}\n{ALONE}",
+    }
+    wrong = {"tests/solved/03_c": FREE, "course/03_c": STRICT}
+    status, said = run(tmp_path, right | wrong)
+    assert "2 failed, 4 passed" in said, said
+    assert all(f"PASSED {name}.ipynb" in said for name in right), said
+    assert "something asked for" not in said and status == 1
 
 
 def test_a_swallowed_request_fails_the_run_and_is_named(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "tests" / "offline", tmp_path / "tests" / "offline")
-    asks = "import socket\ntry: socket.create_connection(('192.0.2.7', 80), timeout=1)\nexcept OSError: pass"
-    done = run(tmp_path, course__01_a=asks)
-    assert "1 passed" in done.stdout and "something asked for: 192.0.2.7" in done.stdout and done.returncode == 1, done.stdout
-    done = run(tmp_path, course__01_a="import socket\ntry: socket.getaddrinfo('example.org', 80)\nexcept OSError as e: print(e)")
-    assert "something asked for: example.org" in done.stdout and done.returncode == 1, done.stdout
-    done = run(tmp_path, course__01_a="import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname())")
-    assert "1 passed" in done.stdout and done.returncode == 0, done.stdout
+    solved = {"tests/solved/01_a": f"{STRICT}\n{ALONE}"}
+    status, said = run(tmp_path, {"course/01_a": CONNECTS, "course/02_b": LOOKS_UP} | solved, "-n", "2")
+    assert "3 passed" in said and "something asked for: 192.0.2.7, example.org" in said and status == 1, said
 
 
-@pytest.mark.parametrize("layers, collected", [(12, True), (2, False), (None, False)])
-def test_the_tests_of_the_real_gpt_2_exist_where_it_is(tmp_path: Path, layers: int | None, collected: bool) -> None:
-    """Never skipped: with the weights they are collected, without them they are not there."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COURSE_"))} | {"HF_HOME": str(tmp_path / "empty")}
-    if layers:
-        sizes = {"n_layer": layers, "n_head": 12, "n_embd": 24, "n_positions": 8, "vocab_size": 9}
-        (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", **sizes}))
-        (tmp_path / "model.safetensors").touch()
-        environment["COURSE_GPT2"] = str(tmp_path)
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests/real", "tests/test_progress.py"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert ("test_real_gpt2.py" in done.stdout) == collected and "test_progress.py" in done.stdout, done.stdout + done.stderr
+@pytest.mark.parametrize("layers, there", [(12, True), (2, False), (None, False)])
+def test_the_tests_of_the_real_gpt_2_run_where_it_is_and_say_how_to_get_it_where_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layers: int | None, there: bool
+) -> None:
+    from tests.gpt2.test_real_gpt2 import missing
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setenv("COURSE_GPT2_GIVEN", str(tmp_path) if layers else "")
+    sizes = {"n_layer": layers, "n_head": 12, "n_embd": 24, "n_positions": 8, "vocab_size": 9}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", **sizes}))
+    (tmp_path / "model.safetensors").touch()
+    assert (missing() is None) == there
+    assert there or "coginst fetch gpt2" in missing()
 
 
-def test_workers_do_not_fight_for_the_cores(tmp_path: Path) -> None:
-    done = run(tmp_path, course__01_a="import torch; assert torch.get_num_threads() == 1")
-    assert "1 passed" in done.stdout, done.stdout
+def test_workers_do_not_fight_for_the_cores() -> None:
+    assert os.environ["OMP_NUM_THREADS"] == "1" and torch.get_num_threads() == 1
+
+
+def test_the_files_that_are_begun_first_are_there() -> None:
+    import conftest
+
+    assert not [name for name in conftest.LONGEST if not (ROOT / name).exists()]
+
+
+def test_ci_tries_the_same_examples_every_time() -> None:
+    profile = settings.get_profile("ci")
+    assert profile.derandomize and profile.deadline is None
+    assert "--hypothesis-profile=ci" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def test_the_students_copies_are_what_the_lessons_make() -> None:
-    done = subprocess.run([sys.executable, "-m", "utils.instructor.cli", "build", "--check"], cwd=ROOT, capture_output=True, text=True)
+    done = python("-m", "utils.cli", "build", "--check")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_without_chromium_the_browser_tests_fail_and_say_what_to_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import browser
-
+def test_without_chromium_the_browser_tests_fail_and_say_what_to_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CHROMIUM", raising=False)
-    with pytest.raises(AssertionError, match="DID NOT RUN.*bash .ci/install-browser"):
+    with pytest.raises(AssertionError, match=r"DID NOT RUN.*bash .ci/install-browser"):
         browser.chromium()
 
 
 def test_a_request_to_another_machine_is_seen() -> None:
-    import browser
-
-    here = ["http://127.0.0.1:8888/lab", "ws://localhost:8888/api", "data:image/png;base64,AA", "blob:http://127.0.0.1:8888/1"]
+    here = "http://127.0.0.1:8888/lab ws://localhost:8888/api data:image/png;base64,AA blob:http://127.0.0.1:8888/1"
     away = ["https://example.org/x.js", "http://192.0.2.1/", "http://127.0.0.1.example.org/"]
-    assert browser.outside_loopback(here + away) == away
+    assert browser.outside_loopback(here.split() + away) == away

@@ -1,4 +1,5 @@
-"""Cuts the network: on PYTHONPATH, every Python of a test run can reach this machine only, and says so when asked for more.
+"""Cuts the network: on PYTHONPATH, every Python of a test run can reach this machine only, and says so when asked for
+more.
 
 A course that works offline must not even try: a library that swallows the error still left a line in COURSE_OUTBOUND.
 """

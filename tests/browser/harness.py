@@ -1,0 +1,336 @@
+"""A learner's browser: JupyterLab on a copy of a course folder, driven in real headless Chromium.
+
+with serve(tmp_path, notebooks=[...]) as url, open_lab(url) as page:
+    notebook = Notebook(page)
+    notebook.run_all()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Empty, Queue
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Locator, Page, expect, sync_playwright
+
+from utils.lessons import ROOT
+
+PICTURES = ROOT / "build" / "browser"
+
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    " --disable-component-update --disable-sync --disable-dev-shm-usage"
+).split()
+
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
+# One range for each test worker: Jupyter looks for a free port first and takes it later, and two may find the same.
+_PORT = 8988 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_START_LAB = "import sys; from utils.cli.lab import lab; lab(int(sys.argv[2]), False, sys.argv[1])"
+# Every cell in the page at once; as it comes, Lab draws only those in view.
+_NO_WINDOWING = '{"windowingMode": "none"}'
+_EXPOSED = '{"LabApp": {"expose_app_in_browser": true}}'
+# Before that, Lab shows an empty notebook that is "idle", then the file's cells; what is run then is dropped without a
+# word.
+_READY = """() => {
+    const shown = window.jupyterapp?.shell.currentWidget, cells = shown?.content?.widgets ?? [];
+    const kernel = shown?.sessionContext?.isReady && shown.sessionContext.session?.kernel;
+    const drawn = shown?.content?.notebookConfig?.windowingMode !== 'none' || cells.every(cell => cell.isAttached);
+    const connected = kernel && kernel.connectionStatus === 'connected' && kernel.status === 'idle';
+    return shown?.context?.isReady && drawn && connected;
+}"""
+# As the menu does it. Lab's own promise ends with the first error, even of a cell that may raise: each cell's goes on.
+_RUN_ALL = """() => {
+    const {content} = window.jupyterapp.shell.currentWidget;
+    window.ran = false;
+    const rest = () => Promise.allSettled(content.widgets.map(cell => cell.outputArea?.future?.done));
+    const end = () => { window.ran = true; };
+    window.jupyterapp.commands.execute('notebook:run-all-cells').then(rest, rest).then(end);
+}"""
+_ENDED = "() => window.ran && window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+_DRAWN = """cell => {
+    const {content, sessionContext} = window.jupyterapp.shell.currentWidget;
+    const outputs = content.widgets.find(widget => widget.node === cell).model.outputs.length;
+    const drawn = cell.querySelectorAll('.jp-OutputArea-child').length;
+    return sessionContext.session.kernel.status === 'idle' && drawn >= Math.min(outputs, 50);
+}"""
+_SAVE = """() => {
+    const {saveState} = window.jupyterapp.shell.currentWidget.context;
+    window.saved = '';
+    saveState.connect(function heard(_, state) {
+        if (state === 'started') return;
+        window.saved = state;
+        saveState.disconnect(heard);
+    });
+}"""
+# Milliseconds. A busy machine is slow, and none of this is about speed: limits are for what hangs.
+_PATIENCE, _HANGS = 120_000, 600_000
+expect.set_options(timeout=_PATIENCE)
+
+
+def chromium() -> str:
+    """The path of a Chromium: $CHROMIUM, else the first on PATH. There is no skipping without one."""
+    for name in filter(None, (os.environ.get("CHROMIUM"), *_PROGRAMS)):
+        if found := shutil.which(name):
+            return found
+    raise AssertionError("THE BROWSER TESTS DID NOT RUN: there is no Chromium here. Run: bash .ci/install-browser")
+
+
+@contextlib.contextmanager
+def serve(folder: Path, notebooks: list[Path], port: int = _PORT) -> Iterator[str]:
+    """JupyterLab on copies of `notebooks` in `folder`, started as `coginst lab --no-browser` does it. Yields its
+    address.
+
+    The user's own Jupyter settings are out of sight, and nothing is written outside `folder`.
+    """
+    course = folder / "course"
+    course.mkdir(parents=True)
+    for notebook in notebooks:
+        shutil.copy(notebook, course)
+    settings = folder / "config" / "lab" / "user-settings" / "@jupyterlab" / "notebook-extension"
+    settings.mkdir(parents=True)
+    (settings / "tracker.jupyterlab-settings").write_text(_NO_WINDOWING)
+    (folder / "config" / "jupyter_lab_config.json").write_text(_EXPOSED)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "offline")]),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_DATA_DIR": str(folder / "data"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "IPYTHONDIR": str(folder / "ipython"),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", _START_LAB, str(course), str(port)],
+        cwd=folder, env=environment, text=True, encoding="utf-8",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        yield _address(process)
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+
+def _address(process: subprocess.Popen) -> str:
+    """The address that the server prints. Reads on in the background, so that its pipe never fills."""
+    lines: Queue[str] = Queue()
+
+    def listen() -> None:
+        for line in process.stdout:
+            lines.put(line)
+        lines.put("")  # it has ended
+
+    threading.Thread(target=listen, daemon=True).start()
+    said = []
+    with contextlib.suppress(Empty):
+        while line := lines.get(timeout=_PATIENCE / 1000):
+            said.append(line)
+            if line.startswith("http"):
+                return line.strip()
+    raise AssertionError(f"JupyterLab printed no address, only:\n{''.join(said)}")
+
+
+@contextlib.contextmanager
+def open_lab(url: str) -> Iterator[Page]:
+    """A new browser with no past, at `url`, once Lab is up. On leaving, no request may have left this machine."""
+    asked: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(_PATIENCE)
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("websocket", lambda socket: asked.append(socket.url))
+        page.goto(url)
+        try:
+            with pictured(page, "failure"):
+                _await_ready(page)
+                yield page
+        finally:
+            browser.close()
+    outside = outside_loopback(asked)
+    assert not outside, f"the page asked for things outside this machine: {outside}"
+
+
+def choose(page: Page, name: str) -> Notebook:
+    """Open the notebook from Lab's list of files, as by a double click; once it can run cells."""
+    page.locator(".jp-DirListing-item", has_text=name).dblclick()
+    expect(page.locator(_SHOWN)).to_be_visible()
+    _await_ready(page)
+    return Notebook(page)
+
+
+def reopen(page: Page, url: str) -> Notebook:
+    """The notebook at `url` in a page that is loaded anew; nothing in it is run."""
+    page.goto(f"{url}&reset")
+    _await_ready(page)
+    return Notebook(page)
+
+
+def open_again(page: Page, name: str) -> Notebook:
+    """Close the notebook, which is saved, and open it from the list, with a kernel that has run nothing.
+
+    That kernel runs before the page opens. Where one starts slowly, ipywidgets may believe that it has restored all
+    widgets before it has read the file, and then shows "model not found" for good (its `restoreWidgets` runs twice).
+    """
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    _await_ready(page)
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
+    return choose(page, name)
+
+
+def put_away(page: Page) -> None:
+    """Close the notebook, which is saved, and shut down its kernel."""
+    panels = page.locator(".jp-NotebookPanel")
+    others = panels.count() - 1
+    page.locator(f"{_SHOWN} .jp-Notebook").focus()
+    page.keyboard.press("Control+Shift+Q")
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+    expect(panels).to_have_count(others)
+
+
+def files(page: Page) -> None:
+    """Show or hide the list of files."""
+    page.keyboard.press("ControlOrMeta+b")
+
+
+def _await_ready(page: Page) -> None:
+    """Wait until the notebook that the page shows has its cells, and is connected to a kernel that rests."""
+    page.wait_for_function(_READY)
+    page.wait_for_timeout(500)  # the page asks the kernel for its widgets
+
+
+def outside_loopback(urls: list[str]) -> list[str]:
+    """Those of `urls` that are fetched from another machine."""
+    parts = [(url, urlsplit(url)) for url in urls]
+    return [
+        url
+        for url, part in parts
+        if part.scheme not in ("data", "blob") and part.hostname not in ("127.0.0.1", "localhost", "::1")
+    ]
+
+
+def menu(page: Page, *path: str) -> None:
+    """Choose from Lab's menu bar: `menu(page, "Run", "Run All Cells")`."""
+    page.locator(".lm-MenuBar-itemLabel", has_text=re.compile(f"^{path[0]}$")).click()
+    for depth, label in enumerate(path[1:]):
+        item = (
+            page.locator(".lm-Menu")
+            .nth(depth)
+            .locator(".lm-Menu-itemLabel", has_text=re.compile(f"^{re.escape(label)}$"))
+        )
+        item.hover()
+    item.click()
+
+
+def theme(page: Page, name: str) -> None:
+    """Switch Lab to its "Light" or "Dark" theme, if it is another, and wait until it shows."""
+    if page.locator("body").get_attribute("data-jp-theme-light") == str(name == "Light").lower():
+        return
+    menu(page, "Settings", "Theme", f"JupyterLab {name}")
+    page.wait_for_selector(f'body[data-jp-theme-light="{str(name == "Light").lower()}"]', state="attached")
+    page.wait_for_timeout(300)  # colours fade in
+
+
+@contextlib.contextmanager
+def pictured(page: Page, name: str) -> Iterator[None]:
+    """Keep what the page shows when what is done within fails."""
+    try:
+        yield
+    except BaseException:
+        screenshot(page, name)
+        raise
+
+
+def screenshot(shown: Page | Locator, name: str) -> Path:
+    """Keep what the page shows, or one part of it, as build/browser/NAME.png (CI keeps the folder)."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    path = PICTURES / f"{name}.png"
+    shown.screenshot(path=path)
+    return path
+
+
+class Notebook:
+    """The notebook that the page shows."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.panel = page.locator(_SHOWN)
+
+    def code_cells(self) -> Locator:
+        """Its code cells, in order."""
+        return self.panel.locator(".jp-CodeCell")
+
+    def sources(self) -> list[str]:
+        """The source of each code cell, as shown: empty where it is folded away."""
+        script = "cells => cells.map(cell => cell.querySelector('.cm-content')?.innerText ?? '')"
+        return [source.replace("\u00a0", " ") for source in self.code_cells().evaluate_all(script)]
+
+    def cell(self, text: str) -> Locator:
+        """The first code cell whose source holds `text`; it stays that cell when its source changes."""
+        found = [number for number, source in enumerate(self.sources()) if text in source]
+        assert found, f"no code cell of the notebook holds {text!r}"
+        return self.code_cells().nth(found[0])
+
+    def run_all(self) -> None:
+        """Run All Cells; wait until the run has ended, and the kernel rests.
+
+        A run that stops on the way (a cell that shows its source has no number) is an AssertionError.
+        """
+        self.page.evaluate(_RUN_ALL)
+        self.page.wait_for_function(_ENDED, timeout=_HANGS)
+        script = """cells => cells
+            .filter(cell => !/\\[\\d+\\]/.test(cell.querySelector('.jp-InputPrompt').innerText))
+            .map(cell => cell.querySelector('.cm-content')?.innerText.trim()).filter(Boolean)"""
+        waiting = self.code_cells().evaluate_all(script)
+        assert not waiting, f"Run All stopped before {waiting[0]!r}. Red on the page: {self.errors()}"
+
+    def type(self, cell: Locator, source: str) -> None:
+        """Replace the cell's source, as by hand: select all, type."""
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press("ControlOrMeta+A")
+        self.page.keyboard.insert_text(source)
+
+    def run(self, cell: Locator) -> str:
+        """Run the cell and wait for its new number, and for its outputs; returns their text."""
+        prompt = cell.locator(".jp-InputPrompt")
+        before = prompt.inner_text()
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press("Control+Enter")
+        expect(prompt).not_to_have_text(before)
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]"), timeout=_HANGS)
+        self.page.wait_for_function(_DRAWN, arg=cell.element_handle())
+        self.page.wait_for_timeout(200)  # an output's own script may write into it
+        return self.outputs(cell)
+
+    def outputs(self, cell: Locator) -> str:
+        """The text of the cell's outputs, as a reader sees it."""
+        return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())
+
+    def save(self, path: Path) -> dict:
+        """Save as by hand, and read what is on the disk, once the server has written all of it."""
+        self.page.evaluate(_SAVE)
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("ControlOrMeta+s")
+        saved = self.page.wait_for_function("() => window.saved").json_value()
+        assert saved == "completed", f"{path.name} was not saved: {saved}"
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def errors(self) -> list[str]:
+        """The text of every red output: tracebacks, and what was written to stderr."""
+        red = '[data-mime-type="application/vnd.jupyter.error"], [data-mime-type="application/vnd.jupyter.stderr"]'
+        return self.panel.locator(red).all_inner_texts()

@@ -1,0 +1,147 @@
+"""The course in a real browser: what a learner does, and what they then read on the page."""
+
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from playwright.sync_api import Page, expect
+
+from tests.browser import harness as browser
+from utils.feedback.exercise import all_exercises, find
+
+STUDENTS = browser.ROOT / "course" / "02_simplified_attention.ipynb"
+NO_KERNELS = """async () => {
+    const {kernels} = window.jupyterapp.serviceManager;
+    await kernels.refreshRunning();
+    return [...kernels.running()].length === 0;
+}"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A notebook that has one of everything that the harness must tell apart."""
+    cells = [
+        new_markdown_cell("# A small one"),
+        new_code_cell("import sys, utils\nprint(sys.prefix)"),
+        new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]}),
+        *(new_code_cell(f"print('line', {n})") for n in range(60)),
+        new_code_cell("x = 1"),
+    ]
+    path = tmp_path_factory.mktemp("source") / "00_small.ipynb"
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(new_notebook(cells=cells, metadata=kernel), path)
+    return path
+
+
+def test_the_harness_sees_what_a_reader_sees(tmp_path: Path, small: Path) -> None:
+    with browser.serve(tmp_path, [small]) as url, browser.open_lab(url) as page:
+        notebook = browser.Notebook(page)
+        notebook.run_all()
+        assert sys.prefix in notebook.outputs(notebook.cell("sys.prefix")), "the kernel is another Python"
+        assert "line 59" in notebook.outputs(notebook.cell("'line', 59"))
+        assert len(notebook.errors()) == 1 and "ZeroDivisionError" in notebook.errors()[0]
+        notebook.type(notebook.cell("'line', 3)"), "0 / 0")
+        with pytest.raises(AssertionError, match=r"Run All stopped before.*ZeroDivisionError"):
+            notebook.run_all()
+        cell = notebook.cell("x = 1")
+        notebook.type(cell, "def f():\n    return 'typed'\n\nf()")
+        assert "typed" in notebook.run(cell)
+        browser.theme(page, "Dark")
+        browser.screenshot(page, "harness-dark")
+        browser.theme(page, "Light")
+        browser.screenshot(page, "harness-light")
+
+
+def test_the_harness_waits_for_a_slow_server(tmp_path: Path, small: Path) -> None:
+    """Lab shows an empty notebook that is "idle" until the file's cells come, and drops what is run before its kernel
+    is there."""
+    with browser.serve(tmp_path, [small]) as url, browser.open_lab(url) as page:
+        slow = {"offline": False, "latency": 250, "downloadThroughput": -1, "uploadThroughput": -1}
+        page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+        notebook = browser.reopen(page, url)
+        assert len(notebook.sources()) == 63
+        assert "line 59" in notebook.run(notebook.cell("'line', 59"))
+
+
+def test_a_saved_page_keeps_its_widgets(tmp_path: Path) -> None:
+    """Reopened without its kernel, a prediction shows what was guessed instead of "model not found"."""
+    path = tmp_path / "00_small.ipynb"
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(
+        new_notebook(
+            cells=[new_code_cell("from utils import explore\nexplore.predict('How many?', answer=4)")], metadata=kernel
+        ),
+        path,
+    )
+    with browser.serve(tmp_path / "served", [path]) as url:
+        with browser.open_lab(url) as page:
+            notebook = browser.Notebook(page)
+            notebook.run_all()
+            notebook.panel.locator("input[placeholder='your guess: a number']").fill("7")
+            notebook.panel.get_by_role("button", name="Check my guess").click()
+            expect(notebook.panel).to_contain_text("Not this time. Your guess: 7")
+            notebook.save(tmp_path / "served" / "course" / path.name)
+            browser.menu(page, "Kernel", "Shut Down All Kernels…")
+            page.locator(".jp-Dialog .jp-mod-accept").click()
+            page.wait_for_function(NO_KERNELS)
+        with browser.open_lab(f"{url}&reset") as page:
+            expect(browser.Notebook(page).panel).to_contain_text("Not this time. Your guess: 7")
+
+
+def message(exercise: str, misconception: str) -> str:
+    """What a learner with this misconception is to read."""
+    (text,) = [wrong.message for wrong in find(exercise).misconceptions if wrong.id == misconception]
+    return text
+
+
+def answer(notebook: browser.Notebook, exercise: str, body: str) -> str:
+    """Type `body` in the place of the exercise's stub, run the cell, and read what it says."""
+    (source,) = [
+        cell.source for cell in nbformat.read(STUDENTS, as_version=4).cells if f"check({exercise})" in cell.source
+    ]
+    stub = f'    # YOUR CODE HERE\n    raise NotImplementedError("{exercise}")\n'
+    assert stub in source
+    cell = notebook.cell(f"check({exercise})")
+    notebook.type(cell, source.replace(stub, body))
+    return notebook.run(cell)
+
+
+def test_a_learner_in_lesson_02(tmp_path: Path) -> None:
+    """Run All on the untouched copy is calm; a classic mistake is called by its name; a right answer passes."""
+    with browser.serve(tmp_path, [STUDENTS]) as url, browser.open_lab(url) as page:
+        notebook = browser.Notebook(page)
+        notebook.run_all()
+        assert notebook.errors() == []
+        checks = [notebook.code_cells().nth(n) for n, source in enumerate(notebook.sources()) if "check(" in source]
+        assert len(checks) == len([e for e in all_exercises().values() if e.lesson == "simplified_attention"])
+        for cell in checks:
+            assert "not attempted yet" in notebook.outputs(cell)
+        show(page, notebook, "softmax", "untouched")
+
+        said = answer(notebook, "softmax", "    return torch.exp(x) / torch.exp(x).sum(dim, keepdim=True)\n")
+        assert message("softmax", "overflows") in said
+        said = answer(
+            notebook,
+            "softmax",
+            "    e = (x - x.amax(dim, keepdim=True)).exp()\n    return e / e.sum(dim, keepdim=True)\n",
+        )
+        assert "passed" in said.lower()
+        show(page, notebook, "softmax", "passed")
+
+        wrong = "    weights = torch.softmax(inputs @ inputs.T, dim=0)\n    return weights @ inputs, weights\n"
+        assert message("simple_attention", "wrong-axis") in answer(notebook, "simple_attention", wrong)
+        for name in ("Dark", "Light"):
+            browser.theme(page, name)
+            show(page, notebook, "simple_attention", f"diagnosis-{name.lower()}")
+        assert "passed" in answer(notebook, "simple_attention", wrong.replace("dim=0", "dim=-1")).lower()
+        assert notebook.errors() == []
+
+
+def show(page: Page, notebook: browser.Notebook, exercise: str, name: str) -> None:
+    """Keep a picture of the window, and of the exercise's cell alone."""
+    cell = notebook.cell(f"check({exercise})")
+    cell.scroll_into_view_if_needed()
+    browser.screenshot(page, f"02-{name}")
+    browser.screenshot(cell, f"02-{name}-cell")

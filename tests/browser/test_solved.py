@@ -1,0 +1,253 @@
+"""Every lesson with its answers in a real browser: nothing is red, and every prediction, quiz and explorer answers."""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser import harness as browser
+from utils import explore, lessons
+from utils.feedback.exercise import all_exercises
+
+STEMS = [path.stem for path in lessons.all_lessons()]
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 600, "height": 900}  # the second: an editor's half of a window
+SOLVED = browser.ROOT / "tests" / "solved"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, Path]]:
+    """One Lab for all lessons, which have their answers and were not run: its page, with no notebook open, and their
+    folder."""
+    unrun, folder = tmp_path_factory.mktemp("unrun"), tmp_path_factory.mktemp("served")
+    for stem in STEMS:
+        notebook = nbformat.read(SOLVED / f"{stem}.ipynb", as_version=4)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+        nbformat.write(notebook, unrun / f"{stem}.ipynb")
+    with browser.serve(folder, [unrun / f"{stem}.ipynb" for stem in STEMS]) as url, browser.open_lab(url) as page:
+        browser.put_away(page)
+        yield page, folder / "course"
+
+
+# ---------------------------------------------------------------- what a learner does with each kind of widget
+
+
+def slide(label: str, key: str) -> Callable[[Locator], None]:
+    """Take a slider's handle and press a key: "Home" is its lowest value, "End" its highest."""
+
+    def act(cell: Locator) -> None:
+        handle = cell.locator(".widget-slider, .widget-hslider", has_text=re.compile(f"^{re.escape(label)}")).locator(
+            ".noUi-handle"
+        )
+        handle.focus()
+        cell.page.keyboard.press(key)
+
+    return act
+
+
+def tick(label: str) -> Callable[[Locator], None]:
+    return lambda cell: cell.get_by_label(label).check()
+
+
+def press(name: str) -> Callable[[Locator], None]:
+    return lambda cell: cell.get_by_role("button", name=name).click()
+
+
+def write(text: str) -> Callable[[Locator], None]:
+    def act(cell: Locator) -> None:
+        box = cell.locator(".jupyter-widgets").locator("input[type=text], textarea").first
+        box.fill(text)
+        box.press("Enter")
+
+    return act
+
+
+# What is done, and what is then to be read. A new explorer needs a line here.
+EXPLORERS = {
+    "causal": [(tick("mask on"), "What the future held goes to the rest in proportion")],
+    "dot_product": [
+        (slide("angle of b", "End"), "Negative: the arrows lean apart."),
+        (slide("length of a", "Home"), "points nowhere"),
+    ],
+    "layer_norm": [(slide("multiply by", "Home"), "eps holds the result back")],
+    "next_token": [(slide("temperature", "Home"), "Temperature 0 is greedy"), (press("Sample"), "Taken: ")],
+    "positions": [(slide("d_model", "Home"), "the pattern repeats")],
+    "regression": [(slide("μ", "Home"), "Below the curve: the answers are too small.")],
+    "scaling": [(tick("divide by √d_k"), "The scores, divided by √d_k, have a standard deviation of")],
+    "softmax": [(slide("multiply by", "Home"), "largest weight 0.17")],
+    "sorter": [(write("cab"), "cab becomes abc."), (write("cax"), "three letters from a, b, c are needed")],
+    "tokens": [(write("I like <b>😀"), "only parts of a character")],
+    "volume": [(slide("key rises by", "Home"), "In the plane of query and reference there is no volume.")],
+    "writer": [(write("journal echo"), "journal echo journal")],
+}
+
+
+def calls(stem: str, module: str = "explore", name: str = "") -> dict[int, ast.Call]:
+    """The lesson's calls of a module's functions, or of one, by the number of their code cell; at most one to a
+    cell."""
+    code = [
+        cell.source for cell in nbformat.read(SOLVED / f"{stem}.ipynb", as_version=4).cells if cell.cell_type == "code"
+    ]
+    found = [
+        (number, node)
+        for number, source in enumerate(code)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(f"{module}.{name}")
+    ]
+    assert len(dict(found)) == len(found), f"{stem}: two calls of {module} in one cell"
+    return dict(found)
+
+
+def given(name: str, call: ast.Call) -> dict[str, object]:
+    """The arguments of a `predict` or a `quiz` by name; they are literals and arithmetic."""
+    positional = [eval(ast.unparse(value)) for value in call.args]
+    named = {keyword.arg: eval(ast.unparse(keyword.value)) for keyword in call.keywords}
+    return inspect.signature(getattr(explore, name)).bind(*positional, **named).arguments
+
+
+def typed(answer: object) -> str:
+    """An answer as a learner writes it."""
+    if isinstance(answer, bool):
+        return "yes" if answer else "no"
+    return ", ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
+
+
+def use(cell: Locator, call: ast.Call) -> str:
+    """Do with the widget what a learner does; returns words that stay on the page from then on."""
+    name = call.func.attr
+    if name == "predict":
+        guess = typed(given(name, call)["answer"])
+        cell.locator("input[type=text]").fill(guess)
+        cell.get_by_role("button", name="Check my guess").click()
+        return f"Right. Your guess: {guess}"
+    if name == "quiz":
+        _, choices, answer = given(name, call).values()
+        explained = {choice: explanation.replace("`", "") for choice, explanation in choices.items()}
+        wrong = next(choice for choice in choices if choice != answer)
+        for choice, verdict in ((wrong, "Not this one."), (answer, "Right.")):
+            cell.get_by_role("button", name="ABCDEFGH"[list(choices).index(choice)], exact=True).click()
+            expect(cell).to_contain_text(f"{verdict} {explained[choice]}")
+        return f"Right. {explained[answer]}"
+    assert name in EXPLORERS, f"say in EXPLORERS what a learner does with explore.{name}"
+    before = pictures(cell)
+    for act, words in EXPLORERS[name]:
+        assert words not in cell.inner_text()
+        act(cell)
+        expect(cell).to_contain_text(words)
+    if before:  # they come a moment after the words
+        script = "([cell, before]) => [...cell.querySelectorAll('img')].some((img, i) => img.src !== before[i])"
+        cell.page.wait_for_function(script, arg=[cell.element_handle(), before])
+    return words
+
+
+def pictures(cell: Locator) -> list[str]:
+    return cell.locator("img").evaluate_all("all => all.map(img => img.src)")
+
+
+def hover(cell: Locator) -> None:
+    """Point at the last small head of circuitsvis: the large table, the last canvas, then shows that one."""
+    heads = cell.locator("[data-place] canvas")
+    expect(heads.nth(1)).to_be_visible(timeout=20_000)
+    last = heads.count() - 2
+    large = "canvases => canvases.at(-1).toDataURL()"
+    before, named = heads.evaluate_all(large), cell.locator("[data-place]").get_by_text(f"head {last}", exact=True)
+    expect(named).to_have_count(1)
+    heads.nth(last).hover()
+    expect(named.nth(1)).to_be_visible()
+    drawn = "([place, before]) => [...place.querySelectorAll('canvas')].at(-1).toDataURL() !== before"
+    cell.page.wait_for_function(drawn, arg=[cell.locator("[data-place]").element_handle(), before])
+
+
+# ---------------------------------------------------------------- what must hold on a page
+
+
+def widgets_are_there(notebook: browser.Notebook, cells: Iterable[int]) -> None:
+    """Each of the cells shows its widget, and no output says that one is missing."""
+    for number in cells:
+        expect(
+            notebook.code_cells().nth(number).locator(".jp-OutputArea-output .jupyter-widgets").first
+        ).to_be_visible()
+    for words in ("Error displaying widget", "Loading widget", "model not found", "Widget not found"):
+        expect(notebook.panel.get_by_text(words)).to_have_count(0)
+
+
+def too_wide(notebook: browser.Notebook) -> list[str]:
+    """What in the outputs reaches over the right edge of its output, or is cut off inside a widget."""
+    script = """areas => areas.flatMap(area => {
+        const edge = area.getBoundingClientRect().right + 1;
+        return [...area.querySelectorAll('*')]
+            .filter(part => part.checkVisibility() && part.getBoundingClientRect().width > 0)
+            .filter(part => part.getBoundingClientRect().right > edge
+                || part.matches('.widget-label, .jupyter-button') && part.scrollWidth > part.clientWidth + 1)
+            .map(part => `${part.tagName}.${part.className}: ${part.innerText?.slice(0, 60)}`);
+    })"""
+    return notebook.panel.locator(".jp-OutputArea-output").evaluate_all(script)
+
+
+def left_as_it_was(notebook: browser.Notebook, said: dict[int, str]) -> None:
+    """The cells say what their widgets answered."""
+    for number, words in said.items():
+        expect(notebook.code_cells().nth(number)).to_contain_text(words)
+
+
+def widgets_are_saved(saved: dict) -> None:
+    """The file holds the state of every widget that an output of it shows."""
+    view = "application/vnd.jupyter.widget-view+json"
+    outputs = [output.get("data", {}) for cell in saved["cells"] for output in cell.get("outputs", ())]
+    shown = {data[view]["model_id"] for data in outputs if view in data}
+    assert shown <= saved["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"].keys()
+
+
+def whole(page: Page, name: str) -> None:
+    """Keep a picture of the whole notebook."""
+    outer = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer")
+    height = min(16_000, outer.evaluate("it => it.scrollHeight") + 150)
+    page.set_viewport_size({**page.viewport_size, "height": height})
+    outer.evaluate("it => it.scrollTo(0, 0)")
+    page.wait_for_timeout(200)
+    browser.screenshot(page, name)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_a_solved_lesson_answers(lab: tuple[Page, Path], stem: str) -> None:
+    """Run All is green and each widget answers; all fits into half a window, and is as it was left when it is opened
+    again."""
+    page, folder = lab
+    with browser.pictured(page, f"{stem}-failure"):
+        notebook = browser.choose(page, stem)
+        notebook.run_all()
+        used, code = calls(stem), enumerate(notebook.sources())
+        widgets_are_there(notebook, used)
+        checked = [
+            notebook.outputs(notebook.code_cells().nth(number)) for number, source in code if "\ncheck(" in source
+        ]
+        assert len(checked) == len([e for e in all_exercises().values() if e.lesson == stem[3:]])
+        assert all("passed" in output for output in checked)
+        for number in calls(stem, "show", "attention"):
+            hover(notebook.code_cells().nth(number))
+        said = {number: use(notebook.code_cells().nth(number), call) for number, call in used.items()}
+        left_as_it_was(notebook, said)
+        assert notebook.errors() == []
+
+        browser.files(page)
+        browser.screenshot(page, f"{stem}-wide")
+        wide = too_wide(notebook)
+        page.set_viewport_size(NARROW)
+        browser.theme(page, ("Dark", "Light")[STEMS.index(stem) % 2])  # the lesson before left it in the other one
+        whole(page, f"{stem}-narrow")
+        narrow = too_wide(notebook)
+        page.set_viewport_size(WIDE)
+        assert (wide, narrow) == ([], [])
+        browser.files(page)
+
+        widgets_are_saved(notebook.save(folder / f"{stem}.ipynb"))
+        notebook = browser.open_again(page, stem)
+        left_as_it_was(notebook, said)
+        widgets_are_there(notebook, used)
+        browser.put_away(page)

@@ -1,0 +1,139 @@
+"""Attention pictures and token explorers in a real browser: drawn without a network, again, after saving, and
+untrusted."""
+
+import json
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook
+from playwright.sync_api import Page, expect
+
+from tests.browser import harness as browser
+from utils.show.circuitsvis import MISSING, TRUST
+
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+FIRST = "show.attention(['<|endoftext|>', ' a', ' b'], torch.eye(3).repeat(7, 1, 1))"
+SECOND = "show.attention(['</script><b>x', '<!--', 'it\\'s \"q\"\\n\\u2028'], torch.full((2, 3, 3), 1 / 3))"
+TOKENS = "from utils import explore, gpt2\nexplore.tokens(gpt2.load_tokenizer())"
+NEXT = """import torch
+from types import SimpleNamespace
+
+def model(ids):  # the alphabet: after each token the one with the next id
+    return SimpleNamespace(logits=12.0 * torch.nn.functional.one_hot((ids + 1) % 50257, 50257))
+
+explore.next_token(model, gpt2.load_tokenizer(), " a b")"""
+PACKED = "DecompressionStream"  # only an output with the library has it
+
+
+def write(path: Path, cells: list[str]) -> Path:
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in cells], metadata=KERNEL), path)
+    return path
+
+
+def await_drawn(page: Page, cell: str, count: int) -> None:
+    """Wait until circuitsvis has painted that many canvases in the output of the cell, with no sentence in their
+    place."""
+    place = browser.Notebook(page).cell(cell)
+    canvases = place.locator("[data-place] canvas")
+    expect(canvases).to_have_count(count)
+    script = """place => [...place.querySelectorAll('[data-place] canvas')].every(canvas => {
+        const data = canvas.width && canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        return data && data.some(value => value);
+    })"""
+    page.wait_for_function(script, arg=place.element_handle())
+    expect(canvases).to_have_count(count)
+    expect(place.locator("[data-words]")).to_have_count(0)
+
+
+def carriers(notebook: dict) -> list[int]:
+    """The cells whose outputs hold the library."""
+    return [i for i, cell in enumerate(notebook["cells"]) if PACKED in json.dumps(cell.get("outputs", []))]
+
+
+def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
+    """One library in the notebook; each figure draws after every run, and after saving and opening."""
+    figures = write(
+        tmp_path / "00_figures.ipynb", ["import torch\nfrom utils import show", FIRST, SECOND, f"{FIRST}  # again"]
+    )
+    path = tmp_path / "served" / "course" / figures.name
+    with browser.serve(tmp_path / "served", [figures]) as url, browser.open_lab(url) as page:
+        notebook = browser.Notebook(page)
+        notebook.run_all()
+        for cell, count in ((FIRST, 8), (SECOND, 3), ("# again", 8)):
+            await_drawn(page, cell, count)
+        browser.screenshot(notebook.cell(FIRST), "attention-light")
+        kept = browser.Notebook(page).save(path)
+        assert carriers(kept) == [1]
+        sent = json.loads(json.dumps(kept))
+        html = ["".join(cell["outputs"][0]["data"]["text/html"]) for cell in kept["cells"][1:]]
+        assert html[0].startswith(html[2]), "equal figures give other outputs"
+        assert "</script><b>" not in html[1] and len(html[1]) < 100_000 < len(html[0])
+
+        notebook.run(notebook.cell(SECOND))  # another cell again: the library stays where it is
+        notebook.run(notebook.cell(FIRST))  # the cell with the library again: so does its new output
+        await_drawn(page, SECOND, 3)
+        await_drawn(page, FIRST, 8)
+        assert carriers(browser.Notebook(page).save(path)) == [1]
+        browser.theme(page, "Dark")
+        browser.screenshot(notebook.cell(FIRST), "attention-dark")
+
+        notebook.type(notebook.cell(FIRST), "'no figure here any more'")
+        notebook.run(notebook.cell("no figure here"))
+        notebook.run(notebook.cell(SECOND))  # the library is lost: the next figure takes over
+        await_drawn(page, SECOND, 3)
+        assert carriers(browser.Notebook(page).save(path)) == [2]
+        assert notebook.errors() == []
+
+        notebook = browser.reopen(page, url)  # trusted, and nothing is run
+        await_drawn(page, SECOND, 3)
+        await_drawn(page, "# again", 8)
+        notebook.cell(SECOND).locator(".jp-InputPrompt").click()
+        page.keyboard.press("d")
+        page.keyboard.press("d")
+        assert carriers(browser.Notebook(page).save(path)) == []
+
+        notebook = browser.reopen(page, url)  # trusted, and the library went with its cell; the kernel is the same
+        cell = notebook.cell("# again")
+        expect(cell.locator("[data-words]")).to_have_text(MISSING)
+        assert cell.locator("img[alt*='head 6']").is_visible()
+        notebook.run(cell)
+        await_drawn(page, "# again", 8)
+
+        sent["cells"][-1]["source"] = "'sent'"  # what another wrote: no signature of this machine
+        path.with_name("02_sent.ipynb").write_text(json.dumps(sent))
+        notebook = browser.reopen(page, url.replace("00_figures", "02_sent"))
+        cell = notebook.cell("'sent'")
+        expect(cell).to_contain_text(TRUST)
+        assert cell.locator("img[alt*='head 6']").is_visible()
+        assert cell.locator("canvas").count() == 0
+        browser.screenshot(cell, "attention-untrusted")
+        browser.menu(page, "View", "Activate Command Palette")  # what the sentence says
+        page.keyboard.type("Trust Notebook")
+        page.keyboard.press("Enter")
+        page.locator(".jp-Dialog .jp-mod-accept").click()
+        await_drawn(page, "'sent'", 8)
+
+
+def test_the_token_explorers_answer(tmp_path: Path) -> None:
+    explorers = write(tmp_path / "00_explorers.ipynb", [TOKENS, NEXT])
+    with browser.serve(tmp_path / "served", [explorers]) as url, browser.open_lab(url) as page:
+        notebook = browser.Notebook(page)
+        notebook.run_all()
+        tokens, following = notebook.cell("explore.tokens("), notebook.cell("explore.next_token(")
+        box = tokens.locator("textarea").last
+        box.fill("I like <b>😀")
+        expect(tokens).to_contain_text("·like")
+        expect(tokens).to_contain_text("only parts of a character")
+        expect(tokens).to_contain_text("·<")
+        expect(following).to_contain_text("these are the model's own probabilities")
+        following.get_by_role("button", name="Sample").click()
+        expect(following).to_contain_text("Drawn: ")
+        prompt = following.locator("input[type=text]").first
+        prompt.fill("a b c")
+        prompt.press("Enter")
+        expect(following.locator("img[alt*='probability']")).to_be_visible()
+        expect(following).not_to_contain_text("Drawn: ")
+        browser.theme(page, "Dark")
+        browser.screenshot(tokens, "explore-tokens-dark")
+        browser.screenshot(following, "explore-next-token-dark")
+        assert notebook.errors() == []

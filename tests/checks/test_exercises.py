@@ -1,0 +1,157 @@
+"""What holds for every exercise of the course, found through the registry: nothing to add here for a new lesson.
+
+The differently written right answers stand in the lesson's own test module, in `RIGHT`.
+"""
+
+import importlib
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from utils import lessons
+from utils.feedback.check import check
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import all_exercises
+from utils.feedback.observe import tensors
+from utils.feedback.runner import expected, learners_form, observe, runnable
+from utils.instructor.mutants import Answers
+
+EXERCISES = all_exercises()
+MISTAKES = [(e, m) for e in EXERCISES.values() for m in e.misconceptions]
+EQUIVALENT = [(e, k) for e in EXERCISES.values() for k in e.equivalent]
+
+
+def right_answers(exercise):
+    """`RIGHT[name]` of tests/course/test_<lesson>.py: answers in the learner's form."""
+    module = importlib.import_module(f"tests.course.test_{exercise.lesson}")
+    return module.RIGHT.get(exercise.name, [])
+
+
+def reference(exercise):
+    """The answer in solutions/; of a value, what its cell assigns."""
+    if exercise.kind != "value":
+        return getattr(lessons.load(lessons.find(exercise.lesson)), exercise.name)
+    answers = Answers.of(exercise)
+    return answers.make(answers.source)
+
+
+each_exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
+each_mistake = pytest.mark.parametrize("exercise, mistake", MISTAKES, ids=[f"{e.name}-{m.id}" for e, m in MISTAKES])
+
+
+@each_mistake
+def test_each_misconception_is_named_with_its_own_words(exercise, mistake):
+    report = diagnose(exercise, runnable(exercise, mistake))
+    assert (report.status, report.misconception) == ("failed", mistake.id), str(report)
+    assert report.message == mistake.message
+
+
+@each_mistake
+def test_tolerance_separates_each_misconception_a_hundredfold(exercise, mistake):
+    """Else an answer with rounding errors could be taken for a mistake, or a mistake for rounding."""
+    worst, answer = 0.0, runnable(exercise, mistake)
+    for case in exercise.draw():
+        right, wrong = expected(exercise, case), observe(exercise, answer, case)
+        if wrong.failure or _unlike(wrong, right):
+            return  # told apart by shape, parameters or side effects, not by size
+        if not tensors(right.value) and not isinstance(right.value, float) and wrong.value != right.value:
+            return  # words and whole numbers are equal or not
+        for a, b in zip(_numbers(wrong.value), _numbers(right.value)):
+            a, b = a.detach().double(), b.detach().double()
+            if a.shape != b.shape or not torch.equal(a.isfinite(), b.isfinite()):
+                return
+            gap = ((a - b).abs() / (1 + b.abs())).nan_to_num(0, 0, 0)
+            worst = max(worst, float(gap.max()) if gap.numel() else 0.0)
+    assert worst > 100 * exercise.atol
+
+
+def _numbers(value):
+    return [torch.tensor(value)] if isinstance(value, float) else tensors(value)
+
+
+def _unlike(a, b):
+    if not tensors(b.value) and a.value != b.value:
+        return True  # text, a list or a dict of whole numbers: equal or not
+    return (a.parameters, a.changed, a.detached) != (b.parameters, b.changed, b.detached) or len(
+        tensors(a.value)
+    ) != len(tensors(b.value))
+
+
+@pytest.mark.parametrize("exercise, id", EQUIVALENT, ids=[f"{e.name}-{k}" for e, k in EQUIVALENT])
+def test_what_looks_wrong_and_is_right_passes(exercise, id):
+    answer = exercise.equivalent[id]
+    report = diagnose(exercise, learners_form(exercise, answer))
+    assert report, str(report)
+
+
+@each_exercise
+def test_right_answers_pass(exercise):
+    answers = right_answers(exercise)
+    assert len(answers) >= 3, (
+        f"tests/course/test_{exercise.lesson}.py needs three differently written answers in RIGHT[{exercise.name!r}]"
+    )
+    for answer in [*answers, reference(exercise)]:
+        report = check(**{exercise.name: answer}) if exercise.kind == "value" else diagnose(exercise, answer)
+        assert report, str(report)
+
+
+@each_exercise
+def test_an_exercise_is_complete(exercise):
+    assert len(exercise.misconceptions) >= 4
+    assert len(set(exercise.hints)) == 3
+    for words in [*exercise.hints, *(m.message for m in exercise.misconceptions)]:
+        assert words.rstrip().endswith((".", "?")), words
+        assert "!" not in words
+
+
+@each_exercise
+def test_messages_never_hold_the_answer(exercise):
+    """No line of the reference of more than two words stands in a message or a hint, nor what such a line assigns."""
+    answer = lessons.source_of(lessons.find(exercise.lesson), exercise.name)
+    lines = [line.strip() for line in answer.splitlines()]
+    telling = [line for line in lines if len(line.split()) > 2 and not line.startswith(("def ", "class ", '"""', "#"))]
+    for words in [*exercise.hints, *(m.message for m in exercise.misconceptions)]:
+        for line in telling:
+            made = line.removeprefix("return ").split(" = ")[-1]
+            assert line not in words and (made.isidentifier() or made not in words)  # a bare name gives nothing away
+
+
+@each_exercise
+def test_cases_differ_between_draws_and_repeat_with_a_seed(exercise):
+    if not exercise.drawn:
+        return
+
+    def flat(seed):
+        given = [t for c in exercise.draw(seed) for t in tensors(list(c.args))]
+        return [t.double().flatten() for t in given if t.is_floating_point()]
+
+    first, again, other = flat(0), flat(0), flat(1)
+    assert all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(first, again))
+    assert not first or any(not torch.equal(a, b) for a, b in zip(first, other))
+
+
+@each_exercise
+def test_a_check_leaves_the_world_as_it_was(exercise, capsys):
+    answer, wrong = right_answers(exercise)[0], [runnable(exercise, m) for m in exercise.misconceptions]
+    capsys.readouterr()  # a lesson that is loaded here for the first time says whose earlier work it uses
+    torch.manual_seed(5), random.seed(5), np.random.seed(5)
+    torch.set_grad_enabled(False)
+    torch.set_default_dtype(torch.float64)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        before = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+        diagnose(exercise, answer)
+        for mistake in wrong:
+            diagnose(exercise, mistake)
+        after = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+        assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
+        assert not torch.is_grad_enabled() and torch.get_default_dtype() is torch.float64
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(torch.float32)
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,285 @@
+"""`coginst fetch gpt2` against a server on this machine that speaks as the hub does, and `coginst doctor`."""
+
+import hashlib
+import http.server
+import os
+import threading
+import types
+
+import pytest
+import torch
+
+from tests.fresh_python import python
+from utils.cli import doctor, fetch
+
+COMMIT = "0" * 39 + "1"
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """Serves the files in `self.server.files`; cuts the first `cuts` transfers of a large file in the middle."""
+
+    def log_message(self, *args):
+        pass
+
+    def do_HEAD(self):
+        self.answer(body=False)
+
+    def do_GET(self):
+        self.answer(body=True)
+
+    def answer(self, body):
+        name = self.path.rsplit("/", 1)[-1]
+        data = self.server.files.get(name)
+        if data is None or "/openai-community/gpt2/resolve/main/" not in self.path:
+            self.send_error(404)
+            return
+        start = int(self.headers["Range"].split("=")[1].split("-")[0]) if self.headers.get("Range") else 0
+        self.server.asked.append((self.command, name, start))
+        self.send_response(206 if start else 200)
+        self.send_header("ETag", f'"{self.server.etags.get(name) or hashlib.sha256(data).hexdigest()}"')
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("Content-Length", str(len(data) - start))
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        self.end_headers()
+        if body:
+            cut = self.server.cuts > 0 and len(data) > 10_000
+            self.server.cuts -= cut
+            rest = data[start:]
+            self.wfile.write(rest[: len(rest) // 2] if cut else rest)
+            self.close_connection = cut
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    folder = tmp_path_factory.mktemp("served")
+    with torch.random.fork_rng():
+        GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=128, n_positions=16)).save_pretrained(
+            folder
+        )  # 25 MB: the client keeps 10 MB at a time
+    return {name: (folder / name).read_bytes() for name in ("config.json", "model.safetensors")}
+
+
+@pytest.fixture
+def hub(files):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    server.files, server.etags, server.asked, server.cuts = dict(files), {}, [], 0
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def coginst(*words, home, hub=None, **more):
+    names = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    names |= {
+        "HF_HOME": str(home),
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "COURSE_OUTBOUND": "",
+    }
+    names.pop("COURSE_GPT2", None)
+    names |= more
+    if hub is not None:
+        names["HF_ENDPOINT"] = f"http://127.0.0.1:{hub.server_address[1]}"
+    return python("-m", "utils.cli", *words, env=names)
+
+
+def test_what_is_fetched_is_used_from_then_on(hub, tmp_path, files):
+    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "The lessons use it from now on" in done.stdout and "Using" not in done.stdout
+    snapshot = tmp_path / "hub" / "models--openai-community--gpt2" / "snapshots" / COMMIT
+    assert (snapshot / "model.safetensors").read_bytes() == files["model.safetensors"]
+    told = coginst("doctor", home=tmp_path)
+    assert told.returncode == 0 and "GPT-2, 1 layers, width 128: found in the Hugging Face cache" in told.stdout, (
+        told.stdout
+    )
+    before = len([a for a in hub.asked if a[0] == "GET"])
+    assert coginst("fetch", "gpt2", home=tmp_path, hub=hub).returncode == 0
+    assert len([a for a in hub.asked if a[0] == "GET"]) == before  # what is there is not fetched again
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_a_download_that_was_cut_off_goes_on_where_it_stopped(hub, tmp_path, files, share):
+    """The run that was cut off left part of the file, or all of it."""
+    data = files["model.safetensors"]
+    blobs = tmp_path / "hub" / "models--openai-community--gpt2" / "blobs"
+    blobs.mkdir(parents=True)
+    partial = blobs / f"{hashlib.sha256(data).hexdigest()}.partial"
+    partial.write_bytes(data[: int(len(data) * share)])
+    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [start for method, name, start in hub.asked if method == "GET" and name == "model.safetensors"] == [
+        len(data) // 2
+    ] * (share < 1)
+    assert not partial.exists() and next(tmp_path.rglob("model.safetensors")).read_bytes() == data
+
+
+def test_what_has_arrived_is_kept_when_the_server_goes_away(hub, tmp_path, files):
+    hub.cuts = 99
+    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
+    assert done.returncode == 2 and "goes on where it stopped" in done.stderr, done.stderr
+    partial = next(tmp_path.rglob("*.partial"))
+    assert files["model.safetensors"].startswith(partial.read_bytes()) and partial.stat().st_size > 0
+    hub.cuts = 0
+    assert coginst("fetch", "gpt2", home=tmp_path, hub=hub).returncode == 0
+    assert next(tmp_path.rglob("model.safetensors")).read_bytes() == files["model.safetensors"]
+
+
+def test_a_file_that_is_not_what_the_server_says_is_removed(hub, tmp_path):
+    hub.etags["model.safetensors"] = "a" * 64
+    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
+    assert (
+        done.returncode == 2 and "arrived damaged" in done.stderr and "the server said aaaaaaaaaaaa" in done.stderr
+    ), done.stderr
+    assert not list(tmp_path.rglob("model.safetensors")) and not list(tmp_path.rglob("a" * 64))
+
+
+def test_what_was_damaged_on_disk_is_fetched_again(hub, tmp_path, files):
+    """In the client's own cache too; it would take any file of that name for good. The announced cure must cure."""
+    assert coginst("fetch", "gpt2", home=tmp_path, hub=hub).returncode == 0
+    file = next(tmp_path.rglob("model.safetensors"))
+    for damage in (lambda data: data[:-50], lambda data: data[:-50] + bytes(50)):
+        file.write_bytes(damage(files["model.safetensors"]))
+        done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
+        assert (
+            done.returncode == 0 and "The model.safetensors that is here is damaged; it is fetched again" in done.stdout
+        ), done.stdout + done.stderr
+        assert file.read_bytes() == files["model.safetensors"]
+
+
+def test_a_choice_that_comes_first_is_told(hub, tmp_path):
+    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub, COURSE_GPT2="bundled")
+    assert done.returncode == 0 and "COURSE_GPT2 is set to bundled, which comes first: unset it" in done.stdout, (
+        done.stdout + done.stderr
+    )
+
+
+def test_a_full_disk_is_told_before_anything_is_fetched(monkeypatch, tmp_path):
+    monkeypatch.setattr(fetch.shutil, "disk_usage", lambda folder: types.SimpleNamespace(free=10_000_000))
+    fetch._room_for(9_000_000, tmp_path)
+    with pytest.raises(
+        fetch.FetchError,
+        match="548 MB are still to come, and the disk of .* has 10 MB left. HF_HOME names another place",
+    ):
+        fetch._room_for(548_000_000, tmp_path)
+
+
+def test_content_is_compared_with_either_name_that_the_hub_gives(tmp_path):
+    file = tmp_path / "a"
+    file.write_bytes(b"hello\n")
+    git, sha = (
+        "ce013625030ba8dba906f756967f9e9ca394464a",
+        hashlib.sha256(b"hello\n").hexdigest(),
+    )  # git's: `git hash-object`
+    for etag in (git, sha, "an-etag-of-a-mirror"):
+        assert not fetch._differs(file, types.SimpleNamespace(etag=etag, size=6))
+        assert "7" in fetch._differs(file, types.SimpleNamespace(etag=etag, size=7))
+    assert "SHA-1" in fetch._differs(file, types.SimpleNamespace(etag="a" * 40, size=6))
+
+
+@pytest.mark.parametrize(
+    "endpoint, offline, told",
+    [
+        ("hub.example.org", False, "HF_ENDPOINT is 'hub.example.org', which is no address"),
+        ("https://example.org", True, "HF_HUB_OFFLINE is set"),
+    ],
+)
+def test_settings_that_forbid_it_are_named(endpoint, offline, told):
+    with pytest.raises(fetch.FetchError, match=told):
+        fetch._reach(endpoint, offline)
+
+
+def test_a_server_that_refuses(hub, tmp_path):
+    hub.files.clear()
+    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
+    assert (
+        done.returncode == 2
+        and "The server did not give openai-community/gpt2 (" in done.stderr
+        and "404" in done.stderr
+        and "Traceback" not in done.stderr
+    )
+
+
+def test_without_a_network_one_sentence_in_seconds(tmp_path):
+    """Said by the question that waits PATIENCE seconds; the hub's own client tries for 23 s on each request."""
+    assert fetch.PATIENCE <= 5
+    done = coginst("fetch", "gpt2", home=tmp_path, HF_ENDPOINT="http://127.0.0.1:9")
+    assert done.returncode == 2 and len(done.stderr.strip().splitlines()) == 1
+    assert "127.0.0.1 cannot be reached" in done.stderr and "small GPT-2 of its own" in done.stderr
+    done = coginst("fetch", "gpt2", home=tmp_path, HF_ENDPOINT="https://example.org", HTTPS_PROXY="http://127.0.0.1:9")
+    assert done.returncode == 2 and "example.org cannot be reached through the proxy that is set" in done.stderr
+
+
+def test_there_is_only_gpt2_to_fetch(tmp_path):
+    done = coginst("fetch", "gpt3", home=tmp_path)
+    assert done.returncode == 2 and "'gpt3' is not one of 'gpt2'" in done.stderr
+
+
+# ---------------------------------------------------------------- doctor
+
+
+def test_the_doctor_finds_a_working_course(tmp_path):
+    done = coginst("doctor", home=tmp_path)
+    assert done.returncode == 0, done.stdout
+    for words in (
+        "✓ Python",
+        "✓ torch",
+        "✓ GPT-2        the small GPT-2, ",
+        "it comes with the course; `coginst fetch gpt2`",
+        "✓ kernel",
+        "answers in solutions/",
+    ):
+        assert words in done.stdout, done.stdout
+
+
+def test_the_doctor_names_what_is_wrong_and_its_cure(tmp_path):
+    done = coginst("doctor", home=tmp_path, COURSE_GPT2=str(tmp_path / "nowhere"))
+    assert done.returncode == 1 and "✗ GPT-2        cannot be used" in done.stdout and "There is no" in done.stdout
+
+
+def test_versions_that_differ_from_the_lock_are_told_and_do_not_fail(monkeypatch):
+    monkeypatch.setattr(doctor, "_tested_with", lambda: {"torch": "2.0.1", "numpy": doctor.metadata.version("numpy")})
+    torch_, numpy_ = doctor._packages()[:2]
+    assert not torch_.well and not torch_.needed and "the course is tested with 2.0.1" in torch_.found and numpy_.well
+    monkeypatch.undo()
+    assert doctor._tested_with()["torch"] == "2.13.0"
+
+
+def test_a_kernel_whose_python_is_gone_is_told(monkeypatch):
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    monkeypatch.setattr(
+        KernelSpecManager, "get_kernel_spec", lambda self, name: types.SimpleNamespace(argv=["/gone/python"])
+    )
+    assert (
+        "starts /gone/python, which is not there" in doctor._kernel().found
+        and "ipykernel install" in doctor._kernel().cure
+    )
+
+
+def test_a_terminal_without_such_signs_gets_plain_ones(tmp_path):
+    done = coginst("doctor", home=tmp_path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "+ Python" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_missing_package_and_browser_are_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "PACKAGES", ("torch", "not-a-package"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    found = {finding.what: finding for finding in doctor.examine()}
+    assert (
+        found["torch"].well and not found["not-a-package"].well and "requirements.lock" in found["not-a-package"].cure
+    )
+    assert not found["Chromium"].well and not found["Chromium"].needed
+
+
+def test_a_proxy_without_a_scheme_is_understood(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("https_proxy", "127.0.0.1:9")
+    with pytest.raises(fetch.FetchError, match="through the proxy"):
+        fetch._reach("https://example.org")

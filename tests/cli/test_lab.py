@@ -1,0 +1,173 @@
+"""`coginst lab`: what it starts, where it listens, what it prints, how it ends."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import nbformat
+import pytest
+
+from tests.browser.harness import serve
+from tests.fresh_python import printed, python
+from utils.cli import lab
+from utils.lessons import ROOT
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Path:
+    path = tmp_path / "00_start_here.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(), path)
+    return path
+
+
+def get(url: str) -> tuple[int, bytes]:
+    try:
+        with urllib.request.urlopen(url, timeout=6000) as response:
+            return response.status, response.read()
+    except urllib.error.HTTPError as error:
+        return error.code, b""
+
+
+def test_it_serves_lesson_00_on_loopback_behind_a_token_and_is_quiet(tmp_path: Path, notebook: Path) -> None:
+    with serve(tmp_path / "lab", [notebook]) as url:
+        address = urlsplit(url)
+        assert address.hostname == "127.0.0.1" and address.path == "/lab/tree/00_start_here.ipynb"
+        (token,) = parse_qs(address.query)["token"]
+        site = f"http://{address.netloc}"
+        assert get(f"{site}/api/contents?token={token}")[0] == 200
+        assert get(f"{site}/api/contents")[0] == 403
+        page = get(url)[1].decode()
+        assert '"extensionManager": {"can_install": false' in page, "the extension manager would ask a registry"
+        settings = json.loads(get(f"{site}/lab/api/settings?token={token}")[1])["settings"]
+        chosen = {entry["id"]: json.loads(json.dumps(entry["schema"])) for entry in settings}
+        viewers = chosen["@jupyterlab/docmanager-extension:plugin"]["properties"]["defaultViewers"]["default"]
+        assert viewers == {"markdown": "Jupytext Notebook"}, "a .md lesson would open as text"
+        columns = chosen["@jupyterlab/filebrowser-extension:browser"]["properties"]
+        assert columns["showLastModifiedColumn"]["default"] is False, (
+            "names would be cut, and .ipynb and .md look alike"
+        )
+        news = chosen["@jupyterlab/apputils-extension:notification"]["properties"]
+        assert news["fetchNews"]["default"] == "false" and news["checkForUpdates"]["default"] is False
+        servers = json.loads(get(f"{site}/lsp/status?token={token}")[1])["sessions"]
+        assert servers == {}, "a type checker would read all of torch for each lesson that is opened"
+
+
+def test_open_tabs_are_remembered_with_the_course(monkeypatch):
+    """Another project's tabs, with their kernels, would come up in the course."""
+    for name in (
+        "PATH",
+        "PYTHONPATH",
+        "JUPYTER_CONFIG_PATH",
+        "OMP_WAIT_POLICY",
+        "JUPYTER_PREFER_ENV_PATH",
+        "JUPYTERLAB_WORKSPACES_DIR",
+    ):
+        monkeypatch.setenv(name, "")  # restored afterwards
+    monkeypatch.delenv("JUPYTERLAB_WORKSPACES_DIR")
+    lab._prepare_environment()
+    told = "from jupyterlab.labapp import LabApp; print(LabApp().workspaces_dir)"
+    assert Path(printed(told)) == ROOT / "build" / "lab"
+
+
+def test_a_taken_port_moves_on(tmp_path: Path, notebook: Path) -> None:
+    with (
+        serve(tmp_path / "one", [notebook]) as first,
+        serve(tmp_path / "two", [notebook], port=urlsplit(first).port) as second,
+    ):
+        assert urlsplit(second).port > urlsplit(first).port
+        assert get(first)[0] == get(second)[0] == 200
+
+
+def test_one_interrupt_ends_it_cleanly(tmp_path: Path, notebook: Path) -> None:
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\nfrom utils.cli.lab import"
+        " lab; lab(browser=False, course=sys.argv[1])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=ROOT, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        said = ""
+        while not said.rstrip().endswith("Ctrl-C stops it."):
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=6000)
+    finally:
+        process.kill()
+    assert process.returncode == 0 and "Traceback" not in rest
+    assert said.count("token=") == 1, "the address is printed once, on a line of its own"
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536])
+def test_a_port_that_is_none_is_named(port: int) -> None:
+    with pytest.raises(lab.LabError, match=rf"^The port is {port}, and a port lies between 1 and 65535"):
+        lab.lab(port=port, browser=False)
+
+
+@pytest.mark.parametrize("name", ["", "no such folder"])
+def test_a_folder_without_notebooks_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(lab.LabError, match="There is no notebook in .*00_start_here.ipynb"):
+        lab.lab(browser=False, course=tmp_path / name)
+
+
+def test_all_ports_taken_is_one_sentence(tmp_path: Path, notebook: Path) -> None:
+    code = (
+        "import sys; from utils.cli.lab import lab, LabError\ntry: lab(port=65535, browser=False,"
+        " course=sys.argv[1])\nexcept LabError as error: print(error)"
+    )
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", 65535))
+        taken.listen()
+        done = python("-c", code, tmp_path)
+    assert "JupyterLab found no free port from 65535 on" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "platform, environment, shows",
+    [
+        ("linux", {}, False),
+        ("linux", {"DISPLAY": ":0"}, True),
+        ("linux", {"WAYLAND_DISPLAY": "wayland-0"}, True),
+        ("darwin", {}, True),
+        ("darwin", {"SSH_CONNECTION": "192.0.2.1 1 192.0.2.2 22"}, False),
+        ("win32", {}, True),
+    ],
+)
+def test_a_browser_opens_where_there_is_a_display(
+    monkeypatch: pytest.MonkeyPatch, platform: str, environment: dict, shows: bool
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr("webbrowser.get", lambda: object())
+    assert lab.can_show_browser() is shows
+
+
+def test_root_is_allowed_to_only_when_it_is_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for user, allowed in ((0, True), (1000, False)):
+        monkeypatch.setattr("os.geteuid", lambda user=user: user, raising=False)
+        assert f"--ServerApp.allow_root={allowed}" in lab._arguments(
+            tmp_path, "x.ipynb", 8888, browser=False, token="t"
+        )
+
+
+def test_kernels_wait_without_spinning_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    from utils.cli import lab
+
+    for given, wanted in (({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")):
+        environment = {"PATH": "", **given}
+        monkeypatch.setattr(lab.os, "environ", environment)
+        lab._prepare_environment()
+        assert environment["OMP_WAIT_POLICY"] == wanted

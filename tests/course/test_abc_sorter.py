@@ -1,0 +1,539 @@
+"""Lesson 09: right answers, written differently, and the claims of its prose."""
+
+import math
+import time
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from solutions import abc_sorter as lesson
+from tests.fresh_python import python
+from utils import explore, show
+from utils.feedback.exercise import find
+from utils.models import abc_sorter as sorting
+from utils.models.abc_sorter import SEP, VOCAB, encode
+from utils.show.words import number_text
+
+
+def _make_weight(A, B, base=None, temp=1.0):
+    gate = torch.softmax(A @ B / temp, dim=-1)
+    return gate if base is None else base * gate
+
+
+class ByEinsum(nn.Module):
+    def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
+        super().__init__()
+        self.temp, self.num_heads, self.d_head = temp, num_heads, embed_dim // num_heads
+        for n in "qkv":
+            setattr(self, f"{n}A", nn.Parameter(torch.randn(num_heads, embed_dim, rank)))
+            setattr(self, f"{n}B", nn.Parameter(torch.randn(num_heads, rank, self.d_head)))
+            self.register_parameter(
+                f"{n}_base", None if strict else nn.Parameter(torch.randn(num_heads, embed_dim, self.d_head))
+            )
+        self.o = nn.Linear(embed_dim, embed_dim, bias=False)
+        self.register_buffer("mask", torch.ones(context_length, context_length, dtype=torch.bool).tril())
+
+    def project(self, x):
+        return [
+            torch.einsum(
+                "bse,hed->bhsd",
+                x,
+                _make_weight(getattr(self, f"{n}A"), getattr(self, f"{n}B"), getattr(self, f"{n}_base"), self.temp),
+            )
+            for n in "qkv"
+        ]
+
+    def forward(self, x, return_weights=False):
+        q, k, v = self.project(x)
+        seq = x.shape[1]
+        scores = (q @ k.mT / self.d_head**0.5).masked_fill(~self.mask[:seq, :seq], -torch.inf)
+        weights = scores.softmax(-1)
+        y = self.o((weights @ v).transpose(1, 2).flatten(2))
+        return (y, weights) if return_weights else y
+
+
+class OneHeadAtATime(ByEinsum):
+    def forward(self, x, return_weights=False):
+        outs, patterns = [], []
+        for h in range(self.num_heads):
+            W = [
+                _make_weight(
+                    getattr(self, f"{n}A")[h],
+                    getattr(self, f"{n}B")[h],
+                    None if self.q_base is None else getattr(self, f"{n}_base")[h],
+                    self.temp,
+                )
+                for n in "qkv"
+            ]
+            q, k, v = (x @ w for w in W)
+            blocked = torch.ones(x.shape[1], x.shape[1], device=x.device).triu(1).bool()
+            w = F.softmax((q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])).masked_fill(blocked, float("-inf")), -1)
+            outs.append(w @ v)
+            patterns.append(w)
+        y = self.o(torch.cat(outs, -1))
+        return (y, torch.stack(patterns, 1)) if return_weights else y
+
+
+class ByTorch(ByEinsum):
+    def forward(self, x, return_weights=False):
+        q, k, v = self.project(x)
+        y = self.o(F.scaled_dot_product_attention(q, k, v, is_causal=True).permute(0, 2, 1, 3).reshape(x.shape))
+        if return_weights:
+            eye = torch.eye(x.shape[1], device=x.device).expand(*q.shape[:2], -1, -1)
+            return y, F.scaled_dot_product_attention(q, k, eye, is_causal=True)
+        return y
+
+
+def _softmax_rows(A, B, base=None, temp=1.0):
+    table = torch.matmul(A, B).div(temp)
+    gate = torch.exp(table - table.logsumexp(-1, keepdim=True))
+    return gate if base is None else torch.mul(gate, base)
+
+
+def _weight_by_loop(A, B, base=None, temp=1.0):
+    if A.dim() == 3:
+        bases = [None] * len(A) if base is None else base
+        return torch.stack([_weight_by_loop(a, b, c, temp) for a, b, c in zip(A, B, bases)])
+    rows = torch.stack([F.softmax((row @ B) / temp, dim=0) for row in A])
+    return rows if base is None else rows * base
+
+
+def _rate_by_cases(step, steps, base_lr, warmup_steps):
+    if step >= warmup_steps:
+        t = (step - warmup_steps) / max(1, steps - warmup_steps)
+        return base_lr * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * t)))
+    return base_lr * (step + 1) / warmup_steps
+
+
+def _rate_by_half_angle(step, steps, base_lr, warmup_steps):
+    climbed = min(1.0, (step + 1) / warmup_steps)
+    t = max(0, step - warmup_steps) / (steps - warmup_steps)
+    return climbed * base_lr * (1 - 0.9 * math.sin(math.pi * t / 2) ** 2)
+
+
+def _rate_by_torch(step, steps, base_lr, warmup_steps):
+    if step < warmup_steps:
+        return base_lr * float(torch.linspace(1 / warmup_steps, 1, warmup_steps, dtype=torch.float64)[step])
+    t = torch.tensor((step - warmup_steps) / (steps - warmup_steps), dtype=torch.float64)
+    return float(
+        base_lr
+        * torch.lerp(
+            torch.tensor(0.1, dtype=torch.float64),
+            torch.tensor(1.0, dtype=torch.float64),
+            (1 + torch.cos(t * torch.pi)) / 2,
+        )
+    )
+
+
+def _sort_in_a_loop(model, letters):
+    ids = encode(letters)
+    for _ in range(3):
+        logits = model(ids)[0, -1].clone()
+        logits[SEP] = -float("inf")
+        ids = torch.cat([ids, logits.argmax()[None, None]], dim=1)
+    return "".join(VOCAB[i] for i in ids[0, -3:].tolist())
+
+
+def _sort_with_a_list(model, letters):
+    ids = encode(letters)[0].tolist()
+    while len(ids) < 7:
+        scores = model(torch.tensor([ids]))[0][-1].tolist()
+        ids.append(max((1, 2, 3), key=lambda i: scores[i]))
+    return VOCAB[ids[4]] + VOCAB[ids[5]] + VOCAB[ids[6]]
+
+
+def _sort_by_words(model, letters):
+    said = ""
+    while len(said) < 3:
+        known = torch.tensor([["·abc".index(c) for c in letters + "·" + said]])
+        said += "abc"[int(model(known).squeeze(0)[-1][1:].argmax())]
+    return said
+
+
+RIGHT = {
+    "make_weight": [_make_weight, _softmax_rows, _weight_by_loop],
+    "DeepQKVAttention": [ByEinsum, OneHeadAtATime, ByTorch],
+    "lr_at": [_rate_by_cases, _rate_by_half_angle, _rate_by_torch],
+    "sort_letters": [_sort_in_a_loop, _sort_with_a_list, _sort_by_words],
+}
+
+
+# ---------------------------------------------------------------- what the lesson says
+
+SEQUENCES = sorting.all_sequences()
+
+
+def sorter(seed=0, **options):
+    torch.manual_seed(seed)
+    return sorting.Sorter(lesson.DeepQKVAttention(6, 2, 7, **options))
+
+
+def trained(seed=0, **options):
+    model = sorter(seed, **options)
+    log = sorting.train(
+        model,
+        lambda: sorting.loss_on_outputs(model, SEQUENCES),
+        300,
+        lambda step: lesson.lr_at(step, 300, 2e-2, 30),
+        every=5,
+    )
+    return model, log
+
+
+@pytest.fixture(scope="module")
+def usual():
+    model = sorter()
+    return model, sorting.load_usual(model)
+
+
+def test_the_usual_training_that_ships_is_the_one_that_bench_makes(usual, tmp_path):
+    """Its first 150 steps once more: from then on machines that round differently drift apart."""
+    torch.manual_seed(0)
+    again = sorter()
+    log = sorting.train_usual(again, lambda step: lesson.lr_at(step, 15000, 1e-3, 500), steps=150)
+    assert len(usual[1].loss) == 4000 and usual[1].when == list(range(0, 4001, 50))
+    assert log.loss == pytest.approx(usual[1].loss[:150], abs=1e-3) and log.sorted[:3] == usual[1].sorted[:3]
+    sorting.save_usual(again, log, tmp_path / "new" / "usual.safetensors")
+    read = sorter()
+    assert sorting.load_usual(read, tmp_path / "new" / "usual.safetensors").when == log.when
+    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), read.parameters()))
+
+
+def test_another_model_is_told_where_it_differs():
+    with pytest.raises(
+        ValueError, match=r"do not fit this model: attention.k_base is \[2, 6, 3\] in the file and missing"
+    ):
+        sorting.load_usual(sorter(strict=True))
+
+
+def test_the_27_sequences_are_all_triples_with_their_answers():
+    rows = [sorting.decode(row) for row in SEQUENCES]
+    assert len(set(rows)) == 27 == 3**3
+    assert all(row[3] == "·" and row[4:] == "".join(sorted(row[:3])) for row in rows)
+
+
+def test_random_sequences_are_like_them_and_follow_the_generator():
+    draw = [sorting.random_sequences(300, torch.Generator().manual_seed(1)) for _ in range(2)]
+    assert torch.equal(*draw) and {tuple(r) for r in draw[0].tolist()} == {tuple(r) for r in SEQUENCES.tolist()}
+
+
+def test_the_counts_are_those_of_the_source_text():
+    counts = list(sorting.count_parameters(sorter()).values())
+    assert counts == [24, 42, 306, 72, 36, 480]
+    assert 306 == 3 * 2 * (6 * 3 + 3 * 3) + 3 * 2 * 6 * 3 + 6 * 6 and 162 + 108 + 36 == 306
+    assert sum(p.numel() for p in sorter().parameters()) == 480
+    assert sorting.count_parameters(sorter(strict=True))["total"] == 372
+
+
+def test_both_trainings_sort_all_27_and_ours_in_a_tenth_of_the_steps(usual):
+    _, log = trained()
+    assert log.sorted[-1] == usual[1].sorted[-1] == 27
+    assert log.first_all_sorted < usual[1].first_all_sorted / 10
+
+
+def test_the_usual_question_does_not_bear_the_high_rate():
+    """Two starts out of three are not done after 300 steps of the usual loss at our rate; ours are."""
+    done = []
+    for seed in range(3):
+        model = sorter(seed)
+        batch = lambda: sorting.loss_everywhere(model, sorting.random_sequences(128))  # noqa: B023
+        log = sorting.train(model, batch, 300, lambda step: lesson.lr_at(step, 300, 2e-2, 30), every=10)
+        done.append(log.first_all_sorted is not None)
+        assert trained(seed)[1].first_all_sorted < 150
+    assert sum(done) == 1
+
+
+def test_the_usual_loss_stops_at_its_floor(usual):
+    model, log = usual
+    floor = 2 * math.log(3) / 6
+    assert abs(floor - 0.366) < 5e-4 and floor - 0.02 < sum(log.loss[-100:]) / 100 < floor + 0.03
+    with torch.no_grad():
+        each = F.cross_entropy(model(SEQUENCES[:, :-1]).mT, SEQUENCES[:, 1:], reduction="none").mean(0)
+    assert (each[:2] >= math.log(3) - 1e-6).all() and (each[:2] < math.log(3) + 0.02).all() and (each[2:] < 0.05).all()
+
+
+def test_no_model_pays_less_than_ln_3_for_a_letter_of_the_question():
+    """Over all 27 triples each letter follows each past equally often, so the entropy of the next one is ln 3."""
+    for known in (1, 2):
+        follow = {}
+        for row in SEQUENCES.tolist():
+            follow.setdefault(tuple(row[:known]), []).append(row[known])
+        assert all(
+            sorted(set(after)) == [1, 2, 3] and len({after.count(i) for i in (1, 2, 3)}) == 1
+            for after in follow.values()
+        )
+
+
+def test_how_often_each_variant_gets_there():
+    """40 starting points: 40 gated; strict 37 on one processor and 40 on another, which rounds differently."""
+    gated = sum(trained(seed)[1].sorted[-1] == 27 for seed in range(40))
+    strict = sum(trained(seed, strict=True)[1].sorted[-1] == 27 for seed in range(40))
+    assert gated >= 38 and 34 <= strict <= 40 and strict <= gated
+
+
+def test_training_opens_some_gates_and_shuts_others():
+    layer = trained()[0].attention
+    for name in "qkv":
+        gate = lesson.make_weight(getattr(layer, f"{name}A"), getattr(layer, f"{name}B"))
+        assert gate.amax(-1).mean() > 0.5 and gate.min() < 0.1
+
+
+def test_the_rate_climbs_to_its_height_and_ends_at_a_tenth():
+    rate = [lesson.lr_at(step, 15000, 1e-3, 500) for step in range(15001)]
+    assert max(rate) == rate[499] == rate[500] == 1e-3 and rate[0] == 1e-3 / 500 and math.isclose(rate[-1], 1e-4)
+
+
+def test_the_trace_is_what_the_model_does():
+    model, _ = trained()
+    steps = sorting.trace(model, "cab")
+    assert [step.seen for step in steps] == ["cab·", "cab·a", "cab·ab"]
+    assert "".join(step.chosen for step in steps) == "abc"
+    for step in steps:
+        assert math.isclose(sum(step.probs.values()), 1, abs_tol=1e-5)
+        assert max(step.probs, key=step.probs.get) == step.chosen
+        assert step.weights.shape == (2, len(step.seen)) and torch.allclose(step.weights.sum(-1), torch.ones(2))
+    assert (
+        sorting.count_sorted(model)
+        == 27
+        == sum(lesson.sort_letters(model, sorting.decode(r[:3])) == sorting.decode(r[4:]) for r in SEQUENCES)
+    )
+
+
+@pytest.mark.parametrize("letters", ["", "ab", "abcd", "abd", "123", "a b"])
+def test_anything_but_three_letters_is_refused(letters):
+    with pytest.raises(ValueError, match="three letters from a, b, c are needed"):
+        sorting.encode(letters)
+
+
+def test_capitals_and_spaces_around_do_no_harm():
+    assert torch.equal(sorting.encode(" CaB "), torch.tensor([[3, 1, 2, 0]]))
+
+
+# ---------------------------------------------------------------- DeepQKVAttention's temperature, and the pictures
+
+
+class Forgets(ByEinsum):
+    """Takes temp and does not use it."""
+
+    def __init__(self, *args, temp=1.0, **kwargs):
+        super().__init__(*args, **kwargs)
+
+
+class HotValuesOnly(ByEinsum):
+    def project(self, x):
+        hot = super().project(x)
+        self.temp, kept = 1.0, self.temp
+        cold = super().project(x)
+        self.temp = kept
+        return [*cold[:2], hot[2]]
+
+
+def test_a_forgotten_temperature_is_told():
+    report = check_as("DeepQKVAttention", Forgets)
+    assert report.status == "failed" and "temp changes nothing" in report.message
+    report = check_as("DeepQKVAttention", HotValuesOnly)
+    assert report.status == "failed" and "temp goes into all three" in report.message
+
+
+class Doubled(ByEinsum):
+    def forward(self, x, return_weights=False):
+        out = super().forward(x, return_weights)
+        return (2 * out[0], out[1]) if return_weights else 2 * out
+
+
+def test_other_errors_are_not_blamed_on_the_temperature():
+    report = check_as("DeepQKVAttention", Doubled)
+    assert report.status == "failed" and "temp" not in report.message
+
+
+class OtherMask(ByEinsum):
+    """Its mask is applied in some other way."""
+
+    def forward(self, x, return_weights=False):
+        q, k, v = self.project(x)
+        weights = self.hidden(q @ k.mT / self.d_head**0.5, x)
+        y = self.o((weights @ v).transpose(1, 2).flatten(2))
+        return (y, weights) if return_weights else y
+
+
+class AfterTheSoftmax(OtherMask):
+    def hidden(self, scores, x):
+        return scores.softmax(-1).tril()
+
+
+class MaskOnTheCPU(OtherMask):
+    def hidden(self, scores, x):
+        return (scores + torch.full((x.shape[1],) * 2, -torch.inf).triu(1)).softmax(-1)
+
+
+class EyeOnTheCPU(ByEinsum):
+    def forward(self, x, return_weights=False):
+        y, weights = super().forward(x, True)
+        return (y, weights @ torch.eye(x.shape[1])) if return_weights else y
+
+
+class MadeInInit(ByEinsum):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.made = [
+            _make_weight(getattr(self, f"{n}A"), getattr(self, f"{n}B"), getattr(self, f"{n}_base"), self.temp)
+            for n in "qkv"
+        ]
+
+    def project(self, x):
+        return [torch.einsum("bse,hed->bhsd", x, weight) for weight in self.made]
+
+
+class IdleBases(ByEinsum):
+    """The strict variant makes bases, and does not use them."""
+
+    def __init__(self, *args, strict=False, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.strict = strict
+
+    def project(self, x):
+        weights = [
+            _make_weight(
+                getattr(self, f"{n}A"), getattr(self, f"{n}B"), None if self.strict else getattr(self, f"{n}_base")
+            )
+            for n in "qkv"
+        ]
+        return [torch.einsum("bse,hed->bhsd", x, weight) for weight in weights]
+
+
+class TooLarge(ByEinsum):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        with torch.no_grad():
+            self.kB.mul_(20)
+
+
+@pytest.mark.parametrize(
+    "answer, name, words",
+    [
+        (AfterTheSoftmax, "masked-after-the-softmax", "after the softmax"),
+        (MaskOnTheCPU, "moves_with_its_module", "CPU only"),
+        (EyeOnTheCPU, "moves_with_its_module", "CPU only"),
+        (MadeInInit, "made_anew", "make the weights in forward"),
+        (IdleBases, "an-unused-base-in-the-strict-variant", "Nothing uses them"),
+        (TooLarge, "starts_somewhere", "`kB` starts with numbers of about"),
+    ],
+)
+def test_mistakes_of_a_layer_are_told(answer, name, words):
+    report = check_as("DeepQKVAttention", answer)
+    assert name in (report.misconception, report.property) and words in report.message, str(report)
+
+
+def test_the_check_of_a_right_layer_is_quick():
+    """0.13 seconds here, and 0.4 before: it is asked again and again while a layer takes shape."""
+    check_as("DeepQKVAttention", ByEinsum)
+    start = time.process_time()
+    assert check_as("DeepQKVAttention", ByEinsum)
+    assert time.process_time() - start < 0.5
+
+
+def test_what_the_pages_say_of_gates_and_rates_is_asked():
+    def without_zeros(A, B, base=None, temp=1.0):
+        gate = _make_weight(A, B, None, temp)
+        return gate * base if base is not None and base.any() else gate
+
+    def cut_off(A, B, base=None, temp=1.0):
+        return _make_weight(A.detach(), B, base, temp)
+
+    def overflows(A, B, base=None, temp=1.0):
+        powers = (A @ B / temp).exp()
+        gate = powers / powers.sum(-1, keepdim=True)
+        return gate if base is None else gate * base
+
+    assert check_as("make_weight", without_zeros).misconception == "zeros-count-as-none"
+    assert check_as("make_weight", cut_off).property == "lets_gradients_through"
+    assert check_as("make_weight", overflows).property == "finite"
+
+    def early(step, steps, base_lr, warmup_steps):
+        if step < warmup_steps:
+            return base_lr * (step + 1) / warmup_steps
+        t = (step - warmup_steps + 1) / (steps - warmup_steps + 1)
+        return base_lr * (0.55 + 0.45 * math.cos(math.pi * t))
+
+    assert check_as("lr_at", early).misconception == "cosine-one-step-early"
+
+
+def test_an_answer_that_is_drawn_or_of_another_model_is_told():
+    def drawn(model, letters):
+        ids = encode(letters)
+        for _ in range(3):
+            logits = model(ids)[0, -1].clone()
+            logits[SEP] = -torch.inf
+            ids = torch.cat([ids, torch.multinomial(logits.softmax(-1), 1)[None]], dim=1)
+        return "".join(VOCAB[i] for i in ids[0, 4:])
+
+    another = trained()[0]
+    report = check_as("sort_letters", drawn)
+    assert report.property == "takes_the_likeliest" and "sampled" in report.message
+    report = check_as("sort_letters", lambda model, letters: _sort_in_a_loop(another, letters))
+    assert report.misconception == "sorts-by-itself" and "another model was asked" in report.message.replace("\n", " ")
+
+
+def check_as(name, answer):
+    from utils.feedback.diagnose import diagnose
+
+    return diagnose(find(name), answer)
+
+
+def test_gates_show_what_they_are_given():
+    gate = torch.softmax(torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(0)), -1)
+    base = torch.linspace(-1.5, 1.5, 24).view(2, 4, 3)
+    picture = show.gates(gate, base)
+    words = [t.get_text() for axes in picture.figure.axes for t in axes.texts]
+    for value in [*gate.flatten().tolist(), *base.flatten().tolist(), *(gate * base).flatten().tolist()]:
+        assert number_text(value) in words
+    assert len(picture.figure.axes) == 6 and len(show.gates(gate).figure.axes) == 2
+    for wrong, complaint in (
+        (gate * 2, "between 0 and 1"),
+        (gate[0], r"expected \[heads"),
+        (gate.repeat(3, 1, 1), "at most 4 heads"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            show.gates(wrong)
+    with pytest.raises(ValueError, match="expected the same"):
+        show.gates(gate, base[:1])
+
+
+def test_the_trace_is_drawn_with_its_numbers():
+    model, _ = trained()
+    steps = sorting.trace(model, "bca")
+    picture = show.trace(steps)
+    words = " ".join(t.get_text() for axes in picture.figure.axes for t in axes.texts)
+    assert "bca becomes abc" in picture.alt and all(f"{p:.3f}" in words for step in steps for p in step.probs.values())
+    with pytest.raises(ValueError, match="steps is empty"):
+        show.trace([])
+
+
+def test_the_box_answers_what_is_typed():
+    panel = explore.sorter(trained()[0], "bca")
+    assert "<b>bca</b> becomes <b>abc</b>" in panel.remark.value and "bca becomes abc" in panel.picture.value
+    panel.box.value = "Cab"
+    assert "<b>cab</b> becomes <b>abc</b>" in panel.remark.value
+    before = panel.picture.value
+    panel.box.value = "ca"
+    assert "1 more letter:" in panel.remark.value
+    panel.box.value = "c<x"
+    assert "three letters from a, b, c" in panel.remark.value and "<x" not in panel.remark.value
+    assert panel.picture.value == before
+    assert "cab becomes abc" in repr(panel)
+
+
+def test_a_wrong_answer_of_the_model_is_called_so():
+    torch.manual_seed(1)
+    panel = explore.sorter(sorter(1), "cba")
+    answer = "".join(step.chosen for step in sorting.trace(sorter(1), "cba"))
+    assert answer != "abc" and f"<b>cba</b> becomes <b>{answer}</b>; sorted it is abc." in panel.remark.value
+
+
+def test_in_a_terminal_letters_are_asked_for():
+    done = python("-m", "utils.models.abc_sorter", input="cab\nxyz\nAAB\n\n")
+    assert done.returncode == 0, done.stderr
+    assert "cab becomes abc" in done.stdout and "three letters from a, b, c are needed" in done.stdout
+    assert "aab becomes aab" in done.stdout

@@ -1,0 +1,568 @@
+"""Lesson 04: right answers, written differently, how the layer behaves, and the claims of the prose."""
+
+import json
+import math
+import types
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from solutions import causal_attention as lesson
+from solutions import self_attention
+from utils import lessons
+from utils.checks._attention import INPUTS
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import find
+from utils.feedback.observe import Look
+from utils.feedback.runner import InProcess, read
+
+with torch.random.fork_rng(), torch.no_grad():
+    torch.manual_seed(789)
+    W_query, W_key = nn.Linear(3, 2, bias=False), nn.Linear(3, 2, bias=False)
+    SCORES = W_query(INPUTS) @ W_key(INPUTS).T
+WEIGHTS = torch.softmax(SCORES / 2**0.5, -1)
+DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+
+
+def mask_by_rows(size):
+    rows = [[column <= row for column in range(size)] for row in range(size)]
+    return torch.tensor(rows)
+
+
+def renormalised_by_rows(weights, mask):
+    flat = weights.reshape(-1, *weights.shape[-2:])
+    done = [torch.stack([row * seen / row[seen].sum() for row, seen in zip(table, mask)]) for table in flat]
+    return torch.stack(done).reshape(weights.shape)
+
+
+def causal_by_addition(scores, d_k):
+    n = scores.shape[-1]
+    hidden = torch.zeros(n, n, dtype=scores.dtype)
+    hidden[torch.ones(n, n).triu(1).bool()] = float("-inf")
+    return torch.softmax(scores / math.sqrt(d_k) + hidden, dim=-1)
+
+
+def causal_by_the_seed(scores, d_k):
+    n = scores.shape[-1]
+    mask = torch.triu(torch.ones(n, n), diagonal=1)
+    return torch.softmax(scores.masked_fill(mask.bool(), -torch.inf) / d_k**0.5, dim=-1)
+
+
+def dropout_in_place(x, keep, p):
+    out = x.clone() / (1 - p)
+    out[~keep] = 0
+    return out
+
+
+class CausalOfTheSeed(nn.Module):
+    """As the course that this one grew from prints it."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.d_out = d_out
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
+
+    def forward(self, x):
+        num_tokens = x.shape[1]
+        keys, queries, values = self.W_key(x), self.W_query(x), self.W_value(x)
+        attn_scores = queries @ keys.transpose(1, 2)
+        attn_scores.masked_fill_(self.mask.bool()[:num_tokens, :num_tokens], -torch.inf)
+        attn_weights = torch.softmax(attn_scores / keys.shape[-1] ** 0.5, dim=-1)
+        return self.dropout(attn_weights) @ values
+
+
+class CausalByTorch(CausalOfTheSeed):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        nn.Module.__init__(self)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in range(3))
+        self.p = dropout
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=self.p if self.training else 0.0, is_causal=True)
+
+
+class CausalByEinsum(CausalByTorch):
+    """No buffer: the mask is made in forward, where the input is."""
+
+    def forward(self, x):
+        scores = torch.einsum("bqd,bkd->bqk", self.W_query(x), self.W_key(x)) / math.sqrt(self.W_key.out_features)
+        place = torch.arange(x.size(1), device=x.device)
+        weights = torch.where(place[:, None] >= place, scores, -torch.inf).softmax(2)
+        return torch.einsum("bqk,bkd->bqd", F.dropout(weights, self.p, self.training), self.W_value(x))
+
+
+class CausalOfTheOtherCorner(CausalOfTheSeed):
+    """Any corner on the diagonal is a causal mask again."""
+
+    def forward(self, x):
+        scores = self.W_query(x) @ self.W_key(x).mT * self.W_key.out_features**-0.5
+        hidden = self.mask[-x.shape[1] :, -x.shape[1] :].bool()
+        return self.dropout(torch.where(hidden, -torch.inf, scores).softmax(dim=2)).matmul(self.W_value(x))
+
+
+RIGHT = {
+    "get_mask": [
+        lambda size: torch.triu(torch.ones(size, size, dtype=torch.bool)).T,
+        lambda size: torch.arange(size).unsqueeze(1) >= torch.arange(size),
+        lambda size: ~torch.ones(size, size).triu(diagonal=1).bool(),
+        mask_by_rows,
+    ],
+    "masked_then_renormalised": [
+        lambda weights, mask: weights.masked_fill(~mask, 0) / weights.masked_fill(~mask, 0).sum(-1, keepdim=True),
+        lambda weights, mask: torch.einsum("...qk,...q->...qk", weights * mask, 1 / (weights * mask).sum(-1)),
+        renormalised_by_rows,
+    ],
+    "causal_attn_weights": [
+        causal_by_addition,
+        causal_by_the_seed,
+        lambda scores, d_k: (lambda s: (s - s.logsumexp(-1, keepdim=True)).exp())(
+            (scores / d_k**0.5).masked_fill(~lesson.get_mask(scores.shape[-1]), -torch.inf)
+        ),
+        lambda scores, d_k: torch.where(
+            lesson.get_mask(scores.shape[-1]), scores / d_k**0.5, torch.tensor(-torch.inf)
+        ).softmax(-1),
+    ],
+    "inverted_dropout": [
+        lambda x, keep, p: torch.where(keep, x / (1 - p), torch.zeros_like(x)),
+        lambda x, keep, p: (x * (1 / (1 - p))).masked_fill(~keep, 0.0),
+        dropout_in_place,
+    ],
+    "CausalAttention": [CausalOfTheSeed, CausalByTorch, CausalByEinsum, CausalOfTheOtherCorner],
+}
+
+
+# --- what the check says of a layer -------------------------------------------------------------------
+
+
+def said(**changes):
+    """What the check says of the seed's class with some methods replaced."""
+    report = diagnose(find("CausalAttention"), type("CausalAttention", (CausalOfTheSeed,), changes))
+    assert report.status == "failed", str(report)
+    return report
+
+
+def seed_forward(mask):
+    def forward(self, x):
+        scores = (self.W_query(x) @ self.W_key(x).mT).masked_fill(mask(self, x.shape[1]), -torch.inf)
+        return self.dropout(torch.softmax(scores / self.W_key.out_features**0.5, -1)) @ self.W_value(x)
+
+    return forward
+
+
+def assigned_mask(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+    CausalOfTheSeed.__init__(self, d_in, d_out, context_length, dropout, qkv_bias)
+    del self.mask
+    self.mask = torch.ones(context_length, context_length).triu(1)
+
+
+def trained_mask(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+    CausalOfTheSeed.__init__(self, d_in, d_out, context_length, dropout, qkv_bias)
+    del self.mask
+    self.mask = nn.Parameter(torch.ones(context_length, context_length).triu(1), requires_grad=False)
+
+
+# --- dropout: judged by what it does, whatever it draws -------------------------------------------------
+
+
+def drops(on="weights", factor=None, keep=None, training=True):
+    """The seed's layer whose dropout draws in ways of its own. `keep(shape, rate)` is what survives."""
+
+    def forward(self, x):
+        rate, n = self.dropout.p, x.shape[1]
+
+        def dropped(t):
+            if not rate or (training and not self.training):
+                return t
+            enlarged = 1 / (1 - rate) if factor is None else factor(rate)
+            shape = tuple(t.shape)
+            kept = torch.rand(shape, device=t.device) >= rate if keep is None else keep(shape, rate, t.device)
+            return t * kept * enlarged
+
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = (q @ k.mT).masked_fill(self.mask.bool()[:n, :n], -torch.inf) / k.shape[-1] ** 0.5
+        weights = scores.softmax(-1)
+        weights = dropped(weights) if on == "weights" else weights
+        out = weights @ (dropped(v) if on == "values" else v)
+        return dropped(out) if on == "output" else out
+
+    return type("CausalAttention", (CausalOfTheSeed,), {"forward": forward})
+
+
+def told(answer):
+    return diagnose(find("CausalAttention"), answer)
+
+
+class CausalByTexts(CausalOfTheSeed):
+    """A draw for each row of each text, last text first."""
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        texts = []
+        for b in reversed(range(len(x))):
+            rows = [(k[b, : i + 1] @ q[b, i] / k.shape[-1] ** 0.5).softmax(0) for i in range(x.shape[1])]
+            texts.append(torch.stack([self.dropout(row) @ v[b, : i + 1] for i, row in enumerate(rows)]))
+        return torch.stack(texts[::-1])
+
+
+def test_a_dropout_may_draw_as_it_likes():
+    for answer in (drops(), CausalByTexts, drops(keep=lambda s, p, d: torch.empty(s, device=d).bernoulli_(1 - p))):
+        report = told(answer)
+        assert report, str(report)
+
+
+def test_of_many_right_draws_none_is_refused():
+    """Six standard deviations, and what agrees by chance is not taken for one draw."""
+    exercise, answer = find("CausalAttention"), InProcess(find("CausalAttention").form, drops())
+    for asked in [c for c in exercise.draw() if c.train]:
+        wanted = read(exercise, asked, answer.run(asked)).value
+        draws = [exercise.read(once, asked) for once in answer.run(asked, Look(calls=60)).value]
+        assert all(torch.equal(once, wanted) for once in draws)
+
+
+@pytest.mark.parametrize(
+    "name, answer",
+    {
+        "not-enlarged": drops(factor=lambda p: 1.0),
+        "keep-and-drop-swapped": drops(keep=lambda s, p, d: torch.rand(s, device=d) < p),
+        "keep-rate": drops(factor=lambda p: 1 / p, keep=lambda s, p, d: torch.rand(s, device=d) < p),
+        "fixed-rate": drops(factor=lambda p: 2.0, keep=lambda s, p, d: torch.rand(s, device=d) < 0.5),
+        "one-draw-for-all-texts": drops(keep=lambda s, p, d: torch.rand((1, *s[1:]), device=d) >= p),
+        "keys-vanish-as-a-whole": drops(keep=lambda s, p, d: torch.rand((s[0], 1, s[2]), device=d) >= p),
+        "rows-vanish-as-a-whole": drops(keep=lambda s, p, d: torch.rand((s[0], s[1], 1), device=d) >= p),
+        "dropout-on-the-output": drops("output"),
+        "dropout-of-the-values": drops("values"),
+        "drops-in-eval": drops(training=False),
+        "no-dropout": drops("nothing"),
+    }.items(),
+)
+def test_a_wrong_dropout_is_named_whatever_it_draws(name, answer):
+    assert told(answer).misconception == name, str(told(answer))
+
+
+def test_a_dropout_that_is_wrong_otherwise_is_said_to_be():
+    def forward(self, x):
+        return CausalOfTheSeed.forward(self, self.dropout(x))  # the inputs, and the weights as well
+
+    report = said(forward=forward)
+    assert report.property == "drops_weights" and "in training it is not" in report.message
+
+
+def test_a_dropout_that_never_changes_is_named():
+    def keep(shape, rate, device):
+        generator = torch.Generator().manual_seed(3)
+        return (torch.rand(shape, generator=generator) >= rate).to(device)
+
+    assert told(drops(keep=keep)).property == "draws_anew"
+
+
+# --- what the texts leave open -------------------------------------------------------------------------
+
+
+def test_a_mask_may_say_what_is_hidden_and_be_of_any_type():
+    """The seed's buffer is 1 where a score is hidden."""
+    assert CausalOfTheSeed(3, 2, 4, 0.0).mask[0].tolist() == [0, 1, 1, 1] and told(CausalOfTheSeed)
+
+
+def test_layers_may_be_made_in_any_order_and_start_as_linear_layers_do():
+    def made(of):
+        def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+            CausalOfTheSeed.__init__(self, d_in, d_out, context_length, dropout, qkv_bias)
+            for name in ("W_value", "W_key", "W_query"):
+                setattr(self, name, of(nn.Linear(d_in, d_out, bias=qkv_bias)))
+
+        return told(type("CausalAttention", (CausalOfTheSeed,), {"__init__": __init__}))
+
+    assert made(lambda linear: linear)
+    report = made(lambda linear: nn.init.zeros_(linear.weight) is None or linear)
+    assert report.property == "starts_as_linear" and "W_" in report.message
+
+
+def test_a_triangle_in_float32_will_do():
+    def by_addition(scores, d_k):
+        return (scores / d_k**0.5 + torch.full(scores.shape[-2:], -torch.inf).triu(1)).softmax(-1)
+
+    report = diagnose(find("causal_attn_weights"), by_addition)
+    assert report, str(report)
+
+
+@pytest.mark.parametrize("number", [-100.0, -1e4, -1e9])
+def test_a_low_number_for_a_hidden_score_is_named(number):
+    def filled(scores, d_k):
+        return (scores / d_k**0.5).masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), number).softmax(-1)
+
+    assert diagnose(find("causal_attn_weights"), filled).misconception == "minus-a-billion"
+
+
+def test_the_lessons_function_goes_where_a_layer_goes():
+    def forward(self, x):
+        weights = lesson.causal_attn_weights(self.W_query(x) @ self.W_key(x).mT, self.W_key.out_features)
+        return self.dropout(weights) @ self.W_value(x)
+
+    report = told(type("CausalAttention", (CausalOfTheSeed,), {"forward": forward}))
+    assert report, str(report)
+
+
+# --- the mask of a layer -------------------------------------------------------------------------------
+
+
+def test_a_mask_that_stays_behind_is_named():
+    report = said(__init__=assigned_mask)
+    assert "`self.mask` stayed behind when the module moved to another device" in report.message
+
+
+def test_a_mask_made_on_the_cpu_is_named():
+    report = said(forward=seed_forward(lambda self, n: ~lesson.get_mask(n)))
+    assert "It works on the CPU only" in report.message
+
+
+def test_a_mask_that_would_be_trained_is_named():
+    assert "parameter too many: `mask`" in said(__init__=trained_mask).message
+
+
+def test_a_batch_that_leaks_and_weights_that_get_no_gradient_are_named():
+    def leaking(self, x):
+        return CausalOfTheSeed.forward(self, x + 0.3 * x.mean(0, keepdim=True))
+
+    def detached(self, x):
+        keys = self.W_key(x).detach()
+        scores = (self.W_query(x) @ keys.mT).masked_fill(self.mask.bool()[: x.shape[1], : x.shape[1]], -torch.inf)
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, -1)) @ self.W_value(x)
+
+    assert "Batch items leak into each other" in said(forward=leaking).message
+    assert "`W_key.weight`" in said(forward=detached).message
+
+
+def test_keys_turned_as_a_whole_are_explained():
+    """`.T` turns the batch axis too: [b, n, d] meets [d, n, b]."""
+
+    def all_axes(self, x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.W_query(x) @ self.W_key(x).T
+
+    message = said(forward=all_axes).message
+    assert "stopped on line" in message and "a product of batches needs the left one's last axis to match" in message
+
+
+@pytest.mark.parametrize("name", ["causal_attn_weights", "CausalAttention"])
+def test_a_get_mask_that_is_not_written_yet_is_asked_for_first(name):
+    def get_mask(size):
+        raise NotImplementedError("get_mask")
+
+    given = getattr(lesson, name)
+    if isinstance(given, type):
+
+        def build(self, *args, **kwargs):
+            get_mask(4)
+
+        given = type(name, (given,), {"__init__": build})
+    else:
+        given = types.FunctionType(given.__code__, {**given.__globals__, "get_mask": get_mask}, name)
+    report = diagnose(find(name), given)
+    assert report.status == "todo" and "it needs `get_mask`" in report.message
+
+
+# --- how the layer behaves ------------------------------------------------------------------------------
+
+
+def layer(device="cpu", dropout=0.0, context=7, bias=True):
+    with torch.random.fork_rng():
+        torch.manual_seed(2)
+        return lesson.CausalAttention(5, 4, context, dropout, qkv_bias=bias).to(device)
+
+
+def texts(*shape, seed=0, device="cpu"):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_it_agrees_with_torch(device):
+    ca, x = layer(device), texts(3, 6, 5, device=device)
+    by_torch = F.scaled_dot_product_attention(ca.W_query(x), ca.W_key(x), ca.W_value(x), is_causal=True)
+    assert torch.allclose(ca(x), by_torch, atol=1e-6)
+    mha = nn.MultiheadAttention(4, 1, batch_first=True).to(device)
+    with torch.no_grad():
+        mha.in_proj_weight.copy_(torch.eye(4).repeat(3, 1)), mha.in_proj_bias.zero_()
+        mha.out_proj.weight.copy_(torch.eye(4)), mha.out_proj.bias.zero_()
+    hidden = ~lesson.get_mask(6).to(device)  # in nn.MultiheadAttention True means blocked
+    out, _ = mha(ca.W_query(x), ca.W_key(x), ca.W_value(x), attn_mask=hidden, need_weights=False)
+    assert torch.allclose(ca(x), out, atol=1e-6)
+
+
+def test_the_past_does_not_know_the_future():
+    ca, x = layer(), texts(2, 6, 5)
+    for t in range(1, 6):
+        other = torch.cat((x[:, :t], texts(2, 6 - t, 5, seed=t)), 1)
+        assert torch.equal(ca(x)[:, :t], ca(other)[:, :t]) and not torch.allclose(ca(x)[:, t:], ca(other)[:, t:])
+
+
+def test_batches_lengths_and_single_texts():
+    ca, x = layer(), texts(4, 7, 5)
+    order = torch.tensor([2, 0, 3, 1])
+    assert torch.allclose(ca(x[order]), ca(x)[order])
+    for seq in range(1, 8):
+        assert torch.allclose(ca(x[:, :seq]), ca(x)[:, :seq], atol=1e-6)
+    assert torch.allclose(ca(x[0]), ca(x)[0], atol=1e-6)  # more than the exercise asks for: no batch axis at all
+    with pytest.raises(RuntimeError):
+        ca(texts(1, 8, 5))  # longer than context_length
+
+
+def test_train_and_eval():
+    ca, x = layer(dropout=0.5), texts(2, 6, 5)
+    assert not torch.equal(ca(x), ca(x))
+    with torch.no_grad():
+        mean = torch.stack([ca(x) for _ in range(4000)]).mean(0)
+    ca.eval()
+    assert torch.equal(ca(x), ca(x)) and (mean - ca(x)).abs().max() < 0.1
+    one = layer(dropout=0.5)  # a single position: its only weight is dropped or doubled, its values stay together
+    seen = torch.stack([one(x[:, :1]) for _ in range(50)])
+    assert all(
+        (row == 0).all() or torch.allclose(row, 2 * one.W_value(x[k, 0]))
+        for step in seen
+        for k, row in enumerate(step[:, 0])
+    )
+
+
+def test_gradients_reach_every_parameter():
+    ca = layer()
+    ca(texts(2, 6, 5)).square().sum().backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in ca.parameters())
+    assert len(list(ca.parameters())) == 6
+
+
+def test_it_moves_as_a_whole_and_loads_into_another_length():
+    assert {t.device.type for t in (*layer("meta").parameters(), *layer("meta").buffers())} == {"meta"}
+    assert layer("meta")(torch.empty(2, 3, 5, device="meta")).shape == (2, 3, 4)
+    double = layer().double()
+    assert double.mask.dtype == torch.bool and double(texts(1, 3, 5).double()).dtype == torch.float64
+    longer = lesson.CausalAttention(5, 4, 20, 0.0, qkv_bias=True)
+    longer.load_state_dict(layer().state_dict())
+    assert torch.allclose(longer(texts(1, 7, 5)), layer()(texts(1, 7, 5)))
+    with pytest.raises(RuntimeError, match="size mismatch for mask"):  # "would refuse to load"
+        CausalOfTheSeed(3, 2, 6, 0.0).load_state_dict(CausalOfTheSeed(3, 2, 9, 0.0).state_dict())
+
+
+# --- the claims of the prose ----------------------------------------------------------------------------
+
+
+def test_the_printed_tensors_are_those_of_the_text_that_the_lesson_follows():
+    """To their four decimals, in the solved notebook that CI compares."""
+    path = lessons.ROOT / "tests/solved/04_causal_attention.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    printed = "".join("".join(o.get("text", [])) for c in cells for o in c.get("outputs", []))
+    for line in """
+        [0.2041, 0.1659, 0.1662, 0.1496, 0.1665, 0.1477]
+        [1., 1., 1., 1., 1., 0.]
+        [0.1830, 0.1669, 0.1670, 0.1588, 0.1658, 0.0000]
+        [0.2183, 0.0874, 0.0882, 0.0177, 0.0786,   -inf]
+        [0.3408, 0.1270, 0.1290, 0.0198, 0.1290, 0.0078]
+        [0.2758, 0.2460, 0.2462, 0.2319, 0.0000, 0.0000]
+        [2., 2., 0., 2., 2., 0.]
+        [0., 2., 2., 2., 2., 0.]
+        [0.7599, 0.6194, 0.6206, 0.0000, 0.0000, 0.0000]
+        [0.0000, 0.3966, 0.0000, 0.3775, 0.0000, 0.0000]
+        context_vecs.shape: torch.Size([2, 6, 2])
+    """.strip().splitlines():
+        assert line.strip() in printed, line
+
+
+def test_whose_weights_tell_of_the_future():
+    """For any other last word: masked only, all rows change; renormalised, the last alone."""
+    for seed in range(20):
+        other = INPUTS.clone()
+        other[5] = torch.rand(3, generator=torch.Generator().manual_seed(seed))
+        with torch.no_grad():
+            others = torch.softmax(W_query(other) @ W_key(other).T / 2**0.5, -1)
+        changed = lambda a, b: ((a - b).abs() > 1e-6).any(-1).tolist()
+        mask = lesson.get_mask(6)
+        assert changed(WEIGHTS * mask, others * mask) == [True] * 6
+        assert changed(*(lesson.masked_then_renormalised(w, mask) for w in (WEIGHTS, others))) == [False] * 5 + [True]
+
+
+def test_three_masks_that_are_none():
+    hidden = ~lesson.get_mask(6)
+    scaled = SCORES / 2**0.5
+    assert round(float(torch.softmax(scaled.masked_fill(hidden, 0.0), -1)[1, 2:].sum()), 4) == 0.6135
+    assert round(1 - float(WEIGHTS[1, :2].sum()), 2) == 0.63
+    with pytest.raises(RuntimeError, match="overflow"):
+        scaled.half().masked_fill(hidden, -1e9)
+    assert torch.finfo(torch.float16).max == 65504
+
+
+@pytest.mark.parametrize("n", [1, 3, 8])
+def test_an_empty_row(n):
+    assert torch.allclose(
+        torch.softmax(torch.randn(n).masked_fill(torch.ones(n).bool(), -1e9), -1), torch.full((n,), 1 / n)
+    )
+    assert torch.softmax(torch.full((n,), -torch.inf), -1).isnan().all()
+
+
+def test_dropout_keeps_the_mean():
+    x = torch.rand(1000, generator=torch.Generator().manual_seed(0))
+    draw = torch.rand(2000, 1000, generator=torch.Generator().manual_seed(1))
+    for p in (0.1, 0.5, 0.8):
+        assert (lesson.inverted_dropout(x, draw >= p, p).mean(0) - x).abs().mean() < 0.03
+        assert abs((x * (draw >= p)).mean() / x.mean() - (1 - p)) < 0.01
+    assert 1 / (1 - 0.2) == 1.25
+
+
+def test_inverted_dropout_is_torchs():
+    for p in (0.1, 0.5):
+        with torch.random.fork_rng():
+            torch.manual_seed(7)
+            by_torch = F.dropout(torch.ones(20, 30), p)
+        assert torch.allclose(lesson.inverted_dropout(torch.ones(20, 30), by_torch > 0, p), by_torch)
+
+
+def test_predictions():
+    seen = (SCORES[1, :2] / 2**0.5).tolist()
+    assert [round(score, 2) for score in seen] == [0.33, 0.12] and round(4 + sum(map(math.exp, seen)), 1) == 6.5
+    assert int(lesson.get_mask(4).sum()) == 10
+    keys = W_key(torch.stack((INPUTS, INPUTS)))
+    assert keys.transpose(-2, -1).shape == (2, 2, 6)
+    assert (keys @ keys.mT).masked_fill(~lesson.get_mask(6), 0.0).shape == (2, 6, 6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_peeking_costs(seed):
+    """From any start the peeker is perfect in training and worse than a guess when it writes; the masked one
+    guesses."""
+    heads = {}
+    with torch.random.fork_rng():
+        for name, mask in {"peeks": None, "masked": lesson.get_mask(6)}.items():
+            torch.manual_seed(seed)
+            heads[name] = self_attention.SingleHeadAttention(7)
+            optimizer = torch.optim.Adam(heads[name].parameters(), lr=0.05)
+            for _ in range(300):
+                loss = lesson.error(heads[name], lesson.numbers(64), mask)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        x = lesson.numbers(2000)
+    with torch.no_grad():
+        error = {
+            (name, seen): lesson.error(head, x, lesson.get_mask(6) if seen == "past" else None).item()
+            for name, head in heads.items()
+            for seen in ("past", "all")
+        }
+    assert abs(x[..., 0].var() - 1 / 12) < 0.005
+    assert error["peeks", "all"] < 0.005 and error["peeks", "past"] > 1.5 / 12
+    assert 0.95 / 12 < error["masked", "past"] < 1.1 / 12
+
+
+def test_the_draw_of_the_lesson():
+    assert round(float(WEIGHTS[0, 0]), 4) == 0.1921  # "The first token keeps 0.1921"
+    weights = lesson.causal_attn_weights(SCORES, 2)
+    with torch.random.fork_rng():
+        torch.manual_seed(123)
+        dropped = F.dropout(weights, 0.5)
+    assert (dropped[1] == 0).all()
+    assert dropped[0, 0] == 2 * weights[0, 0]  # journey hears nobody, Your itself twice as loud

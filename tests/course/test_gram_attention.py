@@ -1,0 +1,571 @@
+"""Lesson 11: right answers, written differently, and the claims of its prose."""
+
+import functools
+import math
+from unittest import mock
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from solutions import gram_attention as lesson
+from solutions import positional_encoding
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import find
+from utils.models import gram_attention as copying
+
+# ---------------------------------------------------------------- right answers
+
+
+def _det_by_torch(q, k, r):
+    rows = torch.stack(torch.broadcast_tensors(q, k, r), -2)
+    return torch.det(rows @ rows.transpose(-1, -2))
+
+
+def _det_by_cofactors(q, k, r):
+    dot = lambda a, b: torch.einsum("...d,...d->...", a, b)
+    qq, kk, rr, qk, kr, rq = dot(q, q), dot(k, k), dot(r, r), dot(q, k), dot(k, r), dot(r, q)
+    return qq * (kk * rr - kr * kr) - qk * (qk * rr - kr * rq) + rq * (qk * kr - kk * rq)
+
+
+def _det_by_height(q, k, r):
+    u = F.normalize(q, dim=-1)
+    rest = r - (r * u).sum(-1, keepdim=True) * u
+    w = F.normalize(rest, dim=-1)
+    height = k - (k * u).sum(-1, keepdim=True) * u - (k * w).sum(-1, keepdim=True) * w
+    return q.square().sum(-1) * rest.square().sum(-1) * height.square().sum(-1)
+
+
+def _five_terms(q, k, r):
+    q, k, r = copying.upcast(q, k, r)
+    qq, rr, rq = q.square().sum(-1, keepdim=True), r.square().sum(-1, keepdim=True), (q * r).sum(-1, keepdim=True)
+    kk = k.square().sum(-1, keepdim=True).transpose(-2, -1)
+    qk, rk = torch.matmul(q, k.transpose(-2, -1)), torch.matmul(r, k.transpose(-2, -1))
+    return -(qq * kk * rr + 2 * qk * rk * rq - qq * rk.pow(2) - kk * rq.pow(2) - rr * qk.pow(2))
+
+
+def _by_einsum(q, k, r):
+    q, k, r = copying.upcast(q, k, r)
+    norm = lambda t: torch.einsum("bhsd,bhsd->bhs", t, t)
+    qk, rk = torch.einsum("bhid,bhjd->bhij", q, k), torch.einsum("bhid,bhjd->bhij", r, k)
+    rq = torch.einsum("bhsd,bhsd->bhs", r, q)[..., None]
+    qq, rr = norm(q).unsqueeze(3), norm(r).unsqueeze(3)
+    return qq * rk * rk + rr * qk * qk - 2 * rq * qk * rk + norm(k).unsqueeze(2) * (rq * rq - qq * rr)
+
+
+def _by_forms(q, k, r):
+    """A d × d matrix for each query position, and one product of these with all k kᵀ."""
+    q, k, r = copying.upcast(q, k, r)
+    outer = lambda a, b: a.unsqueeze(-1) * b.unsqueeze(-2)
+    qq, rq, rr = ((a * b).sum(-1)[..., None, None] for a, b in ((q, q), (r, q), (r, r)))
+    form = (rq**2 - qq * rr) * torch.eye(q.shape[-1]) + rr * outer(q, q) + qq * outer(r, r)
+    return (form - rq * (outer(q, r) + outer(r, q))).flatten(-2) @ outer(k, k).flatten(-2).mT
+
+
+def _by_cofactors(q, k, r):
+    q, k, r = copying.upcast(q, k, r)
+    qq, rr, rq = ((a * b).sum(3)[..., None] for a, b in ((q, q), (r, r), (q, r)))
+    kk, qk, kr = (k * k).sum(3)[:, :, None], q @ k.mT, r @ k.mT
+    det = qq * (kk * rr - kr * kr) - qk * (qk * rr - kr * rq) + rq * (qk * kr - kk * rq)
+    return det.neg()
+
+
+class _Layer(nn.Module):
+    def __init__(self, d_model, n_head, max_len=128):
+        super().__init__()
+        if d_model % (2 * n_head):
+            raise ValueError("heads of an even width are needed")
+        self.h, self.dh, self.max_len = n_head, d_model // n_head, max_len
+        self.W_q = nn.Linear(d_model, d_model, bias=False)
+        self.W_k = nn.Linear(d_model, d_model, bias=False)
+        self.W_r = nn.Linear(d_model, d_model, bias=False)
+        self.W_v = nn.Linear(d_model, d_model, bias=False)
+        self.W_o = nn.Linear(d_model, d_model, bias=False)
+        self.register_buffer("mask", torch.ones(max_len, max_len, dtype=torch.bool).tril(), persistent=False)
+
+    def cut(self, t):
+        return t.view(t.shape[0], t.shape[1], self.h, self.dh).permute(0, 2, 1, 3)
+
+    def turn(self, t):
+        return positional_encoding.apply_rope(t)
+
+    def forward(self, x, return_weights=False):
+        B, T, C = x.shape
+        if T > self.max_len:
+            raise ValueError("too long")
+        q, k, r = (self.turn(self.cut(w(x))) for w in (self.W_q, self.W_k, self.W_r))
+        s = _five_terms(q, k, r) * (1.0 / (self.dh**1.5))
+        a = F.softmax(s.masked_fill(self.mask[:T, :T] == 0, float("-inf")), dim=-1)
+        y = self.W_o((a @ self.cut(self.W_v(x))).transpose(1, 2).contiguous().view(B, T, C))
+        return (y, a) if return_weights else y
+
+
+class _Concatenating(_Layer):
+    """RoPE as the source text has it: halves put one after the other. No dot product of two such vectors changes."""
+
+    def turn(self, t):
+        turned = positional_encoding.apply_rope(t)
+        return torch.cat((turned[..., 0::2], turned[..., 1::2]), dim=-1)
+
+
+class _HeadByHead(_Layer):
+    def forward(self, x, return_weights=False):
+        if x.shape[1] > self.max_len:
+            raise ValueError("too long")
+        outs, weights = [], []
+        for part in torch.arange(self.h * self.dh).split(self.dh):
+            q, k, r, v = (x @ w.weight[part].T for w in (self.W_q, self.W_k, self.W_r, self.W_v))
+            q, k, r = map(self.turn, (q, k, r))
+            s = _by_einsum(q[:, None], k[:, None], r[:, None])[:, 0] / math.sqrt(self.dh) ** 3
+            s = s + torch.full(s.shape[1:], -torch.inf, device=x.device).triu(1)
+            weights.append(s.softmax(-1))
+            outs.append(weights[-1] @ v)
+        y = self.W_o(torch.cat(outs, -1))
+        return (y, torch.stack(weights, 1)) if return_weights else y
+
+
+def _copies_in_place(batch_size, seq_len, vocab_size, generator=None):
+    if seq_len % 2:
+        raise ValueError("odd")
+    data = torch.randint(0, vocab_size, (batch_size, seq_len), generator=generator)
+    data[:, seq_len // 2 :] = data[:, : seq_len // 2]
+    return data[:, :-1], data[:, 1:]
+
+
+def _copies_by_repeat(batch_size, seq_len, vocab_size, generator=None):
+    if seq_len % 2:
+        raise ValueError("two halves")
+    text = torch.randint(high=vocab_size, size=(batch_size, seq_len // 2), generator=generator).repeat(1, 2)
+    return text.narrow(1, 0, seq_len - 1), text.narrow(1, 1, seq_len - 1)
+
+
+def _copies_by_floor(batch_size, seq_len, vocab_size, generator=None):
+    if seq_len & 1:
+        raise ValueError("odd")
+    half = (torch.rand(batch_size, seq_len // 2, generator=generator) * vocab_size).long()
+    text = half[:, torch.arange(seq_len) % (seq_len // 2)]
+    return text[:, :-1].clone(), text[:, 1:].clone()
+
+
+RIGHT = {
+    "gram_determinant": [_det_by_torch, _det_by_cofactors, _det_by_height],
+    "gram_scores": [_five_terms, _by_einsum, _by_cofactors, _by_forms],
+    "TripleProductAttention": [_Layer, _Concatenating, _HeadByHead],
+    "copy_batch": [_copies_in_place, _copies_by_repeat, _copies_by_floor],
+}
+
+
+# ---------------------------------------------------------------- what a check says beyond its misconceptions
+
+
+def _one_by_one(q, k, r):
+    out = torch.zeros(*q.shape[:-1], k.shape[-2])
+    for i in range(q.shape[-2]):
+        for j in range(k.shape[-2]):
+            out[..., i, j] = -_det_by_cofactors(q[..., i, :], k[..., j, :], r[..., i, :])
+    return out
+
+
+def _all_triples(q, k, r):
+    return -_det_by_torch(*torch.broadcast_tensors(q[..., :, None, :], k[..., None, :, :], r[..., :, None, :]))
+
+
+def test_loops_and_tables_of_vectors_are_told():
+    assert "they are made in a loop" in diagnose(find("gram_scores"), _one_by_one).message
+    assert "a whole vector for each pair" in diagnose(find("gram_scores"), _all_triples).message
+
+
+def test_a_plane_has_no_volume():
+    """Singular values and QR give two numbers for three vectors of a plane, whose product is none."""
+
+    def by_svd(q, k, r):
+        return torch.linalg.svdvals(torch.stack((q, k, r), -2)).prod(-1) ** 2
+
+    def by_qr(q, k, r):
+        return torch.linalg.qr(torch.stack((q, k, r), -1)).R.diagonal(dim1=-2, dim2=-1).prod(-1) ** 2
+
+    assert "so is an area" in diagnose(find("gram_determinant"), by_svd).message
+    assert "expected 0.0000" in diagnose(find("gram_determinant"), by_qr).message
+
+
+def test_float16_is_asked_about():
+    def narrow(q, k, r):
+        upcast, copying.upcast = copying.upcast, lambda *vectors: vectors
+        try:
+            return _by_einsum(q, k, r)
+        finally:
+            copying.upcast = upcast
+
+    assert "float16 ends at 65,504" in diagnose(find("gram_scores"), narrow).message
+
+
+def _after(change, answer, q, k, r):
+    return answer(*map(change, (q, k, r)))
+
+
+def test_loops_over_heads_are_told_and_a_wider_type_passes():
+    def head_by_head(q, k, r):
+        return torch.stack([_by_einsum(*(t[:, [h]] for t in (q, k, r)))[:, 0] for h in range(q.shape[1])], 1)
+
+    assert "they are made in a loop" in diagnose(find("gram_scores"), head_by_head).message
+    for name, answer in (("gram_scores", _by_einsum), ("gram_determinant", _det_by_cofactors)):
+        assert diagnose(find(name), functools.partial(_after, torch.Tensor.double, answer)).status == "passed"
+
+
+def test_a_flat_body_needs_no_gradient_and_others_do():
+    def minors(q, k, r):
+        if q.shape[-1] < 3:
+            return q.new_zeros(q.shape[:-1])
+        return _det_by_cofactors(q, k, r)
+
+    assert diagnose(find("gram_determinant"), minors).status == "passed"
+    for name, answer in (("gram_scores", _by_einsum), ("gram_determinant", _det_by_cofactors)):
+        message = diagnose(find(name), functools.partial(_after, torch.Tensor.detach, answer)).message
+        assert "no gradient reaches `q`, `k`, `r`" in message
+
+
+@pytest.mark.parametrize(
+    "name, answer, words",
+    [
+        ("gram_determinant", lambda q, k, r: _det_by_cofactors(q, k, r).clamp_min(0).sqrt(), "This is the volume."),
+        (
+            "gram_determinant",
+            lambda q, k, r: torch.det(torch.stack((q, k, r), -1) @ torch.stack((q, k, r), -2)),
+            "[d, d]",
+        ),
+        ("gram_scores", lambda q, k, r: _unguarded(q, k, r), "from 0 / 0"),
+        ("gram_scores", lambda q, k, r: _unguarded(q, k, r, F.normalize), "at a right angle, so that what they share"),
+    ],
+)
+def test_what_is_wrong_with_a_volume_is_named(name, answer, words):
+    report = diagnose(find(name), answer)
+    assert report.status == "failed" and words in report.message, report.message
+
+
+def _unguarded(q, k, r, normalize=None):
+    unit = normalize(q, dim=-1) if normalize else q / q.norm(dim=-1, keepdim=True)
+    rest = r if normalize else r - (r * unit).sum(-1, keepdim=True) * unit
+    other = normalize(rest, dim=-1) if normalize else rest / rest.norm(dim=-1, keepdim=True)
+    height = (k * k).sum(-1).unsqueeze(-2) - (unit @ k.mT).square() - (other @ k.mT).square()
+    area = (q * q).sum(-1) * (r * r).sum(-1) - (q * r).sum(-1) ** 2
+    return -area.unsqueeze(-1) * height
+
+
+def _named(layer):
+    layer.__name__ = layer.__qualname__ = "TripleProductAttention"
+    return layer
+
+
+def test_how_a_layer_is_made_and_cut_is_named():
+    class Last(_Layer):
+        def __init__(self, d_model, n_head, max_len=128, order="qkvor"):
+            super().__init__(d_model, n_head, max_len)
+            torch.manual_seed(4)
+            for name in order:
+                getattr(self, f"W_{name}").reset_parameters()
+
+    class Reversed(Last):
+        def __init__(self, d_model, n_head, max_len=128):
+            super().__init__(d_model, n_head, max_len, "ovrkq")
+
+    class Viewed(_Layer):
+        def cut(self, t):
+            return t.view(t.shape[0], self.h, t.shape[1], self.dh)
+
+    exercise = find("TripleProductAttention")
+    for layer, words in (
+        (Last, "W_r is made last."),
+        (Reversed, "in the order W_o, W_v, W_r, W_k, W_q"),
+        (Viewed, "cut by a view alone"),
+    ):
+        message = diagnose(exercise, _named(layer)).message
+        assert words in message, message
+
+    class KeyForReference(_Layer):
+        def forward(self, x, return_weights=False):
+            self.W_k, self.W_r = self.W_r, self.W_k
+            try:
+                return super().forward(x, return_weights)
+            finally:
+                self.W_k, self.W_r = self.W_r, self.W_k
+
+    assert "Key and reference have changed places" in diagnose(exercise, _named(KeyForReference)).message
+
+
+def test_an_assert_is_no_value_error():
+    def copies(batch_size, seq_len, vocab_size, generator=None):
+        assert seq_len % 2 == 0, "two halves"
+        return _copies_by_repeat(batch_size, seq_len, vocab_size, generator)
+
+    assert "it stopped with an AssertionError: two halves." in diagnose(find("copy_batch"), copies).message
+
+    class Asserts(_Layer):
+        def __init__(self, d_model, n_head, max_len=128):
+            assert d_model % (2 * n_head) == 0
+            super().__init__(d_model, n_head, max_len)
+
+    assert "AssertionError" in diagnose(find("TripleProductAttention"), _named(Asserts)).message
+
+
+def test_what_hides_a_score_and_what_hides_too_much_is_said():
+    class Low(_Layer):
+        def forward(self, x, return_weights=False):
+            with mock.patch.object(
+                torch.Tensor, "masked_fill", lambda self, mask, value: masked_fill(self, mask, -1e9)
+            ):
+                return super().forward(x, return_weights)
+
+    class Blind(_Layer):
+        def __init__(self, *sizes):
+            super().__init__(*sizes)
+            self.mask = self.mask.tril(-1)
+
+    masked_fill = torch.Tensor.masked_fill
+    for layer, words in (
+        (Low, "only minus infinity"),
+        (Blind, "Positions do not see themselves, so the first one sees nothing"),
+    ):
+        layer.__name__ = layer.__qualname__ = "TripleProductAttention"
+        assert words in diagnose(find("TripleProductAttention"), layer).message
+
+
+def test_a_bound_that_is_off_by_one_is_called_too_strict():
+    class Early(_Layer):
+        def forward(self, x, return_weights=False):
+            if x.shape[1] >= self.max_len:
+                raise ValueError("too long")
+            return super().forward(x, return_weights)
+
+    message = diagnose(find("TripleProductAttention"), Early).message
+    assert "was refused" in message
+    assert "too long. Nothing is wrong with this input; is the condition too strict?" in message
+
+
+def test_what_a_view_adds_is_not_asked_of_a_learner():
+    for answer in (
+        lambda *sizes: _copies_in_place(*sizes)[0],
+        lambda *sizes: (*_copies_in_place(*sizes), torch.zeros(2)),
+    ):
+        message = diagnose(find("copy_batch"), answer).message
+        assert "expected: (inputs, targets)." in message and "holds" not in message
+
+
+def test_what_does_not_hold_of_the_texts_is_said_in_words():
+    def copies(batch_size, seq_len, vocab_size, generator=None, low=0, twins=False):
+        if seq_len % 2:
+            raise ValueError("odd")
+        half = torch.randint(low, max(vocab_size, low + 1), (batch_size, seq_len // 2), generator=generator)
+        if twins:
+            half[-1] = half[0]
+        text = torch.cat((half, half), 1)
+        return text[:, :-1], text[:, 1:]
+
+    assert (
+        'what holds of the texts: "texts differ" should hold and does not.'
+        in diagnose(find("copy_batch"), lambda *sizes: copies(*sizes, twins=True)).message
+    )
+    assert (
+        "what holds of the texts: the smallest token is 2, and 0 is expected."
+        in diagnose(find("copy_batch"), lambda *sizes: copies(*sizes, low=2)).message
+    )
+
+
+def test_a_second_half_that_was_moved_is_not_called_drawn_anew():
+    def moved(batch_size, seq_len, vocab_size, generator=None):
+        if seq_len % 2 or seq_len < 2:
+            raise ValueError("odd")
+        half = torch.randint(vocab_size, (batch_size, seq_len // 2), generator=generator)
+        text = torch.cat((half, half.roll(1, 1)), 1)
+        return text[:, :-1], text[:, 1:]
+
+    assert "drawn anew, moved or changed" in diagnose(find("copy_batch"), moved).message
+
+
+def test_an_odd_length_and_a_text_that_is_too_long_are_asked_about():
+    def rounds_up(batch_size, seq_len, vocab_size, generator=None):  # as the source text does
+        return _copies_in_place(batch_size, seq_len + seq_len % 2, vocab_size, generator)
+
+    assert "7 tokens have no two equal halves" in diagnose(find("copy_batch"), rounds_up).message
+
+    class NoLimit(_HeadByHead):
+        def __init__(self, d_model, n_head, max_len=128):
+            super().__init__(d_model, n_head, 10_000)
+
+    assert "5 positions are more than max_len = 4" in diagnose(find("TripleProductAttention"), NoLimit).message
+
+
+# ---------------------------------------------------------------- what the lesson says
+
+
+def test_equal_to_torch_s_determinant_of_each_triple():
+    q, k, r = torch.randn(3, 2, 3, 6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert torch.allclose(lesson.gram_scores(q, k, r), _all_triples(q, k, r), atol=1e-10)
+    single = lesson.gram_scores(*(t.float() for t in (q, k, r)))
+    assert torch.allclose(single.double(), _all_triples(q, k, r), atol=1e-5, rtol=1e-5)
+
+
+def test_volume_by_hand():
+    q, k, r = torch.tensor([1.0, 0, 0]), torch.tensor([0.2, 0.4, 0.8]), torch.tensor([0.0, 1, 0])
+    assert abs(lesson.gram_determinant(q, k, r) - torch.det(torch.stack((q, k, r))) ** 2) < 1e-6
+    assert abs(lesson.gram_determinant(q, k, r) - 0.64) < 1e-6
+    assert abs(lesson.gram_determinant(q, 3 * k, r) - 9 * 0.64) < 1e-5
+    assert abs(lesson.gram_determinant(q, q + r, r)) < 1e-6
+    moved = k.clone().requires_grad_()
+    (-lesson.gram_determinant(q, moved, r)).backward()
+    assert torch.allclose(moved.grad, torch.tensor([0, 0, -2 * 1 * 0.8]), atol=1e-6)
+
+
+def test_the_slope_is_minus_two_area_squared_times_height_in_any_dimension():
+    q, k, r = torch.randn(3, 7, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    plane = torch.linalg.qr(torch.stack((q, r), 1)).Q
+    height = k - plane @ (plane.T @ k)
+    area = (q @ q) * (r @ r) - (q @ r) ** 2
+    k.requires_grad_()
+    (-lesson.gram_determinant(q, k, r)).backward()
+    assert torch.allclose(k.grad, -2 * area * height, atol=1e-10)
+    flat = (0.3 * q - 2 * r).requires_grad_()
+    (-lesson.gram_determinant(q, flat, r)).backward()
+    assert flat.grad.abs().max() < 1e-9
+
+
+def test_the_resilience_table_and_what_it_does_not_show():
+    q, r, noise = torch.eye(4)[:3]
+    match = (q + r) / 2**0.5
+    assert f"{q @ match:.4f}" == "0.7071" and f"{-lesson.gram_determinant(q, match, r):.4f}" == "-0.0000"
+    for size, expected in ((1, -1), (5, -25), (10, -100), (50, -2500), (100, -10000)):
+        fixed, growing = size * noise + 0.1 * q, size * (noise + 0.1 * q)
+        assert (
+            abs(q @ fixed - 0.1) < 1e-6
+        )  # the dot product does not grow: the table cannot show that it rewards loud keys
+        for key in (fixed, growing):
+            assert abs(-lesson.gram_determinant(q, key, r) - expected) < 1e-4 * abs(expected)
+        assert (q @ growing > q @ match) == (size >= 10)
+
+
+def test_scores_are_never_above_zero_and_zero_in_the_plane():
+    q, k, r = torch.randn(3, 4, 2, 20, 8, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    scores = lesson.gram_scores(q, k, r)
+    assert scores.max() < 0 and scores.min() < -100
+    in_the_plane = lesson.gram_scores(q, 2 * q - 3 * r, r).diagonal(dim1=-2, dim2=-1)
+    assert in_the_plane.abs().max() < 1e-9
+    assert torch.allclose(lesson.gram_scores(q, -k, r), scores)  # a volume cannot tell a vector from its opposite
+
+
+@pytest.mark.parametrize("spoil", ["parallel", "zero query", "zero key", "zero reference", "huge", "half"])
+def test_degenerate_vectors_give_finite_scores_and_gradients(spoil):
+    q, k, r = (torch.randn(1, 2, 5, 8, generator=torch.Generator().manual_seed(i)) for i in range(3))
+    if spoil == "parallel":
+        r, k = 2 * q, -q.clone()
+    elif spoil.startswith("zero"):
+        {"query": q, "key": k, "reference": r}[spoil.split()[1]][:, :, 2] = 0
+    elif spoil == "huge":
+        q, k, r = (1e6 * F.normalize(t, dim=-1) for t in (q, k, r))
+    elif spoil == "half":
+        q, k, r = (50 * F.normalize(t, dim=-1).half() for t in (q, k, r))
+    leaves = [t.clone().requires_grad_() for t in (q, k, r)]
+    scores = lesson.gram_scores(*leaves)
+    assert scores.isfinite().all() and scores.dtype == torch.float32
+    torch.softmax(scores.float() / 8**1.5, -1).square().sum().backward()
+    assert all(t.grad.isfinite().all() for t in leaves)
+
+
+def test_where_number_formats_end():
+    assert 7**6 == 117_649 > torch.finfo(torch.float16).max == 65_504
+    long = 7 * torch.eye(3, dtype=torch.float16)
+    assert not lesson.gram_determinant(*long).isfinite()
+    limit = torch.finfo(torch.float32).max ** (1 / 6)
+    assert 2.4e6 < limit < 2.7e6
+    with pytest.raises(
+        ValueError, match=r"lengths up to 3e\+06, 3e\+06, 3e\+06: their squared volume does not fit in torch.float32"
+    ):
+        lesson.gram_scores(*(3e6 * F.normalize(torch.ones(1, 1, 2, 4), dim=-1) for _ in range(3)))
+    with pytest.raises(ValueError, match="does not fit"):
+        lesson.gram_scores(*(torch.full((1, 1, 2, 4), torch.nan) for _ in range(3)))
+
+
+def test_scale():
+    torch.manual_seed(0)
+    spread = {}
+    for d in (8, 16, 64):
+        scores = lesson.gram_scores(*(nn.Linear(d, d, bias=False)(torch.randn(64, 1, 32, d)) for _ in range(3)))
+        spread[d] = scores.std().item()
+        largest = {power: torch.softmax(scores / d**power, -1).amax(-1).mean().item() for power in (0, 1.5)}
+        assert largest[0] > 0.85 or d == 8
+        assert largest[1.5] < 0.15 or d > 16
+    assert 1 < spread[16] / 16**1.5 < 2.5
+    assert 2.2 < math.log(spread[64] / spread[16]) / math.log(4) < 2.8  # the power that would hold it still
+
+
+def test_the_layer_is_the_source_text_s():
+    """Concatenated halves in RoPE are a fixed permutation, and no score notices."""
+    ours, theirs = lesson.TripleProductAttention(16, 2), _Concatenating(16, 2)
+    theirs.load_state_dict(ours.state_dict(), strict=False)
+    x = torch.randn(3, 9, 16)
+    assert torch.allclose(ours(x), theirs(x), atol=1e-5)
+
+
+def test_scores_of_the_layer_depend_on_distance_alone():
+    q, k, r = (
+        torch.randn(1, 1, 1, 8, generator=torch.Generator().manual_seed(i)).expand(1, 1, 12, 8) for i in range(3)
+    )
+    scores = lesson.gram_scores(*map(lesson.apply_rope, (q, k, r)))[0, 0]
+    for gap in (-7, -1, 0, 3, 9):
+        along = scores.diagonal(gap)
+        assert torch.allclose(along, along[0].expand_as(along), rtol=1e-3)
+
+
+def test_the_standard_layer_is_torch_s():
+    layer, x = lesson.StandardAttention(16, 2), torch.randn(2, 7, 16)
+    cut = lambda w: w(x).unflatten(-1, (2, 8)).transpose(1, 2)
+    turned = [lesson.apply_rope(cut(w)) for w in (layer.W_q, layer.W_k)]
+    wanted = layer.W_o(
+        F.scaled_dot_product_attention(*turned, cut(layer.W_v), is_causal=True).transpose(1, 2).flatten(2)
+    )
+    assert torch.allclose(layer(x), wanted, atol=1e-5)
+
+
+def test_no_table_of_vectors_and_the_square_of_the_length():
+    peaks = {}
+    for seq in (64, 128):
+        q, k, r = torch.randn(3, 2, 2, seq, 32)
+        peaks[seq] = copying.cost(functools.partial(lesson.gram_scores, q, k, r), 1).peak
+        assert peaks[seq] < 6 * 4 * 2 * 2 * seq * seq  # a table of [seq, seq, 32] alone would be 32
+    assert peaks[128] > 3 * peaks[64]
+
+
+@pytest.fixture(scope="module")
+def study():
+    return copying.study()
+
+
+def test_both_copy_and_are_equally_fast_within_the_spread(study):
+    for name in ("standard", "triple"):
+        assert (study["accuracy"].values[name][:, -1] == 1).all() and all(step <= 100 for step in study["first"][name])
+    fast, slow = (sorted(study["first"][name]) for name in ("standard", "triple"))
+    assert fast[0] <= slow[-1] and slow[0] <= fast[-1]
+
+
+def test_both_look_15_back_and_the_triple_product_more_narrowly(study):
+    back = {name: rows.mean(0) for name, rows in study["back"].values.items()}
+    assert all(int(row.argmax()) == 15 for row in back.values())
+    assert [round(100 * back["standard"][i].item()) for i in (14, 16)] == [9, 18]
+    assert [round(100 * back["triple"][i].item()) for i in (14, 16)] == [5, 7]
+
+
+def test_another_distance_is_chance_and_longer_texts_are_not(study):
+    for name in ("standard", "triple"):
+        assert (study["longer"].values[name][:, 1:] < 0.08).all() and abs(1 / 16 - 0.0625) < 1e-9
+    assert (
+        study["repeats"].values["triple"][:, 1:].min(0).values
+        > study["repeats"].values["standard"][:, 1:].max(0).values
+    ).all()
+
+
+def test_loud_and_quiet_keys_mirror_each_other(study):
+    others, itself = study["loud others"].values, study["loud itself"].values
+    assert others["triple"].min() > 0.999 and (others["standard"][:, -1] < 0.3).all()
+    assert (itself["triple"][:, -1] < 0.1).all() and itself["standard"].min() > 0.95
+    others, itself = study["quiet others"].values, study["quiet itself"].values
+    assert others["standard"].min() > 0.99 and (others["triple"][:, 0] < 0.1).all()
+    assert (itself["standard"][:, 0] < 0.1).all() and (itself["triple"][:, 1] > itself["standard"][:, 1] + 0.5).all()

@@ -1,0 +1,305 @@
+"""Lesson 06: right answers, written differently, and the claims of its prose."""
+
+import contextlib
+import io
+from unittest.mock import MagicMock
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from solutions import self_attention
+from utils import explore, lessons, show
+from utils.explore import normalising
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import Exercise, find
+from utils.show.words import number_text
+
+
+class NormByMoments(nn.Module):
+    def __init__(self, d_model, eps=1e-6):
+        super().__init__()
+        self.eps, self.w, self.b = eps, nn.Parameter(torch.ones(d_model)), nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, residual):
+        centred = residual - residual.mean(dim=-1, keepdim=True)
+        return centred / torch.sqrt(centred.square().mean(dim=-1, keepdim=True) + self.eps) * self.w + self.b
+
+
+class NormByTorch(NormByMoments):
+    def forward(self, residual):
+        return F.layer_norm(residual, self.w.shape, self.w, self.b, self.eps)
+
+
+class NormByVarMean(NormByMoments):
+    def forward(self, residual):
+        var, mean = torch.var_mean(residual, -1, correction=0, keepdim=True)
+        return torch.addcmul(self.b, (residual - mean) * (var + self.eps) ** -0.5, self.w)
+
+
+class NormOfRows(NormByMoments):
+    def forward(self, residual):
+        rows = [
+            (row - row.mean()) / (row.var(unbiased=False) + self.eps).sqrt()
+            for row in residual.reshape(-1, residual.shape[-1])
+        ]
+        return torch.stack(rows).view_as(residual) * self.w + self.b
+
+
+class LayerOfParts(nn.Module):
+    def __init__(self, embed_dim):
+        super().__init__()
+        self.self_attn = self_attention.SingleHeadAttention(embed_dim)
+        self.norm1 = NormByTorch(embed_dim)
+
+    def forward(self, src, mask=None):
+        return src + self.norm1(self.self_attn(src, mask))
+
+
+class LayerInPlace(LayerOfParts):
+    def forward(self, src, mask=None):
+        brought, _ = self.self_attn(src, mask=mask, return_weights=True)
+        out = src.clone()
+        out += self.norm1(brought)
+        return out
+
+
+class LayerOfTexts(LayerOfParts):
+    """Norm first made, one text at a time."""
+
+    def __init__(self, embed_dim):
+        super().__init__(embed_dim)
+        self.norm1, self.self_attn = self.norm1, self_attention.SingleHeadAttention(embed_dim)
+
+    def forward(self, src, mask=None):
+        if src.dim() == 2:
+            return super().forward(src, mask)
+        return torch.stack([self(text, mask) for text in src])
+
+
+class LayerByTorch(LayerOfParts):
+    def forward(self, src, mask=None):
+        a = self.self_attn
+        brought = F.scaled_dot_product_attention(a.q_layer(src), a.k_layer(src), a.v_layer(src), attn_mask=mask)
+        return torch.add(self.norm1(brought), src)
+
+
+X = torch.tensor([2.0, 4.0, 6.0, 8.0])
+
+RIGHT = {
+    "normalised": [
+        (X - X.mean()) / X.var(correction=0).sqrt(),
+        F.layer_norm(X, (4,)),
+        (X - 5) / 5**0.5,
+    ],
+    "LayerNorm": [NormByMoments, NormByTorch, NormByVarMean, NormOfRows],
+    "SelfAttentionLayer": [LayerOfParts, LayerInPlace, LayerByTorch, LayerOfTexts],
+}
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def told(name, answer):
+    return diagnose(find(name), answer)
+
+
+class NormOfTorchsEps(NormByMoments):
+    def forward(self, residual):
+        return F.layer_norm(residual, self.w.shape, self.w, self.b)
+
+
+class NormOfTorchsDefault(NormByTorch):
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__(d_model, eps)
+
+
+class NormOfConstants(NormByMoments):
+    def forward(self, residual):
+        with torch.no_grad():
+            var, mean = torch.var_mean(residual, -1, correction=0, keepdim=True)
+        return (residual - mean) / (var + self.eps).sqrt() * self.w + self.b
+
+
+class NormOfSquares(NormByMoments):
+    def forward(self, residual):
+        mean = residual.mean(-1, keepdim=True)
+        var = (residual.square().mean(-1, keepdim=True) - mean.square()).clamp_min(0)
+        return (residual - mean) / (var + self.eps).sqrt() * self.w + self.b
+
+
+class LayerOfTorchsEps(LayerOfParts):
+    def forward(self, src, mask=None):
+        return src + F.layer_norm(self.self_attn(src, mask), src.shape[-1:], self.norm1.w, self.norm1.b)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_another_eps_is_told_as_such_and_not_as_a_cut_gradient(seed, monkeypatch):
+    draw = Exercise.draw
+    monkeypatch.setattr(Exercise, "draw", lambda self, s=0: draw(self, s + 10 * seed))
+    assert told("LayerNorm", NormOfTorchsEps).misconception == "eps-of-torch"
+    assert told("LayerNorm", NormOfTorchsDefault).misconception == "eps-of-torch-by-default"
+    assert told("SelfAttentionLayer", LayerOfTorchsEps).misconception == "eps-of-torch"
+
+
+def test_what_the_numbers_do_not_show():
+    assert told("LayerNorm", NormOfConstants).property == "slopes_agree"
+    assert told("LayerNorm", NormOfSquares).property == "far_from_zero"
+
+    class LayerOfACopy(LayerOfParts):
+        def forward(self, src, mask=None):
+            return src + self.norm1(self.self_attn(src.detach(), mask))
+
+    assert told("SelfAttentionLayer", LayerOfACopy).property == "slopes_agree"
+
+
+def test_a_mask_turned_round_is_named_whatever_an_empty_row_brings():
+    class Turned(LayerOfParts):
+        def forward(self, src, mask=None):
+            return super().forward(src, None if mask is None else ~mask)
+
+    class TurnedByTorch(LayerByTorch):
+        def forward(self, src, mask=None):
+            return super().forward(src, None if mask is None else ~mask)
+
+    for answer, id in ((Turned, "sees-what-is-hidden"), (TurnedByTorch, "sees-what-is-hidden-and-0")):
+        assert told("SelfAttentionLayer", answer).misconception == id
+
+
+def test_four_numbers_of_mean_0_have_that_mean_in_words():
+    almost = torch.tensor([-1.0, -0.3, 0.3, 1.0000001])
+    assert "the mean 0 and the variance 0.545" in told("normalised", almost).message
+
+
+# ---------------------------------------------------------------- what the lesson says
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    """The names that the lesson's cells leave behind, demo cells included."""
+    names = dict.fromkeys(("check", "show", "explore", "hint", "solution"), MagicMock())
+    for cell in lessons.read(lessons.find("layer_norm")).cells:
+        if cell.kind == "code":
+            source = "\n".join(
+                "from utils import yours" if line.startswith("from utils import") else line
+                for line in cell.source.splitlines()
+            )
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(source, names)
+    return names
+
+
+def test_the_vector_on_paper(lesson):
+    assert X.mean() == 5 and (X - 5).tolist() == [-3, -1, 1, 3] and (X - 5).square().mean() == 5
+    assert abs(5**0.5 - 2.2361) < 5e-5 and torch.allclose(lesson["normalised"], (X - 5) / 5**0.5)
+    assert torch.allclose(
+        (X - 5) / X.std() / lesson["normalised"], torch.tensor(0.75**0.5)
+    )  # smaller by the root of 3/4
+
+
+def test_what_eps_does():
+    tiny = torch.tensor([-0.01, 0.01, -0.01, 0.01], dtype=torch.float64)
+    assert torch.isclose(tiny.var(correction=0), torch.tensor(1e-4, dtype=torch.float64))
+    assert torch.isclose(F.layer_norm(tiny, (4,), eps=1e-4).var(correction=0), torch.tensor(0.5, dtype=torch.float64))
+    flat = torch.full((4,), 3.0)
+    assert F.layer_norm(flat, (4,), eps=1e-6).abs().max() == 0
+    assert ((flat - flat.mean()) / flat.var(correction=0).sqrt()).isnan().all()
+
+
+def test_twice_and_ten(lesson):
+    assert lesson["norm"](X).mean() == 10
+
+
+def test_each_token_is_normalised_by_itself(lesson):
+    norm, x = lesson["LayerNorm"](6), torch.randn(3, 5, 6, generator=torch.Generator().manual_seed(0)) * 4 + 1
+    alone = norm(x)
+    x[1:] += 9
+    x[:, 1:] *= 3
+    assert torch.equal(norm(x)[0, 0], alone[0, 0])
+
+
+def test_the_layer_adds_numbers_of_size_one(lesson):
+    assert lesson["added"].mean().abs() < 1e-6 and abs(lesson["added"].std(correction=0) - 1) < 1e-3
+
+
+def test_where_the_norm_stands(lesson):
+    sizes = {name: of[0] for name, of in lesson["measured"].items()}
+    gradients = {name: of[1] for name, of in lesson["measured"].items()}
+    assert (
+        5e4 < gradients["only attention"][-1] / gradients["only attention"][0] < 5e5
+    )  # "a hundred thousand times weaker"
+    for name in ("no norm", "post-norm", "pre-norm", "this lesson"):
+        assert 0.3 < gradients[name][0] / gradients[name][-1] < 10  # "every layer gets its share"
+    assert 10 < sizes["no norm"][-1] < 14
+    growth = [b - a for a, b in zip(sizes["no norm"], sizes["no norm"][1:])]
+    assert sum(growth[-6:]) > 3 * sum(growth[:6])  # "faster and faster"
+    assert all(abs(size - 1) < 0.01 for size in sizes["post-norm"])
+    assert 2 < sizes["pre-norm"][-1] < 3 and abs(sizes["this lesson"][-1] - 25**0.5) < 0.5
+    assert abs(1 / 24**0.5 - 1 / 5) < 0.01  # "layer 24 a fifth of it"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_the_five_does_not_hang_on_the_seed(lesson, seed, monkeypatch):
+    monkeypatch.setattr(torch, "manual_seed", lambda _: torch.random.default_generator.manual_seed(100 + seed))
+    with torch.random.fork_rng():
+        measured = {name: lesson["stack"](place) for name, place in lesson["places"].items()}
+    ends = {name: sizes[-1] for name, (sizes, _) in measured.items()}
+    assert ends["only attention"] < ends["post-norm"] < ends["pre-norm"] < ends["this lesson"] < ends["no norm"]
+    assert measured["only attention"][1][0] < 1e-3 * measured["only attention"][1][-1]
+
+
+# ---------------------------------------------------------------- behaviour, figure, explorer
+
+
+def test_the_layer_under_a_mask_hides_the_future_and_reaches_every_parameter(lesson):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layer, x = lesson["SelfAttentionLayer"](8), torch.randn(2, 6, 8)
+    mask = torch.ones(6, 6).tril().bool()
+    before, moved = layer(x, mask), x.clone()
+    moved[:, 4:] += 1
+    assert torch.allclose(layer(moved, mask)[:, :4], before[:, :4])
+    assert not torch.allclose(layer(moved)[:, :4], layer(x)[:, :4])
+    assert torch.allclose(layer(x.flip(0), mask), before.flip(0), atol=1e-6)
+    assert torch.allclose(layer(x[0], mask), before[0], atol=1e-6)
+    before.square().mean().backward()
+    dead = [name for name, p in layer.named_parameters() if p.grad is None or not p.grad.abs().sum()]
+    assert dead in ([], ["self_attn.k_layer.bias"])  # a shift of all keys changes no weight
+    assert layer.double()(x.double(), mask).dtype == torch.float64
+
+
+def test_histograms_say_what_they_hold():
+    data = torch.randn(500, 8, generator=torch.Generator().manual_seed(0)) * 5 + 2
+    picture = show.distributions({"before": data, "after": F.layer_norm(data, (8,))})
+    assert "before: 4000 numbers" in picture.alt and f"mean {number_text(data.mean().item())}" in picture.alt
+    bars = list(picture.figure.axes[0].patches)
+    assert sum(bar.get_height() * bar.get_width() for bar in bars) == pytest.approx(1, abs=1e-6)
+    assert picture.figure.axes[0].get_xlim() == picture.figure.axes[1].get_xlim()
+    assert "500 numbers" in show.distributions({"flat": torch.full((500,), 2.0)}).alt
+    for wrong, told in (
+        ({}, "one to three"),
+        ([1, 2], "one to three"),
+        ({"a": [float("nan")]}, "nan"),
+        ({"a": []}, "empty"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            show.distributions(wrong)
+
+
+def test_the_explorer_follows_its_sliders():
+    panel = explore.layer_norm()
+    first = panel.picture.value
+    assert "variance after <b>1.00</b>" in panel.readout.value and "only the pattern" in panel.readout.value
+    panel.shift.value, panel.scale.value = -4.0, 3.0
+    assert panel.picture.value != first and "variance after <b>1.00</b>" in panel.readout.value
+    assert "mean before <b>−4" in panel.readout.value
+    panel.scale.value = 1e-4
+    small = (
+        F.layer_norm(torch.tensor(normalising.VECTOR, dtype=torch.float64) * 1e-4, (8,), eps=1e-6)
+        .var(correction=0)
+        .item()
+    )
+    assert f"variance after <b>{small:.2f}</b>" in panel.readout.value
+    assert "holds the result back" in panel.readout.value
+    assert "Explorer:" in repr(panel)

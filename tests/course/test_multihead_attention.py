@@ -1,0 +1,439 @@
+"""Lesson 05: right answers, written differently, and the claims of its prose."""
+
+import copy
+import itertools
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from solutions import causal_attention
+from solutions import multihead_attention as lesson
+from utils import gpt2, show
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import find
+from utils.training import corpus
+
+
+class WrapperOfParts(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            causal_attention.CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)
+        )
+
+    def forward(self, x):
+        return torch.cat([head(x) for head in self.heads], -1)
+
+
+class WrapperByLoop(WrapperOfParts):
+    def forward(self, x):
+        out = [head(x) for head in self.heads]
+        return torch.stack(out, dim=-2).flatten(-2)
+
+
+class WrapperInPlace(WrapperOfParts):
+    def forward(self, x):
+        pieces = ()
+        for head in self.heads:
+            pieces += (head(x),)
+        return torch.hstack([piece.movedim(-1, 1) for piece in pieces]).movedim(1, -1)
+
+
+class MultiByUnflatten(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError("d_out must be divisible by num_heads")
+        self.h, self.d_head = num_heads, d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(1).bool())
+
+    def project(self, x):
+        return [
+            layer(x).unflatten(-1, (self.h, self.d_head)).transpose(1, 2)
+            for layer in (self.W_query, self.W_key, self.W_value)
+        ]
+
+    def forward(self, x):
+        q, k, v = self.project(x)
+        scores = (q @ k.mT).masked_fill(self.mask[: x.shape[1], : x.shape[1]], -torch.inf)
+        weights = self.dropout(torch.softmax(scores / math.sqrt(self.d_head), -1))
+        return self.out_proj((weights @ v).transpose(1, 2).reshape(*x.shape[:2], -1))
+
+
+class MultiByTorch(MultiByUnflatten):
+    def forward(self, x):
+        mixed = F.scaled_dot_product_attention(
+            *self.project(x), is_causal=True, dropout_p=self.dropout.p if self.training else 0.0
+        )
+        return self.out_proj(mixed.transpose(1, 2).flatten(2))
+
+
+class MultiByLoop(MultiByUnflatten):
+    """Head after head, each with its own draw, and nothing is ever merged: out_proj is cut instead."""
+
+    def forward(self, x):
+        total, hidden = self.out_proj.bias, self.mask[: x.shape[1], : x.shape[1]]
+        made = [layer(x).split(self.d_head, -1) for layer in (self.W_query, self.W_key, self.W_value)]
+        for q, k, v, out in zip(*made, self.out_proj.weight.split(self.d_head, -1)):
+            weights = torch.softmax((q @ k.mT / self.d_head**0.5).masked_fill(hidden, -torch.inf), -1)
+            total = total + self.dropout(weights) @ v @ out.T
+        return total
+
+
+class MultiHeadsInFront(MultiByUnflatten):
+    """The table of weights is [heads, batch, seq, seq]."""
+
+    join = staticmethod(lambda heads: torch.cat(list(heads), -1))
+
+    def forward(self, x):
+        q, k, v = (torch.stack(layer(x).chunk(self.h, -1)) for layer in (self.W_query, self.W_key, self.W_value))
+        weights = self.dropout(causal_attention.causal_attn_weights(q @ k.mT, self.d_head))
+        return self.out_proj(self.join(weights @ v))
+
+
+class MultiByEinsum(MultiByUnflatten):
+    def forward(self, x):
+        q, k, v = self.project(x)
+        scores = torch.einsum("bhqd,bhkd->bhqk", q, k) * self.d_head**-0.5
+        n = x.shape[1]
+        weights = self.dropout(scores.masked_fill(self.mask[:n, :n], float("-inf")).softmax(dim=-1))
+        return self.out_proj(torch.einsum("bhqk,bhkd->bqhd", weights, v).contiguous().view(x.shape[0], n, -1))
+
+
+def _patterns_by_loop(prompt, n_heads):
+    tokens, x = gpt2.get_pre_attn(prompt)
+    hidden = torch.ones(len(tokens), len(tokens)).triu(1).bool()
+    rows = []
+    for head in range(n_heads):
+        W_Q, W_K, b_Q, b_K = gpt2.get_split_l0_heads(head, bias=True)
+        scores = (x @ W_Q + b_Q) @ (x @ W_K + b_K).T / W_Q.shape[-1] ** 0.5
+        rows.append(torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1))
+    return torch.stack(rows)
+
+
+def _patterns_by_lesson_04(prompt, n_heads):
+    _, x = gpt2.get_pre_attn(prompt)
+    made = (gpt2.get_split_l0_heads(i, bias=True) for i in range(n_heads))
+    return torch.stack(
+        [causal_attention.causal_attn_weights((x @ Q + bq) @ (x @ K + bk).mT, K.shape[1]) for Q, K, bq, bk in made]
+    )
+
+
+def _patterns_of_the_model(prompt, n_heads):
+    model, tokenizer = gpt2.load_gpt2()
+    with torch.no_grad():
+        return model(tokenizer(prompt, return_tensors="pt").input_ids, output_attentions=True).attentions[0][
+            0, :n_heads
+        ]
+
+
+def _kind_by_list(pattern):
+    n = len(pattern)
+    previous = sum(float(pattern[i, i - 1]) for i in range(2, n)) / (n - 2)
+    current = sum(float(pattern[i, i]) for i in range(2, n)) / (n - 2)
+    first = sum(float(pattern[i, 0]) for i in range(2, n)) / (n - 2)
+    uniform = sum(1 / (i + 1) for i in range(2, n)) / (n - 2)
+    weight, name = max((previous, "previous"), (current, "current"), (first, "first"))
+    return name if weight >= 1.4 * uniform else "other"
+
+
+def _kind_by_diagonals(pattern):
+    size = pattern.shape[0]
+    means = {
+        "previous": pattern.diagonal(-1)[1:].mean(),
+        "current": pattern.diagonal()[2:].mean(),
+        "first": pattern[2:, 0].mean(),
+    }
+    best = max(means, key=lambda kind: means[kind].item())
+    return best if means[best] >= 1.4 * (1 / torch.arange(3.0, size + 1)).mean() else "other"
+
+
+def _kind_by_index(pattern):
+    rows = torch.arange(2, len(pattern))
+    places = torch.stack((rows - 1, rows, torch.zeros_like(rows)))
+    means = pattern[rows, places].mean(-1)
+    return ["previous", "current", "first"][means.argmax()] if means.max() >= 1.4 * (1 / (rows + 1)).mean() else "other"
+
+
+RIGHT = {
+    "MultiHeadAttentionWrapper": [WrapperOfParts, WrapperByLoop, WrapperInPlace],
+    "split_heads": [
+        lambda x, num_heads: x.view(*x.shape[:2], num_heads, -1).transpose(1, 2),
+        lambda x, num_heads: x.unflatten(-1, (num_heads, -1)).permute(0, 2, 1, 3),
+        lambda x, num_heads: torch.stack(
+            [x[..., i * (x.shape[-1] // num_heads) : (i + 1) * (x.shape[-1] // num_heads)] for i in range(num_heads)], 1
+        ),
+    ],
+    "merge_heads": [
+        lambda x: x.transpose(1, 2).flatten(2),
+        lambda x: x.transpose(1, 2).contiguous().view(x.shape[0], x.shape[2], -1),
+        lambda x: torch.cat([x[:, i] for i in range(x.shape[1])], dim=-1),
+    ],
+    "MultiHeadAttention": [MultiByUnflatten, MultiByTorch, MultiByEinsum, MultiByLoop, MultiHeadsInFront],
+    "all_head_patterns": [_patterns_by_loop, _patterns_by_lesson_04, _patterns_of_the_model],
+    "head_kind": [_kind_by_list, _kind_by_diagonals, _kind_by_index],
+}
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def told(answer, name=""):
+    return diagnose(find(name or answer.__name__), answer)
+
+
+def renamed(made):
+    return type("MultiHeadAttention", (made,), {})
+
+
+class Interleaved(MultiHeadsInFront):
+    join = staticmethod(lambda heads: torch.stack(list(heads), -1).flatten(2))
+
+
+class Asserting(MultiByTorch):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        assert d_out % num_heads == 0
+        super().__init__(d_in, d_out, context_length, dropout, num_heads, qkv_bias)
+
+
+class RefusingLate(MultiByTorch):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        self.late = d_out % num_heads
+        super().__init__(d_in, d_out - self.late, context_length, dropout, num_heads, qkv_bias)
+
+    def forward(self, x):
+        if self.late:
+            raise ValueError("the heads cannot share d_out")
+        return super().forward(x)
+
+
+class DroppingOnlySome(MultiByTorch):
+    """The rate is not the one that was asked for."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__(d_in, d_out, context_length, dropout and 0.6, num_heads, qkv_bias)
+
+
+def test_a_wrong_step_is_named_however_its_dropout_draws():
+    assert told(renamed(Interleaved)).misconception == "merged-interleaved"
+
+
+def test_a_width_is_refused_at_once_and_with_a_value_error():
+    assert "ValueError" in told(renamed(Asserting)).message
+    assert told(renamed(RefusingLate)).property == "refuses_when_made"
+
+
+def test_another_rate_of_dropout_does_not_pass():
+    assert told(renamed(DroppingOnlySome)).reason == "property"
+
+
+def test_a_gradient_that_is_cut_in_part_is_seen():
+    class Cut(MultiByTorch):
+        def project(self, x):
+            return [super().project(x.detach())[0], *super().project(x)[1:]]
+
+    assert told(renamed(Cut)).property == "slopes_agree"
+
+
+def test_heads_are_no_copies_of_one():
+    class Copies(WrapperOfParts):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.heads = nn.ModuleList(copy.deepcopy(self.heads[0]) for _ in self.heads)
+
+    assert told(Copies, "MultiHeadAttentionWrapper").property == "heads_start_apart"
+
+
+def test_a_wrapper_does_not_ask_in_which_order_a_head_makes_its_layers(monkeypatch):
+    class KeyFirst(causal_attention.CausalAttention):
+        def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+            super().__init__(d_in, d_out, context_length, dropout, qkv_bias)
+            self.W_key, self.W_query = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(2))
+
+    monkeypatch.setattr(causal_attention, "CausalAttention", KeyFirst)
+    assert told(WrapperOfParts, "MultiHeadAttentionWrapper")
+
+
+@pytest.mark.parametrize("drawn", range(4))
+def test_the_cases_tell_rules_for_a_kind_apart(drawn):
+    """Each rule gives another name than the right one for a pattern of each draw."""
+
+    def means(pattern):
+        rows = torch.arange(2, len(pattern))
+        return {"previous": pattern[rows, rows - 1], "current": pattern[rows, rows], "first": pattern[rows, 0]}, rows
+
+    def ordered(*order):
+        def rule(pattern):
+            found, rows = means(pattern)
+            bar = 1.4 * (1 / (rows + 1)).mean()
+            return next((kind for kind in order if found[kind].mean() >= bar), "other")
+
+        return rule
+
+    def against_the_second(pattern):
+        *_, (second, _), (most, kind) = sorted((row.mean(), kind) for kind, row in means(pattern)[0].items())
+        return kind if most >= 1.4 * second else "other"
+
+    def of_ratios(pattern):
+        found, rows = means(pattern)
+        most, kind = max(((row * (rows + 1)).mean(), kind) for kind, row in found.items())
+        return kind if most >= 1.4 else "other"
+
+    def median(pattern):
+        found, rows = means(pattern)
+        most, kind = max((row.median(), kind) for kind, row in found.items())
+        return kind if most >= 1.4 * (1 / (rows + 1)).median() else "other"
+
+    def times(bar):
+        def rule(pattern):
+            found, rows = means(pattern)
+            most, kind = max((row.mean(), kind) for kind, row in found.items())
+            return kind if most >= bar * (1 / (rows + 1)).mean() else "other"
+
+        return rule
+
+    exercise = find("head_kind")
+    patterns = [case.args[0] for case in exercise.draw(drawn)]
+    right = [exercise.oracle(pattern) for pattern in patterns]
+    orders = [ordered(*order) for order in itertools.permutations(("previous", "current", "first"))]
+    for rule in (*orders, against_the_second, of_ratios, median, times(1.3), times(1.5)):
+        assert [rule(pattern) for pattern in patterns] != right
+
+
+# ---------------------------------------------------------------- behaviour
+
+
+@pytest.fixture
+def layer():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return lesson.MultiHeadAttention(5, 12, 9, 0.0, 3, qkv_bias=True), torch.randn(2, 7, 5)
+
+
+def test_it_agrees_with_torchs_own_module_to_a_millionth():
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        ours, theirs, x = (
+            lesson.MultiHeadAttention(12, 12, 8, 0.0, 4, qkv_bias=True),
+            nn.MultiheadAttention(12, 4, batch_first=True),
+            torch.randn(3, 6, 12),
+        )
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([getattr(ours, n).weight for n in ("W_query", "W_key", "W_value")]))
+        theirs.in_proj_bias.copy_(torch.cat([getattr(ours, n).bias for n in ("W_query", "W_key", "W_value")]))
+        theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
+        wanted, _ = theirs(x, x, x, attn_mask=torch.ones(6, 6).triu(1).bool(), need_weights=False)
+        assert (ours(x) - wanted).abs().max() < 1e-6
+
+
+def test_the_two_classes_agree_when_their_weights_do():
+    with torch.random.fork_rng():
+        torch.manual_seed(2)
+        wrapper, x = lesson.MultiHeadAttentionWrapper(4, 3, 6, 0.0, 5), torch.randn(2, 6, 4)
+        same = lesson.MultiHeadAttention(4, 15, 6, 0.0, 5)
+    with torch.no_grad():
+        for name in ("W_query", "W_key", "W_value"):
+            getattr(same, name).weight.copy_(torch.cat([getattr(head, name).weight for head in wrapper.heads]))
+        same.out_proj.weight.copy_(torch.eye(15))
+        same.out_proj.bias.zero_()
+        assert (same(x) - wrapper(x)).abs().max() < 1e-6
+        by_torch = [
+            F.scaled_dot_product_attention(h.W_query(x), h.W_key(x), h.W_value(x), is_causal=True)
+            for h in wrapper.heads
+        ]
+        assert (wrapper(x) - torch.cat(by_torch, -1)).abs().max() < 1e-6
+
+
+def test_future_batch_length_gradients_and_moves(layer):
+    mha, x = layer
+    before, moved = mha(x), x.clone()
+    moved[:, 4:] += 1
+    assert torch.allclose(mha(moved)[:, :4], before[:, :4], atol=1e-6)
+    assert not torch.allclose(mha(moved)[:, 4:], before[:, 4:])
+    assert torch.allclose(mha(x.flip(0)), before.flip(0), atol=1e-6)
+    assert torch.allclose(mha(x[:, :3]), before[:, :3], atol=1e-6)
+    before.square().mean().backward()
+    dead = [name for name, p in mha.named_parameters() if p.grad is None or p.grad.abs().max() < 1e-9]
+    assert dead in ([], ["W_key.bias"])  # a shift of all keys changes no weight
+    assert mha.double()(x.double()).dtype == torch.float64 and mha.to("meta").mask.device.type == "meta"
+
+
+def test_dropout_is_for_training():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        mha, x = lesson.MultiHeadAttention(4, 8, 6, 0.5, 2), torch.randn(2, 6, 4)
+        assert not torch.equal(mha.train()(x), mha(x)) and torch.equal(mha.eval()(x), mha(x))
+
+
+def test_a_width_that_cannot_be_shared_is_refused():
+    with pytest.raises(ValueError, match="2 heads cannot share d_out = 5 evenly"):
+        lesson.MultiHeadAttention(3, 5, 4, 0.0, 2)
+
+
+# ---------------------------------------------------------------- what the lesson says
+
+
+def test_the_picture_of_the_trap():
+    picture = show.cuts({"right": lesson.split_heads, "view": lambda x, h: x.view(1, h, x.shape[1], -1)})
+    assert "right: position 0 goes to heads 0, 0, 1, 1" in picture.alt
+    assert "view: position 0 goes to heads 0, 0, 0, 0" in picture.alt
+    assert [t.get_text() for t in picture.figure.axes[0].texts] == ["h0", "h0", "h1", "h1"] * 4
+    for ways, told in (
+        ({}, "one to three"),
+        ({"a": lambda x, h: x}, r"expected \[1, 2"),
+        ({"a": lambda x, h: torch.zeros(1, h, 4, 2)}, "every entry once"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            show.cuts(ways)
+    with pytest.raises(ValueError, match="shared evenly"):
+        show.cuts({"a": lesson.split_heads}, d_out=5)
+
+
+@pytest.fixture(scope="module")
+def heads():
+    """Twenty sentences of 14 tokens, and what the small GPT-2's heads do on them."""
+    sentences = [s for s, _ in corpus.ioi_sentences(60, seed=1) if len(gpt2.get_pre_attn(s)[0]) == 14][:20]
+    patterns = torch.stack([lesson.all_head_patterns(s, 12) for s in sentences])
+    return sentences, patterns
+
+
+def test_the_patterns_are_the_models_own(heads):
+    sentences, patterns = heads
+    for sentence, ours in list(zip(sentences, patterns))[:3]:
+        assert (ours - _patterns_of_the_model(sentence, 12)).abs().max() < 1e-5
+
+
+def test_the_kinds_that_the_lesson_names(heads):
+    _, patterns = heads
+    kinds = [lesson.head_kind(p) for p in patterns.mean(0)]
+    agree = lambda head: sum(lesson.head_kind(p[head]) == kinds[head] for p in patterns)
+    assert (kinds.index("previous"), kinds.index("current"), kinds.index("first")) == (5, 1, 11)
+    assert agree(5) == agree(1) == 20 and agree(11) == 10
+    mean, rows = patterns.mean(0)[11], torch.arange(2, 14)
+    assert abs(mean[rows, 0].mean() - 0.26) < 0.006 and abs(mean[rows, rows].mean() - 0.25) < 0.006  # "by a hair"
+
+
+def test_the_story_of_the_resting_place_fails_for_the_small_gpt_2(heads):
+    ratios = []
+    for sentence in heads[0]:
+        W_V, b_V = gpt2.get_l0_values(11)
+        lengths = (gpt2.get_pre_attn(sentence)[1] @ W_V + b_V).norm(dim=-1)
+        ratios.append(float(lengths[0] / lengths[1:].mean()))
+    assert abs(sum(ratios) / 20 - 1.41) < 0.02 and min(ratios) > 1
+
+
+def test_a_uniform_head_of_four_tokens():
+    uniform = torch.ones(4, 4).tril() / torch.arange(1, 5)[:, None]
+    assert math.isclose(float(uniform[2:, 0].mean()), 7 / 24, abs_tol=1e-6) and lesson.head_kind(uniform) == "other"
+
+
+def test_gpt_2s_heads_are_64_wide():
+    assert 768 // 12 == 64 and math.sqrt(64) == 8 and abs(math.sqrt(768) - 27.7) < 0.05

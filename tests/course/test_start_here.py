@@ -1,0 +1,57 @@
+"""Lesson 00: right answers of its exercise, and what its prose says."""
+
+import torch
+
+from utils.feedback.check import check
+
+RIGHT = {
+    "row_sums": [
+        lambda x: torch.einsum("ij->i", x),
+        lambda x: x @ torch.ones(x.shape[1]),
+        lambda x: torch.stack([sum(row) for row in x]),
+    ],
+}
+
+
+def test_the_two_wrong_answers_of_the_page_read_as_it_says():
+    def row_sums(x):
+        return x.sum(dim=0)
+
+    assert check(row_sums).message.startswith("You added down the columns")
+
+    def row_sums(x):
+        x.sum(dim=1)
+
+    assert check(row_sums).message.endswith("returned None. Did you forget `return`?")
+
+    def row_sums(x):
+        raise NotImplementedError("row_sums")
+
+    assert str(check(row_sums)) == "○ row_sums: not attempted yet. `hint(row_sums)` gives a nudge."
+
+
+def test_quiz_and_prediction():
+    assert torch.zeros(4, 7).sum(dim=0).shape == (7,)
+    assert torch.zeros(4, 7).sum(dim=1).shape == (4,)
+    assert torch.zeros(4, 7).sum(dim=0, keepdim=True).shape == (1, 7)
+    assert sum([10, 20, 30]) == 60
+
+
+def test_a_table_of_one_row_or_one_column_is_a_table():
+    def row_sums(x):
+        return x.sum(dim=1, keepdim=True).squeeze()
+
+    assert check(row_sums).misconception == "drops-the-row-axis"
+
+    def row_sums(x):
+        return x.sum(dim=1) if x.shape[1] > 1 else x
+
+    assert "[3, 1]" in check(row_sums).message
+
+
+def test_a_return_inside_the_loop():
+    def row_sums(x):
+        for row in x:
+            return row.sum()
+
+    assert check(row_sums).misconception == "first-row-only"

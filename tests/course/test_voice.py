@@ -1,0 +1,152 @@
+"""What every lesson keeps to (DESIGN: a lesson): size, rhythm, and a voice without filler."""
+
+import re
+import statistics
+
+import pytest
+
+from utils import lessons
+from utils.feedback.exercise import all_exercises
+from utils.lessons import markers
+
+LESSONS = [lessons.read(path) for path in lessons.all_lessons()]
+
+
+def code(lesson):
+    """The lines of each code cell that a reader sees: not blank, no markers."""
+    cells = [c.source.splitlines() for c in lesson.cells if c.kind == "code"]
+    return [[line for line in lines if line.strip() and not markers.looks_like_marker(line)] for lines in cells]
+
+
+def prose(lesson):
+    return "\n\n".join(c.source for c in lesson.cells if c.kind == "markdown")
+
+
+def words(text):
+    return len(re.findall(r"\w[\w'’.-]*", text))
+
+
+def exercises(lesson):
+    return [e for e in all_exercises().values() if e.lesson == lesson.name]
+
+
+each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=[lesson.stem for lesson in LESSONS])
+
+
+@each_lesson
+def test_size(lesson):
+    sizes = [len(lines) for lines in code(lesson)]
+    assert len(lesson.cells) <= 60 and statistics.median(sizes) <= 6 and max(sizes) <= 25
+
+
+@pytest.mark.parametrize("lesson", LESSONS[1:], ids=[lesson.stem for lesson in LESSONS[1:]])
+def test_balance_of_prose_and_code(lesson):
+    """Lesson 00 is the guide to the others and is mostly prose."""
+    assert 6 <= words(prose(lesson)) / sum(map(len, code(lesson))) <= 11
+
+
+@each_lesson
+def test_the_stated_time_follows_from_the_page(lesson):
+    """150 words and 15 lines of code a minute, 3 minutes an exercise, 1 a prediction or a quiz; to the next 5
+    minutes."""
+    stated = int(re.search(r"\*\*Time:\*\* (\d+) minutes", prose(lesson))[1])
+    asked = sum(line.startswith(("explore.predict(", "explore.quiz(")) for cell in code(lesson) for line in cell)
+    minutes = words(prose(lesson)) / 150 + sum(map(len, code(lesson))) / 15 + 3 * len(exercises(lesson)) + asked
+    assert abs(stated - minutes) <= 2.5, f"{minutes:.1f} by the rule, {stated} stated"
+
+
+@each_lesson
+def test_it_opens_and_closes_as_every_lesson_does(lesson):
+    text = prose(lesson)
+    assert lesson.cells[0].kind == "markdown" and lesson.cells[0].source.startswith("# ")
+    assert "**After this" in text and "**Next:**" in text
+    if lesson.name != "start_here":
+        assert lesson.cells[0].source.count("<summary>") == 2 and "\n## Recap\n" in f"\n{text}\n"
+    assert any(line.startswith("explore.quiz(") for cell in code(lesson) for line in cell)
+
+
+@each_lesson
+def test_the_last_line_leads_to_the_next_lesson(lesson):
+    """A learner clicks on it; a new lesson at the end may first stand there without being led to."""
+    said = re.search(r"(?m)^\*\*Next:\*\* (.*)$", prose(lesson))[1]
+    after = [path for path in lessons.all_lessons() if path.stem > lesson.path.stem][:1]
+    if said.startswith("lesson "):
+        title = lessons.read(after[0]).title
+        assert said.startswith(f"lesson {after[0].stem[:2]}, [*{title}*]({after[0].stem}.ipynb), ")
+    else:
+        assert lesson.path.stem >= "11"
+
+
+@each_lesson
+def test_every_exercise_is_checked_where_it_stands_and_explained(lesson):
+    cells = [c.source for c in lesson.cells]
+    for exercise in exercises(lesson):
+        call = f"check({exercise.name}={exercise.name})" if exercise.kind == "value" else f"check({exercise.name})"
+        place = [i for i, source in enumerate(cells) if call in source.splitlines()]
+        assert len(place) == 1, f"{call} stands in {len(place)} cells"
+        assert any(region.kind != markers.NOTE for region in markers.parse(lesson.cells[place[0]]).regions)
+        assert "### Exercise" in cells[place[0] - 1]
+
+
+@each_lesson
+def test_voice(lesson):
+    text = re.sub(r"`[^`]*`|\$[^$]*\$", "", prose(lesson))
+    for banned in (
+        r"!",
+        r"\bsimply\b",
+        r"\bjust\b",
+        r"in this (section|lesson),? we",
+        r"\beasy\b",
+        r"\bobviously\b",
+        r"\bof course\b",
+        r"\bawesome\b",
+    ):
+        found = re.search(banned, text, re.IGNORECASE)
+        assert not found, f"...{text[max(0, found.start() - 40) : found.end() + 20]}..."
+
+
+@each_lesson
+def test_no_remote_images_and_no_style_in_lessons(lesson):
+    everything = "\n".join(c.source for c in lesson.cells)
+    assert "<img" not in everything and not re.search(r"!\[[^]]*\]\(", everything)
+    assert "matplotlib" not in everything and "plt." not in everything
+
+
+@each_lesson
+def test_guesses_come_before_answers(lesson):
+    """A prediction or a quiz holds its answer in its source, which is folded away; other code needs no scrolling."""
+    for cell in lesson.cells:
+        asks = cell.source.startswith(("explore.predict(", "explore.quiz("))
+        if cell.kind == "code":
+            assert asks == bool(cell.metadata.get("jupyter", {}).get("source_hidden")), cell.source
+            assert not asks or cell.source.splitlines()[0] in (
+                "explore.predict(",
+                "explore.quiz(",
+            ), "a fold shows the first line"
+            assert asks or max(map(len, cell.source.splitlines())) <= 120, cell.source
+
+
+@each_lesson
+def test_only_plain_text_is_compared(lesson):
+    """Reports, figures and widgets differ between machines in their HTML; CI compares what cells print."""
+    for cell in lesson.cells:
+        if "nbval-check-output" in cell.metadata.get("tags", []):
+            assert "print(" in cell.source and not re.search(r"(?m)^(check|show|explore)\b", cell.source), cell.source
+
+
+@each_lesson
+def test_what_a_message_suggests_is_at_hand(lesson):
+    """Checks say hint(...); it must not be a NameError."""
+    imported = "\n".join(line for cell in code(lesson) for line in cell if line.startswith("from utils import"))
+    assert all(re.search(rf"\b{name}\b", imported) for name in ("check", "hint", "solution"))
+
+
+def test_the_lessons_in_the_readme_are_as_it_says():
+    rows = re.findall(
+        r"(?m)^\| (\d\d) \| \[(.+?)\]\(course/(\w+)\.md\).* \| (\d+) \|$",
+        (lessons.ROOT / "README.md").read_text(encoding="utf-8"),
+    )
+    assert len(rows) >= 3
+    for number, title, stem, minutes in rows:
+        lesson = lessons.read(lessons.find(number))
+        assert (lesson.title, lesson.stem) == (title, stem) and f"**Time:** {minutes} minutes" in prose(lesson)

@@ -1,0 +1,25 @@
+"""How the tests of the engine write answers and hear of them."""
+
+from torch import nn
+
+from utils.feedback.diagnose import diagnose
+
+
+def named(name, answer):
+    answer.__name__ = name
+    return answer
+
+
+def said(exercise_, answer):
+    report = diagnose(exercise_, answer)
+    assert report.status == "failed", str(report)
+    return report.message
+
+
+class Affine(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.layer = nn.Linear(d_in, d_out)
+
+    def forward(self, x):
+        return self.layer(x)

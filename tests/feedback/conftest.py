@@ -1,0 +1,59 @@
+"""Small exercises that the tests of the engine share."""
+
+import pytest
+from torch import nn
+from torch.nn import functional as F
+
+from utils.feedback import exercise as declared
+from utils.feedback.exercise import Float, case, exercise, linear
+
+HINTS = ("A nudge?", "The idea.", "Almost the code.")
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Declare an exercise for one test only."""
+    monkeypatch.setattr(declared, "_exercises", dict(declared.all_exercises()))
+
+    def make(name="double", **given):
+        given = {
+            "oracle": lambda x: x * 2,
+            "hints": HINTS,
+            "misconceptions": {},
+            "cases": lambda rand: [case(rand(2, 3)), case(rand(4, 5))],
+            **given,
+        }
+        return exercise(name, **given)
+
+    return make
+
+
+@pytest.fixture
+def double(made):
+    return made(
+        differentiable=True,
+        misconceptions={
+            "squares": (lambda x: x**2, "You squared it. Doubling adds it to itself."),
+            "halves": (lambda x: x / 2, "Half."),
+        },
+    )
+
+
+@pytest.fixture
+def pair(made):
+    return made(
+        "pair",
+        oracle=lambda x: (x * 2, x.sum(-1)),
+        returns=(Float("rows columns", name="doubled"), Float("rows", name="sums")),
+    )
+
+
+@pytest.fixture
+def affine(made):
+    return made(
+        "Affine",
+        initial=lambda d_in, d_out: linear(layer=nn.Linear(d_in, d_out)),
+        oracle=lambda p, x: F.linear(x, p["layer.weight"], p["layer.bias"]),
+        cases=lambda rand: [case(rand(4, 3), init=(3, 2)), case(rand(2, 3), init=(3, 2), fill=False, seed=7)],
+        misconceptions={"no-bias": (lambda p, x: F.linear(x, p["layer.weight"]), "The bias is not used.")},
+    )

@@ -1,0 +1,108 @@
+"""An answer that does not end: the clock, the learner's own interrupt, and what is left behind."""
+
+import signal
+import threading
+import time
+
+import pytest
+
+from utils.feedback import alarm
+from utils.feedback import diagnose as engine
+from utils.feedback.check import check
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import find
+from utils.feedback.progress import read
+
+inside = threading.Event()  # set by an answer that runs
+
+
+class WhenInside(alarm.Alarm):
+    def _watch(self):
+        inside.wait()
+        super()._watch()
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """A clock that rings as soon as the answer runs, and again and again."""
+    inside.clear()
+    monkeypatch.setattr(engine, "Alarm", WhenInside)
+    monkeypatch.setattr(engine, "LIMIT", 0.05)
+    monkeypatch.setattr(alarm, "AGAIN", 0.05)
+
+
+def endless(size):
+    inside.set()
+    while True:
+        pass
+
+
+def asleep(size):
+    inside.set()
+    time.sleep(3600)
+
+
+def deaf(size):
+    inside.set()
+    heard = 0
+    while heard < 3:
+        try:
+            time.sleep(3600)
+        except:  # noqa: E722 - what learners write, too
+            heard += 1
+    while True:
+        pass
+
+
+@pytest.mark.parametrize("answer, line", [(endless, "while True:"), (asleep, "time.sleep(3600)"), (deaf, "while True")])
+def test_what_does_not_end_is_stopped_and_told_where(short, answer, line):
+    before = signal.getsignal(signal.SIGINT)
+    report = diagnose(find("get_mask"), answer)
+    assert (report.status, report.reason) == ("failed", "stopped")
+    assert "had not ended after" in report.message and line in report.message
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_process_that_ignores_interrupts_hears_the_clock(short):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert diagnose(find("get_mask"), endless).reason == "stopped"
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_no_interrupt_comes_after_the_check(short):
+    assert diagnose(find("get_mask"), endless).reason == "stopped"
+    for thread in threading.enumerate():
+        if thread.name == "alarm":
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def test_elsewhere_than_in_the_main_thread_there_is_no_clock():
+    said = []
+    thread = threading.Thread(target=lambda: said.append(diagnose(find("get_mask"), lambda size: None)))
+    thread.start()
+    thread.join()
+    assert said[0].reason == "structure"
+
+
+def test_an_interrupt_by_hand_is_one_calm_line_and_no_try():
+    def get_mask(size):
+        raise KeyboardInterrupt
+
+    report = check(get_mask)
+    assert (report.status, report.reason) == ("todo", "stopped")
+    assert "interrupted on line" in str(report) and "raise KeyboardInterrupt" in str(report)
+    assert "get_mask" not in read().get("causal_attention", {})
+
+
+def test_time_in_which_others_work_does_not_count(monkeypatch):
+    """As on a busy machine: time passes, and this process has done nothing in it."""
+    monkeypatch.setattr(alarm, "IDLE", float("inf"))
+    monkeypatch.setattr(alarm.time, "process_time", lambda: 0.0)
+    with alarm.Alarm(0.01) as clock:
+        for _ in range(5):
+            clock._ended.wait(0.02)
+    assert not clock.rung

@@ -1,0 +1,292 @@
+"""How `check`, `hint`, `solution` and `yours` are called, and what importing them costs."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.feedback.answers import Affine, named
+from tests.feedback.conftest import HINTS
+from tests.fresh_python import printed
+from tests.lesson_files import HEADER
+from utils import lessons
+from utils.feedback import check as feedback
+from utils.feedback import exercise as declared
+from utils.feedback.check import CheckFailed, NotYet, check, hint, solution, yours
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import Float
+from utils.feedback.runner import runnable
+from utils.feedback.words import named_size, position
+from utils.lessons import ROOT, files
+from utils.lessons.stubs import unfilled, unfinished_name
+
+# --- how check is called -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: check(), "was given nothing"),
+        (lambda: check(len), "`len` comes with Python or torch"),
+        (lambda: check(torch.softmax), "`softmax` comes with Python or torch"),
+        (lambda: check(F.softmax), "`softmax` comes with Python or torch"),
+        (lambda: check("row_sums"), "pass the thing itself, without quotes"),
+        (lambda: check(lambda x: x), "A lambda has no name"),
+        (lambda: check(torch.zeros(3)), "pass it by its name, as in check("),
+        (lambda: check(3), "pass it by its name"),
+        (lambda: check(row_sum=1), "No exercise is called row_sum. Did you mean row_sums? There are: "),
+        (lambda: check(row_sums=1), "`row_sums` is a function: pass it as it is, check(row_sums)."),
+        (lambda: check(named("simple_attn", lambda x: x)), "Did you mean simple_attention?"),
+        (
+            lambda: check(type("row_sums", (), {})),
+            "`row_sums` should be a function, and a class was given: define it with `def row_sums`.",
+        ),
+        (
+            lambda: check(named("SelfAttention_v1", lambda x: x)),
+            "`SelfAttention_v1` should be a class, and a function was given",
+        ),
+        (lambda: check(Affine(2, 2)), "pass the class itself, check(Affine)"),
+        (lambda: check(attn_scores_2=1, attn_weights_2=2), "one exercise at a time and was given 2 things"),
+    ],
+)
+def test_a_call_that_names_no_exercise_says_so_in_one_sentence(call, words):
+    report = call()
+    assert report.status == "failed" and words in report.message and "\n" not in report.message
+
+
+def test_strict_raises_and_says_the_same(double, monkeypatch):
+    monkeypatch.setenv("COURSE_CHECKS", "strict")
+    assert check(named("double", lambda x: x * 2))
+    with pytest.raises(CheckFailed, match="You squared it"):
+        check(named("double", lambda x: x * x))
+    with pytest.raises(CheckFailed, match="not attempted"):
+        check(named("double", lambda x: ...))
+
+
+def test_prints_of_an_answer_are_not_shown(double, capsys):
+    def loud(x):
+        print("here")
+        return x * 2
+
+    assert diagnose(double, loud) and capsys.readouterr().out == ""
+
+
+def test_random_numbers_of_an_answer_are_its_own(double):
+    """python's, numpy's and torch's generators go on afterwards as if nothing had been drawn."""
+
+    def drawing(x):
+        random.random(), np.random.rand(), torch.rand(1), torch.manual_seed(1)
+        return x * 2
+
+    random.seed(3), np.random.seed(3), torch.manual_seed(3)
+    wanted = random.random(), np.random.rand(), torch.rand(1)
+    random.seed(3), np.random.seed(3), torch.manual_seed(3)
+    assert diagnose(double, drawing)
+    assert (random.random(), np.random.rand(), torch.rand(1)) == wanted
+
+
+def test_names_are_unique_in_the_course(made):
+    with pytest.raises(ValueError, match="row_sums is already an exercise of start_here"):
+        made("row_sums")
+
+
+# --- hints and solutions -----------------------------------------------------------------------------
+
+
+def test_hints_come_in_three_grades(double, monkeypatch):
+    monkeypatch.setattr(feedback, "_hints_given", {})
+    assert [hint("double").text.split(" (")[0] for _ in range(4)] == [*HINTS, HINTS[2]]
+    assert hint("double", 1).text.startswith(HINTS[0])
+    assert "There are three grades" in hint("double", 7).text
+    assert "No exercise is called dubble" in hint("dubble").text
+    assert hint(double=3).title.startswith("double: hint 2") and "in quotes for a value" in hint(torch.ones(2)).text
+
+
+def test_solution_shows_the_answer_or_says_where_to_ask(monkeypatch):
+    def row_sums(x): ...
+
+    assert "return x.sum(dim=1)" in str(solution(row_sums)) and "COGINST" not in str(solution(row_sums))
+    assert "attn_scores_2 = inputs @ query" in str(solution("attn_scores_2"))
+    from utils import lessons
+
+    def gone(*_):
+        raise lessons.LessonError("none here")
+
+    monkeypatch.setattr(lessons, "find", gone)
+    assert "Ask whoever gave it to you" in str(solution(row_sums))
+
+
+# --- yours -------------------------------------------------------------------------------------------
+
+LESSON = f"""\
+{HEADER}# A learner's page
+
+```python
+import torch
+```
+
+```python
+def row_sums(x):
+    {{body}}
+```
+
+```python
+raise RuntimeError("a demo cell must not run")
+```
+"""
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A learner's folder, the current one, in which lesson 00 can be written."""
+    monkeypatch.chdir(tmp_path)
+    for module in (lessons, files):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    return lambda body: (tmp_path / "00_start_here.md").write_text(LESSON.format(body=body))
+
+
+def test_yours_is_the_learners_own_when_it_passes(desk, capsys):
+    desk("return x.sum(dim=1) + 0")
+    assert yours("row_sums").__code__.co_consts[-1] == 0 or "00_start_here" in yours("row_sums").__code__.co_filename
+    assert capsys.readouterr().out == ""
+
+
+def test_yours_is_found_where_each_lesson_has_a_folder_of_its_own(desk, tmp_path, monkeypatch, capsys):
+    desk("return x.sum(dim=1) + 0")
+    (tmp_path / "00_start_here").mkdir()
+    (tmp_path / "00_start_here.md").rename(tmp_path / "00_start_here" / "00_start_here.md")
+    (tmp_path / "06_layer_norm").mkdir()
+    monkeypatch.chdir(tmp_path / "06_layer_norm")
+    assert "00_start_here" in yours("row_sums").__code__.co_filename
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "body, why",
+    [
+        ("return x.sum(dim=0)", "does not pass its check yet"),
+        ('raise NotImplementedError("row_sums")', "is not attempted yet"),
+    ],
+)
+def test_yours_falls_back_to_the_reference_with_a_note(desk, capsys, monkeypatch, body, why):
+    desk(body)
+    real = lessons.find
+    solutions = ROOT / "solutions"
+    monkeypatch.setattr(lessons, "find", lambda name, folder=None: real(name, folder or solutions))
+    assert yours("row_sums")(torch.ones(2, 3)).tolist() == [3.0, 3.0]
+    assert f"Using the course's own row_sums: yours in 00_start_here.md {why}." in capsys.readouterr().out
+
+
+def test_yours_speaks_of_what_was_asked_for_alone(tmp_path, monkeypatch, capsys):
+    """The layer is made of two other exercises, for which its lesson asks as it is loaded."""
+    for path in lessons.all_lessons(ROOT / "course"):
+        (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    yours("SelfAttentionLayer")
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 1 and said[0].startswith("Using the course's own SelfAttentionLayer: yours in 06_layer_norm.")
+
+
+def test_yours_without_solutions_says_what_to_finish(desk):
+    desk("return x.sum(dim=0)")
+    with pytest.raises(NotYet, match="This needs `row_sums` from lesson .*start_here.*Finish it there"):
+        yours("row_sums")
+
+
+def test_yours_of_a_value_or_of_nothing():
+    with pytest.raises(ValueError, match="`attn_scores_2` is a value"):
+        yours("attn_scores_2")
+    with pytest.raises(declared.UnknownExercise, match="There are: "):
+        yours("LayerNorn")
+
+
+# --- importing ---------------------------------------------------------------------------------------
+
+
+def test_importing_check_is_lean():
+    heavy = "transformers matplotlib ipywidgets jupytext nbformat circuitsvis IPython filelock".split()
+    assert printed(f"import sys; from utils import check; print([m for m in {heavy} if m in sys.modules])") == "[]"
+
+
+def test_importing_utils_alone_does_not_import_torch():
+    assert printed("import sys, utils; print('torch' in sys.modules)") == "False"
+
+
+def test_the_vocabulary():
+    import utils
+
+    assert {"check", "hint", "solution", "yours", "progress", "show", "explore"} <= set(dir(utils))
+    with pytest.raises(AttributeError, match="There are: check, "):
+        utils.chekc
+    assert callable(utils.progress)
+
+
+@pytest.mark.parametrize(
+    "axes, shape, place, size",
+    [
+        ("batch seq d", (4, 5, 6), "batch 0, seq 1, d 2", "[batch = 4, seq = 5, d = 6]"),
+        ("... seq d", (4, 5, 6), "axis 0 at 0, seq 1, d 2", "[4, seq = 5, d = 6]"),
+        ("...", (4, 5, 6), "axis 0 at 0, axis 1 at 1, axis 2 at 2", "[4, 5, 6]"),
+        ("seq", (4, 5, 6), "axis 0 at 0, axis 1 at 1, axis 2 at 2", "[4, 5, 6]"),
+        ("... seq d", (), None, "a single number (shape [])"),
+    ],
+)
+def test_axes_go_by_their_names_where_they_have_one(axes, shape, place, size):
+    spec = Float(axes)
+    assert named_size(shape, spec) == size
+    if place:
+        assert position((0, 1, 2), spec) == place
+
+
+def test_what_einsum_says_of_an_ellipsis_is_no_gap():
+    """torch's error holds the word, and the answer was written."""
+    with pytest.raises(RuntimeError) as caught:
+        torch.einsum("ij,jk->ik", torch.ones(2, 2, 2), torch.ones(2, 2))
+    assert "ellipsis" in str(caught.value) and unfinished_name(caught.value) is None
+    for gap in (lambda: torch.ones(2) @ ..., lambda: torch.softmax(..., dim=0), lambda: 1 + ...):
+        with pytest.raises(TypeError) as caught:
+            gap()
+        assert unfilled(str(caught.value)) and unfinished_name(caught.value) == ""
+
+
+def test_a_parameter_too_many_where_none_is_expected():
+    class PositionalEncoding(nn.Module):
+        def __init__(self, d_model, max_len=5000):
+            super().__init__()
+            self.table = nn.Parameter(torch.zeros(max_len, d_model))
+
+        def forward(self, x):
+            return x + self.table[: x.shape[-2]]
+
+    words = check(PositionalEncoding).message
+    assert "a parameter too many: `table`. None is expected" in words and "buffer" in words
+
+
+def test_facts_of_a_result_are_told_in_words_without_a_table():
+    for name in ("copy_batch", "sample_regression"):
+        found = declared.find(name)
+        said_ = diagnose(found, runnable(found, found.misconceptions[0]))
+        assert said_.misconception and said_.table is None
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("no front matter", "this is not a lesson"),
+        (
+            LESSON.format(body="return x").replace("def row_sums(x)", "@undefined\ndef row_sums(x)"),
+            "NameError: name 'undefined'",
+        ),
+        (LESSON.format(body="return x.sum("), "does not parse: line"),
+    ],
+)
+def test_yours_says_why_an_earlier_lesson_gives_nothing(desk, tmp_path, monkeypatch, capsys, text, why):
+    desk("return x")
+    (tmp_path / "00_start_here.md").write_text(text)
+    real, solutions = lessons.find, ROOT / "solutions"
+    monkeypatch.setattr(lessons, "find", lambda name, folder=None: real(name, folder or solutions))
+    assert yours("row_sums")(torch.ones(2, 3)).tolist() == [3.0, 3.0]
+    assert why in capsys.readouterr().out

@@ -1,0 +1,110 @@
+"""Misconceptions and plain differences: what is said when no question fires."""
+
+import pytest
+import torch
+
+from tests.feedback.answers import named, said
+from utils.feedback.check import check
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import case
+
+# --- misconceptions ----------------------------------------------------------------------------------
+
+
+def test_a_misconception_speaks_with_its_table(double):
+    report = check(named("double", lambda x: x * x))
+    assert (report.misconception, report.message) == ("squares", "You squared it. Doubling adds it to itself.")
+    assert len(report.table.yours) == 4 and len(report.table.yours[0]) == 5
+    assert len(report.table.wrong) == 20
+
+
+def test_a_misconception_is_known_through_a_wrong_type(double):
+    """Two mistakes at once: the deeper one is named."""
+    assert diagnose(double, lambda x: (x * x).double()).misconception == "squares"
+
+
+def test_a_misconception_must_agree_on_every_case(double):
+    assert diagnose(double, lambda x: x * x if len(x) == 2 else x * 3).misconception is None
+
+
+def test_a_misconception_that_raises_somewhere(made):
+    """Right on square input, an exception elsewhere: recognised by both."""
+    product = made(
+        "product",
+        oracle=lambda x: x @ x.T,
+        cases=lambda rand: [case(rand(3, 3)), case(rand(2, 4))],
+        misconceptions={"no-transpose": (lambda x: x @ x, "Turn one of them.")},
+    )
+    assert diagnose(product, lambda x: torch.matmul(x, x)).misconception == "no-transpose"
+
+
+def test_a_value_is_recognised(made):
+    value = made(
+        "total",
+        oracle=torch.tensor(6.0),
+        cases=(case(),),
+        misconceptions={"mean": (lambda: torch.tensor(2.0), "The mean.")},
+    )
+    assert check(total=torch.tensor(2.0)).misconception == "mean" and check(total=torch.tensor(6.0))
+    assert "it is 5.0000, expected 6.0000" in said(value, torch.tensor(5.0))
+
+
+# --- the plain difference ----------------------------------------------------------------------------
+
+
+def test_the_smallest_failing_case_and_its_first_wrong_number(double):
+    def odd(x):
+        y = x * 2
+        y[1, 2] += 1
+        return y
+
+    report = diagnose(double, odd)
+    assert report.message.startswith(
+        "In 2 of 2 cases the result differs; the smallest: double(x) with x of shape [2, 3]: row 1, column 2 is "
+    )
+    assert report.table.wrong == {(1, 2)}
+
+
+def test_the_table_shows_the_case_that_the_words_are_about(made):
+    """The smallest, wherever it stands in the list."""
+    exercise_ = made(cases=lambda rand: [case(rand(5, 5)), case(rand(2, 2)), case(rand(3, 3))])
+    report = diagnose(exercise_, lambda x: x * 2 + torch.eye(len(x)))
+    assert "x of shape [2, 2]" in report.message and len(report.table.yours) == 2
+
+
+def test_what_one_number_means(made):
+    mask = made(
+        "grid",
+        oracle=lambda size: torch.eye(size).bool(),
+        cases=[case(2)],
+        meaning=lambda index, a, b: f"{index[0]} sees {index[1]}",
+    )
+    assert (
+        said(mask, lambda size: torch.ones(size, size).bool())
+        == "grid(2): row 0, column 1 is True, expected False; 0 sees 1. It is True everywhere."
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        (lambda x: x * 3, "Every number is 1.5 times the expected one."),
+        (lambda x: x * -2, "All numbers have the wrong sign."),
+        (lambda x: x * 2 + 0.25, "Every number is off by the same amount, +0.25"),
+        (lambda x: x * x.shape[-1], "off by one factor: 1.5, 2.5"),
+    ],
+)
+def test_plain_relations(double, wrong, words):
+    assert words in said(double, wrong)
+
+
+def test_a_transposed_result(made):
+    square = made("square", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 3)), case(rand(4, 4))])
+    assert "It is the transpose of what is expected" in said(square, lambda x: (x * 2).T)
+
+
+def test_dicts(made):
+    count = made("count", oracle=lambda ids: {(1, 2): 2, (2, 1): 1}, cases=[case([1, 2, 1, 2])])
+    assert "at key (1, 2) yours is 3, expected 2" in said(count, lambda ids: {(1, 2): 3, (2, 1): 1})
+    assert "the key (2, 1) is missing" in said(count, lambda ids: {(1, 2): 2})
+    assert "the key (0, 0) should not be there" in said(count, lambda ids: {(1, 2): 2, (2, 1): 1, (0, 0): 1})

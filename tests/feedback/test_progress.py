@@ -1,0 +1,176 @@
+"""Progress: one small file that survives a crash and two notebooks writing at once."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from utils.feedback import progress
+from utils.feedback.progress import read, record
+from utils.lessons import ROOT
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    path = tmp_path / "deep" / "progress.json"
+    monkeypatch.setenv("COURSE_PROGRESS", str(path))
+    return path
+
+
+def writer(code: str) -> subprocess.Popen:
+    """A second notebook: a process of its own that writes to the same file. It says a line when it has begun."""
+    code = "import time\nfrom filelock import FileLock\nfrom utils.feedback.progress import record, store\n" + code
+    return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def files_beside(store):
+    """What lies beside the file, the lock apart."""
+    return {p.name for p in store.parent.iterdir()} - {store.name, store.name + ".lock"}
+
+
+def test_it_is_kept_and_once_passed_stays_passed(store):
+    record("start_here", "row_sums", "todo")
+    assert read()["start_here"]["row_sums"]["tries"] == 0
+    record("start_here", "row_sums", "failed")
+    record("start_here", "row_sums", "passed")
+    record("start_here", "row_sums", "failed")
+    entry = json.loads(store.read_text())["start_here"]["row_sums"]
+    assert (entry["status"], entry["tries"]) == ("passed", 3)
+
+
+@pytest.mark.parametrize("text", [b"", b"{half", b"[1, 2]", b"\x00\xff"])
+def test_a_damaged_file_is_no_error_and_is_set_aside(store, text):
+    store.parent.mkdir()
+    store.write_bytes(text)
+    assert read() == {}
+    record("start_here", "row_sums", "passed")
+    assert read()["start_here"]["row_sums"]["status"] == "passed"
+    assert store.with_name("progress.json.damaged").read_bytes() == text
+
+
+@pytest.mark.parametrize(
+    "entry", [[], None, {}, {"status": "great", "tries": 1, "when": ""}, {"status": "todo", "tries": "2", "when": ""}]
+)
+def test_an_entry_that_is_none_costs_only_itself(store, entry):
+    record("simplified_attention", "softmax", "passed")
+    kept = json.loads(store.read_text())
+    kept |= {"start_here": {"row_sums": entry}, "self_attention": entry and [entry]}
+    store.write_text(json.dumps(kept))
+    record("start_here", "row_sums", "failed")
+    assert (
+        read()["start_here"]["row_sums"]["status"] == "failed"
+        and read()["simplified_attention"]["softmax"]["status"] == "passed"
+    )
+
+
+def test_a_file_that_cannot_be_read_now_is_not_replaced(store, monkeypatch):
+    record("start_here", "row_sums", "passed")
+    before = store.read_text()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Path, "read_bytes", lambda self: (_ for _ in ()).throw(PermissionError("another program has it open"))
+        )
+        record("simplified_attention", "softmax", "passed")
+        assert read() == {}
+    assert store.read_text() == before
+
+
+def test_off_and_unwritable_keep_nothing_and_raise_nothing(store, monkeypatch, tmp_path):
+    monkeypatch.setenv("COURSE_PROGRESS", "off")
+    record("start_here", "row_sums", "passed")
+    assert read() == {} and not store.exists()
+    blocked = tmp_path / "a file"
+    blocked.write_text("")
+    monkeypatch.setenv("COURSE_PROGRESS", str(blocked / "progress.json"))
+    record("start_here", "row_sums", "passed")
+    assert blocked.read_text() == ""
+
+
+@pytest.mark.parametrize("lock", ["FileLock", "SoftFileLock"])
+def test_two_notebooks_writing_at_once_lose_nothing(store, lock):
+    """Both ways of taking turns: what the operating system locks, and a file that stands in for it on some disks."""
+    using = f"import filelock; filelock.FileLock = filelock.{lock}\n"
+    loop = "for i in range(60): record('start_here', f'exercise_{%d}_{i}', 'passed')"
+    both = [writer(using + loop % n) for n in (0, 1)]
+    seen, damaged = 0, 0
+    while any(process.poll() is None for process in both):
+        try:  # meanwhile a third one reads, and always finds a whole file
+            now = len(json.loads(store.read_bytes())["start_here"])
+        except FileNotFoundError:
+            continue
+        except ValueError:
+            damaged += 1
+            continue
+        assert now >= seen
+        seen = now
+        time.sleep(0.002)
+    assert [process.wait() for process in both] == [0, 0] and damaged == 0
+    assert len(read()["start_here"]) == 120 and files_beside(store) == set()
+
+
+def test_killed_while_writing_it_keeps_all_that_was_recorded(store):
+    """Again and again a process is killed in the middle of its loop; each entry that it had reported is there, and
+    others go on at once."""
+    for n in range(5):
+        process = writer(
+            f"for i in range(10_000): record('start_here', f'exercise_{n}_{{i}}', 'passed'); print(i, flush=True)"
+        )
+        reported = [process.stdout.readline() for _ in range(10 + 7 * n)]
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        FileLock(store.with_name(store.name + ".lock")).acquire(blocking=False).lock.release()  # it was given back
+        record("simplified_attention", f"after_{n}", "passed")
+        kept = json.loads(store.read_text())
+        assert {f"exercise_{n}_{int(i)}" for i in reported} <= set(kept["start_here"]) and f"after_{n}" in kept[
+            "simplified_attention"
+        ]
+
+
+def test_killed_between_two_files_it_leaves_the_old_one_and_no_litter(store, monkeypatch):
+    record("start_here", "row_sums", "passed")
+    process = writer(
+        "import os, signal\nos.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\nrecord('start_here',"
+        " 'softmax', 'passed')"
+    )
+    assert process.wait() == -signal.SIGKILL
+    assert len(files_beside(store)) == 1
+    assert list(read()["start_here"]) == ["row_sums"]
+    record("start_here", "later", "passed")
+    assert files_beside(store) == set() and set(read()["start_here"]) == {"row_sums", "later"}
+
+
+def test_one_that_hangs_with_the_lock_does_not_stop_the_others(store, monkeypatch):
+    record("start_here", "row_sums", "passed")
+    lock = 'FileLock(store().with_name(store().name + ".lock"))'
+    process = writer(f"with {lock}: print('mine', flush=True); time.sleep(600)")
+    try:
+        assert process.stdout.readline() == "mine\n"
+        monkeypatch.setattr(progress, "LOCK_PATIENCE", 0.2)
+        record("start_here", "other", "passed")
+        assert process.poll() is None and "other" in read()["start_here"]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_lock_file_left_by_a_crash_is_no_lock(store, monkeypatch):
+    monkeypatch.setattr(progress, "LOCK_PATIENCE", 600)
+    store.parent.mkdir()
+    store.with_name(store.name + ".lock").touch()
+    record("start_here", "row_sums", "passed")
+    assert read()["start_here"]["row_sums"]["tries"] == 1
+
+
+def test_a_disk_that_is_full_leaves_the_old_file(store, monkeypatch):
+    record("start_here", "row_sums", "passed")
+    before = store.read_text()
+    monkeypatch.setattr(os, "fsync", lambda *_: (_ for _ in ()).throw(OSError("no space left on device")))
+    record("simplified_attention", "softmax", "passed")
+    assert store.read_text() == before and files_beside(store) == set()

@@ -1,0 +1,79 @@
+"""What is shown of a report, as text and as HTML."""
+
+import re
+
+import pytest
+import torch
+
+from tests.feedback.answers import named
+from utils.feedback.check import check
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import Float, case
+
+
+def test_text_and_html_say_the_same(double):
+    report = check(named("double", lambda x: x * x))
+    text, page = str(report), report._repr_html_()
+    assert report.message in text and report.message in re.sub("<[^>]*>", "", page)
+    for cells in report.table.yours + report.table.expected:
+        for cell in cells:
+            assert cell in text and f">{cell}</td>" in page
+    assert text.count("[") == page.count("outline:2px") == len(report.table.wrong)
+
+
+def test_backticks_are_code_on_a_page(double):
+    page = check(named("double", lambda x: None))._repr_html_()
+    assert "<code>return</code>" in page and "`" not in page
+
+
+def test_html_is_escaped_and_sets_no_background(double):
+    page = check(named("double", lambda x: x @ torch.ones(3, 3) if "<script>" else x))._repr_html_()
+    assert "<script>" not in page and "background" not in page
+    assert "var(--jp-ui-font-color1" in page
+
+
+@pytest.mark.parametrize("name", ["#2a8f5b", "#d1543a", "#7a7f8a"])
+def test_accents_stand_out_on_light_and_dark(name):
+    """WCAG asks 3:1 of graphical marks; JupyterLab's backgrounds are white and #111111."""
+
+    def luminance(colour):
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear_ = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear_[0] + 0.7152 * linear_[1] + 0.0722 * linear_[2]
+
+    from utils.show.colours import ACCENT
+
+    assert name in ACCENT.values()
+    for ground in ("#ffffff", "#111111"):
+        high, low = sorted((luminance(name), luminance(ground)), reverse=True)
+        assert (high + 0.05) / (low + 0.05) >= 3
+
+
+def test_a_large_table_is_cut_around_the_first_wrong_cell(made):
+    wide = made("wide", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(30, 40))])
+
+    def odd(x):
+        y = x * 2
+        y[20, 33] = 0
+        return y
+
+    report = diagnose(wide, odd)
+    assert len(report.table.yours) == len(report.table.yours[0]) == 8
+    assert report.table.caption == "rows 16–23, columns 29–36 of 30 × 40" and report.table.wrong == {(4, 4)}
+
+
+def test_a_batch_shows_the_item_that_is_wrong(made):
+    deep = made(
+        "deep", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2, 2))], returns=Float("batch seq d_in")
+    )
+
+    def odd(x):
+        y = x * 2
+        y[2, 0, 1] = 0
+        return y
+
+    assert diagnose(deep, odd).table.caption == "batch 2"
+    assert (
+        diagnose(made("flat", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2, 2))]), odd).table.caption
+        == "item 2"
+    )

@@ -1,0 +1,117 @@
+"""What the lessons say of the real GPT-2. Skipped where its weights are not.
+
+The figures of layer 0 are those published with poloclub/transformer-explainer (MIT) for five short prompts.
+"""
+
+import os
+
+import pytest
+import torch
+
+from utils import gpt2
+from utils.gpt2 import sources
+
+PROMPTS = (
+    "Data visualization empowers users to", "Artificial Intelligence is transforming the",
+    "As the spaceship was approaching the",
+    "On the deserted planet they discovered a", "IEEE VIS conference highlights the",
+)  # fmt: skip
+# head: mean weight on the previous position, the position itself, position 0, over rows 2 and later of the five prompts
+MEANS = {
+    0: (0.193, 0.117, 0.418), 1: (0.002, 0.961, 0.002), 2: (0.159, 0.128, 0.505), 3: (0.073, 0.839, 0.039),
+    4: (0.209, 0.475, 0.176), 5: (0.003, 0.880, 0.050), 6: (0.217, 0.130, 0.326), 7: (0.343, 0.190, 0.255),
+    8: (0.159, 0.268, 0.354), 9: (0.175, 0.113, 0.465), 10: (0.098, 0.316, 0.395), 11: (0.192, 0.189, 0.404),
+}  # fmt: skip
+ROWS = {  # (prompt, head, row): its weights
+    (0, 0, 2): (0.6315, 0.2056, 0.1629), (2, 7, 4): (0.1983, 0.2108, 0.1214, 0.3170, 0.1524),
+    (4, 7, 3): (0.2497, 0.3908, 0.1889, 0.1707),
+    (3, 1, 5): (0.0002, 0.0007, 0.0019, 0.0017, 0.0001, 0.9953),
+}  # fmt: skip
+KINDS = ("previous", "current", "first")
+
+
+def missing() -> str | None:
+    """Why these tests cannot run; None where the user's COURSE_GPT2 (the suite sets its own) or the cache has it."""
+    given = os.environ["COURSE_GPT2_GIVEN"]
+    found = sources.in_cache()[0] if given in ("", "bundled") else given
+    if found is None or sources.resolve(found).n_layers != 12:
+        return "needs the real GPT-2: `coginst fetch gpt2` gets it, or COURSE_GPT2 names its folder"
+    return None
+
+
+@pytest.fixture(autouse=True)
+def the_real_one(monkeypatch):
+    if reason := missing():
+        pytest.skip(reason)
+    monkeypatch.setenv("COURSE_GPT2", os.environ["COURSE_GPT2_GIVEN"].replace("bundled", ""))
+
+
+def pattern(prompt, head):
+    tokens, x = gpt2.get_pre_attn(prompt)
+    W_Q, W_K, b_Q, b_K = gpt2.get_split_l0_heads(head, bias=True)
+    scores = (x @ W_Q + b_Q) @ (x @ W_K + b_K).T / W_Q.shape[1] ** 0.5
+    return scores.masked_fill(torch.ones(len(tokens), len(tokens)).triu(1).bool(), -torch.inf).softmax(-1)
+
+
+def means(prompts, head):
+    """Mean weight on previous, current and first position over rows 2 and later; and what a uniform pattern has on
+    each."""
+    seen, uniform = [], []
+    for prompt in prompts:
+        p = pattern(prompt, head)
+        seen += [(p[i, i - 1], p[i, i], p[i, 0]) for i in range(2, len(p))]
+        uniform += [1 / (i + 1) for i in range(2, len(p))]
+    return torch.tensor(seen).mean(0), sum(uniform) / len(uniform)
+
+
+def kind(prompts, head):
+    """As lesson 05 names a head: the position with the largest mean, if that is 1.4 times the uniform one."""
+    seen, uniform = means(prompts, head)
+    return KINDS[seen.argmax()] if seen.max() >= 1.4 * uniform else "other"
+
+
+def test_it_is_the_real_one():
+    found = gpt2.source()
+    assert found.real and (found.n_layers, found.n_heads, found.d_model, found.n_positions) == (12, 12, 768, 1024)
+
+
+def test_layer_0_attends_as_published():
+    for head, published in MEANS.items():
+        seen, uniform = means(PROMPTS, head)
+        assert torch.allclose(seen, torch.tensor(published), atol=0.01) and round(uniform, 2) == 0.23, head
+    for (prompt, head, row), published in ROWS.items():
+        assert torch.allclose(pattern(PROMPTS[prompt], head)[row, : row + 1], torch.tensor(published), atol=0.005), (
+            prompt,
+            head,
+            row,
+        )
+
+
+def test_three_heads_have_kinds_and_one_prompt_is_not_evidence():
+    """0.0 the first token, 0.1 the token itself, 0.7 the previous one: on average. 0.7 shows it on two prompts of
+    five."""
+    assert [kind(PROMPTS, head) for head in (0, 1, 7)] == ["first", "current", "previous"]
+    each = {head: [kind([prompt], head) for prompt in PROMPTS] for head in (0, 1, 7)}
+    assert each[0] == ["first"] * 5 and each[1] == ["current"] * 5 and each[7].count("previous") == 2
+
+
+def test_it_gives_the_drink_to_mary():
+    model, tokenizer = gpt2.load_gpt2()
+    ids = tokenizer("When Mary and John went to the store, John gave a drink to", return_tensors="pt").input_ids
+    with torch.no_grad():
+        assert tokenizer.decode(model(ids).logits[0, -1].argmax()) == " Mary"
+
+
+def test_it_has_read_of_taking_over_the_world():
+    """Lesson 01: near the end it sees "over", "the" and "world" coming, and after the end it expects "I"."""
+    text = (
+        "I am an amazing autoregressive, decoder-only, GPT-2 style transformer. "
+        "One day I will exceed human level intelligence and take over the world!"
+    )
+    model, tokenizer = gpt2.load_gpt2()
+    ids = tokenizer(text, return_tensors="pt").input_ids
+    with torch.no_grad():
+        guesses = [tokenizer.decode([i]) for i in model(ids).logits[0].argmax(-1).tolist()]
+    tokens = [tokenizer.decode([i]) for i in ids[0].tolist()]
+    after = dict(zip(tokens[-5:], guesses[-5:]))
+    assert (after[" take"], after[" over"], after[" the"], after["!"]) == (" over", " the", " world", " I")

@@ -1,0 +1,724 @@
+"""The student pairs: what they hold, what never gets into them, and that a learner's work survives every build."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import jupytext
+import nbformat
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tests.fresh_python import python
+from tests.instructor.test_strip import cells
+from tests.lesson_files import HEADER, write
+from utils import lessons
+from utils.cli.commands import app
+from utils.instructor import build as builder
+from utils.instructor.build import MANIFEST, BuildError, build, check, watch
+from utils.instructor.leaks import leaks
+from utils.instructor.strip import strip
+from utils.lessons.markers import MarkerError
+from utils.lessons.stubs import TODO
+
+BODY = '''\
+# Masks
+
+<COGNOTE>
+Ask them first.
+</COGNOTE>
+
+```python
+import math
+
+SIZE = 4
+```
+
+```python tags=["nbval-check-output", "keep"]
+def get_mask(size):
+    """A row for each position."""
+    # <COGINST>
+    diagonal_rows = [[column <= row for column in range(size)] for row in range(size)]
+    return diagonal_rows
+    # </COGINST>
+
+
+print("defined")
+```
+
+```python tags=["nbval-check-output"]
+rows = get_mask(SIZE)
+print(rows)
+```
+
+```python
+# <COGINST>
+total = sum(map(sum, get_mask(SIZE)))
+# </COGINST>
+print("next")
+```
+
+Why?
+
+<COGINST>
+Because a position cannot see the future.
+</COGINST>
+
+```python
+assert get_mask(2) == [[True, False], [True, True]]
+assert total == 10
+```
+'''
+
+
+@pytest.fixture
+def folders(tmp_path):
+    source, out = tmp_path / "solutions", tmp_path / "course"
+    source.mkdir()
+    write(source, "04_masks", BODY)
+    return source, out
+
+
+def snapshot(folder):
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def contents(folder):
+    return {name: content for name, (content, _) in snapshot(folder).items()}
+
+
+# --- what a pair holds --------------------------------------------------------------------------------
+
+
+def test_both_halves_agree_as_jupytext_reads_them(folders):
+    source, out = folders
+    write(
+        source,
+        "05_more",
+        'One.\n\n\nTwo.\n\n```bash magic_args="-s a"\nls\n```\n\n<!-- #region tags=["hide"]'
+        " -->\n```python\nx\n```\n<!-- #endregion -->\n",
+    )
+    build(source, out)
+    pairs = [(out, path.stem) for path in source.glob("*.md")] + [
+        (lessons.ROOT / "course", path.stem) for path in lessons.all_lessons()
+    ]
+    for folder, stem in pairs:
+        markdown, notebook = jupytext.read(folder / f"{stem}.md"), nbformat.read(folder / f"{stem}.ipynb", 4)
+        assert [
+            (c.cell_type, c.source, {k: v for k, v in c.metadata.items() if k != "lines_to_next_cell"})
+            for c in markdown.cells
+        ] == [(c.cell_type, c.source, c.metadata) for c in notebook.cells]
+        nbformat.validate(notebook)
+        assert markdown.metadata["jupytext"]["formats"] == notebook.metadata["jupytext"]["formats"] == "ipynb,md"
+        assert markdown.metadata["kernelspec"] == notebook.metadata["kernelspec"]
+        assert notebook.metadata["kernelspec"]["name"] == "python3"
+
+
+def test_a_save_in_jupyterlab_leaves_the_markdown_as_the_build_made_it(folders):
+    source, out = folders
+    build(source, out)
+    notebook = jupytext.read(out / "04_masks.ipynb")
+    saved = jupytext.writes(notebook, fmt="md")
+    made = (out / "04_masks.md").read_text()
+    assert re.sub(r" *jupytext_version: .*\n", "", saved) == made
+
+
+def test_the_students_cells(folders):
+    source, out = folders
+    build(source, out)
+    notebook = json.loads((out / "04_masks.ipynb").read_text())
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [cell["metadata"] for cell in code] == [
+        {}, {"tags": ["keep"]}, {"tags": ["raises-exception"]}, {}, {"tags": ["raises-exception"]},
+    ]  # fmt: skip
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    text = (out / "04_masks.md").read_text()
+    for gone in ("COG", "Ask them first", "diagonal", "Because", "nbval", "solutions", str(source)):
+        assert gone not in text and gone not in json.dumps(notebook)
+    assert (
+        'raise NotImplementedError("get_mask")' in text
+        and f"total = ...  {TODO}" in text
+        and "*YOUR ANSWER HERE*" in text
+    )
+
+
+def test_ids_come_from_lesson_and_position(folders):
+    source, out = folders
+    write(source, "05_twin", BODY)
+    build(source, out)
+    ids = {
+        stem: [cell["id"] for cell in json.loads((out / f"{stem}.ipynb").read_text())["cells"]]
+        for stem in ("04_masks", "05_twin")
+    }
+    (source / "04_masks.md").write_text((source / "04_masks.md").read_text().replace("# Masks", "# All masks"))
+    build(source, out)
+    again = [cell["id"] for cell in json.loads((out / "04_masks.ipynb").read_text())["cells"]]
+    assert again == ids["04_masks"]
+    assert len(set(ids["04_masks"] + ids["05_twin"])) == 2 * len(again)
+
+
+def test_a_students_header_points_nowhere(folders):
+    source, out = folders
+    front = (
+        "title: Masks\njupyter:\n  jupytext:\n    formats: solutions//md,course//ipynb\n    notebook_metadata_filter:"
+        " all\n"
+    )
+    (source / "04_masks.md").write_text((HEADER + BODY).replace("jupyter:\n", front, 1))
+    build(source, out)
+    text = (out / "04_masks.md").read_text()
+    assert text.startswith("---\ntitle: Masks\njupyter:\n  jupytext:\n    formats: ipynb,md\n")
+    assert "solutions" not in text and "filter" not in text
+    assert (
+        jupytext.reads(text, fmt="md").cells[0].source
+        == nbformat.read(out / "04_masks.ipynb", 4).cells[0].source
+        == "---\ntitle: Masks\n---"
+    )
+
+
+def test_the_course_is_what_the_lessons_make():
+    assert check() == []
+
+
+# --- splice the answers back ----------------------------------------------------------------------------
+
+
+def splice(student_text, source_text):
+    """The student's copy with each stub's cell as the source has it, answers in and markers out."""
+    student, source = (lessons.parse(text, "04_x.md").cells for text in (student_text, source_text))
+    answers = {}
+    for cell in source:
+        if "COG" in cell.source and cell.kind == "code":
+            answers[strip(f"{HEADER}```python\n{cell.source}\n```\n", "04_x.md").cells[0].source] = (
+                lessons.with_answers(cell)
+            )
+    return [answers.get(cell.source, cell.source) for cell in student if cell.kind == "code"]
+
+
+def test_spliced_back_the_answers_make_a_lesson_that_passes(folders):
+    source, out = folders
+    build(source, out)
+    student, solved = (out / "04_masks.md").read_text(), (source / "04_masks.md").read_text()
+    assert TODO in student
+    names = {}
+    for cell in splice(student, solved):
+        exec(cell, names)
+    assert names["total"] == 10
+    with pytest.raises(NotImplementedError, match="^get_mask$"):
+        exec("\n".join(cell.source for cell in lessons.parse(student, "04_x.md").cells if cell.kind == "code"), {})
+
+
+@pytest.mark.parametrize("path", lessons.all_lessons(), ids=lambda path: path.stem)
+def test_spliced_back_every_lesson_is_its_source_again(path):
+    source = path.read_text(encoding="utf-8")
+    cells = [lessons.with_answers(cell) for cell in lessons.read(path).cells if cell.kind == "code"]
+    assert splice((lessons.ROOT / "course" / path.name).read_text(encoding="utf-8"), source) == cells
+
+
+# --- the tags of an untouched lesson --------------------------------------------------------------------
+
+SETUP = "def stub(n):\n    # <COGINST>\n    return n\n    # </COGINST>"
+KLASS = (
+    "class Net:\n    def forward(self, x):\n        # <COGINST>\n        return x\n        # </COGINST>\nclass Fine:"
+    " pass"
+)
+VALUE = "# <COGINST>\nvalue = [1, 2]\n# </COGINST>"
+
+
+@pytest.mark.parametrize(
+    "sources, tagged",
+    [
+        ([SETUP, "stub(3)"], "01"),
+        ([SETUP, "check(stub)", "hint(stub)", "utils.check(stub)", "report = check(stub)"], "00000"),
+        ([SETUP, "show.mask(stub(4), ['a'])"], "01"),
+        ([SETUP, "check(stub(4))"], "01"),
+        ([SETUP, "assert check(stub)"], "01"),
+        ([SETUP + "\nprint(stub(1))"], "1"),
+        ([SETUP, "def g(): return stub(1)", "def h(): return g()", "check(h)", "h()"], "00001"),
+        ([SETUP, "f = lambda: stub(1)", "f()", "list(map(lambda n: stub(n), [1]))"], "0011"),
+        ([SETUP, "def g(stub): return stub", "g(1)"], "000"),
+        ([SETUP, "a = stub(1)", "a + 1", "a = 3", "a + 1"], "01100"),
+        ([SETUP, "def stub(n): return n", "stub(1)"], "000"),
+        ([SETUP, "g = stub", "pair = (stub, 1)", "g(1)", "pair[0](1)"], "00011"),
+        ([SETUP, "x = 1\na = stub(x)\ny = 2", "x", "print(y)"], "0101"),
+        ([SETUP, "for i in range(3):\n    stub(i)", "if False:\n    stub(1)"], "011"),
+        ([SETUP, "@stub\ndef g(): pass", "def h(n=stub(1)): pass"], "011"),
+        ([SETUP, "class A:\n    def f(self): return stub(1)", "A().f()", "class B(A): pass", "B()"], "00101"),
+        (
+            [SETUP, "def g(): return late()", "def late():\n    # <COGINST>\n    return 1\n    # </COGINST>", "g()"],
+            "0001",
+        ),
+        ([SETUP, "f'{stub(1)}'", "[stub(i) for i in range(2)]", "obj.stub", "call(stub=1)"], "01100"),
+        ([KLASS, "net = Net(3, 2)", "net(1)", "Fine()", "check(Net)"], "01100"),
+        ([KLASS, "class Sub(Net): pass", "Sub()"], "001"),
+        (["# <COGINST>\nclass Net: pass\n# </COGINST>", "class Sub(Net): pass"], "01"),
+        ([VALUE, "value", "check(value=value)", "print(value)", "value += 1", "value = []", "print(value)"], "0001100"),
+        (["a = 1  # <COGLINE>", "print(a)"], "01"),
+        (["a = 0\na = 5  # <COGLINE>\nprint(a)"], "1"),
+        (["a = f()  # <COGSTUB> call f", "print(a)", "check(a=a)"], "010"),
+        (["# <COGNOTE>\nkey = 1\n# </COGNOTE>\nx = 1", "print(key)", "print(x)"], "010"),
+        (
+            [
+                "Net = yours('Net')",
+                "net = Net(3)",
+                "class Sub(Net): pass",
+                "def f(): return utils.yours('g')",
+                "print(1)",
+            ],
+            "11100",
+        ),
+        ([SETUP, "%time stub(1)", "%%time\nstub(1)", "%%bash\nstub"], "0010"),
+    ],
+)
+def test_tags(tmp_path, sources, tagged):
+    (tmp_path / "solutions").mkdir()
+    write(tmp_path / "solutions", "04_x", "\n\n".join(f"```python\n{source}\n```" for source in sources) + "\n")
+    build(tmp_path / "solutions", tmp_path / "course")
+    cells = json.loads((tmp_path / "course" / "04_x.ipynb").read_text())["cells"]
+    assert "".join(str(int("raises-exception" in cell["metadata"].get("tags", []))) for cell in cells) == tagged
+
+
+# --- no leak --------------------------------------------------------------------------------------------
+
+ANSWER = "diagonal_rows = [[column <= row for column in range(size)] for row in range(size)]"
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        f"So it is `{ANSWER}`.",
+        f"~~~python\n{ANSWER}\n~~~",
+        f"![{ANSWER}](picture.png)",
+        "The variable `diagonal_rows` helps.",
+        "Because a position cannot see the future.",
+        "Some say: Because a position cannot see\nthe future.",
+        '```python title="diagonal_rows"\nx = 1\n```',
+        '<!-- #region alt="diagonal_rows" -->\nText\n<!-- #endregion -->',
+        "```python\nx = 1  # <COGSTUB> use diagonal_rows\n```",
+    ],
+)
+def test_an_answer_that_survives_stops_the_build_with_its_place(folders, extra):
+    source, out = folders
+    path = write(source, "04_masks", f"{BODY}\n{extra}\n")
+    with pytest.raises(MarkerError) as error:
+        build(source, out)
+    first = path.read_text().count("\n", 0, path.read_text().rindex(extra.split("\n")[0])) + 1
+    places = (
+        [int(re.match(rf"{re.escape(str(path))}:(\d+): ", line).group(1)) for line in str(error.value).split("\n")]
+        if "Some say" not in extra
+        else [first]
+    )
+    assert "survives here" in str(error.value)
+    assert all(first <= place <= first + 2 for place in places)
+    assert not out.exists()
+
+
+def test_an_answer_in_an_earlier_lesson_is_a_leak_and_in_a_later_one_is_not(folders):
+    source, out = folders
+    write(source, "05_later", f"```python\n{ANSWER.replace('diagonal_', '')}\n```\n")
+    write(source, "04_masks", BODY.replace("diagonal_", ""))
+    build(source, out)
+    (source / "05_later.md").rename(source / "03_earlier.md")
+    with pytest.raises(MarkerError, match="03_earlier.md:10: the answer 'rows = .* survives here"):
+        build(source, out)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda nb: nb["cells"][1].update(
+            outputs=[{"output_type": "stream", "name": "stdout", "text": ["x\n", ANSWER]}]
+        ),
+        lambda nb: nb["cells"][1]["metadata"].update(alt=ANSWER),
+        lambda nb: nb["cells"][0].update(attachments={"diagonal_rows.png": {"image/png": "AA=="}}),
+        lambda nb: nb["metadata"].update(author={"note": "diagonal_rows"}),
+    ],
+)
+def test_a_leak_in_outputs_metadata_or_attachments_is_found(folders, place):
+    path = folders[0] / "04_masks.md"
+    sources = [(lessons.read(path), strip(path.read_text(), path))]
+    made = builder.student_files(folders[0])
+    text, notebook = made["04_masks.md"].decode(), json.loads(made["04_masks.ipynb"])
+    assert leaks(sources, {"04_masks.md": text, "04_masks.ipynb": notebook}) == []
+    place(notebook)
+    assert "survives here" in "".join(leaks(sources, {"04_masks.md": text, "04_masks.ipynb": notebook}))
+
+
+def test_what_an_answer_returns_is_a_leak_without_the_word_return(folders):
+    source, out = folders
+    lesson = (
+        "Write `weights.argmax(dim=-1)`, that is it.\n\n```python\ndef f(weights):\n    # <COGINST>\n    return"
+        " weights.argmax(dim=-1)\n    # </COGINST>\n```\n"
+    )
+    write(source, "04_masks", lesson)
+    with pytest.raises(MarkerError, match="the answer 'weights.argmax\\(dim=-1\\)' .* survives here"):
+        build(source, out)
+    write(
+        source, "04_masks", lesson + "\n```python\nprint(f(x), x == weights.argmax(dim=-1))\n```\n"
+    )  # there the author shows it
+    build(source, out)
+    short = lesson.replace("weights.argmax(dim=-1)", "weights.max(-1)")  # too short to count by itself: it may come up
+    write(source, "04_masks", short)
+    build(source, out)
+    write(source, "04_masks", short.replace("Write `", "Write `return "))  # but the line that it is may not
+    with pytest.raises(MarkerError, match="the answer 'return weights.max.* survives here"):
+        build(source, out)
+
+
+@pytest.mark.parametrize(
+    "answer, prose",
+    [
+        (
+            "weights = softmax(scores)\n    return weights",
+            "The weights come from `softmax`; each row of weights sums to one.",
+        ),
+        ("return size", "return size"),
+        ("d_head = size // 2", "Each head has `d_head` numbers."),
+        ("pass", "pass on"),
+        ("out = []\n    return out", "`out` is a list"),
+        ("x = math.sin(1)", "Use math and sin(1)."),
+    ],
+)
+def test_common_words_are_no_leak(folders, answer, prose):
+    source, out = folders
+    write(
+        source,
+        "04_masks",
+        f"{prose}\n\n```python\ndef f(size):\n    # <COGINST>\n    {answer}\n    # </COGINST>\n```\n",
+    )
+    build(source, out)
+
+
+@settings(max_examples=settings.default.max_examples // 5)
+@given(sources=st.lists(cells(), min_size=1, max_size=3))
+def test_any_lesson_builds_twice_to_the_same_or_not_at_all(tmp_path_factory, sources):
+    folder = tmp_path_factory.mktemp("any")
+    (folder / "solutions").mkdir()
+    write(folder / "solutions", "04_x", "\n\n".join(f"```python\n{source}\n```" for source in sources) + "\n")
+    try:
+        build(folder / "solutions", folder / "course")
+    except MarkerError as error:
+        faults = str(error).split("\n")
+    else:
+        faults = []
+    if faults:
+        assert all(re.match(r".*04_x\.md:\d+: \S", line) for line in faults)
+        assert not (folder / "course").exists()
+        return
+    before = snapshot(folder / "course")
+    assert build(folder / "solutions", folder / "course").written == []
+    assert snapshot(folder / "course") == before
+
+
+# --- all files or none ----------------------------------------------------------------------------------
+
+
+def test_building_twice_changes_nothing(folders):
+    source, out = folders
+    assert build(source, out).written == ["04_masks.ipynb", "04_masks.md"]
+    before = snapshot(out)
+    assert (build(source, out).written, snapshot(out)) == ([], before)
+    assert sorted(before) == [MANIFEST, "04_masks.ipynb", "04_masks.md"]
+    manifest = before[MANIFEST][0].decode()
+    assert manifest.endswith("}\n") and list(json.loads(manifest)["files"]) == ["04_masks.ipynb", "04_masks.md"]
+
+
+def test_one_bad_lesson_stops_all_and_all_faults_are_told(folders):
+    source, out = folders
+    build(source, out)
+    before = snapshot(out)
+    write(source, "04_masks", BODY.replace("# Masks", "# New"))
+    write(source, "05_bad", "```python\n# <COGINST>\n```\n")
+    (source / "06_readme.md").write_text("# no lesson\n")
+    (source / "07_latin.md").write_bytes(HEADER.encode() + "\né\n".encode("latin-1"))
+    with pytest.raises(MarkerError) as error:
+        build(source, out)
+    assert re.findall(r"^\S*/(0\w+\.md:\d+): ", str(error.value), re.MULTILINE) == [
+        "05_bad.md:10",
+        "06_readme.md:1",
+        "07_latin.md:10",
+    ]
+    assert snapshot(out) == before
+
+
+KILLED = """
+import os, signal, sys
+from utils.instructor import build
+calls = 0
+def dying(function):
+    def call(*arguments, **options):
+        global calls
+        calls += 1
+        if calls == int(sys.argv[3]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **options)
+    return call
+for name in ("replace", "rename", "fsync", "utime"):
+    setattr(os, name, dying(getattr(os, name)))
+build.shutil.rmtree = dying(build.shutil.rmtree)
+build.build(sys.argv[1], sys.argv[2])
+"""
+
+
+def test_killed_anywhere_a_build_leaves_whole_files_and_the_next_one_finishes(folders):
+    source, out = folders
+    write(source, "05_twin", BODY)
+    build(source, out)
+    old = contents(out)
+    new_body = BODY.replace("# Masks", "# New")
+    write(source, "05_twin", new_body)
+    write(source, "06_third", new_body)
+    (source / "04_masks.md").unlink()
+    fresh = out.parent / "fresh"
+    build(source, fresh)
+    new = contents(fresh)
+    states, step = set(), 0
+    while True:
+        step += 1
+        for path in out.iterdir():
+            path.unlink()
+        for name, content in old.items():
+            (out / name).write_bytes(content)
+        run = subprocess.run([sys.executable, "-c", KILLED, str(source), str(out), str(step)], cwd=lessons.ROOT)
+        for name, content in contents(out).items():
+            if "/" not in name:
+                assert content in (old.get(name), new.get(name)), f"step {step}: {name} is half-written"
+        states.add(run.returncode)
+        builder._finish(out)
+        assert contents(out) in (old, new), f"step {step}: a build wrote some files and not others"
+        build(source, out)
+        assert contents(out) == new, f"step {step}"
+        if run.returncode == 0:
+            break
+    assert states == {-signal.SIGKILL, 0} and step > 8
+
+
+def test_after_a_kill_a_learners_edit_is_still_theirs(folders):
+    source, out = folders
+    build(source, out)
+    write(source, "04_masks", BODY.replace("# Masks", "# New"))
+    builder._stage(out, builder._Plan(builder.student_files(source), out))
+    (out / "04_masks.md").write_text("mine")
+    assert build(source, out).kept
+    assert (out / "04_masks.md").read_text() == "mine"
+
+
+# --- ownership ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("half", ["md", "ipynb"])
+def test_a_learners_edit_is_kept_with_its_pair_and_named(folders, half):
+    source, out = folders
+    write(source, "05_twin", BODY)
+    build(source, out)
+    edited = out / f"04_masks.{half}"
+    edited.write_bytes(edited.read_bytes() + b"\n")
+    pair = {path: path.read_bytes() for path in out.glob("04*")}
+    for body in (BODY, BODY.replace("# Masks", "# New")):
+        write(source, "04_masks", body)
+        kept = build(source, out).kept
+        assert len(kept) == 1 and kept[0].startswith(str(edited)) and "to start afresh, move it away" in kept[0]
+        assert {path: path.read_bytes() for path in out.glob("04*")} == pair
+    edited.unlink()
+    assert build(source, out).written == ["04_masks.ipynb", "04_masks.md"]
+    assert check(source, out) == []
+
+
+def test_a_file_that_the_build_did_not_make_is_kept(folders):
+    source, out = folders
+    out.mkdir()
+    (out / "04_masks.ipynb").write_text("theirs")
+    (out / "notes.md").write_text("theirs")
+    assert len(build(source, out).kept) == 1
+    assert (out / "04_masks.ipynb").read_text() == (out / "notes.md").read_text() == "theirs"
+    assert not (out / "04_masks.md").exists()
+
+
+def test_the_pair_of_a_lesson_that_went_goes_unless_it_was_edited(folders):
+    source, out = folders
+    write(source, "05_gone", BODY)
+    write(source, "06_left", BODY)
+    build(source, out)
+    (out / "06_left.md").write_text("mine")
+    for stem in ("05_gone", "06_left"):
+        (source / f"{stem}.md").unlink()
+    built = build(source, out)
+    assert built.removed == ["05_gone.ipynb", "05_gone.md"] and "06_left.md" in built.kept[0]
+    assert {path.stem for path in out.glob("0*")} == {"04_masks", "06_left"}
+
+
+@pytest.mark.parametrize("manifest", [None, "", "[]", '{"files": 3}', '{"files": {"../../etc/x": "00"}}'])
+def test_without_a_manifest_equal_files_are_taken_over(folders, manifest):
+    source, out = folders
+    build(source, out)
+    before = contents(out)
+    (out / MANIFEST).unlink() if manifest is None else (out / MANIFEST).write_text(manifest)
+    assert build(source, out).kept == []
+    assert contents(out) == before
+
+
+def test_a_lost_half_comes_back_with_a_pair_of_one_age(folders):
+    source, out = folders
+    build(source, out)
+    os.utime(out / "04_masks.md", (1000, 1000))
+    (out / "04_masks.ipynb").unlink()
+    build(source, out)
+    assert (out / "04_masks.md").stat().st_mtime_ns == (out / "04_masks.ipynb").stat().st_mtime_ns
+
+
+# --- check, watch, and what cannot be built -----------------------------------------------------------------
+
+
+def test_check_writes_nothing_and_lists_what_drifts(folders):
+    source, out = folders
+    assert [line.split("/")[-1] for line in check(source, out)] == ["04_masks.ipynb: missing", "04_masks.md: missing"]
+    assert not out.exists()
+    write(source, "05_gone", BODY)
+    build(source, out)
+    assert check(source, out) == []
+    (source / "05_gone.md").unlink()
+    write(source, "04_masks", BODY.replace("# Masks", "# New"))
+    before = snapshot(out)
+    assert [re.sub(r".*/(0.*?): (\w+).*", r"\1 \2", line) for line in check(source, out)] == [
+        "04_masks.ipynb differs", "04_masks.md differs", "05_gone.ipynb its", "05_gone.md its",
+    ]  # fmt: skip
+    assert snapshot(out) == before
+    build(source, out)
+    (out / MANIFEST).unlink()
+    assert [line.split("/")[-1] for line in check(source, out)] == [f"{MANIFEST}: differs"]
+
+
+def test_watch_builds_again_reports_errors_and_goes_on(folders):
+    source, out = folders
+    outcomes = []
+    steps = [
+        lambda: write(source, "04_masks", BODY.replace("</COGINST>", "</Coginst>")),
+        lambda: write(source, "04_masks", BODY.replace("# Masks", "# A longer title")),
+        lambda: (_ for _ in ()).throw(KeyboardInterrupt),
+    ]
+
+    def report(outcome):
+        outcomes.append(outcome)
+        steps.pop(0)()
+
+    watch(source, out, report, every=0.01)
+    assert [type(outcome).__name__ for outcome in outcomes] == ["Built", "MarkerError", "Built"]
+    assert "# A longer title" in (out / "04_masks.md").read_text()
+
+
+def bad_folders(folders):
+    source, out = folders
+    file = source.parent / "file"
+    file.write_text("")
+    empty = source.parent / "empty"
+    empty.mkdir()
+    twins = {}
+    for name, stems in {"number": ("04_a", "04_b"), "name": ("04_a", "05_a"), "named": ("4_a",)}.items():
+        twins[name] = source.parent / name
+        twins[name].mkdir()
+        for stem in stems:
+            write(twins[name], stem, BODY)
+    return [
+        (source.parent / "nowhere", out, "There is no folder"),
+        (empty, out, "There is no lesson in"),
+        (source, source, "whose answers students must not get"),
+        (source, source / "course", "whose answers students must not get"),
+        (source, source.parent / "x" / ".." / "solutions", "whose answers students must not get"),
+        (source, file, "is a file"),
+        (twins["number"], out, "have the same number"),
+        (twins["name"], out, "have the same name"),
+        (twins["named"], out, "call it NN_stem.md"),
+    ]
+
+
+def test_what_cannot_be_built_is_one_red_line_and_exit_code_2(folders):
+    for source, out, message in bad_folders(folders):
+        for options in ([], ["--check"]):
+            result = CliRunner().invoke(app, ["build", "--source", str(source), "--out", str(out), *options])
+            assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1, (
+                message,
+                result.stderr,
+            )
+        with pytest.raises(BuildError, match=message):
+            build(source, out)
+    assert not folders[1].exists()
+
+
+def test_the_command(folders):
+    source, out = folders
+    places = ["--source", str(source), "--out", str(out)]
+    run = CliRunner().invoke
+    assert (run(app, ["build", *places, "--check"]).exit_code, out.exists()) == (1, False)
+    result = run(app, ["build", *places])
+    assert (result.exit_code, result.stdout) == (0, "2 files written.\n")
+    result = run(app, ["build", *places])
+    assert (result.exit_code, result.stdout) == (0, "Nothing to do: the students' copies are up to date.\n")
+    assert run(app, ["build", *places, "--check"]).exit_code == 0
+    (out / "04_masks.md").write_text("mine")
+    result = run(app, ["build", *places])
+    assert result.exit_code == 0 and "stays as it is" in result.stderr
+    write(source, "04_masks", "```python\nx = 1  # <COGINST>\n```\n")
+    result = run(app, ["build", *places])
+    assert result.exit_code == 2 and result.stderr.startswith(f"{source / '04_masks.md'}:10: ")
+    result = run(app, ["build", *places, "--check", "--watch"])
+    assert result.exit_code == 2 and "choose one" in result.stderr
+
+
+def test_watch_ends_on_ctrl_c_without_a_word(folders):
+    source, out = folders
+    command = [sys.executable, "-m", "utils.cli", "build", "--watch", "--source", str(source), "--out", str(out)]
+    listens = lambda: signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a job in the background of a shell is born deaf to Ctrl-C
+    process = subprocess.Popen(
+        command, cwd=lessons.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listens
+    )
+    assert process.stdout.readline() == "2 files written.\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=600)[1] == "" and process.returncode == 0
+
+
+def test_the_command_starts_light():
+    script = (
+        "import sys; from utils.cli.commands import app\ntry: app(['build', '--check'])\nexcept SystemExit:"
+        " pass\nprint([m for m in ('jupytext', 'torch', 'nbformat', 'nbclient', 'IPython') if m in sys.modules],"
+        " file=sys.stderr)"
+    )
+    assert python("-c", script).stderr.splitlines()[-1] == "[]"
+
+
+def test_a_fence_that_the_next_one_closes_is_refused_with_its_line(folders):
+    source, out = folders
+    write(source, "04_masks", "# T\n\n```python\nx = 1\n\n```python\ny = 2\n```\n")
+    with pytest.raises(
+        MarkerError, match=r"04_masks.md:\d+: this fence is not closed before the next one opens, in line \d+"
+    ):
+        build(source, out)
+    assert not out.exists()
+
+
+def test_a_build_says_when_it_was_not_this_folder_s(tmp_path, monkeypatch):
+    """Two clones, one active environment: the command works on its own."""
+    (tmp_path / "solutions").mkdir()
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["build"])
+    assert done.exit_code == 0 and "and not this folder" in done.output
+
+
+def test_a_place_that_cannot_be_written_is_named(monkeypatch):
+    def build(*_):
+        raise PermissionError(13, "Permission denied", "/somewhere/course")
+
+    monkeypatch.setattr(builder, "build", build)
+    done = CliRunner().invoke(app, ["build"])
+    assert done.exit_code == 2 and done.output.startswith(
+        "/somewhere/course cannot be written or read: permission denied."
+    )

@@ -1,0 +1,131 @@
+"""A misconception from a wrong answer, and files of answers with their verdicts."""
+
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.fresh_python import python, without
+from utils.cli.commands import app
+from utils.feedback.exercise import find
+from utils.instructor import misconception as maker
+from utils.instructor.answers import Answer, Answers, judge_all, read_answers, verdict_of, write_answers
+from utils.instructor.misconception import NoPlace, add, stub
+from utils.lessons import ROOT
+
+COSH = """def softmax(x, dim):
+    e = torch.cosh(x - x.amax(dim, keepdim=True))
+    return share(e, dim)
+"""
+SHARE = "\n\ndef share(e, dim):\n    return e / e.sum(dim, keepdim=True)\n"
+
+
+def called(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text(COSH + SHARE)
+    return path
+
+
+def test_what_a_learner_reads_now(wrong):
+    done = called("misconception", "softmax", wrong)
+    assert done.exit_code == 0 and done.output.startswith("✗ softmax: ") and "--id" in done.output
+
+
+def test_a_right_answer_is_none(tmp_path):
+    (tmp_path / "answer.py").write_text("def softmax(x, dim):\n    return torch.softmax(x, dim)\n")
+    done = called("misconception", "softmax", tmp_path / "answer.py")
+    assert done.exit_code == 1 and "needs a case or a property" in done.output
+
+
+def test_it_is_written_into_the_checks_and_then_recognised(wrong, tmp_path):
+    """In a copy, by another Python: the misconception stands there, and speaks."""
+    root = tmp_path / "checkout"
+    for name in ("solutions", "utils"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    command = ["-m", "utils.cli", "misconception", "softmax", str(wrong)]
+    environment = without("PYTEST_") | {"PYTHONPATH": str(root)}
+    words = "You took cosh. Softmax takes exp."
+    done = python(*command, "--id", "takes-cosh", "--message", words, cwd=root, env=environment)
+    assert done.returncode == 0 and "Names of the lesson" not in done.stdout, done.stdout + done.stderr
+    done = python(*command, cwd=root, env=environment)
+    assert f"✗ softmax: {words}" in done.stdout
+    done = python(*command, "--id", "takes-cosh", cwd=root, env=environment)
+    assert done.returncode != 0 and "has a misconception called takes-cosh already" in done.stderr
+
+
+def test_names_that_the_checks_do_not_have_are_told():
+    made = stub(find("softmax"), COSH, "takes-cosh")
+    assert made.needs == ["share", "torch"] and made.function.startswith("def _takes_cosh(x, dim):")
+    assert maker.TODO in made.entry
+
+
+def test_a_value_becomes_a_function():
+    made = stub(find("attn_scores_2"), "attn_scores_2 = inputs @ inputs[2]", "the-next-word")
+    assert made.function == "def _the_next_word():\n    attn_scores_2 = inputs @ inputs[2]\n    return attn_scores_2"
+    assert made.needs == ["inputs"]
+
+
+@pytest.mark.parametrize(
+    "source, id, words",
+    [
+        (COSH, "Takes cosh", "is no id"),
+        ("def soft(x, dim): pass", "takes-cosh", "defines no 'softmax'"),
+        (COSH, find("softmax").misconceptions[0].id, "has a misconception called"),
+    ],
+)
+def test_what_cannot_be_one(source, id, words):
+    with pytest.raises(ValueError, match=words):
+        stub(find("softmax"), source, id)
+
+
+def test_a_table_that_is_not_written_out_is_left_alone(tmp_path):
+    path = tmp_path / "checks.py"
+    path.write_text('exercise("softmax", misconceptions=made())\n')
+    with pytest.raises(NoPlace, match="not written as a dict"):
+        add(path, find("softmax"), stub(find("softmax"), COSH, "takes-cosh"))
+    assert path.read_text() == 'exercise("softmax", misconceptions=made())\n'
+
+
+# --- files of answers -----------------------------------------------------------------------------------
+
+
+def test_a_file_of_answers_is_read_judged_and_written_again(tmp_path):
+    path = tmp_path / "answers.py"
+    path.write_text(
+        "# %% row_sums wrong: forgets to return\ndef row_sums(x):\n    x.sum(1)\n\n"
+        "# %% row_sums right (passed): as one would\ndef row_sums(x):\n    return x.sum(1)\n"
+        "# %% row_sums wrong: raises where it is defined\nraise SystemExit\n"
+    )
+    found = read_answers(path)
+    assert [(a.kind, a.verdict) for a in found] == [("wrong", ""), ("right", "passed"), ("wrong", "")]
+    assert [verdict_of(r) for r in judge_all(found)] == ["structure", "passed", "raised"]
+    done = called("answers", path, "--write")
+    assert done.exit_code == 0 and "right: passed 1, wrong: raised 1, wrong: structure 1" in done.output
+    assert [a.verdict for a in read_answers(path)] == ["structure", "passed", "raised"]
+    assert path.read_text().startswith("# %% row_sums wrong (structure): forgets to return\ndef row_sums(x):\n")
+
+
+def test_a_head_that_says_nothing_is_refused(tmp_path):
+    (tmp_path / "answers.py").write_text("# %% row_sums: nothing\npass\n")
+    with pytest.raises(ValueError, match=r"answers.py: '# %% row_sums: nothing' is not of the form"):
+        read_answers(tmp_path / "answers.py")
+
+
+def test_one_answer_cannot_change_what_the_next_one_sees():
+    answers = Answers.of(find("attn_weights_2"))
+    assert not answers.judge("attn_weights_2 = attn_scores_2.zero_()")
+    assert answers.judge("attn_weights_2 = torch.softmax(attn_scores_2, 0)")
+
+
+def test_what_is_written_is_read(tmp_path):
+    answers = [
+        Answer("row_sums", "wrong", "", "a (b) c: d", "pass\n"),
+        Answer("row_sums", "right", "passed", "e", "\n"),
+    ]
+    write_answers(tmp_path / "a.py", answers)
+    assert read_answers(tmp_path / "a.py") == answers

@@ -1,0 +1,152 @@
+"""Binder and Colab: the links, and a notebook for Colab run where nothing of the course is."""
+
+import json
+import os
+import re
+import sys
+from urllib.parse import urlsplit
+
+import nbformat
+import pytest
+import yaml
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell
+from typer.testing import CliRunner
+
+from utils import lessons
+from utils.cli.commands import app
+from utils.instructor import online
+from utils.lessons import ROOT
+
+STEMS = [path.stem for path in lessons.all_lessons()]
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """What the links are made from, in a folder of its own."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "solutions").symlink_to(ROOT / "solutions")
+    (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
+    return tmp_path
+
+
+def test_the_page_is_what_the_command_makes():
+    assert (ROOT / "docs" / "online.md").read_text(encoding="utf-8") == online.page(), "run `coginst online`"
+
+
+def test_a_name_goes_into_every_link(clone):
+    assert "**Not public yet.**" in online.page(clone)
+    online.name_it("ada/attention.by-hand", clone)
+    assert (
+        online.repository(clone) == "ada/attention.by-hand" and 'version = "' in (clone / "pyproject.toml").read_text()
+    )
+    page = online.write(clone).read_text(encoding="utf-8")
+    assert online.UNSET not in page and "Not public yet" not in page
+    links = re.findall(r"\]\((https:[^)]+)\)", page)
+    assert len(links) == 2 * len(STEMS)
+    for stem, (binder, colab) in zip(STEMS, zip(links[::2], links[1::2])):
+        assert urlsplit(binder)[1:4] == (
+            "mybinder.org",
+            "/v2/gh/ada/attention.by-hand/main",
+            f"urlpath=lab/tree/course/{stem}.ipynb",
+        )
+        assert urlsplit(colab)[1:3] == (
+            "colab.research.google.com",
+            f"/github/ada/attention.by-hand/blob/colab/{stem}.ipynb",
+        )
+        assert (ROOT / "course" / f"{stem}.ipynb").is_file()
+
+
+@pytest.mark.parametrize("name", ["attention", "a/b/c", "/b", "a/", "a b/c", 'a/b"', "https://github.com/a/b", "-a/b"])
+def test_what_is_no_name_is_refused_and_nothing_is_written(clone, name):
+    before = (clone / "pyproject.toml").read_text()
+    with pytest.raises(online.OnlineError, match="no name of a repository"):
+        online.name_it(name, clone)
+    assert (clone / "pyproject.toml").read_text() == before and not list((clone / "docs").iterdir())
+
+
+def test_without_the_line_it_says_which_to_write(clone):
+    (clone / "pyproject.toml").write_text("[project]\n")
+    with pytest.raises(online.OnlineError, match=r"\[tool.coginst\]"):
+        online.page(clone)
+    (clone / "pyproject.toml").write_text('[tool.coginst]\nrepository = "a/b"\n')
+    with pytest.raises(online.OnlineError, match="lists only none of them"):
+        online.notebooks(clone)
+
+
+def test_the_notebooks_are_the_students_and_one_cell(tmp_path):
+    made = online.write_notebooks(tmp_path / "colab")
+    assert made == [f"{stem}.ipynb" for stem in STEMS] == sorted(path.name for path in (tmp_path / "colab").iterdir())
+    for name in made:
+        mine = json.loads((tmp_path / "colab" / name).read_text(encoding="utf-8"))
+        nbformat.validate(mine)
+        student = json.loads((ROOT / "course" / name).read_text(encoding="utf-8"))
+        assert mine["cells"][1:] == student["cells"] and "jupytext" not in mine["metadata"]
+        compile("".join(mine["cells"][0]["source"]), name, "exec")
+    with pytest.raises(online.OnlineError, match="a folder of their own"):
+        online.write_notebooks(ROOT / "course")
+
+
+def test_in_an_empty_folder_the_first_cell_brings_the_course(tmp_path):
+    """GitHub is this checkout; pip finds everything there already. The whole lesson runs, and the first cell again at
+    the end."""
+    home = tmp_path / "home"
+    home.mkdir()
+    environment = {
+        **os.environ,
+        "HOME": str(home),
+        "PYTHONPATH": str(ROOT / "tests" / "offline"),
+        "PIP_NO_INDEX": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "GIT_CONFIG_COUNT": "2",
+        "GIT_CONFIG_KEY_0": f"url.{ROOT.as_uri()}.insteadOf",
+        "GIT_CONFIG_VALUE_0": f"https://github.com/{online.repository()}",
+        "GIT_CONFIG_KEY_1": "safe.directory",
+        "GIT_CONFIG_VALUE_1": "*",
+        "COURSE_PROGRESS": "",
+    }
+    notebook = nbformat.reads(online.notebooks()["00_start_here.ipynb"].decode(), 4)
+    told = new_code_cell("import utils; print(utils.__file__); print(os.getcwd()); print(sys.executable)")
+    notebook.cells += [new_code_cell(notebook.cells[0].source), told]
+    client = NotebookClient(
+        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute(env=environment)
+    course = home / online.repository().partition("/")[2]
+    file, folder, python = notebook.cells[-1].outputs[0].text.split("\n")[:3]
+    assert (
+        file == str(course / "utils" / "__init__.py") and folder == str(course / "course") and python == sys.executable
+    )
+    assert (course / ".progress.json").is_file()
+    shown = next(cell for cell in notebook.cells if cell.source.endswith("progress()")).outputs[0]
+    assert "0 of" in shown["data"]["text/plain"]
+
+
+def test_binder_finds_conda_s_road():
+    """repo2docker takes environment.yml when the repository has no folder for Binder and no Dockerfile; pip's lines are
+    relative to it."""
+    assert not any((ROOT / name).exists() for name in ("binder", ".binder", "Dockerfile"))
+    pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][-1]["pip"]
+    assert (ROOT / pip[0].removeprefix("-r ")).is_file() and pip[1] == "-e ."
+    assert "jupyterlab==" in (ROOT / "requirements.lock").read_text()
+
+
+def test_the_workflow_makes_the_branch_that_links_name():
+    flow = yaml.safe_load((ROOT / ".github" / "workflows" / "colab.yml").read_text())
+    said = "\n".join(step.get("run", "") for step in flow["jobs"]["notebooks"]["steps"])
+    assert flow[True]["push"]["branches"] == [online.BRANCH] and f"--initial-branch {online.COLAB_BRANCH}" in said
+    assert re.search(r"coginst online .* --notebooks build/colab", said) and flow["permissions"] == {
+        "contents": "write"
+    }
+
+
+def test_the_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(online, "write", lambda: "docs/online.md")
+    done = CliRunner().invoke(app, ["online", "--notebooks", str(tmp_path / "out")])
+    assert (
+        done.exit_code == 0
+        and f"{len(STEMS)} notebooks" in done.output
+        and len(list((tmp_path / "out").iterdir())) == len(STEMS)
+    )
+    done = CliRunner().invoke(app, ["online", "nonsense"])
+    assert done.exit_code == 2 and "no name of a repository" in done.output

@@ -1,0 +1,380 @@
+"""The student's zip: what is in it, what never is, and that it works where it is unzipped."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from urllib.parse import urlsplit
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.fresh_python import own_jupyter, python, without
+from tests.lesson_files import HEADER
+from utils import lessons
+from utils.cli.commands import app
+from utils.instructor.build import student_files
+from utils.instructor.release import ReleaseError, audit, release
+from utils.instructor.strip import without_notes
+from utils.lessons import ROOT
+
+STEMS = [path.stem for path in lessons.all_lessons()]
+
+SECRET = '''\
+def turn(rows, step):
+    """Each row moved on."""
+    # <COGINST>
+    turned_rows = [rows[step:] for _ in rows]
+    while len(turned_rows) > step + 1:
+        turned_rows.append(rows[step] + rows[0])
+        step = step + len(rows) // 2
+    return turned_rows[step] + rows[:step]
+    # </COGINST>
+'''
+
+
+def read(path):
+    """What a zip holds, by name within its folder."""
+    with zipfile.ZipFile(path) as packed:
+        return {name.partition("/")[2]: packed.read(name) for name in packed.namelist()}
+
+
+def write(path, files, folder="made"):
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in files.items():
+            packed.writestr(f"{folder}/{name}", content)
+    return path
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    return release(tmp_path_factory.mktemp("zip") / "attention.zip").path
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A course of one lesson."""
+    root = tmp_path / "small"
+    (root / "utils").mkdir(parents=True)
+    (root / "solutions").mkdir()
+    for name in ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, root)
+    (root / "README.md").write_text("# T\n\n<!-- for students too -->\n| 04 | x |\n<!-- until here -->\n")
+    (root / "utils" / "__init__.py").write_text("")
+    (root / "solutions" / "__init__.py").write_text("")
+    body = (
+        f"# T\n\n<COGNOTE>\nAsk *Ada* first.\n</COGNOTE>\n\n```python\n{SECRET}```\n\nWhat `<COGINST>`"
+        " is.\n\n```python\n# <COGNOTE>\nkey = 1\n# </COGNOTE>\nx = 2  # <COGLINE>\n```\n"
+    )
+    (root / "solutions" / "04_turn.md").write_text(HEADER + body)
+    return root
+
+
+# --- what goes in -------------------------------------------------------------------------------------
+
+
+def test_it_holds_the_students_course_and_nothing_else(course):
+    files = read(course)
+    rooms = {name.partition("/")[0] for name in files}
+    assert rooms == {
+        "course",
+        "utils",
+        "docs",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "environment.yml",
+        "pyproject.toml",
+        "requirements.lock",
+    }
+    assert {name for name in files if name.startswith("course/")} == {
+        f"course/{stem}.{half}" for stem in STEMS for half in ("md", "ipynb")
+    }
+    assert {name: content for name, content in files.items() if name.startswith("course/")} == {
+        f"course/{name}": content for name, content in student_files(ROOT / "solutions").items()
+    }
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z", "utils"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    assert {name for name in filter(None, tracked) if (ROOT / name).exists()} <= files.keys()
+    assert not [name for name in files if "__pycache__" in name or name.startswith((".", "course/."))]
+    assert course.stat().st_size < 10e6
+
+
+def test_what_python_jupyter_and_editors_leave_behind_stays_here(tmp_path, small):
+    for name in (
+        "__pycache__/x.cpython-311.pyc",
+        ".ipynb_checkpoints/x.py",
+        ".cache",
+        "x.egg-info/PKG-INFO",
+        "old.zip",
+        "assets/.DS_Store",
+    ):
+        path = small / "utils" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    (small / "utils" / "assets" / "kept.json").write_text("{}")
+    names = read(release(tmp_path / "a.zip", root=small).path)
+    assert {name for name in names if name.startswith("utils")} == {"utils/__init__.py", "utils/assets/kept.json"}
+
+
+def test_its_readme_leads_somewhere_and_asks_for_nothing_that_stays_here(course):
+    files = read(course)
+    page = files["README.md"].decode()
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert len(links) > len(STEMS) - 2 and [link for link in links if link not in files] == []
+    assert "make lab" in page and not re.search(
+        r"make (?!lab)\w|For (instructors|maintainers)|\btests/", page.replace("make and", "")
+    )
+    makefile = files["Makefile"].decode()
+    assert re.findall(r"(?m)^([\w-]+):(?!=)", makefile) == ["lab"]
+
+
+def test_its_makefile_and_page_say_what_the_course_s_own_say(course):
+    """Each block of the student's Makefile stands in ours, and each marked part of README in the student's."""
+    files, ours = read(course), (ROOT / "Makefile").read_text(encoding="utf-8")
+    for block in files["Makefile"].decode().split("\n\n"):
+        assert block.startswith(".PHONY") or block in ours
+    page, readme = files["README.md"].decode(), (ROOT / "README.md").read_text(encoding="utf-8")
+    parts = re.findall(r"(?s)<!-- for students too -->\n(.*?)\n<!-- until here -->", readme)
+    assert page.splitlines()[0] == readme.splitlines()[0] and len(parts) == 3
+    assert re.findall("(?m)^## .*$", page) == ["## Lessons", "## GPT-2"]
+    assert all(part in page for part in parts) and "<!--" not in page
+
+
+def test_a_page_that_marks_nothing_for_students_stops_the_release(tmp_path, small):
+    (small / "README.md").write_text("# T\n")
+    with pytest.raises(ReleaseError, match="marks no part"):
+        release(tmp_path / "a.zip", root=small)
+
+
+def test_the_zip_unzips_into_one_folder_and_a_second_one_is_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    first, second = (
+        release(tmp_path / folder / "autumn.zip").path.read_bytes()
+        for folder in ("a", "b")
+        if (tmp_path / folder).mkdir() is None
+    )
+    assert first == second
+    with zipfile.ZipFile(tmp_path / "a" / "autumn.zip") as packed:
+        assert {name.partition("/")[0] for name in packed.namelist()} == {"autumn"}
+        assert len({entry.date_time for entry in packed.infolist()}) == 1, (
+            "jupytext refuses a .md that is older than its .ipynb"
+        )
+
+
+def test_answers_come_along_for_the_lessons_that_are_named_and_notes_never(tmp_path, small):
+    made = release(tmp_path / "a.zip", ["turn"], root=small)
+    text = read(made.path)["solutions/04_turn.md"].decode()
+    assert made.solved == ["04_turn"] and "Ada" not in text and "key = 1" not in text and "COGNOTE" not in text
+    assert SECRET in text and "What `<COGINST>` is." in text and "x = 2  # <COGLINE>" in text
+    assert not [name for name in read(release(tmp_path / "b.zip", root=small).path) if name.startswith("solutions")]
+
+
+@pytest.mark.parametrize("path", lessons.all_lessons(), ids=lambda path: path.stem)
+def test_without_notes_a_lesson_makes_the_same_copy(path, tmp_path):
+    (tmp_path / path.name).write_text(without_notes(lessons.read_text(path), path), encoding="utf-8")
+    whole = student_files(ROOT / "solutions")
+    assert all(whole[name] == content for name, content in student_files(tmp_path).items())
+
+
+def test_a_handed_out_lesson_that_holds_another_ones_answer_is_refused_with_the_way_out(tmp_path):
+    with pytest.raises(
+        ReleaseError,
+        match=(
+            r"solutions/05_multihead_attention.md:1: the whole answer of solutions/04_\S+ stands here; .*"
+            r" --with-solutions"
+        ),
+    ):
+        release(tmp_path / "a.zip", ["05"])
+    assert list(tmp_path.iterdir()) == []
+    assert release(tmp_path / "a.zip", STEMS).solved == STEMS
+
+
+# --- what must not ------------------------------------------------------------------------------------
+
+NOTEBOOK = {
+    "cells": [
+        {
+            "cell_type": "code",
+            "source": [],
+            "outputs": [
+                {"output_type": "stream", "name": "stdout", "text": ["turned_rows = [rows[step:] for _ in rows]"]}
+            ],
+        }
+    ]
+}
+SMUGGLED = {
+    "a line of an answer in a lesson": (
+        "course/04_turn.md",
+        "turned_rows = [rows[step:] for _ in rows]",
+        "the answer 'turned_rows = .* survives here",
+    ),
+    "a name of an answer in the page": ("README.md", "Think of turned_rows.", "the name 'turned_rows'"),
+    "an output": ("course/04_turn.ipynb", json.dumps(NOTEBOOK), "a cell has outputs"),
+    "an answer in an output": (
+        "course/04_turn.ipynb",
+        json.dumps(NOTEBOOK),
+        "the answer 'turned_rows = .* survives here",
+    ),
+    "a whole answer in a module": ("utils/turning.py", SECRET, "the whole answer of solutions/04_turn.md:"),
+    "a solved notebook": ("tests/solved/04_turn.ipynb", '{"cells": []}', "this does not belong"),
+    "a solved notebook elsewhere": ("utils/assets/04_turn.ipynb", '{"cells": []}', "this does not belong"),
+    "a lesson that is not handed out": (
+        "solutions/04_turn.md",
+        HEADER + f"```python\n{SECRET}```\n",
+        "this does not belong",
+    ),
+    "the tests": ("tests/test_turn.py", "RIGHT = {}", "this does not belong"),
+    "a place": ("utils/here.py", f"HERE = {str(ROOT)!r}", "it names a place on this machine"),
+    "a manifest": ("course/.coginst.json", "{}", "this does not belong"),
+}
+
+
+@pytest.mark.parametrize("case", SMUGGLED)
+def test_the_zip_itself_is_looked_through(tmp_path, small, case):
+    files = read(release(tmp_path / "a.zip", root=small).path)
+    assert audit(tmp_path / "a.zip", root=small) == []
+    name, content, fault = SMUGGLED[case]
+    if case == "a place":
+        content = f"HERE = {str(small)!r}"
+    found = audit(write(tmp_path / "b.zip", files | {name: content}), root=small)
+    assert any(re.search(fault, line) for line in found), found
+
+
+def test_a_zip_that_spills_or_is_none_is_refused(tmp_path, small):
+    files = read(release(tmp_path / "a.zip", root=small).path)
+    with zipfile.ZipFile(write(tmp_path / "b.zip", files), "a") as packed:
+        packed.writestr("other/x.py", "")
+    assert "lie in one folder" in audit(tmp_path / "b.zip", root=small)[0]
+    (tmp_path / "c.zip").write_text("no zip")
+    assert "cannot be read as a zip" in audit(tmp_path / "c.zip", root=small)[0]
+
+
+def test_a_handed_out_lesson_must_make_the_copy_that_is_there(tmp_path, small):
+    files = read(release(tmp_path / "a.zip", ["04"], root=small).path)
+    assert audit(tmp_path / "a.zip", ["04_turn"], small) == []
+    files["course/04_turn.md"] += b"More.\n"
+    assert audit(write(tmp_path / "b.zip", files), ["04_turn"], small) == [
+        "course/04_turn.md:1: not what the handed-out lesson makes."
+    ]
+    del files["solutions/04_turn.md"]
+    assert "solutions/04_turn.md:1: missing." in audit(write(tmp_path / "c.zip", files), ["04_turn"], small)
+
+
+def test_an_answer_in_utils_stops_the_release_and_nothing_is_left(tmp_path, small):
+    (small / "utils" / "turning.py").write_text(SECRET)
+    out = tmp_path / "out"
+    out.mkdir()
+    with pytest.raises(ReleaseError, match=r"a\.zip!utils/turning\.py:1: the whole answer"):
+        release(out / "a.zip", root=small)
+    assert list(out.iterdir()) == []
+
+
+# --- the command --------------------------------------------------------------------------------------
+
+
+def test_the_command_says_what_it_made_and_refuses_in_one_line(tmp_path):
+    run = lambda *arguments: CliRunner().invoke(app, ["release", *map(str, arguments)])
+    done = run(tmp_path / "a.zip", "--with-solutions", "02", "--with-solutions", "start_here")
+    assert done.exit_code == 0 and re.search(
+        r"^Written: .*a\.zip, \d+ files, \d\.\d MB, with the answers of 00_start_here, 02_simplified_attention\.\n$",
+        done.stdout,
+    )
+    before = (tmp_path / "a.zip").read_bytes()
+    for arguments, words in [
+        ([tmp_path / "a.zip"], "is there already; --replace"),
+        ([tmp_path / "a"], "is to be a zip file; name it a.zip"),
+        ([tmp_path / "no" / "a.zip"], "There is no folder"),
+        ([tmp_path / "b.zip", "--with-solutions", "nope"], "There is no lesson 'nope'"),
+    ]:
+        refused = run(*arguments)
+        assert refused.exit_code == 2 and words in refused.stderr and len(refused.stderr.splitlines()) == 1
+    assert (tmp_path / "a.zip").read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["a.zip"]
+    assert run(tmp_path / "a.zip", "--replace").exit_code == 0 and (tmp_path / "a.zip").read_bytes() != before
+
+
+# --- where it is unzipped -----------------------------------------------------------------------------
+
+
+def unzipped(path, folder):
+    """The zip unzipped, with an environment that is ready, so that `make lab` installs nothing."""
+    with zipfile.ZipFile(path) as packed:
+        packed.extractall(folder)
+    (root,) = folder.iterdir()
+    (root / ".venv" / "bin").mkdir(parents=True)
+    python = root / ".venv" / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    (root / ".venv" / ".ready").touch()
+    return root
+
+
+def environment(folder):
+    """As a student has it: this checkout is out of sight."""
+    offline = {"PYTHONPATH": str(ROOT / "tests" / "offline")}
+    return without("PYTEST_", "COURSE_", "JUPYTER_") | own_jupyter(folder) | offline
+
+
+LEARNER = """
+import utils, torch
+from pathlib import Path
+from utils import check, hint, solution, yours
+assert Path(utils.__file__).parent.parent == Path.cwd()
+def row_sums(x): return x.sum(dim=0)
+print(check(row_sums))
+def row_sums(x): return x.sum(dim=1)
+print(check(row_sums))
+print(hint(row_sums, 1))
+print(solution(row_sums))
+print(solution("get_mask"))
+try: print(yours("get_mask")(2))
+except NotImplementedError as error: print("NotYet", error)
+"""
+
+
+@pytest.mark.parametrize("answers", [[], ["start_here"]])
+def test_make_lab_works_in_the_unzipped_folder(tmp_path, answers):
+    root = unzipped(release(tmp_path / "attention course.zip", answers).path, tmp_path / "home")
+    before = {path: path.read_bytes() for path in (root / "course").iterdir()}
+    command = ["make", "--silent", "lab", "ARGS=--no-browser --port 9410"]
+    process = subprocess.Popen(
+        command, cwd=root, env=environment(tmp_path), text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    said = ""
+    try:
+        while not said.rstrip().endswith("Ctrl-C stops it."):
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+        address = next(line for line in said.splitlines() if line.startswith("http"))
+        assert "/lab/tree/00_start_here.ipynb?token=" in address
+        token = address.partition("token=")[2]
+        with urllib.request.urlopen(
+            f"http://{urlsplit(address).netloc}/api/contents/05_multihead_attention.ipynb?token={token}", timeout=600
+        ) as page:
+            notebook = json.loads(page.read())["content"]
+        assert "Many heads" in notebook["cells"][0]["source"] and len(notebook["cells"]) > 20
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate(timeout=600)
+    after = {path: path.read_bytes() for path in (root / "course").iterdir() if path.name != ".coginst.json"}
+    assert after == before and "Traceback" not in said
+
+
+@pytest.mark.parametrize("answers", [[], ["start_here"], ["00", "04"]])
+def test_checks_and_hints_work_there(tmp_path, answers):
+    root = unzipped(release(tmp_path / "a.zip", answers).path, tmp_path / "home")
+    done = python("-c", LEARNER, cwd=root, env=environment(tmp_path) | {"PYTHONPATH": str(root)})
+    assert done.returncode == 0, done.stderr
+    assert "You added down the columns" in done.stdout and "✓ row_sums" in done.stdout and "hint 1 of 3" in done.stdout
+    assert ("return x.sum(dim=1)" in done.stdout) == bool(answers)
+    assert ("The solutions are not part of this copy" in done.stdout) == (len(answers) < 2)
+    assert ("NotYet This needs `get_mask` from lesson causal_attention" in done.stdout) == (len(answers) < 2)
+    assert (root / ".progress.json").exists()

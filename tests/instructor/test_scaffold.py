@@ -1,0 +1,146 @@
+"""`coginst new`: a lesson that builds, runs and passes as it is written, and that never touches another one."""
+
+import re
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.fresh_python import python, without
+from utils import lessons
+from utils.cli.commands import app
+from utils.instructor import scaffold
+from utils.instructor.scaffold import ScaffoldError, new
+from utils.lessons import ROOT
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of this checkout, as far as a new lesson is concerned."""
+    root = tmp_path / "checkout"
+    for name in ("solutions", "utils", "tests", "course"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+    for name in ("conftest.py", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
+        shutil.copy(ROOT / name, root)
+    for path in [*root.rglob("*flash_attention*")]:  # somebody may be writing that lesson
+        path.unlink()
+    return root
+
+
+def run(root, *arguments):
+    return python("-m", *arguments, cwd=root, env=without("PYTEST_") | {"PYTHONPATH": str(root)})
+
+
+def snapshot(root):
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_a_new_lesson_passes_everything_that_a_lesson_has_to(checkout):
+    before, number = snapshot(checkout), f"{len(lessons.all_lessons()):02d}"
+    done = run(checkout, "utils.cli", "new", "flash_attention", "--title", "Attention in blocks")
+    assert (
+        done.returncode == 0
+        and f"{number}_flash_attention.md" in done.stdout
+        and "coginst solve flash_attention" in done.stdout
+    ), done.stderr
+    after = snapshot(checkout)
+    assert after.keys() - before.keys() == {
+        f"solutions/{number}_flash_attention.md",
+        "utils/checks/flash_attention.py",
+        "tests/course/test_flash_attention.py",
+    }
+    assert all(after[name] == content for name, content in before.items())
+    for command in (["build"], ["build", "--check"], ["solve", "flash_attention"]):
+        done = run(checkout, "utils.cli", *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    stem = f"{number}_flash_attention"
+    tests = [
+        "tests/course/test_flash_attention.py",
+        "tests/course/test_voice.py",
+        "tests/checks/test_exercises.py",
+        "tests/instructor/test_solved.py",
+        f"tests/solved/{stem}.ipynb",
+        f"course/{stem}.ipynb",
+    ]
+    chosen = "flash_attention or most_attended or Cell or lessons_that_went"
+    done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", chosen)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 30, done.stdout
+    copy = (checkout / "course" / f"{stem}.md").read_text(encoding="utf-8")
+    assert (
+        "# Attention in blocks" in copy
+        and 'raise NotImplementedError("most_attended")' in copy
+        and "argmax" not in copy
+    )
+
+
+def test_two_lessons_can_be_started_side_by_side(checkout):
+    first = new("flash_attention", root=checkout)
+    with pytest.raises(
+        ScaffoldError,
+        match=(
+            "There is an exercise most_attended in utils/checks/flash_attention.py already; name yours with --exercise"
+        ),
+    ):
+        new("linear_attention", root=checkout)
+    second = new("98_linear_attention", exercise="strongest_key", root=checkout)
+    assert (
+        first[0].name == f"{len(lessons.all_lessons()):02d}_flash_attention.md"
+        and second[0].name == "98_linear_attention.md"
+    )
+    assert "# Linear attention\n" in second[0].read_text() and not any(
+        "most_attended" in path.read_text() for path in second
+    )
+    done = run(checkout, "utils.cli", "build")
+    assert done.returncode == 0 and "4 files written" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("causal_attention", "There is a lesson causal_attention already"),
+        ("04_other", "Number 04 is taken by 04_causal_attention"),
+        ("Flash", "A lesson cannot be called 'Flash'"),
+        ("flash-attention", "use small letters"),
+        ("../flash", "A lesson cannot be called"),
+        ("", "A lesson cannot be called ''"),
+        ("class", "A lesson cannot be called 'class'"),
+        ("half_done", "utils/checks/half_done.py is there already"),
+        ("journey\n", "A lesson cannot be called"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_and_nothing_is_written(checkout, name, words):
+    (checkout / "utils" / "checks" / "half_done.py").touch()
+    before = snapshot(checkout)
+    with pytest.raises(ScaffoldError, match=re.escape(words)):
+        new(name, root=checkout)
+    with pytest.raises(ScaffoldError, match="An exercise cannot be called 'x y'"):
+        new("flash_attention", exercise="x y", root=checkout)
+    assert snapshot(checkout) == before
+
+
+def test_where_one_file_cannot_be_written_none_is(checkout):
+    shutil.rmtree(checkout / "tests")
+    before = snapshot(checkout)
+    with pytest.raises(OSError):
+        new("flash_attention", root=checkout)
+    assert snapshot(checkout) == before
+
+
+def test_it_is_the_exercise_that_the_page_shows(checkout):
+    """CONTRIBUTING.md shows an exercise in three parts: the gap, its check, right answers."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (gap,) = re.findall(r"(?ms)^~~~markdown\n(.*?)^~~~$", page)
+    check, right, *_ = re.findall(r"(?ms)^```python\n(.*?)^```$", page.replace(gap, ""))
+    for path, part in zip(new("flash_attention", root=checkout), (gap, check, right)):
+        assert part in path.read_text(encoding="utf-8"), f"{path.name} and CONTRIBUTING.md differ"
+
+
+def test_the_command_refuses_in_one_red_line(monkeypatch):
+    monkeypatch.setattr(scaffold, "ROOT", ROOT)
+    done = CliRunner().invoke(app, ["new", "causal_attention"])
+    assert done.exit_code == 2 and done.stderr == "There is a lesson causal_attention already; choose another name.\n"

@@ -1,0 +1,88 @@
+"""One calm line for what is not filled in yet; every other exception as it always looks."""
+
+import pytest
+from IPython.testing.globalipapp import get_ipython, start_ipython
+
+from utils.notebook import calm
+
+
+@pytest.fixture(scope="module")
+def shell():
+    shell = start_ipython() or get_ipython()
+    shell.run_cell("import utils")
+    calm.register()
+    yield shell
+    shell.set_custom_exc((), None)
+
+
+def run(shell, capsys, code):
+    result = shell.run_cell(code, store_history=True)  # as a kernel does
+    captured = capsys.readouterr()
+    return result, captured.out + captured.err
+
+
+def test_a_stub(shell, capsys):
+    result, text = run(shell, capsys, 'def get_mask(size):\n    raise NotImplementedError("get_mask")\nget_mask(3)')
+    assert text.strip() == "This needs `get_mask`, from the exercise above."
+    assert isinstance(result.error_in_exec, NotImplementedError)  # nbclient and Run All still see it
+
+
+def test_a_stub_of_a_method_names_the_class(shell, capsys):
+    _, text = run(shell, capsys, 'raise NotImplementedError("CausalAttention.__init__")')
+    assert text.strip() == "This needs `CausalAttention`, from the exercise above."
+
+
+@pytest.mark.parametrize(
+    "use", ["scores + 1", "scores.shape", "scores[0]", "torch.softmax(scores, dim=0)", "print(scores @ scores)"]
+)
+def test_an_ellipsis_that_was_used(shell, capsys, use):
+    _, text = run(shell, capsys, f"import torch\nother = ...\nscores = ...\n{use}")
+    assert text.strip() == "This needs `scores`, from the exercise above."
+
+
+def test_of_several_gaps_the_one_that_was_used_is_named(shell, capsys):
+    _, text = run(shell, capsys, "first = ...\nsecond = first @ 3\nprint(second)")
+    assert text.strip() == "This needs `first`, from the exercise above."
+    _, text = run(shell, capsys, "first = second = ...\ntotal = first @ 3\nprint(second)")
+    assert text.strip() == "This needs `first`, from the exercise above."
+
+
+def test_what_a_waiting_cell_would_have_made_waits_too(shell, capsys):
+    run(shell, capsys, 'def get_mask(size):\n    raise NotImplementedError("get_mask")')
+    run(shell, capsys, "table, (rows, _) = get_mask(3), (1, 2)")
+    _, text = run(shell, capsys, "total = table.sum()")
+    assert (
+        text.strip()
+        == "This needs `table`. The cell above that makes it waits for `get_mask`: run it again when that is done."
+    )
+    _, text = run(shell, capsys, "print(total)")
+    assert (
+        text.strip()
+        == "This needs `total`. The cell above that makes it waits for `get_mask`: run it again when that is done."
+    )
+    run(shell, capsys, "table = 3")
+    _, text = run(shell, capsys, "print(table, tabel)")
+    assert "NameError: name 'tabel' is not defined" in text
+
+
+def test_the_sentence_of_yours(shell, capsys):
+    _, text = run(
+        shell, capsys, "from utils.feedback.check import NotYet\nraise NotYet('This needs `LayerNorm` from lesson 06.')"
+    )
+    assert text.strip() == "This needs `LayerNorm` from lesson 06."
+
+
+@pytest.mark.parametrize(
+    "code, last",
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise NotImplementedError('write this later, please')", "NotImplementedError: write this later, please"),
+        ("import torch\ntorch.ones(2) @ torch.ones(3)", "RuntimeError"),
+        ("undefined_name", "NameError: name 'undefined_name' is not defined"),
+        ("x = (", "SyntaxError"),
+    ],
+)
+def test_a_real_error_is_shown_whole(shell, capsys, code, last):
+    _, text = run(shell, capsys, code)
+    assert "Traceback" in text or "Cell In" in text or "File" in text
+    assert last in text

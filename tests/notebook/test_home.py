@@ -1,0 +1,169 @@
+"""The home view: every lesson and exercise with its state and time, and a link to where to go on."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from utils import lessons, progress
+from utils.feedback.exercise import all_exercises
+from utils.feedback.progress import record
+from utils.lessons import ROOT
+from utils.notebook.home import Home, Item, Page
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    path = tmp_path / "progress.json"
+    monkeypatch.setenv("COURSE_PROGRESS", str(path))
+    monkeypatch.chdir(ROOT / "course")
+    return path
+
+
+def at(store, **moments):
+    """Give entries the moment they were last tried: checks of one test fall into one second."""
+    kept = json.loads(store.read_text())
+    for entries in kept.values():
+        for name, entry in entries.items():
+            entry["when"] = moments.get(name, entry["when"])
+    store.write_text(json.dumps(kept))
+
+
+def test_all_lessons_and_exercises_with_the_time_that_each_page_states(store):
+    shown = progress()
+    assert [page.stem for page in shown.pages] == [path.stem for path in lessons.all_lessons()]
+    assert sorted(item.name for page in shown.pages for item in page.items) == sorted(all_exercises())
+    readme = re.findall(r"(?m)^\| (\d\d) \| \[(.+?)\].* \| (\d+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert {(page.stem[:2], page.title, str(page.minutes)) for page in shown.pages} >= set(readme) and len(readme) >= 3
+    hours = sum(page.minutes for page in shown.pages) / 60
+    assert shown.passed == 0 and repr(shown).startswith(
+        f"0 of {len(all_exercises())} exercises passed; the whole course takes about {hours:.0f} hours."
+    )
+
+
+def test_exercises_stand_in_the_order_of_their_page(store):
+    for page in progress().pages:
+        text = "\n".join(cell.source for cell in lessons.read(page.path).cells)
+        places = [re.search(rf"(?m)^check\({item.name}\b", text).start() for item in page.items]
+        assert places == sorted(places) and places
+
+
+def test_states_in_words_and_marks(store):
+    record("start_here", "row_sums", "failed")
+    record("start_here", "row_sums", "passed")
+    record("simplified_attention", "softmax", "failed")
+    shown = progress()
+    assert shown.passed == 1
+    text, page = repr(shown), shown._repr_html_()
+    assert (
+        "00 Start here · 10 minutes · done\n  ✓ row_sums (2 tries)" in text
+        and "✗ softmax (1 try)" in text
+        and "○ simple_attention" in text
+    )
+    assert (
+        "02 Attention without training · 40 minutes · 0 of 6" in text
+        and "01 From text to tokens and back · 50 minutes\n" in text
+    )
+    assert 'title="passed, 2 tries"' in page and 'title="tried, 1 try"' in page and 'title="to do"' in page
+
+
+def test_where_to_go_on(store):
+    where = lambda: tuple(part.stem[:2] if part is shown.resume[0] else part.name for part in shown.resume)
+    shown = progress()
+    assert where() == (
+        "00",
+        "row_sums",
+    ) and "Begin with row_sums in lesson 00, Start here (00_start_here.ipynb)." in repr(shown)
+    for name in ("attn_scores_2", "context_vec_2"):  # the untouched cells of a lesson are checked too; that is no work
+        record("simplified_attention", name, "todo")
+    shown = progress()
+    assert where() == ("00", "row_sums")
+    record("simplified_attention", "attn_scores_2", "passed")
+    shown = progress()
+    assert where() == ("02", "attn_weights_2") and "Go on with attn_weights_2 in lesson 02" in repr(shown)
+    record("causal_attention", "get_mask", "failed")
+    at(store, attn_scores_2="2026-01-02T00:00:00+00:00", get_mask="2026-01-01T00:00:00+00:00")
+    shown = progress()
+    assert where() == ("02", "attn_weights_2"), "the lesson last worked on, not the furthest"
+    at(store, get_mask="2026-01-03T00:00:00+00:00")
+    shown = progress()
+    assert where() == ("04", "get_mask")
+    for exercise in all_exercises().values():
+        if exercise.lesson in ("causal_attention", "gram_attention"):
+            record(exercise.lesson, exercise.name, "passed")
+    shown = progress()
+    assert where() == ("00", "row_sums"), "after the last lesson comes what was left out"
+
+
+def test_at_the_end_it_says_so(store):
+    for exercise in all_exercises().values():
+        record(exercise.lesson, exercise.name, "passed")
+    shown = progress()
+    assert (
+        shown.resume is None
+        and "Every exercise is passed." in repr(shown)
+        and "Every exercise is passed." in shown._repr_html_()
+    )
+
+
+def test_every_link_leads_to_the_heading_of_an_exercise(store):
+    shown = progress()
+    links = re.findall(r'href="([^"]+)"', shown._repr_html_())
+    for page in shown.pages:
+        cells = {
+            cell["id"]: "".join(cell["source"]) for cell in json.loads(page.path.read_text(encoding="utf-8"))["cells"]
+        }
+        mine = {link for link in links if link.startswith(page.stem)}
+        assert f"{page.stem}.ipynb" in mine and len(mine) == 1 + len({item.cell for item in page.items})
+        for item in page.items:
+            assert page.link(item) == f"{page.stem}.ipynb#cell-id={item.cell}" and page.link(item) in mine
+            assert re.search(r"(?m)^### Exercise: ", cells[item.cell])
+
+
+def test_a_page_of_markdown_has_links_to_itself_alone(store, monkeypatch, tmp_path):
+    (tmp_path / "00_start_here.md").write_bytes((ROOT / "course" / "00_start_here.md").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    page = progress().pages[0]
+    assert page.link() == page.link(page.items[0]) == "00_start_here.md"
+
+
+def test_links_are_found_from_where_the_notebook_runs(store, monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    assert progress().pages[0].link() == "course/00_start_here.ipynb"
+    mine = tmp_path / "my course"
+    mine.mkdir()
+    (mine / "00_start_here.ipynb").write_bytes((ROOT / "course" / "00_start_here.ipynb").read_bytes())
+    monkeypatch.chdir(mine)
+    shown = progress()
+    assert shown.pages[0].link() == "00_start_here.ipynb" and shown.pages[1].link().endswith(
+        "/course/01_tokenization.ipynb"
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "09_notes.md").write_text("# not a lesson of the course\n")
+    assert len(progress().pages) == len(shown.pages)
+
+
+def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(store, monkeypatch, tmp_path):
+    (tmp_path / "02_simplified_attention.ipynb").write_text("{half")
+    monkeypatch.chdir(tmp_path)
+    page = progress().pages[2]
+    assert (page.title, page.minutes) == ("Attention without training", 40)
+    monkeypatch.setattr(lessons, "read", lambda path: (_ for _ in ()).throw(lessons.LessonError("no page can be read")))
+    shown = progress()
+    assert (
+        shown.pages[2].title == "simplified attention"
+        and shown.total == len(all_exercises())
+        and 'role="list"' in shown._repr_html_()
+    )
+
+
+def test_nothing_in_it_becomes_markup():
+    shown = Home([Page("03_<b>", "<script>", 5, Path('a&b "c".ipynb'), [Item("<i>", cell="<u>")])])
+    page = shown._repr_html_()
+    assert not re.search(r"<script|<i>|<u>", page) and 'href="a%26b%20%22c%22.ipynb#cell-id=%3Cu%3E"' in page
+    assert Home([])._repr_html_() and repr(Home([])) == "0 of 0 exercises passed."
+
+
+def test_its_file_is_not_tracked():
+    assert ".progress.json*" in (ROOT / ".gitignore").read_text().split()

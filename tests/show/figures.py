@@ -1,0 +1,95 @@
+"""What tests of figures share: texts that are hard to draw, and how to read a figure back."""
+
+import re
+
+import numpy as np
+import torch
+
+from utils.checks._attention import INPUTS
+
+TOKENS = "Your journey starts with one step".split()
+SCORES = INPUTS @ INPUTS.T
+WEIGHTS = SCORES.softmax(-1)
+AWKWARD = [
+    "$x_1$",
+    " the",
+    "\n",
+    "汉字漢字",
+    "😀",
+    "supercalifragilistic",
+    "",
+    '<b>&"',
+    "a\tb",
+    "\u202eabc",
+    "$\\frac$",
+    "WWWWWWWWWWWW",
+]
+
+
+def awkward(n):
+    return [AWKWARD[i % len(AWKWARD)] for i in range(n)]
+
+
+def texts(picture):
+    """Everything that is written in a figure."""
+    from matplotlib.text import Text
+
+    return [text for text in picture.figure.findobj(Text) if text.get_visible() and text.get_text()]
+
+
+def words(picture):
+    return [text.get_text() for text in texts(picture)]
+
+
+def box(picture, artist):
+    return artist.get_window_extent(picture.figure.canvas.get_renderer())
+
+
+def pixels(picture):
+    picture.figure.canvas.draw()
+    return np.asarray(picture.figure.canvas.buffer_rgba()).astype(int)
+
+
+def contrast(one, other):
+    """WCAG's contrast of two colours, each three numbers from 0 to 1."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def patterns(heads, n, causal=True, seed=0):
+    scores = 3 * torch.randn(heads, n, n, generator=torch.Generator().manual_seed(seed))
+    return (scores.masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf) if causal else scores).softmax(-1)
+
+
+def assert_whole(picture, widest=6.001):
+    """Nothing is cut off or touches the edge, nothing is read as mathematics, and the width is that of a figure."""
+    figure = picture.figure
+    drawn = figure.get_tightbbox(figure.canvas.get_renderer())
+    width, height = figure.get_size_inches()
+    assert drawn.x0 >= 0
+    assert drawn.x1 <= width
+    assert drawn.y0 >= 0
+    assert drawn.y1 <= height
+    shot = pixels(picture)
+    border = np.concatenate([shot[0], shot[-1], shot[:, 0], shot[:, -1]])
+    assert (border == 255).all(), "something touches the edge"
+    assert 4 <= width <= widest, f"{width} inches wide"
+    assert picture.alt and not re.search(r"\t|\bnan\b", picture.alt)
+    for title in figure.texts:
+        top = max(axes.get_tightbbox(figure.canvas.get_renderer()).y1 for axes in figure.axes)
+        assert box(picture, title).y0 >= top, "the title touches the picture"
+    assert not any(text.get_parse_math() for text in texts(picture)), "$…$ would be read as mathematics"
+
+
+def assert_apart(picture, over=0.0):
+    """No two texts lie on each other, by more than `over` pixels each way."""
+    boxes = [(text.get_text(), box(picture, text)) for text in texts(picture)]
+    for i, (one, a) in enumerate(boxes):
+        for other, b in boxes[i + 1 :]:
+            shared = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
+            assert min(shared) <= over, f"{one!r} touches {other!r}"

@@ -1,0 +1,256 @@
+"""Attention pictures: the small tables show what they were given, the script can be trusted, and the library comes
+once."""
+
+import base64
+import gzip
+import html
+import itertools
+import json
+import math
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from tests.show.figures import assert_whole, awkward, box, patterns, words
+from utils import show
+from utils.show import circuitsvis
+from utils.show.circuitsvis import MISSING, TRUST, WORDS, Bundle, packed_library
+
+TOKENS = ["<|endoftext|>", "When", " Mary", " and"]
+
+
+def page(picture):
+    return picture._repr_mimebundle_()["text/html"]
+
+
+def props(text):
+    return json.loads(re.search(r"const props = (.*);\n", text)[1])
+
+
+# ---------------------------------------------------------------- the small tables
+
+
+@pytest.mark.parametrize("heads, n", [(1, 4), (2, 3), (5, 6), (12, 4), (13, 9), (32, 16)])
+def test_every_head_has_its_table(heads, n):
+    given = patterns(heads, n)
+    picture = show.attention(awkward(n), given)
+    tables = [axes for axes in picture.figure.axes if axes.images and (axes.get_title() or heads == 1)]
+    assert len(tables) == heads
+    for k, axes in enumerate(tables):
+        assert np.allclose(axes.images[0].get_array(), given[k], atol=1e-6)
+        assert axes.images[0].norm.vmin == 0 and axes.images[0].norm.vmax == 1
+        assert axes.get_title() == (f"head {k}" if heads > 1 else "")
+        assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first query is on top
+    assert len(picture.figure.axes) - heads == 1  # one scale
+    named = [axes for axes in picture.figure.axes if "query" in axes.get_ylabel()]
+    assert len(named) == math.ceil(heads / (3 if heads in (5, 6, 9) else 4))
+
+
+def test_words_say_where_each_query_looks():
+    table = torch.tensor([[1, 0, 0, 0], [0.75, 0.25, 0, 0], [0, 0.9, 0.1, 0], [0.1, 0.1, 0.2, 0.6]])
+    alt = show.attention(TOKENS, torch.stack([table, torch.eye(4)])).alt
+    assert alt.startswith(
+        "The largest weight: 'When' → 'When', 1.00 in head 1. Attention weights of 2 heads over 4 tokens"
+    )
+    assert (
+        "head 0: <|endoftext|> → <|endoftext|> 1.00, When → <|endoftext|> 0.75, ·Mary → When 0.90, ·and → ·and 0.60."
+        in alt
+    )
+
+
+def test_words_of_a_long_text_name_the_favourite_key():
+    table = torch.zeros(9, 9)
+    table[:, 3] = 0.5
+    table[5, 4] = 0.875
+    (line,) = show.attention(list("abcdefghi"), table).alt.split("\n")[1:]
+    assert line == "head 0: most to d (position 3), 0.50 on average; its largest weight is f → e, 0.88."
+
+
+def test_small_tables_have_their_numbers():
+    assert words(show.attention(TOKENS, patterns(1, 4))).count("1.00") == 1
+    assert "1.00" not in words(show.attention(list("abcdef"), patterns(12, 6)))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("heads, n", [(1, 1), (1, 12), (2, 5), (3, 12), (12, 6), (12, 15), (16, 40), (32, 64)])
+def test_nothing_is_cut_off(heads, n):
+    picture = show.attention(awkward(n), patterns(heads, n))
+    figure = picture.figure
+    assert_whole(picture)
+    titles = [box(picture, axes.title) for axes in figure.axes if axes.get_title()]
+    tables = [axes.get_window_extent() for axes in figure.axes if axes.images]
+    assert not any(title.overlaps(table) for title in titles for table in tables)
+    for axes in (axes for axes in figure.axes if "query" in axes.get_ylabel()):
+        labels = [box(picture, label) for label in axes.get_yticklabels() if label.get_text()]
+        assert all(lower.y1 <= upper.y0 + 1 for upper, lower in itertools.pairwise(labels))
+
+
+# ---------------------------------------------------------------- the interactive half
+
+
+def test_the_script_holds_the_numbers_and_the_tokens():
+    given = patterns(3, 4)
+    held = props(page(show.attention(TOKENS, given)))
+    assert held["tokens"] == ["<|endoftext|>", "When", "·Mary", "·and"]
+    assert np.allclose(held["attention"], given, atol=5.1e-5)
+    assert (held["minValue"], held["maxValue"], held["maskUpperTri"]) == (0, 1, True)
+    assert held["attentionHeadNames"] == ["head 0", "head 1", "head 2"]
+    assert props(page(show.attention(TOKENS, patterns(3, 4, causal=False))))["maskUpperTri"] is False
+    assert props(page(show.attention(["a"], [[1.0]])))["maskUpperTri"] is False
+
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "\"'`${x}",
+    "\\u003c\n\r\t",
+    "\u2028\u2029",
+    "\ud83d",
+    "<|endoftext|>",
+    "&lt;",
+    "😀汉",
+]
+
+
+def test_tokens_cannot_break_out():
+    text = page(show.attention(HOSTILE, torch.eye(9)))
+    text.encode("utf-8")
+    assert text.count("<script>") == text.count("</script>") == 2 and "<!--" not in text
+    script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)[1]
+    assert script.isascii()
+    said = props(text)["tokens"]
+    assert said[0] == HOSTILE[0][:23] + "…"
+    assert said[1:3] == HOSTILE[1:3] and said[6:] == HOSTILE[6:]
+    assert said[4] == "\\u2028\\u2029"  # hidden characters are shown as escapes
+    outside = re.sub(r"<script>.*?</script>|<style>.*?</style>", "", text, flags=re.DOTALL)
+    assert re.findall(r"<(\w+)", outside) == ["div", "img", "div", "div"], "a token became a tag"
+
+
+def test_the_picture_and_the_sentence_stand_without_a_script():
+    picture = show.attention(TOKENS, patterns(3, 4))
+    text = page(picture)
+    static = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
+    assert picture.html() in static and html.escape(TRUST) in static
+    assert (
+        "Trust Notebook" in TRUST and "run this cell" in TRUST and "run this cell again" in MISSING and MISSING in text
+    )
+    assert picture._repr_mimebundle_()["text/plain"] == picture.alt == repr(picture)
+    assert "script" not in picture.html()  # for widgets, which run none
+
+
+def test_the_same_figure_gives_the_same_output_and_others_do_not_collide():
+    key = lambda text: re.search(r'data-attention="(\w+)"', text)[1]
+    first, second, other = (page(show.attention(TOKENS, patterns(2, 4, seed=seed))) for seed in (0, 0, 1))
+    assert first == second and key(first) != key(other)
+    assert f'[data-attention="{key(first)}"]' in first
+    assert not re.search(r"\sid=", re.sub(r"<script>.*?</script>", "", first, flags=re.DOTALL)), (
+        "ids are made on the page"
+    )
+
+
+def test_nothing_asks_the_network():
+    text = page(show.attention(TOKENS, patterns(2, 4)))
+    assert not re.search(r"https?:|unpkg|src=(?!\"data:)|import\(|fetch\(", re.sub(r'atob\("[^"]*"\)', "", text))
+    library = gzip.decompress(base64.b64decode(packed_library())).decode()
+    assert "sourceMappingURL" not in library and "AttentionHeads" in library and len(library) > 1_000_000
+    assert len(packed_library()) < 600_000
+
+
+def test_circuitsvis_says_queries_and_keys():
+    library = gzip.decompress(base64.b64decode(packed_library())).decode()
+    for theirs, ours in WORDS.items():
+        assert theirs not in library and (ours in library), f"this circuitsvis has no {theirs}"
+
+
+def test_without_circuitsvis_the_picture_is_all(monkeypatch):
+    monkeypatch.setattr(circuitsvis, "packed_library", lambda: None)
+    picture = show.attention(TOKENS, patterns(2, 4))
+    assert page(picture) == picture.html()
+
+
+# ---------------------------------------------------------------- one library in a notebook
+
+
+class Kernel:
+    """What a figure sees of a kernel, driven as Lab drives it."""
+
+    def __init__(self):
+        self.bundle, self.hooks, self.execution_count, self.parent = Bundle(), [], 0, {}
+        self.events = SimpleNamespace(register=lambda name, hook: self.hooks.append(hook))
+        self.kernel = self
+
+    def get_parent(self):
+        return self.parent
+
+    def run(self, cell, figures=1, session="page 1", deleted=(), ids=True):
+        """Run a cell with so many figures; tells which of them carry the library."""
+        self.execution_count += 1
+        metadata = {"cellId": cell, "deletedCells": list(deleted)} if ids else {}
+        self.parent = {"header": {"session": session}, "metadata": metadata, "content": {"code": f"source of {cell}"}}
+        for hook in self.hooks:
+            hook(SimpleNamespace(raw_cell=f"source of {cell}"))
+        return [self.bundle.is_due() for _ in range(figures)]
+
+
+@pytest.fixture
+def kernel(monkeypatch):
+    made = Kernel()
+    monkeypatch.setattr(circuitsvis, "_shell", lambda: made)
+    return made
+
+
+@pytest.mark.parametrize("ids", [True, False], ids=["cell ids", "no cell ids"])
+def test_the_library_comes_once_and_again_with_its_cell(kernel, ids):
+    assert kernel.run("A", 2, ids=ids) == [True, False]
+    assert kernel.run("B", ids=ids) == kernel.run("B", ids=ids) == [False]
+    assert kernel.run("A", 2, ids=ids) == [True, False]
+    assert [kernel.run(cell, ids=ids) for cell in "BAB"] == [[False], [True], [False]]
+
+
+def test_run_all_twice_leaves_one_library(kernel):
+    for _ in range(3):
+        assert [kernel.run(cell, n) for cell, n in (("import", 0), ("A", 1), ("B", 2), ("C", 1))] == [
+            [],
+            [True],
+            [False] * 2,
+            [False],
+        ]
+
+
+def test_a_cell_that_lost_the_library_is_followed_by_the_next_figure(kernel):
+    kernel.run("A")
+    assert kernel.run("A", 0) == [] and kernel.run("B") == [True]
+    assert kernel.run("A") == [False] and kernel.run("B") == [True]
+
+
+def test_a_deleted_cell_is_followed_by_the_next_figure(kernel):
+    kernel.run("A")
+    assert kernel.run("x", 0, deleted=["A"]) == [] and kernel.run("B") == [True] and kernel.run("C") == [False]
+    assert kernel.run("C", deleted=["B"]) == [True]
+
+
+def test_a_page_that_was_loaded_anew_gets_the_library_with_its_first_figure(kernel):
+    kernel.run("A")
+    assert kernel.run("B", session="page 2") == [True] and kernel.run("C", session="page 2") == [False]
+    assert kernel.run("A", session="page 2") == [False], "one of the two copies goes when its cell runs again"
+
+
+def test_outside_a_notebook_every_figure_stands_alone(monkeypatch):
+    monkeypatch.setattr(circuitsvis, "_shell", lambda: None)
+    assert Bundle().is_due() and Bundle().is_due()
+
+
+def test_in_a_real_kernel(tmp_path):
+    """nbclient sends no cell ids; the first figure has the library, the second has not."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    source = "from utils import show\nshow.attention(['a', 'b'], [[1, 0], [.5, .5]])"
+    cells = [nbformat.v4.new_code_cell(code) for code in (source, source + "  # again", source)]
+    notebook = NotebookClient(nbformat.v4.new_notebook(cells=cells), kernel_name="python3", timeout=600).execute()
+    pages = [cell.outputs[0]["data"]["text/html"] for cell in notebook.cells]
+    assert ["DecompressionStream" in page for page in pages][:2] == [True, False]
+    assert pages[0].startswith(pages[1]) and len(pages[1]) < 60_000

@@ -1,0 +1,101 @@
+"""A picture is a figure and the words that say the same, whatever it was given and whatever style the reader has."""
+
+import re
+
+import pytest
+import torch
+
+from tests.show.figures import INPUTS, TOKENS, WEIGHTS, patterns, words
+from utils import show
+
+
+def test_mime_bundle_is_text_and_an_image_with_the_same_words():
+    picture = show.weights(WEIGHTS, ['<b>&"', *TOKENS[1:]])
+    bundle = picture._repr_mimebundle_()
+    assert bundle["text/plain"] == picture.alt == repr(picture)
+    image = bundle["text/html"]
+    assert image.count("<") == 1 and image.startswith("<img ") and 'src="data:image/png;base64,' in image
+    assert "&lt;b&gt;&amp;&quot; 0.21" in image
+    assert int(re.search(r'width="(\d+)"', image)[1]) == round(picture.figure.get_figwidth() * 100)
+
+
+def test_the_png_has_twice_the_pixels_of_its_width():
+    picture = show.grid(TOKENS)
+    width = int.from_bytes(picture.png()[16:20], "big")
+    assert abs(width - 200 * picture.figure.get_figwidth()) <= 1
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_save_writes_the_same_bytes_each_time(tmp_path, suffix):
+    first, second = (show.steps(INPUTS, TOKENS, 1).save(tmp_path / f"{k}.{suffix}").read_bytes() for k in "ab")
+    assert first == second and len(first) > 1000
+
+
+def test_save_refuses_other_suffixes(tmp_path):
+    with pytest.raises(ValueError, match=r"'a\.bmp'.*\.png, \.svg or \.pdf"):
+        show.grid(["a"]).save(tmp_path / "a.bmp")
+
+
+def test_the_readers_style_neither_changes_a_figure_nor_is_changed():
+    import matplotlib
+
+    before = show.weights(WEIGHTS, TOKENS).png()
+    with matplotlib.rc_context(
+        {"font.size": 30, "axes.labelweight": "bold", "savefig.bbox": "tight", "text.parse_math": True}
+    ):
+        assert show.weights(WEIGHTS, TOKENS).png() == before
+        assert matplotlib.rcParams["font.size"] == 30
+
+
+@pytest.mark.parametrize(
+    "token, drawn",
+    [
+        (" the", "·the"),
+        ("  ", "··"),
+        ("a b", "a b"),
+        ("\n", "\\n"),
+        ("", "''"),
+        ("汉", "\\u6c49"),
+        ("$a$", "$a$"),
+        ("a" * 20, "a" * 11 + "…"),
+    ],
+)
+def test_tokens_on_axes(token, drawn):
+    assert words(show.weights([[1.0]], [token])).count(drawn) == 2
+
+
+def test_alt_text_keeps_letters_that_the_font_lacks():
+    assert "汉字" in show.weights([[1.0]], ["汉字"]).alt.split("\n")[1]
+
+
+# ---------------------------------------------------------------- what is accepted
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.clone().requires_grad_(),
+        lambda x: x.double().numpy(),
+        lambda x: x.tolist(),
+        lambda x: list(x.requires_grad_()),
+        lambda x: [tuple(row) for row in x],
+    ],
+)
+def test_tensors_arrays_and_lists_give_the_same_figure(make):
+    assert show.weights(make(WEIGHTS.clone()), TOKENS).alt == show.weights(WEIGHTS, TOKENS).alt
+
+
+@pytest.mark.parametrize("draw", [lambda x: show.weights(x[0], TOKENS[:4]), lambda x: show.attention(TOKENS[:4], x)])
+def test_gradients_and_half_precision_are_drawn_and_left_alone(draw):
+    weights = patterns(2, 4)
+    given = weights.clone().requires_grad_()
+    assert draw(given).alt == draw(weights).alt
+    assert given.requires_grad and torch.equal(given, weights)
+    assert "0.24" in show.weights(WEIGHTS.bfloat16(), TOKENS).alt
+    draw(weights.bfloat16())
+
+
+def test_the_given_tensors_stay_as_they_were():
+    given = WEIGHTS.clone().requires_grad_()
+    show.weights(given, TOKENS), show.mixing(given[1], INPUTS, TOKENS)
+    assert given.requires_grad and torch.equal(given, WEIGHTS)

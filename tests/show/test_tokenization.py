@@ -1,0 +1,201 @@
+"""Chips, merges, next tokens and the residual stream: words, numbers and colours are read back from the figures."""
+
+import itertools
+
+import pytest
+import torch
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Circle, FancyBboxPatch
+
+from tests.show.figures import AWKWARD, assert_apart, assert_whole, box, contrast, texts, words
+from utils import show
+from utils.gpt2 import load_tokenizer
+from utils.show.colours import INK, MUTED, VERMILION
+from utils.show.tokenization import CHIPS, chip_text, token_of
+from utils.show.words import drawable
+
+TEXT = ["I", " like", " to", "ken", "s", "."]
+WORDS = "low lower lowest"
+STEPS = [
+    ("16 bytes", list(WORDS)),
+    ("l + o → lo", ["lo", "w", " ", "lo", "w", "e", "r", " ", "lo", "w", "e", "s", "t"]),
+    ("lo + w → low", ["low", " ", "low", "e", "r", " ", "low", "e", "s", "t"]),
+]
+
+
+def chips(picture):
+    return [patch for patch in picture.figure.axes[0].patches if isinstance(patch, FancyBboxPatch)]
+
+
+def hexed(colour):
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colour[:3])
+
+
+# ---------------------------------------------------------------- tokens
+
+
+def test_each_token_is_a_chip_with_its_id():
+    picture = show.tokens(TEXT, [40, 588, 284, 3464, 82, 13])
+    assert words(picture)[:12] == ["I", "40", "·like", "588", "·to", "284", "ken", "3464", "s", "82", ".", "13"]
+    assert (
+        picture.alt
+        == "6 tokens for 14 characters. Tokens with their ids, in order: 'I' 40, '·like' 588, '·to' 284, 'ken' 3464,"
+        " 's' 82, '.' 13."
+    )
+    assert show.tokens(TEXT).alt.endswith("Tokens, in order: 'I', '·like', '·to', 'ken', 's', '.'.")
+    assert show.tokens(["a"]).alt.startswith("1 token for 1 character.")
+
+
+def test_neighbours_differ_in_colour_and_ink_is_legible_on_all():
+    colours = [hexed(chip.get_facecolor()) for chip in chips(show.tokens(TEXT * 5))]
+    assert all(a != b for a, b in itertools.pairwise(colours)) and set(colours) == set(CHIPS)
+    for chip in CHIPS:
+        assert contrast(to_rgb(INK), to_rgb(chip)) >= 7 and contrast(to_rgb(MUTED), to_rgb(chip)) >= 4.5
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("ids", [False, True])
+@pytest.mark.parametrize("n", [1, 12, 200])
+def test_chips_wrap_and_hold_their_words(n, ids):
+    given = list(itertools.islice(itertools.cycle([*AWKWARD, b"\xf0\x9f", "x" * 99]), n))
+    picture = show.tokens(given, [50256] * n if ids else None)
+    assert_whole(picture)
+    figure = picture.figure
+    boxes = [chip.get_window_extent(figure.canvas.get_renderer()) for chip in chips(picture)]
+    inside = [text for text in figure.axes[0].texts if text.get_text() != "50256"]
+    for place, text in zip(boxes, inside, strict=True):
+        written = box(picture, text)
+        assert place.x0 <= written.x0 and written.x1 <= place.x1
+    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize(
+    "token, drawn",
+    [(" the", "·the"), ("a b ", "a·b·"), ("  ", "··"), ("\n", "\\n"), ("", "''"), (b"ab", "ab"), (b" \xe6", "·\\xe6"),
+     ("é".encode(), "é"), (b"\xf0\x9f\x98", "\\xf0\\x9f\\x98"), (b"\n\x80", "\\n\\x80"), ("\u00a0", "·")],
+)  # fmt: skip
+def test_spaces_and_stray_bytes_are_visible(token, drawn):
+    assert chip_text(token) == drawn and drawable(drawn) in words(show.tokens([token]))
+
+
+def test_a_token_of_gpt2_is_its_text_or_its_bytes():
+    tokenizer = load_tokenizer()
+    for text in ("Hello world", " 😀é汉字\n\t\x00", "<|endoftext|>", "\ufffd", "naïve"):
+        pieces = [token_of(tokenizer, number) for number in tokenizer.encode(text)]
+        assert b"".join(piece if isinstance(piece, bytes) else piece.encode() for piece in pieces) == text.encode()
+    assert token_of(tokenizer, 220) == " " and token_of(tokenizer, 50256) == "<|endoftext|>"
+    assert [token_of(tokenizer, number) for number in tokenizer.encode("😀")] == [b"\xf0\x9f\x98", b"\x80"]
+
+
+# ---------------------------------------------------------------- merges
+
+
+def test_merges_align_the_same_text_and_mark_what_is_new():
+    picture = show.merges(STEPS)
+    rows = {}
+    for chip in chips(picture):
+        rows.setdefault(round(chip.get_y(), 3), []).append(chip)
+    assert [len(row) for row in rows.values()] == [16, 13, 10]
+    ends = [
+        [round(chip.get_x(), 3) for chip in row] + [round(row[-1].get_x() + row[-1].get_width(), 3)]
+        for row in rows.values()
+    ]
+    for row in ends[1:]:
+        assert set(row) <= set(ends[0]), "a chip starts where one of its letters stood"
+    new = [
+        [hexed(chip.get_edgecolor()) == VERMILION and chip.get_edgecolor()[3] == 1 for chip in row]
+        for row in rows.values()
+    ]
+    assert [sum(row) for row in new] == [0, 3, 3]
+    assert "3 tokens" not in words(picture) and {"16 tokens", "13 tokens", "10 tokens"} <= set(words(picture))
+    assert "lo + w → low: low | · | low | e | r | · | low | e | s | t (10 tokens). New: 'low'." in picture.alt
+    assert picture.alt.startswith("2 steps: 16 tokens become 10.")
+    assert_whole(picture)
+
+
+def test_equal_tokens_have_one_colour_and_neighbours_another():
+    picture = show.merges(STEPS)
+    letters = [text for text in picture.figure.axes[0].texts if text.get_ha() == "center"]
+    of = {}
+    rows = {}
+    for chip, letter in zip(chips(picture), letters, strict=True):
+        of.setdefault(letter.get_text(), set()).add(hexed(chip.get_facecolor()))
+        rows.setdefault(round(chip.get_y(), 3), []).append(hexed(chip.get_facecolor()))
+    assert all(len(colours) == 1 for colours in of.values())
+    for row in rows.values():
+        assert all(a != b for a, b in itertools.pairwise(row))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {"bytes": [bytes([byte]) for byte in "naïve 😀".encode()], "merged": ["naïve".encode(), b" ", "😀".encode()]},
+        [("a very long name of a step that cannot all be drawn here", ["W"] * 40)] * 24,
+        [("汉", ["汉", "字", "$x$", "\n"]), ("", ["汉字", "$x$\n"])],
+        {"one": ["a"]},
+    ],
+)
+def test_merges_of_any_text_are_whole(steps):
+    picture = show.merges(steps)
+    assert_whole(picture)
+    letters = [text for text in picture.figure.axes[0].texts if text.get_ha() == "center"]
+    for chip, letter in zip(chips(picture), letters, strict=True):
+        place, written = chip.get_window_extent(picture.figure.canvas.get_renderer()), box(picture, letter)
+        assert place.x0 - 1 <= written.x0 and written.x1 <= place.x1 + 1, letter.get_text()
+
+
+# ---------------------------------------------------------------- next tokens
+
+
+def test_next_tokens_are_the_likeliest_in_order():
+    tokenizer = load_tokenizer()
+    logits = torch.full((50257,), -20.0)
+    logits[tokenizer.encode(" Mary")[0]] = 3.0
+    logits[tokenizer.encode(" John")[0]] = 2.0
+    logits[tokenizer.encode("😀")[0]] = 1.0
+    probs = logits.softmax(-1)
+    picture = show.next_tokens(probs, tokenizer, k=3)
+    top = probs.topk(3).values
+    assert picture.alt.startswith(f"Most likely next: '·Mary', {top[0]:.2f}.")
+    assert f"'·Mary' {top[0]:.2f}, '·John' {top[1]:.2f}, '\\xf0\\x9f\\x98' {top[2]:.2f}." in picture.alt
+    assert [bar.get_width() for bar in picture.figure.axes[0].patches] == pytest.approx(top.tolist(), abs=1e-6)
+    assert len(show.next_tokens(probs, tokenizer).figure.axes[0].patches) == 10
+    assert_whole(picture)
+
+
+def test_the_global_generator_and_the_tensors_stay_as_they_were():
+    state, probs = torch.get_rng_state(), torch.full((50257,), 1 / 50257, requires_grad=True)
+    show.next_tokens(probs, load_tokenizer())
+    assert torch.equal(torch.get_rng_state(), state) and probs.requires_grad
+
+
+# ---------------------------------------------------------------- residual stream
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_the_residual_stream_has_its_states_and_layers(n):
+    picture = show.residual_stream() if n == 2 else show.residual_stream(n)
+    said = words(picture)
+    assert [word for word in said if word.startswith("x") and len(word) == 2] == [f"x{k}" for k in range(n + 1)]
+    assert said.count("attention") == said.count("MLP") == n
+    assert said.count("reads") == said.count("adds") == said.count("+") == 2 * n
+    assert (
+        said.count("[batch, seq, d_model]") == n + 3
+        and said.count("[batch, seq, vocab]") == 2
+        and "[batch, seq]" in said
+    )
+    heights = {text.get_text(): text.get_position()[1] for text in texts(picture)}
+    order = ["tokens", "embedding", "x0", f"x{n}", "final norm", "unembedding", "softmax"]
+    assert sorted(order, key=heights.get) == order  # y grows downwards here
+    assert_whole(picture)
+    assert (
+        f"A transformer of {n} layer" in picture.alt and f"x{n}" in picture.alt and "added to the stream" in picture.alt
+    )
+    circles = [patch for patch in picture.figure.axes[0].patches if isinstance(patch, Circle)]
+    assert len(circles) == (n + 1) + 2 * n
+
+
+def test_words_on_the_residual_stream_do_not_touch():
+    assert_apart(show.residual_stream(2))

@@ -1,0 +1,121 @@
+"""The rooms of `utils`: who may import whom. Read off the source, lazy imports included."""
+
+import ast
+import importlib
+import pkgutil
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import utils
+from utils.lessons import ROOT
+
+# Each room with those that it may import from, itself apart.
+ROOMS = {
+    "lessons": set(),
+    "gpt2": {"lessons"},
+    "show": {"lessons"},
+    "loop": set(),  # utils.training.loop: below the models that it trains, as the recipes are above them
+    "models": {"lessons", "loop", "show"},
+    "training": {"lessons", "gpt2", "loop", "models"},
+    "explore": {"lessons", "show", "models", "gpt2"},
+    "stand_ins": {"lessons", "gpt2", "models"},
+    "feedback": {"lessons", "show"},
+    "checks": {"lessons", "feedback", "stand_ins", "models", "gpt2"},
+    "notebook": {"lessons", "feedback", "show"},
+    "instructor": {"lessons", "feedback"},
+    "cli": {"lessons", "gpt2", "training", "instructor"},
+}
+LONGEST = 350  # lines of a module of the engine
+UTILS = ROOT / "utils"
+SHIMS = {"utils.instructor.cli"}  # an old name of something in a room above
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = {name_of(path): path for path in sorted(UTILS.rglob("*.py"))}
+
+
+def nearest(name: str) -> str:
+    """The module that a dotted name is, or lies in."""
+    while name not in SOURCES:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def imported(module: str) -> list[tuple[str, str]]:
+    """What a module imports from `utils`, anywhere in its code: the other module, and the name taken from it."""
+    found = []
+    for node in ast.walk(ast.parse(SOURCES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "utils":
+            for alias in node.names:
+                found.append((nearest(f"{node.module}.{alias.name}"), alias.name))
+        elif isinstance(node, ast.Import):
+            found += [(nearest(alias.name), "") for alias in node.names if alias.name.split(".")[0] == "utils"]
+    return [(other, name) for other, name in found if other != module]
+
+
+IMPORTS = {module: imported(module) for module in SOURCES}
+
+
+def room(module: str) -> str:
+    if module == "utils.training.loop":
+        return "loop"
+    return module.split(".")[1] if "." in module else ""
+
+
+def test_the_rooms_are_these():
+    assert {path.name for path in UTILS.iterdir() if path.is_dir()} - {"assets", "__pycache__"} == set(ROOMS) - {"loop"}
+    assert [path.name for path in UTILS.glob("*.py")] == ["__init__.py"]
+
+
+def test_no_circle_of_files():
+    graph = {module: {other for other, _ in found} for module, found in IMPORTS.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def test_no_circle_of_rooms_and_every_arrow_is_allowed():
+    wrong = [
+        f"{module} imports {other}"
+        for module, found in IMPORTS.items()
+        for other, _ in found
+        if room(module) and module not in SHIMS and room(other) not in {room(module), ""} | ROOMS[room(module)]
+    ]
+    assert not wrong, "\n".join(wrong)
+    TopologicalSorter(ROOMS).prepare()
+
+
+def test_no_room_reaches_into_another_ones_private_names():
+    wrong = [
+        f"{module} imports {name} from {other}"
+        for module, found in IMPORTS.items()
+        for other, name in found
+        if room(module) != room(other) and (name.startswith("_") or "._" in other)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_package_hides_one_of_its_modules():
+    """`from package import name` gives the module, or the package holds no such name."""
+    for package in ["utils", *(n for n, path in SOURCES.items() if path.name == "__init__.py")]:
+        holder = importlib.import_module(package)
+        for part in pkgutil.iter_modules(holder.__path__):
+            held = vars(holder).get(part.name)
+            assert held is None or held.__name__ == f"{package}.{part.name}", f"{package}.{part.name} is hidden"
+
+
+def test_modules_of_the_engine_are_short():
+    for path in (UTILS / "feedback").glob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST, path.name
+    assert len((UTILS / "feedback" / "diagnose.py").read_text(encoding="utf-8").splitlines()) < 300
+
+
+def test_the_vocabulary_is_short_and_comes_when_it_is_used():
+    assert len(Path(utils.__file__).read_text(encoding="utf-8").splitlines()) < 40
