@@ -4,29 +4,44 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: lab test build bench browser-test test-nbgrader lock
+.PHONY: lab test suite lint format fuzz build bench browser-test test-nbgrader lock
 
 lab: $(READY)           # build the course and open JupyterLab at lesson 00
-	@$(PY) -m utils.instructor.cli lab $(ARGS)
+	@$(PY) -m utils.cli lab $(ARGS)
 
-test: $(READY)          # everything: unit tests, solved and untouched notebooks, the browser
-	@bash .ci/install-browser && $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
+test: lint suite        # everything, as CI runs it
+
+suite: $(READY)         # unit tests, solved and untouched notebooks, the browser; the same examples in every run.
+                        # Three workers for two cores: those that wait for a browser or a kernel leave theirs idle
+	@bash .ci/install-browser && $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
+
+lint: $(READY)          # how the code is written: ruff's format and rules, and the types
+	@$(PY) -m ruff format --check --quiet . || { echo 'make format writes them as ruff does'; exit 1; }
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m basedpyright
+
+format: $(READY)        # write every file as ruff formats it, with imports in order
+	@$(PY) -m ruff check --quiet --fix --select I . && $(PY) -m ruff format .
+
+fuzz: $(READY)          # the property tests on thousands of new examples, for minutes; what fails becomes an @example
+	@$(PY) -m pytest tests --ignore=tests/solved --ignore=tests/browser -m hypothesis --hypothesis-profile=fuzz $(ARGS)
 
 build: $(READY)         # solutions/*.md -> course/
-	@$(PY) -m utils.instructor.cli build $(ARGS)
+	@$(PY) -m utils.cli build $(ARGS)
 
 bench: $(READY)         # every figure that the README quotes
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(PY) "$$script"; done
 
 browser-test: $(READY)  # only the tests that need Chromium
-	@bash .ci/install-browser && $(PY) -m pytest tests/test_browser*.py $(ARGS)
+	@bash .ci/install-browser && $(PY) -m pytest tests/browser $(ARGS)
 
 test-nbgrader: $(READY) # what nbgrader makes of the lessons, in an environment of its own
 	@.ci/nbgrader $(ARGS)
 
-lock: $(READY)          # pyproject.toml -> requirements.lock: newest versions that hold for Python >= 3.10 on every system
-	@mkdir -p build && $(PY) -m uv pip compile pyproject.toml -o build/lock --upgrade --quiet --universal --python-version 3.10 --extra dev --no-header --no-annotate
-	@{ grep '^#' requirements.lock; grep -Ev '^(nvidia|cuda|triton)[-=]' build/lock; } > build/lock.new && mv build/lock.new requirements.lock
+lock: $(READY)          # pyproject.toml -> requirements.lock, for Python >= 3.10 on every system; pins stay (newest: ARGS=--upgrade)
+	@mkdir -p build && cp requirements.lock build/lock
+	@$(PY) -m uv pip compile pyproject.toml -o build/lock --quiet --universal --python-version 3.10 --extra dev --no-header --no-annotate $(ARGS)
+	@{ grep '^#' requirements.lock; grep -Ev '^(#|$$|(nvidia|cuda|triton)[-=])' build/lock; } > build/lock.new && mv build/lock.new requirements.lock
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("This course needs Python 3.10 or later, and $(PYTHON) is %d.%d. Name a newer one: make lab PYTHON=python3.12" % sys.version_info[:2])'

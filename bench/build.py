@@ -1,6 +1,8 @@
-"""The build of twelve lessons of forty cells, in one fresh process, its start included. The course asks for at most 1.5 s.
+"""The build of twelve lessons of forty cells, in one fresh process, its start included. The course asks for at most 1.5
+s.
 
-Beside it jupytext alone, which turns the same pages into notebooks and looks at nothing: no markers, no leaks, no parsing.
+Beside it jupytext alone, which turns the same pages into notebooks and looks at nothing: no markers, no leaks, no
+parsing.
 """
 
 import statistics
@@ -28,7 +30,10 @@ value_{n} = 1 + {n}  # <COGLINE>
 ```
 '''
 DEMO = "```python\nprint(answer_{n}(torch.ones(3)))\n```\n"
-PROSE = "## Step {n}\n\nThree sentences of prose. They say what the next cell shows. They are about as long as a lesson's are.\n"
+PROSE = (
+    "## Step {n}\n\nThree sentences of prose. They say what the next cell shows. They are about as long as a lesson's"
+    " are.\n"
+)
 
 
 def lesson(number: int) -> str:
@@ -56,10 +61,13 @@ def main() -> None:
             (source / f"{number:02}_made_up_{number}.md").write_text(lesson(number), encoding="utf-8")
         for round_ in range(ROUNDS):
             out = Path(folder, f"course{round_}")
-            taken.append(seconds("utils.instructor.cli", "build", "--source", str(source), "--out", str(out)))
+            taken.append(seconds("utils.cli", "build", "--source", str(source), "--out", str(out)))
             plain.append(seconds("jupytext", "--quiet", "--to", "ipynb", *map(str, sorted(source.glob("*.md")))))
             assert len(list(out.glob("*.ipynb"))) == LESSONS
-    print(f"{LESSONS} lessons of {CELLS} cells: {statistics.median(taken):.2f} s, slowest {max(taken):.2f} s (at most {BAR}), of {ROUNDS} fresh processes")
+    print(
+        f"{LESSONS} lessons of {CELLS} cells: {statistics.median(taken):.2f} s, slowest {max(taken):.2f} s (at most"
+        f" {BAR}), of {ROUNDS} fresh processes"
+    )
     ratio = statistics.median(taken) / statistics.median(plain)
     print(f"jupytext alone, on the same pages: {statistics.median(plain):.2f} s; the build takes {ratio:.2f} of that")
 

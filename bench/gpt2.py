@@ -1,8 +1,10 @@
-"""One head's attention in layer 0 from slices of the file, beside loading GPT-2 and running it, each in a process of its own, by turns.
+"""One head's attention in layer 0 from slices of the file, beside loading GPT-2 and running it, each in a process of
+its own, by turns.
 
-With the real weights where they are, else with random ones of the same size. Twice: where the libraries and the tokenizer are there already,
-which leaves the reading; and as the first thing after `import torch`, which is what a learner waits for. Prints seconds, and the memory that
-each adds at its peak. Loading the model alone would not do: weights are mapped, and read when they are used.
+With the real weights where they are, else with random ones of the same size. Twice: where the libraries and the
+tokenizer are there already, which leaves the reading; and as the first thing after `import torch`, which is what a
+learner waits for. Prints seconds, and the memory that each adds at its peak. Loading the model alone would not do:
+weights are mapped, and read when they are used.
 """
 
 import json
@@ -52,20 +54,25 @@ peak.join()
 print(json.dumps({{"seconds": seconds, "memory": max(peak.seen, end) - start}}))
 """
 WAYS = {
-    "layer 0 from slices": """
+    "layer 0 from slices": (
+        """
 from utils import gpt2
 tokens, x = gpt2.get_pre_attn(prompt, path)
 W_Q, W_K, b_Q, b_K = gpt2.get_split_l0_heads(0, bias=True, path=path)
 seen = torch.ones(len(tokens), len(tokens)).tril().bool()
 pattern = ((x @ W_Q + b_Q) @ (x @ W_K + b_K).T / W_Q.shape[1] ** 0.5).masked_fill(~seen, -torch.inf).softmax(-1)
-""",
-    "the whole model": """
+"""
+    ),
+    "the whole model": (
+        """
 from transformers import GPT2LMHeadModel
 from utils import gpt2
 model = GPT2LMHeadModel.from_pretrained(path, local_files_only=True, dtype=torch.float32, attn_implementation="eager")
 with torch.no_grad():
-    pattern = model(gpt2.load_tokenizer()(prompt, return_tensors="pt").input_ids, output_attentions=True).attentions[0][0, 0]
-""",
+    tokens = gpt2.load_tokenizer()(prompt, return_tensors="pt").input_ids
+    pattern = model(tokens, output_attentions=True).attentions[0][0, 0]
+"""
+    ),
 }
 
 
@@ -95,7 +102,9 @@ def compare(title: str, before: str, path: Path) -> None:
     print(f"\n{title}")
     ratio = {}
     for key in BARS:
-        ratio[key] = statistics.median(run["the whole model"][key] / max(run["layer 0 from slices"][key], 1e-3) for run in runs)
+        ratio[key] = statistics.median(
+            run["the whole model"][key] / max(run["layer 0 from slices"][key], 1e-3) for run in runs
+        )
     for name in WAYS:
         seconds, memory = (statistics.median(run[name][key] for run in runs) for key in BARS)
         print(f"  {name:22}{1000 * seconds:8.1f} ms{memory:9.1f} MB added")
@@ -108,7 +117,11 @@ def main() -> None:
         for code in WAYS.values():
             measure("", code, path)  # the file is in the system's cache from here on, for both
         print(f"{what}; medians of {ROUNDS} processes each, one thread")
-        compare(f"the reading (bars: {BARS['seconds']} times the seconds, {BARS['memory']} times the memory)", LIBRARIES, path)
+        compare(
+            f"the reading (bars: {BARS['seconds']} times the seconds, {BARS['memory']} times the memory)",
+            LIBRARIES,
+            path,
+        )
         compare(f"the first answer after `import torch` (bar: {BARS['memory']} times the memory)", "", path)
 
 

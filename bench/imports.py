@@ -1,4 +1,5 @@
-"""`from utils import check` beside `import torch`, each in fresh processes, by turns. The course asks for at most 1.3 times."""
+"""`from utils import check` beside `import torch`, each in fresh processes, by turns. The course asks for at most 1.3
+times."""
 
 import statistics
 import subprocess
