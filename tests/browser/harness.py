@@ -36,8 +36,12 @@ _SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
 # One range for each test worker: Jupyter looks for a free port first and takes it later, and two may find the same.
 _PORT = 8988 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _START_LAB = "import sys; from utils.cli.lab import lab; lab(int(sys.argv[2]), False, sys.argv[1])"
-# Every cell in the page at once; as it comes, Lab draws only those in view.
-_NO_WINDOWING = '{"windowingMode": "none"}'
+# Every cell in the page at once (as it comes, Lab draws only those in view), and no saving but the test's own: Lab asks
+# what to do with a file that has changed on the disk when two of its saves overlap.
+_SETTINGS = {
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "docmanager-extension/plugin": {"autosave": False},
+}
 _EXPOSED = '{"LabApp": {"expose_app_in_browser": true}}'
 # Before that, Lab shows an empty notebook that is "idle", then the file's cells; what is run then is dropped without a
 # word.
@@ -49,14 +53,18 @@ _READY = """() => {
     return shown?.context?.isReady && drawn && connected;
 }"""
 # As the menu does it. Lab's own promise ends with the first error, even of a cell that may raise: each cell's goes on.
+# The numbers of an earlier run go first: a cell that then has one was run.
 _RUN_ALL = """() => {
     const {content} = window.jupyterapp.shell.currentWidget;
     window.ran = false;
+    content.widgets.filter(cell => cell.outputArea).forEach(cell => { cell.model.executionCount = null; });
     const rest = () => Promise.allSettled(content.widgets.map(cell => cell.outputArea?.future?.done));
     const end = () => { window.ran = true; };
     window.jupyterapp.commands.execute('notebook:run-all-cells').then(rest, rest).then(end);
 }"""
 _ENDED = "() => window.ran && window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+_TYPED = """([cell, source]) => window.jupyterapp.shell.currentWidget.content.widgets
+    .find(widget => widget.node === cell).model.sharedModel.getSource() === source"""
 _DRAWN = """cell => {
     const {content, sessionContext} = window.jupyterapp.shell.currentWidget;
     const outputs = content.widgets.find(widget => widget.node === cell).model.outputs.length;
@@ -96,9 +104,10 @@ def serve(folder: Path, notebooks: list[Path], port: int = _PORT) -> Iterator[st
     course.mkdir(parents=True)
     for notebook in notebooks:
         shutil.copy(notebook, course)
-    settings = folder / "config" / "lab" / "user-settings" / "@jupyterlab" / "notebook-extension"
-    settings.mkdir(parents=True)
-    (settings / "tracker.jupyterlab-settings").write_text(_NO_WINDOWING)
+    for name, chosen in _SETTINGS.items():
+        settings = folder / "config" / "lab" / "user-settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(json.dumps(chosen))
     (folder / "config" / "jupyter_lab_config.json").write_text(_EXPOSED)
     environment = {
         **os.environ,
@@ -300,10 +309,13 @@ class Notebook:
         assert not waiting, f"Run All stopped before {waiting[0]!r}. Red on the page: {self.errors()}"
 
     def type(self, cell: Locator, source: str) -> None:
-        """Replace the cell's source, as by hand: select all, type."""
-        cell.locator(".cm-content").click()
+        """Replace the cell's source, as by hand: select all, type; once the notebook has it."""
+        editor = cell.locator(".cm-content")
+        editor.click()
+        expect(editor).to_be_focused()
         self.page.keyboard.press("ControlOrMeta+A")
         self.page.keyboard.insert_text(source)
+        self.page.wait_for_function(_TYPED, arg=[cell.element_handle(), source])
 
     def run(self, cell: Locator) -> str:
         """Run the cell and wait for its new number, and for its outputs; returns their text."""

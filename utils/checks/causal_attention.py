@@ -7,17 +7,13 @@ from torch.nn import functional as F
 
 from utils.checks._attention import (
     CAUSAL_LAYER,
-    DROPOUT,
     WORDS,
     by_the_length,
-    by_what_is_dropped,
     causal_attention,
     causal_mask,
     dropped,
     future_mask,
     multiplied_by_the_root,
-    own_draw,
-    own_dropouts,
     project,
     qkv_bias_unheard,
     qkv_layers,
@@ -26,6 +22,7 @@ from utils.checks._attention import (
     torch_attention,
     torch_causal,
 )
+from utils.checks._dropout import DROPOUT, by_what_is_dropped, own_draw, own_dropouts
 from utils.feedback.exercise import Bool, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 

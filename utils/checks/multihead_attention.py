@@ -9,11 +9,9 @@ from torch.nn import functional as F
 from utils import gpt2
 from utils.checks._attention import (
     CAUSAL_LAYER,
-    DROPOUT,
     WORDS,
     as_made,
     by_the_length,
-    by_what_is_dropped,
     causal_attention,
     causal_mask,
     divided_by_the_whole,
@@ -21,8 +19,6 @@ from utils.checks._attention import (
     future_mask,
     multiplied_by_the_root,
     only,
-    own_draw,
-    own_dropouts,
     project,
     qkv_bias_unheard,
     qkv_layers,
@@ -30,6 +26,7 @@ from utils.checks._attention import (
     torch_causal,
     weights,
 )
+from utils.checks._dropout import DROPOUT, by_what_is_dropped, own_draw, own_dropouts
 from utils.checks._made import made_in_order
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, linear
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one, slopes_agree

@@ -19,7 +19,7 @@ from utils.feedback.probe import Part, Probe, Trial
 from utils.feedback.questions import QUESTIONS
 from utils.feedback.relations import relation
 from utils.feedback.report import Report
-from utils.feedback.runner import InProcess, Runner, observe, runnable
+from utils.feedback.runner import InProcess, Runner, observe, read, runnable, runner
 
 REDRAW = 1  # the second seed, with which an answer that passes once must pass again
 LIMIT = 10.0  # seconds of work that the check of an answer of this process may take
@@ -142,19 +142,27 @@ def recognise(probe: Probe) -> Misconception | None:
     exercise, trials = probe.exercise, probe.trials
 
     @functools.cache
+    def result(index: int, place: int) -> Observation:
+        made = runner(exercise, exercise.misconceptions[index].answer, exercise.misconceptions[index].initial)
+        return read(exercise, trials[place].case, made.run(trials[place].case))
+
+    @functools.cache
     def seen(index: int, place: int) -> Observation:
         return observe(exercise, runnable(exercise, exercise.misconceptions[index]), trials[place].case)
 
     exact: tuple[Dtypes, ...] = ("same", "any")
     for dtypes in exact:
+        alike = functools.partial(agree, atol=exercise.atol, dtypes=dtypes)
         for index, wrong in enumerate(exercise.misconceptions):
-            # Case after case: most mistakes differ from the learner's in the first, and need not be run on the rest.
-            alike = functools.partial(agree, atol=exercise.atol, dtypes=dtypes, gradients=exercise.trains)
-            if not all(alike(t.yours, seen(index, place)) for place, t in enumerate(trials)):
+            # Case after case, and gradients last: most mistakes differ from the learner's in the first result.
+            places = range(len(trials))
+            if not all(alike(trials[i].yours, result(index, i), gradients=False) for i in places):
                 continue
-            observed = [seen(index, place) for place in range(len(trials))]
+            observed = [seen(index, i) for i in places]
+            if not all(alike(t.yours, o, gradients=exercise.trains) for t, o in zip(trials, observed)):
+                continue
             telling = any(o.failure is None for o in observed)  # a mistake that only ever raises recognises nothing
-            if telling and not all(alike(o, t.expected) for t, o in zip(trials, observed)):
+            if telling and not all(alike(o, t.expected, gradients=exercise.trains) for t, o in zip(trials, observed)):
                 return wrong
     return None
 

@@ -22,7 +22,7 @@ import torch
 from utils import lessons
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # tensors have no plain equality, so a case is the same as itself alone
 class Case:
     """One call: arguments, and for a module how it is built first.
 
@@ -132,7 +132,7 @@ class Hints(NamedTuple):
     almost_the_code: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exercise:
     """One exercise. `kind` is "function", "module" (a class) or "value". Built by `exercise(...)`."""
 

@@ -203,7 +203,8 @@ def _place(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
 
 def build(answer: Callable[..., nn.Module], case: Case) -> nn.Module:
     """The module as a case asks for it: built, filled, in its mode."""
-    module = answer(**case.init) if isinstance(case.init, dict) else answer(*case.init)
+    init = fresh(case.init)  # an answer may change what it is given
+    module = answer(**init) if isinstance(init, dict) else answer(*init)
     if case.fill:
         fill(module, case.seed)
     return module.train(case.train)
@@ -253,7 +254,7 @@ def record(
             seen.failure = failure_of(error, answer)
     if not look.gradients:
         before = form.named(case.args, dict(case.kwargs))
-        seen.changed = tuple(n for n in named if not _unchanged(before[n], named[n]))
+        seen.changed = tuple(n for n in named if not unchanged(before[n], named[n]))
     return seen
 
 
@@ -299,15 +300,16 @@ def _reach(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[tuple[str,
     )
 
 
-def _unchanged(before: Any, after: Any) -> bool:
+def unchanged(before: Any, after: Any) -> bool:
+    """Whether two values of a case hold the same; where that cannot be told, they do not."""
     if isinstance(before, Tensor):
         return before.shape == after.shape and torch.equal(before.nan_to_num(), after.detach().nan_to_num())
     if isinstance(before, (tuple, list)):
-        return len(before) == len(after) and all(map(_unchanged, before, after))
+        return len(before) == len(after) and all(map(unchanged, before, after))
     if isinstance(before, dict):
-        return before.keys() == after.keys() and all(_unchanged(before[k], after[k]) for k in before)
+        return before.keys() == after.keys() and all(unchanged(before[k], after[k]) for k in before)
     if isinstance(before, nn.Module):
-        return _unchanged(dict(before.state_dict()), dict(after.state_dict()))
+        return unchanged(dict(before.state_dict()), dict(after.state_dict()))
     return isinstance(before, torch.Generator) or before is after or before == after
 
 
