@@ -35,6 +35,12 @@ class _Pieces:
         """The result with each weight multiplied by `keep`, which has those five axes, or 1 for any of them."""
         return self.base + (self.each * keep).sum((2, 3))
 
+    @functools.cached_property
+    def sums_of_subsets(self) -> Tensor:
+        """What the terms of each subset of weights add up to, [text, query, subset, width]."""
+        subsets = _subsets(self.each.shape[2] * self.each.shape[3])
+        return torch.einsum("sm,bqmw->bqsw", subsets, self.each.flatten(2, 3))
+
     @property
     def visible(self) -> Tensor:
         """Which keys a query may see. Bool [query, key]."""
@@ -135,12 +141,11 @@ def _fits(gap: Tensor, seen: Tensor) -> bool:
 def _weights_dropped(seen: Tensor, pieces: _Pieces, factor: float) -> _Drops | None:
     """Are single weights missing, in every row?"""
     batch, seq, heads, keys, _ = pieces.each.shape
-    subsets = _subsets(heads * keys)
-    made = pieces.base[:, :, None] + factor * torch.einsum("sm,bqmw->bqsw", subsets, pieces.each.flatten(2, 3))
-    best = (made - seen[:, :, None]).abs().amax(-1).min(-1)
+    made = factor * pieces.sums_of_subsets
+    best = (made - (seen - pieces.base)[:, :, None]).abs().amax(-1).min(-1)
     if not _fits(best.values, seen):
         return None
-    kept = subsets[best.indices].view(batch, seq, heads, keys).bool()
+    kept = _subsets(heads * keys)[best.indices].view(batch, seq, heads, keys).bool()
     visible = pieces.visible[:, None].expand_as(kept)
     count = int(visible.sum())
     share = _share(count - int((kept & visible).sum()), count, pieces.rate, factor)

@@ -717,6 +717,7 @@ exercise(
     returns=Float("n_heads seq seq"),
     properties=[rows_sum_to_one()],
     differentiable=False,
+    pure=False,
     atol=2e-6,
     misconceptions={
         "no-biases": Wrong(

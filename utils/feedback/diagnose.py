@@ -13,13 +13,13 @@ from typing import Any
 from utils.feedback import report, words
 from utils.feedback.alarm import Alarm
 from utils.feedback.compare import Dtypes, agree, different, same
-from utils.feedback.exercise import Exercise, Misconception
+from utils.feedback.exercise import Case, Exercise, Misconception
 from utils.feedback.observe import Observation, failure_of, sealed, tensors
 from utils.feedback.probe import Part, Probe, Trial
 from utils.feedback.questions import QUESTIONS
 from utils.feedback.relations import relation
 from utils.feedback.report import Report
-from utils.feedback.runner import InProcess, Runner, observe, read, runnable, runner
+from utils.feedback.runner import InProcess, Runner, known_result, observe, runnable
 
 REDRAW = 1  # the second seed, with which an answer that passes once must pass again
 LIMIT = 10.0  # seconds of work that the check of an answer of this process may take
@@ -141,30 +141,27 @@ def recognise(probe: Probe) -> Misconception | None:
     """The misconception that agrees with the learner's answer on every case; exact types are preferred."""
     exercise, trials = probe.exercise, probe.trials
 
-    @functools.cache
-    def result(index: int, place: int) -> Observation:
-        made = runner(exercise, exercise.misconceptions[index].answer, exercise.misconceptions[index].initial)
-        return read(exercise, trials[place].case, made.run(trials[place].case))
-
-    @functools.cache
-    def seen(index: int, place: int) -> Observation:
-        return observe(exercise, runnable(exercise, exercise.misconceptions[index]), trials[place].case)
-
     exact: tuple[Dtypes, ...] = ("same", "any")
     for dtypes in exact:
         alike = functools.partial(agree, atol=exercise.atol, dtypes=dtypes)
         for index, wrong in enumerate(exercise.misconceptions):
             # Case after case, and gradients last: most mistakes differ from the learner's in the first result.
-            places = range(len(trials))
-            if not all(alike(trials[i].yours, result(index, i), gradients=False) for i in places):
+            if not all(alike(t.yours, known_result(exercise, index, t.case), gradients=False) for t in trials):
                 continue
-            observed = [seen(index, i) for i in places]
+            observed = [_known(exercise, index, t.case) for t in trials]
             if not all(alike(t.yours, o, gradients=exercise.trains) for t, o in zip(trials, observed)):
                 continue
             telling = any(o.failure is None for o in observed)  # a mistake that only ever raises recognises nothing
             if telling and not all(alike(o, t.expected, gradients=exercise.trains) for t, o in zip(trials, observed)):
                 return wrong
     return None
+
+
+def _known(exercise: Exercise, index: int, case: Case) -> Observation:
+    """What a misconception does on a case, with its gradients where they count."""
+    if not exercise.trains:
+        return known_result(exercise, index, case)
+    return observe(exercise, runnable(exercise, exercise.misconceptions[index]), case)
 
 
 def _broken_property(probe: Probe) -> Report | None:

@@ -151,6 +151,7 @@ class Exercise:
     differentiable: bool | None = None
     meaning: Callable[[tuple, Any, Any], str] | None = None
     atol: float = 1e-5
+    pure: bool = True
 
     @property
     def trains(self) -> bool:
@@ -243,6 +244,7 @@ def exercise(
     differentiable: bool | None = None,
     meaning: Callable[[tuple, Any, Any], str] | None = None,
     atol: float = 1e-5,
+    pure: bool = True,
 ) -> Exercise:
     """Declare an exercise of the lesson whose checks module this call stands in.
 
@@ -267,6 +269,8 @@ def exercise(
             they must for a class; for a function they only help to explain wrong numbers.
         meaning: `meaning(index, yours, expected)`: what one wrong number means, as a clause.
         atol: largest difference that counts as equal (relative to 1 or to the expected number).
+        pure: whether oracle and misconceptions hang on their arguments alone, so that what they do on a case is
+            remembered. Those that read the GPT-2 that is there do not.
     """
     lesson = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
     if name in _exercises and _exercises[name].lesson != lesson:
@@ -290,6 +294,7 @@ def exercise(
         differentiable=differentiable,
         meaning=meaning,
         atol=atol,
+        pure=pure,
     )
     _exercises[name] = made
     return made

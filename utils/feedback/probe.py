@@ -11,7 +11,7 @@ from torch import Tensor
 from utils.feedback.compare import refused_alike, same
 from utils.feedback.exercise import Case, Exercise, Spec
 from utils.feedback.observe import Look, Observation
-from utils.feedback.runner import Runner, all_expected, read
+from utils.feedback.runner import Runner, drawn, known_expected, read
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,9 @@ class Probe:
     @classmethod
     def of(cls, exercise: Exercise, runner: Runner, seed: int) -> Probe:
         """The trials of all cases that the exercise draws from `seed`."""
-        cases = exercise.draw(seed)
+        cases = drawn(exercise, seed)
         yours = [read(exercise, c, runner.run(c, Look(gradients=True))) for c in cases]
-        wanted = all_expected(exercise, cases, seed)
-        return cls(exercise, runner, [Trial(*each) for each in zip(cases, yours, wanted)])
+        return cls(exercise, runner, [Trial(c, mine, known_expected(exercise, c)) for c, mine in zip(cases, yours)])
 
     def run(self, case: Case, **look: Any) -> Observation:
         """What the answer does on another case; `look` as `Look` has it. Its value is not read."""

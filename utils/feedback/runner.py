@@ -8,10 +8,11 @@ runs an answer in the learner's own process, as a notebook does.
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import linecache
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -232,23 +233,39 @@ def expected(exercise: Exercise, case: Case) -> Observation:
     return observe(exercise, exercise.oracle, case)
 
 
-def all_expected(exercise: Exercise, cases: Sequence[Case], seed: int) -> list[Observation]:
-    """What the oracle does on the cases drawn from `seed`; remembered, for an answer is seldom checked once only."""
-    known = _known.setdefault((exercise, seed), [])
-    del known[len(cases) :]
-    for place, case in enumerate(cases):
-        if place == len(known) or not _alike(known[place][0], case):
-            known[place : place + 1] = [(case, expected(exercise, case))]
-    return [seen for _, seen in known]
+# --- what is known from an earlier check ----------------------------------------------------------------
 
 
-_known: dict[tuple[Exercise, int], list[tuple[Case, Observation]]] = {}
+def drawn(exercise: Exercise, seed: int) -> list[Case]:
+    """The cases of a seed, and the very ones of the last time where they hold the same: what an exercise's own answers
+    do on them is then known."""
+    cases = exercise.draw(seed)
+    last = _drawn.get((exercise, seed), [])
+    if exercise.pure and len(last) == len(cases) and all(map(_alike, last, cases)):
+        return last
+    _drawn[exercise, seed] = cases
+    return cases
+
+
+_drawn: dict[tuple[Exercise, int], list[Case]] = {}
 
 
 def _alike(a: Case, b: Case) -> bool:
-    """Whether two cases ask for the same: what they hold may come from a file or a setting that has changed."""
     plain = (a.fill, a.train, a.seed) == (b.fill, b.train, b.seed)
     return plain and all(map(unchanged, (a.args, dict(a.kwargs), a.init), (b.args, dict(b.kwargs), b.init)))
+
+
+@functools.lru_cache(maxsize=512)
+def known_expected(exercise: Exercise, case: Case) -> Observation:
+    """`expected`, remembered for a case that was `drawn`."""
+    return expected(exercise, case)
+
+
+@functools.lru_cache(maxsize=2048)
+def known_result(exercise: Exercise, index: int, case: Case) -> Observation:
+    """What a misconception does on a case that was `drawn`, without its gradients; remembered."""
+    wrong = exercise.misconceptions[index]
+    return read(exercise, case, runner(exercise, wrong.answer, wrong.initial).run(case))
 
 
 # --- code -----------------------------------------------------------------------------------------------
