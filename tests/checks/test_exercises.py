@@ -4,6 +4,7 @@ The differently written right answers stand in the lesson's own test module, in 
 """
 
 import importlib
+import inspect
 import random
 
 import numpy as np
@@ -39,6 +40,15 @@ def reference(exercise):
 
 each_exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
 each_mistake = pytest.mark.parametrize("exercise, mistake", MISTAKES, ids=[f"{e.name}-{m.id}" for e, m in MISTAKES])
+
+
+@each_exercise
+def test_messages_call_arguments_as_the_lesson_does(exercise):
+    if exercise.kind == "value":
+        return
+    answer = reference(exercise)
+    names = [n for n in inspect.signature(answer.forward if exercise.kind == "module" else answer).parameters]
+    assert exercise.form.arguments == tuple(n for n in names if n != "self")[: len(exercise.form.arguments)]
 
 
 @each_mistake

@@ -140,7 +140,7 @@ def _own_default(d_model, eps=1e-5):
 
 def _with_eps(forward):
     """A forward pass that knows the eps which its module was built with."""
-    return lambda p, x: forward(x, p["w"], p["b"], p.init["eps"])
+    return lambda p, residual: forward(residual, p["w"], p["b"], p.init["eps"])
 
 
 def _tiny(rand, *shape):
