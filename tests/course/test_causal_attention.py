@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from solutions import causal_attention as lesson
 from solutions import self_attention
-from utils import lessons
+from utils import lessons, show
 from utils.checks._attention import INPUTS
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find
@@ -566,3 +566,47 @@ def test_the_draw_of_the_lesson():
         dropped = F.dropout(weights, 0.5)
     assert (dropped[1] == 0).all()
     assert dropped[0, 0] == 2 * weights[0, 0]  # journey hears nobody, Your itself twice as loud
+
+
+def test_the_picture_of_dropout():
+    weights = lesson.causal_attn_weights(SCORES, 2)
+    with torch.random.fork_rng():
+        torch.manual_seed(123)
+        dropped = F.dropout(weights, 0.5)
+        torch.manual_seed(123)
+        ones = F.dropout(torch.ones(6, 6), 0.5)
+    assert int((ones == 0).sum()) == 15 and round(float(ones.mean()), 2) == 1.17
+    picture = show.dropped(weights, dropped, "Your journey starts with one step".split())
+    assert "Of 21 weights 9 are dropped" in picture.alt  # "Nine of 21 weights go"
+    assert "journey loses Your, journey;" in picture.alt and "Your 2.00, journey 0, starts 2.00" in picture.alt
+    assert sum(text.get_text() == "×" for text in picture.figure.axes[1].texts) == 9
+    with pytest.raises(ValueError, match="two tables of one size"):
+        show.dropped(torch.eye(9), torch.eye(9), list("abcdefghi"))
+
+
+def test_methods_that_end_in_an_underscore_write_into_their_tensor():
+    scores, hidden = SCORES.clone(), ~lesson.get_mask(6)
+    assert scores.masked_fill(hidden, -torch.inf) is not scores and torch.equal(scores, SCORES)
+    assert scores.masked_fill_(hidden, -torch.inf) is scores and scores.isinf().any()
+
+
+def test_the_second_dropout_is_gpt_2s_and_not_that_of_torchs_attention():
+    from transformers import GPT2Config
+    from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
+
+    config = GPT2Config()
+    assert config.attn_pdrop == config.resid_pdrop == 0.1
+    small = GPT2Config(n_embd=8, n_head=2, attn_pdrop=0.0, resid_pdrop=0.5, attn_implementation="eager")
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
+        attention, x = GPT2Attention(small, layer_idx=0), torch.randn(1, 50, 8)
+        whole, dropped = attention.eval()(x)[0], attention.train()(x)[0]
+        gone = dropped == 0  # single entries of the result, behind c_proj; the others count twice
+        assert 0.4 < gone.float().mean() < 0.6 and torch.allclose(dropped, (2 * whole).masked_fill(gone, 0), atol=1e-6)
+
+        torchs = nn.MultiheadAttention(8, 1, dropout=0.5, batch_first=True).train()
+        out, weights = torchs(x, x, x)
+        values = x @ torchs.in_proj_weight[16:].T + torchs.in_proj_bias[16:]
+        assert (weights == 0).float().mean() > 0.4
+        assert torch.allclose(out, torchs.out_proj(weights @ values), atol=1e-5)  # nothing else is dropped
+    assert nn.TransformerEncoderLayer(8, 2).dropout1.p == 0.1

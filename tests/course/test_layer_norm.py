@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from solutions import self_attention
+from tests.show.figures import assert_apart, assert_whole
 from utils import explore, lessons, show
 from utils.explore import normalising
 from utils.feedback.diagnose import diagnose
@@ -198,6 +199,13 @@ def test_the_vector_on_paper(lesson):
     )  # smaller by the root of 3/4
 
 
+def test_size_and_place_leave_no_trace():
+    larger = 100 * X + 7
+    assert torch.allclose((larger - larger.mean()) / larger.var(correction=0).sqrt(), (X - 5) / 5**0.5, atol=1e-6)
+    x = torch.randn(50, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(F.layer_norm(1000 * x, (16,), eps=1e-6), F.layer_norm(x, (16,), eps=1e-6), atol=1e-4)
+
+
 def test_what_eps_does():
     tiny = torch.tensor([-0.01, 0.01, -0.01, 0.01], dtype=torch.float64)
     assert torch.isclose(tiny.var(correction=0), torch.tensor(1e-4, dtype=torch.float64))
@@ -219,34 +227,103 @@ def test_each_token_is_normalised_by_itself(lesson):
     assert torch.equal(norm(x)[0, 0], alone[0, 0])
 
 
+def test_in_batch_norm_the_others_have_a_part():
+    x = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))
+    batch_norm = nn.BatchNorm1d(6)
+    assert not torch.allclose(batch_norm(x)[:2], batch_norm(x[:2]), atol=0.1)
+
+
+def test_a_thousand_vectors_each_of_mean_0_and_spread_1(lesson):
+    data, out = lesson["input_data"], lesson["output_data"]
+    assert abs(data.mean() - 2) < 0.1 and abs(data.std() - 5) < 0.1
+    assert out.mean(-1).abs().max() < 1e-5 and (out.var(-1, correction=0) - 1).abs().max() < 1e-4
+
+
 def test_the_layer_adds_numbers_of_size_one(lesson):
     assert lesson["added"].mean().abs() < 1e-6 and abs(lesson["added"].std(correction=0) - 1) < 1e-3
 
 
+def test_a_layer_can_learn_to_add_more(lesson):
+    layer, src = lesson["SelfAttentionLayer"](16), torch.randn(6, 16, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        layer.norm1.w.fill_(3)
+    assert abs((layer(src) - src).std(correction=0) - 3) < 0.01
+
+
+SEEDS = range(100, 103)
+
+
+def stacked(lesson, monkeypatch, seed, place, **more):
+    """What the lesson's `stack` measures from another start."""
+    monkeypatch.setattr(torch, "manual_seed", lambda _: torch.random.default_generator.manual_seed(seed))
+    with torch.random.fork_rng():
+        return lesson["stack"](place, **more)
+
+
 def test_where_the_norm_stands(lesson):
-    sizes = {name: of[0] for name, of in lesson["measured"].items()}
-    gradients = {name: of[1] for name, of in lesson["measured"].items()}
-    assert (
-        5e4 < gradients["only attention"][-1] / gradients["only attention"][0] < 5e5
-    )  # "a hundred thousand times weaker"
+    sizes, apart, gradients = ({name: of[i] for name, of in lesson["measured"].items()} for i in range(3))
+    first_by_last = {name: of[0] / of[-1] for name, of in gradients.items()}
+    assert 5e4 < 1 / first_by_last["only attention"] < 5e5  # "a hundred thousand times weaker"
+    assert apart["only attention"] < 1e-5  # "the same vector"
     for name in ("no norm", "post-norm", "pre-norm", "this lesson"):
-        assert 0.3 < gradients[name][0] / gradients[name][-1] < 10  # "every layer gets its share"
-    assert 10 < sizes["no norm"][-1] < 14
-    growth = [b - a for a, b in zip(sizes["no norm"], sizes["no norm"][1:])]
-    assert sum(growth[-6:]) > 3 * sum(growth[:6])  # "faster and faster"
+        assert 0.3 < first_by_last[name] < 10 and apart[name] > 0.05  # "keep a difference", "its share"
+    growth = [b / a for a, b in zip(sizes["no norm"], sizes["no norm"][1:])]
+    assert sum(growth[-6:]) > sum(growth[:6]) and sizes["no norm"][-1] > 10  # "faster and faster", "tenfold"
     assert all(abs(size - 1) < 0.01 for size in sizes["post-norm"])
     assert 2 < sizes["pre-norm"][-1] < 3 and abs(sizes["this lesson"][-1] - 25**0.5) < 0.5
     assert abs(1 / 24**0.5 - 1 / 5) < 0.01  # "layer 24 a fifth of it"
 
 
-@pytest.mark.parametrize("seed", range(3))
+def test_attention_alone_makes_all_tokens_the_same_in_three_layers(lesson, monkeypatch):
+    for seed in SEEDS:
+        assert stacked(lesson, monkeypatch, seed, lesson["places"]["only attention"], depth=1)[1] > 0.1
+        assert stacked(lesson, monkeypatch, seed, lesson["places"]["only attention"], depth=3)[1] < 1e-5
+
+
+def test_fresh_value_layers_shrink_what_they_are_given_and_that_weakens_the_gradient(lesson, monkeypatch):
+    x = torch.randn(2000, 256, generator=torch.Generator().manual_seed(0))
+    shrunk = nn.Linear(256, 256)(x).std() / x.std()
+    assert abs(shrunk - 3**-0.5) < 0.02
+    heads = lesson["SingleHeadAttention"]
+
+    def of_kept_size(width):
+        head = heads(width)
+        with torch.no_grad():
+            head.v_layer.weight *= 3**0.5
+        return head
+
+    monkeypatch.setitem(lesson, "SingleHeadAttention", of_kept_size)
+    for seed in SEEDS:
+        gradients = stacked(lesson, monkeypatch, seed, lesson["places"]["only attention"])[2]
+        assert gradients[-1] / gradients[0] < 30  # instead of 100,000
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_order_of_the_five_does_not_hang_on_the_seed(lesson, seed, monkeypatch):
-    monkeypatch.setattr(torch, "manual_seed", lambda _: torch.random.default_generator.manual_seed(100 + seed))
-    with torch.random.fork_rng():
-        measured = {name: lesson["stack"](place) for name, place in lesson["places"].items()}
-    ends = {name: sizes[-1] for name, (sizes, _) in measured.items()}
+    measured = {name: stacked(lesson, monkeypatch, seed, place) for name, place in lesson["places"].items()}
+    ends = {name: sizes[-1] for name, (sizes, _, _) in measured.items()}
     assert ends["only attention"] < ends["post-norm"] < ends["pre-norm"] < ends["this lesson"] < ends["no norm"]
-    assert measured["only attention"][1][0] < 1e-3 * measured["only attention"][1][-1]
+    assert ends["no norm"] > 9 and measured["only attention"][1] < 1e-5
+    assert measured["only attention"][2][0] < 1e-4 * measured["only attention"][2][-1]
+
+
+def test_a_stream_that_is_normed_in_each_layer_is_lost(lesson, monkeypatch):
+    """The quiz: norm(src) + norm(attention(src)) keeps nothing of what the stream began with."""
+    begun, left = {}, {}
+
+    def watched(name, place):
+        def inner(stream, attend, norm):
+            begun.setdefault(name, stream)
+            left[name] = place(stream, attend, norm)
+            return left[name]
+
+        return inner
+
+    normed = lambda s, attend, norm: norm(s) + norm(attend(s))
+    for name, place in (("normed", normed), ("this lesson", lesson["places"]["this lesson"])):
+        stacked(lesson, monkeypatch, 100, watched(name, place))
+    alike = {name: F.cosine_similarity(begun[name].flatten(), left[name].flatten(), 0).abs().item() for name in begun}
+    assert alike["normed"] < 0.07 and alike["this lesson"] > 0.12
 
 
 # ---------------------------------------------------------------- behaviour, figure, explorer
@@ -285,6 +362,24 @@ def test_histograms_say_what_they_hold():
     ):
         with pytest.raises(ValueError, match=told):
             show.distributions(wrong)
+
+
+def test_each_place_of_the_norm_is_drawn_and_said():
+    picture = show.norm_places()
+    drawn = [text.get_text() for text in picture.figure.axes[0].texts]
+    places = ["only attention", "no norm", "post-norm", "pre-norm", "this lesson"]
+    assert [text for text in drawn if text in places] == places
+    assert drawn.count("attention") == 5 and drawn.count("norm") == 3 and drawn.count("+") == 4
+    assert_whole(picture)
+    assert_apart(picture)
+    heights = lambda name: {t.get_text(): t.get_position()[1] for t in show.norm_places([name]).figure.axes[0].texts}
+    assert heights("pre-norm")["norm"] < heights("pre-norm")["attention"] < heights("pre-norm")["+"]
+    assert heights("this lesson")["attention"] < heights("this lesson")["norm"] < heights("this lesson")["+"]
+    assert heights("post-norm")["attention"] < heights("post-norm")["+"] < heights("post-norm")["norm"]
+    assert "this lesson: what attention returns is normed and then added" in show.norm_places(["this lesson"]).alt
+    for wrong in ([], ["peri-norm"]):
+        with pytest.raises(ValueError, match="some of only attention"):
+            show.norm_places(wrong)
 
 
 def test_the_explorer_follows_its_sliders():

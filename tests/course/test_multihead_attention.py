@@ -1,5 +1,6 @@
 """Lesson 05: right answers, written differently, and the claims of its prose."""
 
+import ast
 import copy
 import itertools
 import math
@@ -11,7 +12,8 @@ from torch.nn import functional as F
 
 from solutions import causal_attention
 from solutions import multihead_attention as lesson
-from utils import gpt2, show
+from tests.gpt2.test_real_gpt2 import MEANS, PROMPTS
+from utils import gpt2, lessons, show
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find
 from utils.training import corpus
@@ -422,12 +424,115 @@ def test_the_kinds_that_the_lesson_names(heads):
 
 
 def test_the_story_of_the_resting_place_fails_for_the_small_gpt_2(heads):
+    sentences, patterns = heads
+    assert int(patterns.mean(0)[:, 2:, 0].mean(-1).argmax()) == 11  # the head that the lesson asks about
     ratios = []
-    for sentence in heads[0]:
+    for sentence in sentences:
         W_V, b_V = gpt2.get_l0_values(11)
         lengths = (gpt2.get_pre_attn(sentence)[1] @ W_V + b_V).norm(dim=-1)
         ratios.append(float(lengths[0] / lengths[1:].mean()))
-    assert abs(sum(ratios) / 20 - 1.41) < 0.02 and min(ratios) > 1
+    assert abs(sum(ratios) / 20 - 1.41) < 0.005 and min(ratios) > 1
+    assert math.isclose(lesson.first_against_others(11, sentences), sum(ratios) / 20, rel_tol=1e-4)
+    assert {sentence.split()[0] for sentence in sentences} == {"When", "While", "After", "As", "Once"}
+
+
+CELLS = [cell.source for cell in lessons.read(lessons.find("05")).cells if cell.kind == "code"]
+
+
+def value(part, start, **names):
+    """What the expression `part`, "answer" say or the name of a variable, is in the cell that begins with `start`."""
+    cell = next(source for source in CELLS if source.lstrip().startswith(start))
+    for node in ast.walk(ast.parse(cell)):
+        if isinstance(node, ast.keyword) and node.arg == part:
+            return eval(ast.unparse(node.value), names)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == part:
+            return eval(ast.unparse(node.value), names)
+    raise AssertionError(f"no {part} in {cell}")
+
+
+@pytest.mark.parametrize("ratio, answer", [(1.41, "longer"), (0.3, "shorter")])
+def test_a_guess_about_the_resting_place_is_judged_by_the_model_in_use(ratio, answer):
+    start = 'explore.predict(\n    "Write `shorter`'
+    assert value("answer", start, first_against_others=lambda *_: ratio, resting=0, sentences=[]) == answer
+
+
+def test_the_figures_of_the_real_gpt_2_are_those_that_were_published():
+    assert tuple(value("short_texts", "short_texts")) == PROMPTS
+    published = value("published", "short_texts")
+    assert list(published) == [7, 1, 0]
+    assert all(abs(a - b) <= 0.0051 for head in published for a, b in zip(published[head], MEANS[head]))
+    rows = [1 / (i + 1) for text in PROMPTS for i in range(2, len(gpt2.load_tokenizer().encode(text)))]
+    assert round(sum(rows) / len(rows), 2) == 0.23
+
+
+def test_what_the_small_gpt_2s_heads_look_at(heads):
+    sentences, patterns = heads
+    rows, uniform = torch.arange(2, 14), 1 / torch.arange(3.0, 15)
+    for head, (previous, current, first) in {
+        7: (0.19, 0.33, 0.05),
+        1: (0.25, 0.42, 0.01),
+        0: (0.2, 0.15, 0.11),
+    }.items():
+        p = patterns.mean(0)[head]
+        by_hand = torch.stack((p[rows, rows - 1].mean(), p[rows, rows].mean(), p[rows, 0].mean()))
+        assert torch.allclose(lesson.looks(head, sentences), by_hand, atol=1e-5)
+        assert torch.allclose(by_hand, torch.tensor([previous, current, first]), atol=0.006)
+    assert abs(uniform.mean() - 0.15) < 0.005 and abs(lesson.looks(5, sentences)[0] - 0.25) < 0.005
+    names = [lesson.head_kind(patterns.mean(0)[head]) for head in (7, 1, 0)]
+    assert names == ["current", "current", "other"]  # 0.7 and 0.0 are others than in the real one
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_what_the_nearest_tokens_tell_of_the_next(seed):
+    """The lesson's figures, 10, 31 and 42 of 100, on other texts as well."""
+    texts = [gpt2.load_tokenizer().encode(text) for text in itertools.islice(corpus.sentences(seed), 2000)]
+    for known, wanted in enumerate((10, 31, 42)):
+        counts = {}
+        for text in texts[:1500]:
+            for i in range(2, len(text)):
+                seen = counts.setdefault(tuple(text[i - known : i]), {})
+                seen[text[i]] = seen.get(text[i], 0) + 1
+        asked = [(tuple(text[i - known : i]), text[i]) for text in texts[1500:] for i in range(2, len(text))]
+        right = sum(seen in counts and max(counts[seen], key=counts[seen].get) == token for seen, token in asked)
+        assert abs(100 * right / len(asked) - wanted) < (0.5 if seed == 1 else 3)
+
+
+def test_c_attn_holds_queries_keys_and_values_head_by_head():
+    source, layer = gpt2.source(), gpt2.load_gpt2()[0].transformer.h[0].attn
+    d, width = source.d_model, source.d_head
+    assert [name for name, _ in layer.named_children()] == ["c_attn", "c_proj", "attn_dropout", "resid_dropout"]
+    assert layer.c_attn.weight.shape == (d, 3 * d)
+    x = gpt2.get_pre_attn("When Mary and John went")[1]
+    assert torch.allclose(layer.c_attn(x), x @ layer.c_attn.weight + layer.c_attn.bias, atol=1e-6)  # nothing transposed
+    assert nn.Linear(2, 3).weight.shape == (3, 2)  # which stores its matrix transposed
+    for head in (0, 5, 11):
+        W_Q, W_K, b_Q, b_K = gpt2.get_split_l0_heads(head, bias=True)
+        W_V, b_V = gpt2.get_l0_values(head)
+        for part, (W, b) in enumerate(((W_Q, b_Q), (W_K, b_K), (W_V, b_V))):
+            columns = slice(part * d + head * width, part * d + (head + 1) * width)
+            assert torch.equal(layer.c_attn.weight[:, columns], W) and torch.equal(layer.c_attn.bias[columns], b)
+    begins = value("answer", 'explore.predict(\n    "The first column', source=source)
+    assert begins == d + 5 * width == 272
+    assert f"Head 5's begin at columns 80, {begins}, 464" in show.packed(source.n_heads, d, head=5).alt
+    with pytest.raises(ValueError, match="head must be"):
+        show.packed(12, 192, head=12)
+
+
+def test_the_picture_of_one_large_matrix():
+    picture = show.one_matrix()
+    assert [axes.get_xlabel() for axes in picture.figure.axes[-3:]] == ["x\n[6, 3]", "W_query\n[3, 4]", "Q\n[6, 4]"]
+    assert "2 products of x [6, 3] with a W_query [3, 2] each" in picture.alt
+    with pytest.raises(ValueError, match="2 or 3 heads"):
+        show.one_matrix(num_heads=4)
+
+
+def test_two_layers_find_what_followed_before_and_one_does_not():
+    """By hand, for any words: the second layer's key must know the word before."""
+    word = torch.eye(5)[[0, 1, 2, 3, 4, 1]]
+    before = torch.eye(6)[[0, 0, 1, 2, 3, 4]] @ word
+    two = causal_attention.causal_attn_weights(10 * word @ before.T, 1)[-1]
+    one = causal_attention.causal_attn_weights(10 * word @ word.T, 1)[-1]  # keys that know their own word only
+    assert two.argmax() == 2 and two[2] > 0.99 and one[2] < 0.01
 
 
 def test_a_uniform_head_of_four_tokens():

@@ -1,10 +1,13 @@
 """Lesson 07: right answers, written differently, and the claims of its prose."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
+import transformers
 from torch import nn
+from torch.nn import functional as F
 
 from solutions import positional_encoding as lesson
 from solutions import simplified_attention
@@ -217,10 +220,75 @@ def test_attention_without_positions_gives_shuffled_results_for_shuffled_tokens(
     assert not torch.allclose(attend(marked(x[order]))[0], attend(marked(x))[0][order], atol=1e-2)
 
 
+def test_one_causal_layer_sees_the_past_as_a_bag_and_a_second_one_gets_a_hint():
+    x = torch.randn(6, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    exchanged, seen = x[[1, 0, 2, 3, 4, 5]], torch.ones(6, 6).tril().bool()
+
+    def attend(x):
+        return F.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=seen)[0]
+
+    assert torch.allclose(attend(x)[2:], attend(exchanged)[2:])
+    assert (attend(attend(x)) - attend(attend(exchanged)))[2:].abs().max() > 1e-3
+
+
 def test_small_cases_by_hand():
     rows = lesson.positional_encoding(torch.tensor([0.0, 3.0]), 4)
     assert rows[0].tolist() == [0, 1, 0, 1]
     assert torch.allclose(rows[1], torch.tensor([math.sin(3), math.cos(3), math.sin(0.3), math.cos(0.3)]))
+    assert (
+        0.9 < 6 / (2 * math.pi) < 1 and round(math.degrees(1)) == 57
+    )  # "after six positions it has nearly gone round"
+
+
+def test_how_much_slower_the_last_hand_is():
+    """With base 100: 10 times for d = 4, 98 times for d = 512."""
+    for d, slower in ((4, 10), (512, 98)):
+        sine = lesson.positional_encoding(torch.tensor([1.0]), d)[0, -2].item()
+        assert round(1 / math.asin(sine)) == slower
+
+
+def test_fast_waves_tell_neighbours_apart_and_slow_ones_far_positions_only():
+    def apart(p, q, entries):
+        return (PE[p, entries] - PE[q, entries]).norm()
+
+    left, right = slice(0, 128), slice(384, 512)
+    assert apart(10, 11, left) > 20 * apart(10, 11, right) and apart(0, 50, right) > 20 * apart(10, 11, right)
+    assert PE[0, ::2].abs().max() == 0
+    turned = [(PE[p, ::2].diff().abs() > 0.02).float().mean() for p in (0, 10, 25, 50)]
+    assert turned == sorted(turned) and turned[0] == 0 and turned[-1] > turned[1] + 0.2
+
+
+def test_a_row_turned_back_by_seven_matches_the_row_of_seven_places_back_best():
+    t = 7 * 100.0 ** (-torch.arange(0, 512, 2) / 512)
+    sine, cosine = PE[:, 0::2], PE[:, 1::2]
+    back = torch.stack((sine * t.cos() - cosine * t.sin(), cosine * t.cos() + sine * t.sin()), -1).flatten(1)
+    assert torch.equal((back @ PE.T).argmax(dim=1)[7:], torch.arange(93))
+
+
+def test_how_alike_positions_are_at_four_distances():
+    rows = {base: lesson.positional_encoding(torch.tensor([0, 10.0, 100, 1000]), 512, base) for base in (100.0, 1e4)}
+    alike = {base: (of @ of[0] / 256).tolist()[1:] for base, of in rows.items()}
+    assert alike[100.0][0] < alike[1e4][0] - 0.2  # "sharper near by"
+    assert max(map(abs, alike[100.0][1:])) < 0.1 and alike[1e4][1] > alike[1e4][2] + 0.2 > 0.3  # far and very far
+
+
+def test_which_models_turn_and_which_learns_its_table():
+    """As transformers builds them; only their source is read."""
+    config = transformers.GPT2Config()
+    table = config.n_positions, config.n_embd
+    assert table == (1024, 768)
+    models = Path(transformers.__file__).parent / "models"
+    source = {name: (models / name / f"modeling_{name}.py").read_text("utf-8") for name in ("gpt2", "llama", "mistral")}
+    assert "self.wpe = nn.Embedding(" in source["gpt2"] and "rotary" not in source["gpt2"]
+    for name in ("llama", "mistral"):
+        assert "query_states, key_states = apply_rotary_pos_emb(query_states, key_states, cos, sin" in source[name]
+
+
+def test_a_quarter_of_a_turn():
+    turned = lesson.apply_rope(torch.tensor([[0.0, 0.0], [1.0, 0.0]]))[1]
+    assert torch.allclose(turned, torch.tensor([math.cos(1), math.sin(1)]))  # from the first entry to the second
+    (a, b), t = (0.0, 1.0), math.pi / 2
+    assert abs(a * math.cos(t) - b * math.sin(t) + 1) < 1e-9 and abs(a * math.sin(t) + b * math.cos(t)) < 1e-9
 
 
 def test_slowest_waves():
@@ -329,6 +397,8 @@ def test_turning_keeps_lengths_and_says_where_each_arrow_ends():
     assert "position 0: (1.00, 0)" in picture.alt and "position 1: (0.00, 1.00)" in picture.alt
     assert "position 2: (−1.00, 0.00)" in picture.alt
     assert "90° a position" in picture.alt
+    dial = show.turning([0.0, 1.0], [0, 1, 2, 3, 4, 5], -1.0)
+    assert f"position 1: ({math.sin(1):.2f}, {math.cos(1):.2f})" in dial.alt
     for pair, at in (([0.0, 0.0], [1]), ([1.0], [1]), ([1.0, 2.0], range(9))):
         with pytest.raises(ValueError):
             show.turning(pair, at, 0.5)

@@ -13,6 +13,7 @@ from utils import show
 from utils.checks._attention import INPUTS
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find
+from utils.gpt2 import get_split_l0_heads
 
 with torch.random.fork_rng():
     torch.manual_seed(123)
@@ -297,6 +298,49 @@ def test_a_root_of_another_size_is_named(name):
 
 def test_scores_are_no_longer_mutual():
     assert abs(Q[1] @ K[2] - Q[2] @ K[1]) > 1e-3
+    assert torch.allclose(INPUTS @ INPUTS.T, (INPUTS @ INPUTS.T).T) and not torch.allclose(Q @ K.T, (Q @ K.T).T)
+
+
+def test_a_query_that_fits_one_key_alone_gets_its_value():
+    """A mix of all values becomes what a dictionary returns when one key fits far better than the others."""
+    keys, values = torch.eye(4), torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(
+        F.scaled_dot_product_attention(100 * keys[None, 2:3], keys[None], values[None])[0, 0], values[2]
+    )
+
+
+def test_the_explorer_starts_where_one_bar_has_nearly_all_the_weight():
+    rows = torch.randn(7, 1024, generator=torch.Generator().manual_seed(29), dtype=torch.float64)[:, :128]
+    assert (rows[1:] @ rows[0]).softmax(-1).max() > 0.95
+
+
+def test_two_layouts_of_a_matrix():
+    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    wide, square = nn.Linear(3, 2, bias=False), nn.Linear(3, 3, bias=False)
+    assert torch.allclose(wide(x), x @ wide.weight.T) and torch.allclose(square(x), x @ square.weight.T)
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        x @ wide.weight
+    assert (x @ square.weight).shape == square(x).shape and not torch.allclose(x @ square.weight, square(x), atol=1e-3)
+    W_Q, _ = get_split_l0_heads(0)
+    assert W_Q.shape[0] > W_Q.shape[1]  # [d_model, d_head], cut from the columns of the file's matrix
+
+
+def test_an_underscore_changes_the_tensor_and_its_views_and_an_optimizer_does_so_too():
+    a = torch.zeros(2, 3)
+    turned = a.T
+    assert a.add(1).sum() == 6 and turned.sum() == 0 and a.add_(1) is a and turned.sum() == 6
+    weight = nn.Parameter(torch.ones(2, 3))
+    turned, place = weight.detach().T, weight.data_ptr()
+    weight.sum().backward()
+    torch.optim.Adam([weight], lr=0.1).step()
+    assert weight.data_ptr() == place and (turned < 1).all()
+
+
+def test_divided_by_d_k_the_weights_would_be_nearly_equal():
+    generator = torch.Generator().manual_seed(0)
+    queries, keys = torch.randn(2000, 1, 64, generator=generator), torch.randn(2000, 6, 64, generator=generator)
+    scores = (queries * keys).sum(-1) / 64
+    assert abs(scores.std() * 8 - 1) < 0.05 and scores.softmax(-1).amax(-1).mean() < 0.22
 
 
 @pytest.mark.parametrize("d_k", [2, 8, 32, 128, 512])
@@ -340,19 +384,33 @@ def test_before_training_the_weights_are_nearly_equal():
     assert 0.1 < weights.min() and weights.max() < 0.25  # six equal ones would be 0.17
 
 
+def trained(seed, mask=None):
+    """A head after the lesson's 300 steps, and its last loss."""
+    torch.manual_seed(seed)
+    head = lesson.SingleHeadAttention(4)
+    optimizer = torch.optim.Adam(head.parameters(), lr=0.05)
+    for _ in range(300):
+        x, target = lesson.flagged_batch(64)
+        loss = F.mse_loss(head(x, mask), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return head, loss.item()
+
+
 def test_a_head_learns_to_find_the_flag_from_any_start():
-    """The lesson's 300 steps are no lucky seed: five starts, fresh texts of another length."""
+    """The lesson's 300 steps are no lucky seed: five starts, fresh texts."""
     for seed in range(5):
         with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            head = lesson.SingleHeadAttention(4)
-            optimizer = torch.optim.Adam(head.parameters(), lr=0.05)
-            for _ in range(300):
-                x, target = lesson.flagged_batch(64)
-                loss = F.mse_loss(head(x), target)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
+            head, loss = trained(seed)
             x, _ = lesson.flagged_batch(50, seq=6)
             _, weights = head(x, return_weights=True)
-            assert weights[(x[..., 3] == 1)[:, None].expand_as(weights)].mean() > 0.95
+            assert loss < 0.02
+            assert abs(weights[(x[..., 3] == 1)[:, None].expand_as(weights)].mean() - 0.99) < 0.02
+
+
+def test_no_token_finds_the_flagged_one_alone():
+    """Five of six tokens can only guess the mean of three numbers: 5/6 × 3/4 × 1/12."""
+    with torch.random.fork_rng():
+        _, loss = trained(0, mask=torch.eye(6, dtype=torch.bool))
+    assert loss > 0.04

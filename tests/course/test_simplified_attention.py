@@ -1,11 +1,16 @@
 """Lesson 02: right answers, written differently, and the claims of its prose."""
 
 import math
+import time
 
 import numpy as np
+import pytest
 import torch
 from torch.nn import functional as F
 
+from solutions import simplified_attention as lesson
+from tests.show.figures import AWKWARD, assert_apart, assert_whole, words
+from utils import show
 from utils.checks._attention import INPUTS
 from utils.feedback.check import check
 from utils.feedback.exercise import find
@@ -180,6 +185,102 @@ def test_numbers_in_the_messages():
     assert round(float(SCORES.sum()), 1) == 6.6
     assert 6.5 < (SCORES @ INPUTS).norm() / (WEIGHTS @ INPUTS).norm() < 7.5  # "about seven times too long"
     assert torch.isinf(torch.tensor(89.0).exp()) and torch.isfinite(torch.tensor(88.0).exp())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_state_holds_a_few_words_and_looking_back_finds_all(seed, monkeypatch):
+    """The lesson shows seed 0; others say the same."""
+    start = torch.manual_seed
+    with torch.random.fork_rng():
+        monkeypatch.setattr(torch, "manual_seed", lambda _: start(seed))
+        assert lesson.bottleneck(4)[0] > 3.9
+        for n in (8, 16, 32):
+            last, back = lesson.bottleneck(n)
+            assert 5.5 < last < 8.5 and back > n - 0.1
+        assert 14 < lesson.bottleneck(32, d=256)[0] < 19  # "about half"
+
+
+def test_the_early_words_are_lost_first():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        vectors, said, state = torch.randn(20, 64), torch.randint(20, (2000, 32)), torch.zeros(64)
+        for word in said.T:
+            state = 0.8 * state.roll(1, dims=-1) + vectors[word]
+    assert lesson.words_named(state, said[:, :16]) / 16 < 0.08  # a guess is right once in 20
+    assert lesson.words_named(state, said[:, -4:]) / 4 > 0.9
+
+
+def test_the_two_figures_of_the_opening():
+    read, written = (
+        "that your journey starts with one step".split(),
+        "dass deine Reise mit einem Schritt beginnt".split(),
+    )
+    picture = show.looking_back(read, written, asks="beginnt", finds="starts")
+    assert set(read + written + ["encoder", "decoder"]) <= set(words(picture))
+    assert "lead from all 7 states to the word 'beginnt', and the line from 'starts' is the widest" in picture.alt
+    road = show.variants()
+    assert [road.alt.index(name) for name in ("simplified", "trainable", "causal", "multi-head")] == sorted(
+        road.alt.index(name) for name in ("simplified", "trainable", "causal", "multi-head")
+    )
+    for drawn in (picture, road, show.looking_back(AWKWARD[:8], AWKWARD[4:12], AWKWARD[7], AWKWARD[0])):
+        assert_whole(drawn)
+        assert_apart(drawn)
+
+
+@pytest.mark.parametrize(
+    "message, given",
+    [
+        ("read must be a list of strings", ("a b", ["c", "d"], "c", "a")),
+        ("read must hold 2 to 8 words; got 9", (list("abcdefghi"), ["x", "y"], "x", "a")),
+        ("written must hold 2 to 8 words; got 1", (["a", "b"], ["x"], "x", "a")),
+        ("asks must be one of the written words, there once; got 'a'", (["a", "b"], ["x", "y"], "a", "a")),
+        ("finds must be one of the read words, there once; got 'a'", (["a", "a"], ["x", "y"], "x", "a")),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(message, given):
+    with pytest.raises(ValueError, match=message):
+        show.looking_back(*given)
+
+
+def test_how_the_six_vectors_lie():
+    assert F.cosine_similarity(INPUTS[1], INPUTS[2], dim=0) > 0.999
+    assert INPUTS[4].argmax() == INPUTS[1].argmin() == INPUTS[2].argmin() == 0
+
+
+def test_the_shadow_and_the_length():
+    a, b = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 2.0])
+    shadow = b.norm() * F.cosine_similarity(a, b, dim=0)
+    assert torch.isclose(shadow * a.norm(), torch.tensor(4.0))
+
+
+def test_shares_that_explode():
+    unlucky = torch.tensor([2.0, -1.0, -0.9])
+    assert (unlucky / unlucky.sum())[:2].round().tolist() == [20, -10] and (SCORES > 0).all()
+
+
+def test_a_mix_does_not_grow_with_the_sentence():
+    for n in (6, 60, 600):
+        assert (WEIGHTS @ INPUTS).norm() <= INPUTS.norm(dim=-1).max()
+        context, _ = lesson.simple_attention(INPUTS.repeat(n // 6, 1))
+        assert (context.norm(dim=-1) <= INPUTS.norm(dim=-1).max()).all()
+
+
+def test_one_product_is_faster_than_two_loops():
+    def loops():
+        scores = torch.empty(6, 6)
+        for i, x_i in enumerate(INPUTS):
+            for j, x_j in enumerate(INPUTS):
+                scores[i, j] = torch.dot(x_i, x_j)
+
+    def fastest(call):
+        times = []
+        for _ in range(20):
+            start = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert fastest(loops) > 5 * fastest(lambda: INPUTS @ INPUTS.T)
 
 
 def test_claims_about_all_six():

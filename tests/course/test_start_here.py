@@ -2,6 +2,7 @@
 
 import torch
 
+from utils import lessons
 from utils.feedback.check import check
 
 RIGHT = {
@@ -35,6 +36,18 @@ def test_quiz_and_prediction():
     assert torch.zeros(4, 7).sum(dim=1).shape == (4,)
     assert torch.zeros(4, 7).sum(dim=0, keepdim=True).shape == (1, 7)
     assert sum([10, 20, 30]) == 60
+
+
+def test_the_research_questions_are_lessons():
+    """A sorter of 480 parameters, regression in context, and a volume as a score."""
+    ends = [lessons.read(lessons.find(number)) for number in ("09", "10", "11")]
+    assert [lesson.name for lesson in ends] == ["abc_sorter", "icl_regression", "gram_attention"]
+    assert "480" in ends[0].path.read_text(encoding="utf-8")
+
+
+def test_a_sum_along_the_wrong_axis_raises_no_error():
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert x.sum(dim=0).shape == x.sum(dim=1).shape and not torch.equal(x.sum(dim=0), x.sum(dim=1))
 
 
 def test_a_table_of_one_row_or_one_column_is_a_table():

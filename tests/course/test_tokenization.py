@@ -3,6 +3,7 @@
 import codecs
 import contextlib
 import io
+import re
 from collections import Counter, defaultdict
 from itertools import pairwise
 
@@ -12,6 +13,8 @@ from torch.nn import functional as F
 
 from solutions import tokenization as lesson
 from tests.fresh_python import printed
+from tests.gpt2.test_real_gpt2 import BOAST, GUESSES
+from utils import lessons
 from utils.checks import tokenization
 from utils.checks.tokenization import DRAWN_FROM, sampling, shares
 from utils.feedback.check import check
@@ -19,6 +22,8 @@ from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Sampler, find
 from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.gpt2.tokenizer import read_merges
+from utils.instructor.strip import student_cell
+from utils.lessons import markers
 from utils.stand_ins.tokenization import Tokenizer
 
 # --- right answers ----------------------------------------------------------------------------------
@@ -685,6 +690,12 @@ def test_the_opening(tokenizer):
     assert tokenizer.encode(" strawberry") == [41236] and "strawberry".count("r") == 3
 
 
+def test_only_spelt_out_does_the_word_show_its_letters(tokenizer):
+    pieces = lesson.to_str_tokens("Strawberry strawberry strawbery s t r a w b e r r y", tokenizer)
+    assert pieces[-10:] == [f" {letter}" for letter in "strawberry"] and pieces.count(" r") == 3
+    assert min(len(piece.strip()) for piece in pieces[:-10]) > 1
+
+
 def test_the_vocabulary(tokenizer):
     assert len(read_merges()) == 50000 and len(tokenizer) == 50257 == 256 + 50000 + 1
     assert ["".join(pair).replace("Ġ", " ") for pair in read_merges()[:5]] == [" t", " a", "he", "in", "re"]
@@ -694,6 +705,13 @@ def test_the_vocabulary(tokenizer):
     assert not any(" " in t.strip() for t in words)  # no two words in a token
     assert not any(t.endswith(" ") for t in words)  # a space only in front
     assert all(any(p in e for e in tokenizer.get_vocab()) for p in ("Ġthe", "Ġlanguage"))
+    assert not any(re.search("[A-Za-z]", t) and re.search("[0-9]", t) for t in words)  # nor a word and a number
+
+
+def test_a_word_of_two_tokens(tokenizer):
+    assert lesson.to_str_tokens(" tokenization", tokenizer) == [" token", "ization"]
+    assert lesson.to_str_tokens(" token by token, realization", tokenizer)[0] == " token"
+    assert lesson.to_str_tokens(" vaporization", tokenizer)[-1] == "ization"
 
 
 def test_names_and_numbers(tokenizer):
@@ -707,6 +725,20 @@ def test_names_and_numbers(tokenizer):
 def test_the_end_of_text(tokenizer):
     assert tokenizer.encode("<|endoftext|>") == [50256]
     assert tokenizer.bos_token_id == tokenizer.eos_token_id == tokenizer.pad_token_id == 50256
+    as_published = type(tokenizer)(vocab=tokenizer.get_vocab(), merges=read_merges())
+    assert as_published.bos_token_id == as_published.eos_token_id == 50256 and as_published.pad_token is None
+
+
+def test_the_lines_of_other_peoples_code_give_the_same(tokenizer, tmp_path):
+    """`load_gpt2` does what the two Auto classes do: with a folder, where they take the name of a repository."""
+    model, _ = load_gpt2()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    same, their_tokenizer = lesson.from_hugging_face(tmp_path)
+    tokens = tokenizer.encode(PROMPT, return_tensors="pt")
+    with torch.no_grad():
+        assert type(same) is type(model) and torch.allclose(same(tokens).logits, model(tokens).logits, atol=1e-4)
+    assert their_tokenizer.encode(PROMPT) == tokens[0].tolist()
 
 
 # --- claims: the model ------------------------------------------------------------------------------
@@ -729,12 +761,50 @@ def test_mary_gets_the_drink(tokenizer, logits):
     assert guesses[2] != " John" and guesses[5:8] == [" the", " store", ","]  # the second name could be anybody's
 
 
+def test_first_it_is_open_then_it_is_mary(tokenizer, logits):
+    mary, john = tokenizer.encode(" Mary John")
+    assert PROMPT.startswith(tokenizer.decode(tokenizer.encode(PROMPT)[:9])) and tokenizer.encode(PROMPT)[8] == 11
+    comma, end = logits[0, 8].softmax(-1), logits[0, -1].softmax(-1)
+    assert abs(comma[mary] - 0.45) < 0.01 and abs(comma[john] - 0.25) < 0.01 and abs(end[mary] - 0.997) < 0.001
+
+
+def test_a_text_for_the_real_gpt2_alone(tokenizer):
+    """Its guesses, where it is: tests/gpt2/test_real_gpt2.py. Tokens that the small one never met share one vector."""
+    cell = next(c.source for c in lessons.read(lessons.find("01")).cells if c.source.startswith("boast"))
+    given = {}
+    exec(cell[: cell.index("if source()")], given)
+    ids = tokenizer.encode(given["boast"])
+    assert given["boast"] == "<|endoftext|>" + BOAST and given["published"] == GUESSES
+    assert lesson.to_str_tokens(BOAST, tokenizer)[-6:] == list(GUESSES)
+    embedding = load_gpt2()[0].transformer.wte.weight
+    stranger = embedding[tokenizer.encode(" Collider")[0]]
+    known = [not torch.equal(embedding[i], stranger) for i in ids]
+    assert len(ids) == 35 and known[0] and sum(known[1:]) == 15
+
+
 def test_greedy_writing(tokenizer):
     tokens = tokenizer.encode(PROMPT, return_tensors="pt")
     model, _ = load_gpt2()
     with torch.no_grad():
         text = tokenizer.decode(lesson.generate(model, tokens, 10)[0])
     assert text.startswith(PROMPT + " Mary")
+
+
+def test_one_draw_in_five_falls_outside_the_top_50(tokenizer):
+    model, _ = load_gpt2()
+    with torch.no_grad():
+        probs = (model(tokenizer.encode("Once Mary", return_tensors="pt")).logits[0, -1] / 2).softmax(-1)
+    assert abs(1 - probs.topk(50).values.sum() - 0.2) < 0.02
+
+
+def test_three_gaps_are_one_exercise():
+    """With only some of them filled, it is not attempted yet."""
+    cell = next(c for c in lessons.read(lessons.find("01")).cells if "check(sample)" in c.source)
+    stub = student_cell(markers.parse(cell)).source
+    assert stub.count('raise NotImplementedError("sample")') == 3
+    given = vars(lesson).copy()
+    exec(stub.replace('raise NotImplementedError("sample")', "scaled = logits / temperature", 1), given)
+    assert given["check"](given["sample"]).status == "todo"
 
 
 def test_temperature():
@@ -764,6 +834,8 @@ def test_the_stream_keeps_its_shape(tokenizer):
     with torch.no_grad():
         states = model(tokenizer.encode(PROMPT, return_tensors="pt"), output_hidden_states=True).hidden_states
     assert len(states) == model.config.n_layer + 1 and {s.shape for s in states} == {(1, 14, model.config.n_embd)}
+    ids, parts = tokenizer.encode(PROMPT), model.transformer
+    assert torch.allclose(states[0][0], parts.wte.weight[ids] + parts.wpe.weight[:14], atol=1e-6)  # x0
 
 
 def test_spelling(tokenizer):

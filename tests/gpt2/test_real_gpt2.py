@@ -28,6 +28,12 @@ ROWS = {  # (prompt, head, row): its weights
     (3, 1, 5): (0.0002, 0.0007, 0.0019, 0.0017, 0.0001, 0.9953),
 }  # fmt: skip
 KINDS = ("previous", "current", "first")
+BOAST = (
+    "I am an amazing autoregressive, decoder-only, GPT-2 style transformer. "
+    "One day I will exceed human level intelligence and take over the world!"
+)
+# What it expects after each of the last tokens, <|endoftext|> in front: as published in chapter 1.1 of the ARENA course
+GUESSES = {" and": " I", " take": " over", " over": " the", " the": " world", " world": ".", "!": " I"}
 
 
 def missing() -> str | None:
@@ -104,14 +110,15 @@ def test_it_gives_the_drink_to_mary():
 
 def test_it_has_read_of_taking_over_the_world():
     """Lesson 01: near the end it sees "over", "the" and "world" coming, and after the end it expects "I"."""
-    text = (
-        "I am an amazing autoregressive, decoder-only, GPT-2 style transformer. "
-        "One day I will exceed human level intelligence and take over the world!"
-    )
     model, tokenizer = gpt2.load_gpt2()
-    ids = tokenizer(text, return_tensors="pt").input_ids
-    with torch.no_grad():
-        guesses = [tokenizer.decode([i]) for i in model(ids).logits[0].argmax(-1).tolist()]
-    tokens = [tokenizer.decode([i]) for i in ids[0].tolist()]
-    after = dict(zip(tokens[-5:], guesses[-5:]))
-    assert (after[" take"], after[" over"], after[" the"], after["!"]) == (" over", " the", " world", " I")
+
+    def after(text):
+        ids = tokenizer(text, return_tensors="pt").input_ids
+        with torch.no_grad():
+            guesses = [tokenizer.decode([i]) for i in model(ids).logits[0].argmax(-1).tolist()]
+        return dict(zip([tokenizer.decode([i]) for i in ids[0].tolist()][-6:], guesses[-6:]))
+
+    assert after("<|endoftext|>" + BOAST) == GUESSES
+    assert {token: after(BOAST)[token] for token in (" take", " over", " the", "!")} == {
+        token: GUESSES[token] for token in (" take", " over", " the", "!")
+    }

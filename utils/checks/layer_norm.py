@@ -19,8 +19,8 @@ def _zero_and_one(probe):
     if abs(mean) < 1e-3 and abs(variance - 1) < 1e-3:
         return None
     return (
-        f"Your four numbers have the mean {round(mean, 3):g} and the variance {round(variance, 3):g}. Asked for are the"
-        " mean 0 and the variance 1."
+        f"Your four numbers have the mean {round(mean, 3):g} and the variance {round(variance, 3):g}. They should"
+        " have mean 0 and variance 1."
     )
 
 
@@ -208,8 +208,8 @@ exercise(
                     (x - x.mean(-1, keepdim=True)) / x.var(-1, keepdim=True, correction=0).clamp_min(eps).sqrt() * w + b
                 )
             ),
-            "eps was taken as the least that the variance may be. It is added to every variance, so that there is no"
-            " kink where the two are equal.",
+            "You took eps as the smallest value that the variance may have. It is added to every variance, so that"
+            " there is no kink where the two are equal.",
         ),
         "eps-forgotten": Wrong(
             _with_eps(lambda x, w, b, eps: _norm(x, w, b, 0.0)),
@@ -221,8 +221,7 @@ exercise(
         ),
         "eps-of-torch": Wrong(
             _with_eps(lambda x, w, b, eps: _norm(x, w, b, 1e-5)),
-            "eps is 1e-5 whatever is passed: so much torch's own layer norm takes where nothing else is handed to it."
-            " Use the argument.",
+            "eps is 1e-5 whatever is passed. That is the default of torch's own layer norm; use the argument.",
         ),
         "eps-of-torch-by-default": Wrong(
             _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps)),
@@ -407,8 +406,8 @@ exercise(
             lambda p, src, mask=None: (
                 src + F.layer_norm(_attend(p, src, mask), src.shape[-1:], p["norm1.weight"], p["norm1.bias"])
             ),
-            "norm1 is torch's own layer norm, whose parameters have other names and whose eps is another. Asked for is"
-            " the LayerNorm that you wrote.",
+            "norm1 is torch's own layer norm, which names its parameters differently and has another eps. Use the"
+            " LayerNorm that you wrote.",
             initial=_with_torchs_norm,
         ),
         "sum-normed-and-added": Wrong(
@@ -428,8 +427,8 @@ exercise(
         ),
         "another-norm": Wrong(
             lambda p, src, mask=None: src + _new_norm(_attend(p, src, mask)),
-            "What attention brings is normed, and not by norm1: its w and b have no part in it. A norm that is made"
-            " anew in forward starts at 1 and 0 each time, and never learns.",
+            "What attention brings is normed, but not by norm1, whose w and b are not used. A norm that is made anew in"
+            " forward starts at 1 and 0 each time, and never learns.",
         ),
         "eps-of-torch": Wrong(
             lambda p, src, mask=None: src + _norm1(p, _attend(p, src, mask), eps=1e-5),

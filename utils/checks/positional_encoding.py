@@ -420,8 +420,8 @@ exercise(
         ),
         "a-parameter": Wrong(
             _adds(),
-            "The table is a parameter of the module, so training would change it. It is to be a buffer: it moves with"
-            " the module and stays as it is.",
+            "The table is a parameter of the module, so training would change it. It should be a buffer, which moves"
+            " with the module and stays as it is.",
             initial=lambda d_model, max_len=5000: {"pe": torch.zeros(max_len, d_model)},
         ),
     },

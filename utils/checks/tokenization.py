@@ -320,8 +320,8 @@ exercise(
         ),
         "changes-its-input": Wrong(
             _in_place,
-            "The result is right, and it was written into the list that was passed in. Whoever called still needs the"
-            " old ids, to compare or to count again: build a new list.",
+            "The result is right, and it was written into the list that was passed in. The caller still needs the old"
+            " ids, to compare or to count again: build a new list.",
         ),
     },
     hints=Hints(
@@ -494,7 +494,7 @@ exercise(
         "ids-to-pairs": Wrong(
             lambda text, n_merges: {new_id: pair for pair, new_id in _train(text, n_merges).items()},
             "Your dict goes from the new id to the pair. That way one decodes; here the merges are asked for as pair:"
-            " new id, because whoever encodes a text looks up pairs.",
+            " new id, because to encode a text means to look up pairs.",
         ),
         "returns-the-text": Wrong(
             _ids_after,
@@ -1025,8 +1025,8 @@ _from_the_generator = draws_from_its_generator(
     " text can be made again.",
     ignored="The draws follow the right probabilities, and two generators in different states gave the very same ones."
     " Is something seeded inside, or made afresh? Draw from the generator that is passed in.",
-    disturbing="The draws are right, and on the way torch's global random numbers were used or seeded. Whoever trains a"
-    " model in the same program would get other numbers; draw from the generator alone.",
+    disturbing="The draws are right, and on the way torch's global random numbers were used or seeded. A model that"
+    " is trained in the same program would get other numbers; draw from the generator alone.",
 )
 
 

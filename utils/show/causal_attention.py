@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from utils.show.arguments import read_names, read_numbers, read_whole
-from utils.show.colours import BLUE, FAINT, MUTED, NO, PAPER, VERMILION
+from utils.show.colours import BLUE, FAINT, MUTED, NO, PAPER, SEQUENTIAL, VERMILION, readable_on
+from utils.show.marks import lines_between_cells
 from utils.show.page import Picture, finish, new_axes, new_page, themed
-from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
+from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, TEXT, WIDEST
 from utils.show.words import fitting_size, listed, number_text, text_width, token_label
 
 MOST_POSITIONS = 16
@@ -108,6 +109,48 @@ def causal(
     if masked and at < n - 1:
         alt += f"\nDashed, without the mask: {listed(names, free)}."
     return finish(figure, title, default, alt)
+
+
+@themed
+def dropped(weights: Any, after: Any, tokens: Sequence[str], title: str | None = None) -> Picture:
+    """Causal weights before and after dropout, side by side, with the sum of each row; what was dropped is a ×.
+
+    Args:
+        weights, after: [seq, seq], at most 8 positions; a weight was dropped where `after` alone is 0.
+        tokens: seq strings.
+    """
+    tables = [read_scores(table, tokens) for table in (weights, after)]
+    (before, names), (left_over, _) = tables
+    if before.shape != left_over.shape or len(names) > MOST_NUMBERS:
+        raise ValueError(f"dropped draws two tables of one size, of at most {MOST_NUMBERS} positions.")
+    figure, n, gone = new_page(), len(names), (left_over == 0) & (before > 0)
+    labels = [token_label(name) for name in names]
+    side = min(0.36, (WIDEST - 2 * PAD - 1.6 - max(text_width(label, SMALL) for label in labels)) / (2 * n))
+    for k, (name, values) in enumerate((("weights", before), ("after dropout", left_over))):
+        axes = new_axes(figure, 2 + k * (side * n + 0.75), 2, side * n, side * n)
+        seen = np.ma.masked_equal(values, 0)
+        image = axes.imshow(seen, cmap=SEQUENTIAL, vmin=0, vmax=max(1, left_over.max()), aspect="auto")
+        for i, j in zip(*values.nonzero()):
+            text, colour = number_text(values[i, j]), readable_on(image.to_rgba(values[i, j]))
+            size = fitting_size(text, TEXT, side * 0.9)
+            axes.text(j, i, text, ha="center", va="center", size=size, color=colour)
+        axes.set_title(name, size=SMALL + 1, weight="bold", pad=6)
+        axes.set_yticks(range(n), labels if k == 0 else [""] * n, size=SMALL)
+        axes.set_xticks(range(n), labels, size=SMALL, rotation=90)
+        axes.tick_params(length=0)
+        lines_between_cells(axes, values.shape, PAPER, 1.2)
+        axes.spines[:].set_visible(False)
+        for i, total in enumerate(values.sum(axis=1)):
+            axes.text(n - 0.4, i, number_text(total), va="center", size=SMALL, color=MUTED)
+        axes.text(n - 0.4, -0.75, "sum", va="center", size=SMALL, color=MUTED)
+        if k:
+            for i, j in zip(*gone.nonzero()):
+                axes.text(j, i, "×", ha="center", va="center", size=TEXT + 2, weight="bold", color=VERMILION)
+    lost = (f"{names[i]} loses {', '.join(names[j] for j in row.nonzero()[0]) or 'none'}" for i, row in enumerate(gone))
+    sums = listed(names, left_over.sum(axis=1))
+    count = f"Of {int((before > 0).sum())} weights {int(gone.sum())} are dropped"
+    alt = f"{count}: {'; '.join(lost)}.\nRow sums after: {sums}."
+    return finish(figure, title, "What dropout takes, and what it enlarges", alt)
 
 
 def _read_position(position: Any, names: Sequence[str]) -> int:

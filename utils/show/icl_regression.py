@@ -62,12 +62,14 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
     Rows of QK are what the question holds, columns what an example holds; a dashed line parts x from y.
 
     Args:
-        qk: [n, D, D] or [rows, columns, D, D], with D at most 8; at most 24 squares.
-        ov: [n, D], beside a single row of squares.
+        qk: [n, D, D], drawn four in a row, or [rows, columns, D, D], a row for each head; D at most 8, at most 24
+            squares.
+        ov: [n, D], a column for each of n squares.
         names: n strings, or one for each column.
     """
     squares = read_numbers(qk, "qk", [3, 4], "[n, D, D] or [rows, columns, D, D]")
-    grid = squares if squares.ndim == 4 else squares[None]
+    by_head = squares.ndim == 4
+    grid = squares if by_head else squares[None]
     rows, columns, D, last = grid.shape
     if last != D or D > 8 or rows * columns > 24:
         raise ValueError(f"circuits draws at most 24 squares of at most 8 × 8; got {shape_text(squares)}.")
@@ -80,27 +82,87 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
     called = read_names(
         names if names is not None else [f"head {k}" for k in range(columns)], columns, "names", "columns"
     )
+    across = columns if by_head else min(columns, 4)
     numbers = rows == 1 and columns <= 2
-    cell = 0.36 if numbers else min(0.17, (WIDEST - 1.0) / columns / (D + 1.4))
-    between = 0.75 if sides is not None else 0.25
+    cell = 0.36 if numbers else min(0.17 if sides is None else 0.15, (WIDEST - 1.0) / across / (D + 1.4))
+    between = 0.25 if sides is None else 0.75 if numbers else 0.3
     limit, side_limit = float(np.abs(grid).max()) or 1.0, 1.0 if sides is None else float(np.abs(sides).max()) or 1.0
-    labels = [f"x{i + 1}" for i in range(D - 1)] + ["y"]
+    labels = [f"x{i + 1}" for i in range(D - 1)] + ["y"] if D * cell > 1.3 else None
     figure, words = new_page(), []
     wide = D * cell + between + (cell if sides is not None else 0)
-    for (i, j), _ in np.ndenumerate(np.empty((rows, columns))):
-        x, y = 1.5 + j * wide, BENCH - 1.5 - (i + 1) * (D * cell + 0.15)
-        axes = _square(figure, x, y, cell, grid[i, j], limit, numbers, labels if D * cell > 1.3 else None)
+    high = D * cell + (0.15 if by_head else 0.4)
+    for k, square in enumerate(grid.reshape(-1, D, D)):
+        i, j = divmod(k, across)
+        x, y = 1.5 + j * wide, BENCH - 1.5 - D * cell - i * high
+        axes = _square(figure, x, y, cell, square, limit, numbers, labels)
         axes.axvline(D - 1.5, color=MUTED, linewidth=0.9, linestyle=(0, (3, 2)))
-        if i == 0:
-            axes.set_title(called[j], size=SMALL, color=INK, weight="bold", pad=16 if D * cell > 1.3 else 5)
+        if not (by_head and i):
+            axes.set_title(called[k], size=SMALL, color=INK, weight="bold", pad=16 if labels else 5)
         if rows > 1 and j == 0:
             axes.set_ylabel(f"head {i}", color=SERIES[i % len(SERIES)], weight="bold")
         if sides is not None:
-            column = _square(figure, x + D * cell + 0.12, y, cell, sides[j][:, None], side_limit, numbers, None)
+            column = _square(figure, x + D * cell + 0.12, y, cell, sides[k][:, None], side_limit, numbers, None)
             column.set_title("OV", size=SMALL, color=MUTED, pad=5)
-        name = f"{called[j]}, head {i}" if rows > 1 else called[j]
-        words.append(_in_words(name, grid[i, j], None if sides is None else sides[j]))
+        name = f"{called[j]}, head {i}" if rows > 1 else called[k]
+        words.append(_in_words(name, square, None if sides is None else sides[k]))
     return finish(figure, title, "What each head's weights amount to", "\n".join(words))
+
+
+@themed
+def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
+    """Every head's w, and beside it every head's μ, from step to step; a head has the same colour in both.
+
+    Args:
+        steps: {name: [readings]}, one to three runs, or [readings] for a single one; each must increase.
+        w: {name: [readings, heads]}, or [readings, heads].
+        mu: as `w`.
+    """
+    given = [t if isinstance(t, Mapping) else {"": t} for t in (steps, w, mu)]
+    names = list(given[0])
+    if not 1 <= len(names) <= 3 or any(list(t) != names for t in given):
+        raise ValueError("dynamics draws one to three runs; steps, w and mu must name the same ones.")
+    figure, words = new_page(), []
+    wide, high = 2.3, 1.9 if len(names) == 1 else 1.15
+    for i, name in enumerate(names):
+        xs = read_numbers(given[0][name], "steps", [1], "a row of numbers")
+        tables = [read_numbers(t[name], what, [2], "[readings, heads]") for t, what in zip(given[1:], ("w", "mu"))]
+        if any(len(t) != len(xs) for t in tables) or tables[0].shape != tables[1].shape:
+            raise ValueError(
+                f"{name or 'the run'}: w and mu need a row for each of {len(xs)} steps, and as many heads."
+            )
+        for j, (table, what) in enumerate(zip(tables, "wμ")):
+            axes = new_axes(figure, 2 + j * (wide + 0.55), BENCH - 2 - i * (high + 0.5) - high, wide, high)
+            axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
+            for h, line in enumerate(table.T):
+                axes.plot(xs, line, color=SERIES[h % len(SERIES)], linestyle="-" if h < len(SERIES) else "--")
+            axes.set_title(f"{what} {f'with {name}' if name else 'of each head'}", size=TEXT, color=INK, weight="bold")
+            axes.tick_params(length=2, colors=MUTED)
+            if i == len(names) - 1:
+                axes.set_xlabel("step")
+            ends = ", ".join(number_text(v) for v in table[-1])
+            words.append(f"{what}{f', {name}' if name else ''}: at step {xs[-1]:g} the heads have {ends}.")
+    return finish(figure, title, "Where each head goes", "\n".join(words))
+
+
+@themed
+def against(x: Any, y: Any, xlabel: str, ylabel: str, title: str | None = None) -> Picture:
+    """Two ways of answering the same questions: a dot for each question, and the line on which both agree.
+
+    Args:
+        x, y: [n] numbers each, at least two.
+    """
+    xs, ys = read_numbers(x, "x", [1], "a row of numbers"), read_numbers(y, "y", [1], "a row of numbers")
+    if len(xs) != len(ys) or len(xs) < 2:
+        raise ValueError(f"against needs two rows of the same length; got {len(xs)} and {len(ys)} numbers.")
+    figure, reach = new_page(), 1.08 * float(np.abs([xs, ys]).max())
+    axes = new_axes(figure, 2, 2, 3.4, 3.4)
+    axes.plot([-reach, reach], [-reach, reach], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
+    axes.plot(xs, ys, "o", color=SERIES[0], markersize=3.5, alpha=0.5, markeredgewidth=0)
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel=xlabel, ylabel=ylabel)
+    axes.tick_params(length=2, colors=MUTED)
+    apart = number_text(float(np.sqrt(np.mean((xs - ys) ** 2))))
+    words = f"{len(xs)} questions; {xlabel} and {ylabel} are {apart} apart, the root of the mean square."
+    return finish(figure, title, "Two ways to answer", words)
 
 
 def _square(

@@ -1,16 +1,17 @@
-"""Distributions: what a layer norm makes of numbers, before and after."""
+"""What a layer norm makes of numbers, and where in a layer it may stand."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from utils.show.arguments import read_numbers
-from utils.show.colours import MUTED, PAPER, SERIES
+from utils.show.colours import BLUE, GREEN, MUTED, PAPER, SERIES, TINTS, VERMILION
+from utils.show.marks import arrow, rounded
 from utils.show.page import Picture, finish, new_axes, new_page, themed
-from utils.show.sizes import PAD, SMALL, WIDEST
+from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.words import number_text, token_label
 
 
@@ -54,3 +55,70 @@ def distributions(groups: Mapping[str, Any], title: str | None = None, limit: fl
         axes.text(0, 1.02, facts, transform=axes.transAxes, color=MUTED, size=SMALL - (len(arrays) > 2), va="bottom")
         words.append(f"{name}: {len(a)} numbers, {facts}, from {number_text(a.min())} to {number_text(a.max())}.")
     return finish(figure, title, "How the numbers are spread", "\n".join(["Histograms on one scale.", *words]))
+
+
+# the parts of a layer: on the branch; on the stream, where there is no branch; on the stream, after the sum
+PLACES = {
+    "only attention": ((), ("attention",), ()),
+    "no norm": (("attention",), (), ()),
+    "post-norm": (("attention",), (), ("norm",)),
+    "pre-norm": (("norm", "attention"), (), ()),
+    "this lesson": (("attention", "norm"), (), ()),
+}
+IN_WORDS = {
+    "only attention": "attention replaces the stream, and nothing is added",
+    "no norm": "what attention returns is added to the stream",
+    "post-norm": "what attention returns is added, and then the sum is normed",
+    "pre-norm": "attention reads the normed stream, and what it returns is added to the stream as it was",
+    "this lesson": "what attention returns is normed and then added to the stream",
+}
+COLUMN, STREAM, BRANCH, BOX = 1.14, 0.24, 0.72, (0.72, 0.24)  # inches, as are all places below
+
+
+@themed
+def norm_places(names: Sequence[str] | None = None, title: str | None = None) -> Picture:
+    """One layer, drawn once for each place in which its norm may stand: the stream from top to bottom, what reads from
+    it at its right.
+
+    Args:
+        names: some of "only attention", "no norm", "post-norm", "pre-norm" and "this lesson"; all unless given.
+    """
+    names = list(PLACES if names is None else names)
+    if not names or not set(names) <= set(PLACES):
+        raise ValueError(f"names must be some of {', '.join(PLACES)}; got {names!r}.")
+    wide, high = COLUMN * len(names), 2.2
+    figure = new_page()
+    axes = new_axes(figure, 2, 2, wide, high)
+    axes.set(xlim=(0, wide), ylim=(high, 0))
+    axes.axis("off")
+    for k, name in enumerate(names):
+        _layer(axes, COLUMN * k, high, name, *PLACES[name])
+    words = "\n".join(f"{name}: {IN_WORDS[name]}." for name in names)
+    return finish(figure, title, "Where the norm may stand in a layer", f"The stream runs from top to bottom.\n{words}")
+
+
+def _layer(axes: Any, left: float, high: float, name: str, branch: Any, instead: Any, after: Any) -> None:
+    stream, side, start, out, back = left + STREAM, left + BRANCH, 0.3, 0.46, 1.5
+    axes.text(left + 0.06, 0.1, name, weight="bold", va="center", size=SMALL)
+    axes.plot([stream, stream], [start, high - 0.1], color=TINTS[1], linewidth=7, zorder=1, solid_capstyle="butt")
+    arrow(axes, (stream, high - 0.2), (stream, high), VERMILION, 1.2, 9, zorder=2)
+    if branch:
+        way = [(stream, out), (side, out), (side, back), (stream + 0.08, back)]
+        axes.plot(*zip(*way), color=BLUE, linewidth=1.3, zorder=2)
+        arrow(axes, (stream + 0.2, back), (stream + 0.07, back), BLUE, 1.3, 8, zorder=2)
+        axes.plot([stream], [out], "o", color=BLUE, markersize=4, zorder=3)
+        axes.plot([stream], [back], "o", color=PAPER, markeredgecolor=BLUE, markersize=11, zorder=3)
+        axes.text(stream, back, "+", color=BLUE, weight="bold", ha="center", va="center_baseline", size=TEXT, zorder=4)
+    for i, part in enumerate(branch):
+        _box(axes, side, out + (back - out) * (i + 1) / (len(branch) + 1), part)
+    for part in instead:
+        _box(axes, left + BOX[0] / 2 + 0.02, (out + back) / 2, part)
+    for part in after:
+        _box(axes, left + BOX[0] / 2 + 0.02, 1.82, part)
+
+
+def _box(axes: Any, x: float, y: float, part: str) -> None:
+    width, height = BOX
+    edge = {"attention": BLUE, "norm": GREEN}[part]
+    rounded(axes, x - width / 2, y - height / 2, width, height, PAPER, edge, 0.06, linewidth=1.3, zorder=4)
+    axes.text(x, y, part, ha="center", va="center_baseline", size=SMALL, zorder=5)

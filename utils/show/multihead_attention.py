@@ -1,4 +1,4 @@
-"""Which head gets which entry: ways to cut a tensor into heads, side by side."""
+"""Which head gets what: ways to cut a tensor into heads, many small matrices beside one large, and GPT-2's `c_attn`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from utils.show.colours import INK, PAPER, TINTS
-from utils.show.marks import lines_between_cells
+from utils.show.arguments import read_whole
+from utils.show.colours import INK, MUTED, PAPER, TINTS
+from utils.show.marks import bare, lines_between_cells
 from utils.show.page import Picture, finish, new_axes, new_page, themed
-from utils.show.sizes import SMALL
-from utils.show.words import token_label
+from utils.show.sizes import SMALL, TEXT, WIDEST
+from utils.show.words import fitting_size, token_label
+
+CELL, GAP = 0.19, 0.3  # inches: the side of a cell, and the room for a sign between two tables
 
 
 @themed
@@ -71,3 +74,87 @@ def _cells(name: str, heads: Any, num_heads: int, total: int) -> list[list[int]]
     if sorted(cell for head in cells for cell in head) != list(range(total)):
         raise ValueError(f"{name!r} does not hand out every entry once.")
     return cells
+
+
+@themed
+def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2, title: str | None = None) -> Picture:
+    """The queries of several heads, by one product for each head and by one product for all; a tint for each head.
+
+    Args:
+        seq, d_in, d_head: at most 8 each; num_heads: 2 or 3, of at most 8 entries together.
+    """
+    if not (1 <= seq <= 8 and 1 <= d_in <= 8 and 2 <= num_heads <= 3 and 1 <= d_head <= 8 // num_heads):
+        raise ValueError(
+            f"one_matrix draws 2 or 3 heads in up to 8 × 8 cells; got {seq=}, {d_in=}, {d_head=}, {num_heads=}."
+        )
+    figure, tall = new_page(), CELL * max(seq, d_in) + 0.55
+    right = 1 + CELL * (d_in + 2 * d_head) + 2 * GAP + 0.7
+    for head in range(num_heads):
+        name = f"wrapper: {num_heads} products" if head == 0 else ""
+        _product(figure, 1, 8 - head * tall, (seq, d_in), [head] * d_head, f"_{head}", name)
+    every = [head for head in range(num_heads) for _ in range(d_head)]
+    _product(figure, right, 8 - (num_heads - 1) * tall / 2, (seq, d_in), every, "", "one product, then cut")
+    alt = (
+        f"Left, the wrapper: {num_heads} products of x [{seq}, {d_in}] with a W_query [{d_in}, {d_head}] each, and"
+        f" {num_heads} results [{seq}, {d_head}]. Right: the same columns side by side in one W_query"
+        f" [{d_in}, {len(every)}]; one product gives [{seq}, {len(every)}], of which head 0's queries are the first"
+        f" {d_head} columns."
+    )
+    return finish(figure, title, "The same columns, side by side in one matrix", alt)
+
+
+def _product(
+    figure: Any, x: float, y: float, size: tuple[int, int], owners: list[int], suffix: str, title: str
+) -> None:
+    """x @ W = Q as tables of cells, W and Q with a column for each of `owners`."""
+    from matplotlib.colors import to_rgba_array
+
+    seq, d_in = size
+    tables = (("x", seq, [-1] * d_in), (f"W_query{suffix}", d_in, owners), (f"Q{suffix}", seq, owners))
+    for (name, rows, columns), sign in zip(tables, "@= "):
+        width = CELL * len(columns)
+        axes = new_axes(figure, x, y + CELL * (seq - rows) / 2, width, CELL * rows)
+        axes.imshow(to_rgba_array([TINTS[owner] for owner in columns] * rows).reshape(rows, -1, 4), aspect="auto")
+        bare(axes)
+        lines_between_cells(axes, (rows, len(columns)), PAPER, 1.2)
+        axes.set_xlabel(f"{name}\n[{rows}, {len(columns)}]", size=SMALL - 1, labelpad=3)
+        axes.text(1 + GAP / 2 / width, 0.5, sign, ha="center", va="center", size=TEXT, transform=axes.transAxes)
+        if name == "x":
+            axes.set_title(title, size=SMALL + 1, weight="bold", loc="left", pad=6)
+        x += width + GAP
+
+
+@themed
+def packed(n_heads: int, d_model: int, head: int = 0, title: str | None = None) -> Picture:
+    """GPT-2's `c_attn`, [d_model, 3 d_model]: all heads' query columns, then their keys', then their values'; one head
+    is outlined.
+
+    Args:
+        n_heads: at most 25; d_model: divisible by it; head: the one that is outlined.
+    """
+    read_whole(n_heads, "n_heads", 1, 25)
+    read_whole(head, "head", 0, n_heads - 1)
+    from matplotlib.patches import Rectangle
+
+    figure, d_head = new_page(), d_model // n_heads
+    axes = new_axes(figure, 2, 2, WIDEST - 1.0, 0.8)
+    axes.set(xlim=(0, 3 * n_heads), ylim=(0, 1))
+    bare(axes)
+    size = fitting_size("00", SMALL, 0.9 * (WIDEST - 1.0) / (3 * n_heads), bold=True)
+    for part, name in enumerate(("queries", "keys", "values")):
+        left = part * n_heads
+        for h in range(n_heads):
+            here = {"weight": "bold" if h == head else "normal", "ha": "center", "va": "center"}
+            axes.add_patch(Rectangle((left + h, 0), 1, 1, facecolor=TINTS[part], edgecolor=PAPER, linewidth=1))
+            axes.text(left + h + 0.5, 0.5, str(h), size=size, **here)
+        outline = {"fill": False, "edgecolor": INK, "linewidth": 1.8, "clip_on": False, "zorder": 3}
+        axes.add_patch(Rectangle((left + head, 0), 1, 1, **outline))
+        axes.text(left + n_heads / 2, 1.08, name, ha="center", va="bottom", size=TEXT)
+        axes.text(left + 0.05, -0.08, f"column {part * d_model}", va="top", size=SMALL - 1, color=MUTED)
+    axes.set_ylabel(f"{d_model} rows", size=SMALL)
+    alt = (
+        f"c_attn has {d_model} rows and {3 * d_model} columns: {d_model} for the queries, then as many for the keys and"
+        f" for the values. In each third every head has {d_head} neighbouring columns. Head {head}'s begin at columns"
+        f" {', '.join(str(part * d_model + head * d_head) for part in range(3))}."
+    )
+    return finish(figure, title, f"Head {head} owns three blocks of columns", alt)

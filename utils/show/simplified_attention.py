@@ -1,0 +1,144 @@
+"""What lesson 02 opens with: one state beside looking back at all of them, and the road of four variants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from utils.show.arguments import read_names
+from utils.show.colours import BLUE, FAINT, GREEN, INK, MUTED, NO, PAPER, SERIES, TINTS, VERMILION
+from utils.show.marks import arrow, rounded
+from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.sizes import SMALL, TEXT
+from utils.show.words import fitting_size, token_label
+
+MOST_WORDS = 8
+WIDE = 5.7  # inches, as are all places below
+HIGH, UP, DOWN = 0.26, 0.48, 1.2  # a box of a state, and where the encoder's and the decoder's boxes stand
+APART = 2.0  # from one translator to the other
+
+
+@themed
+def looking_back(
+    read: Sequence[str], written: Sequence[str], asks: str, finds: str, title: str | None = None
+) -> Picture:
+    """A translator with one state for everything, and below it one that looks back at every state.
+
+    Args:
+        read: the words that the encoder reads, 2 to 8.
+        written: the words that the decoder writes, 2 to 8.
+        asks: the written word that looks back.
+        finds: the word whose state it needs most; its line is drawn wider.
+    """
+    words = {"read": _words(read, "read"), "written": _words(written, "written")}
+    for name, where, given in (("asks", "written", asks), ("finds", "read", finds)):
+        if words[where].count(given) != 1:
+            raise ValueError(f"{name} must be one of the {where} words, there once; got {given!r}.")
+    source, target = words.values()
+    at, found = target.index(asks), source.index(finds)
+    figure = new_page()
+    axes = new_axes(figure, 0.5, 0.5, WIDE, 2 * APART - 0.4)
+    axes.set(xlim=(0, WIDE), ylim=(2 * APART - 0.4, 0))
+    axes.axis("off")
+    (*_, last), (first, *_) = _translator(
+        axes, 0, "One state for everything", source, target, len(source) - 1, VERMILION
+    )
+    turn = UP + HIGH + 0.13
+    axes.plot([last, last, first], [UP + HIGH, turn, turn], color=VERMILION, linewidth=1.6)
+    arrow(axes, (first, turn), (first, DOWN), VERMILION, 1.6, 9)
+    states, boxes = _translator(axes, APART, "Looking back at every state", source, target, found, BLUE)
+    for j, x in enumerate(states):
+        line = {"linewidth": 3.2, "alpha": 1.0} if j == found else {"linewidth": 0.9, "alpha": 0.6}
+        axes.plot([x, boxes[at]], [APART + UP + HIGH, APART + DOWN], color=BLUE, zorder=1, **line)
+    alt = (
+        f"Two translators, one above the other. Both read {' '.join(source)!r} and write {' '.join(target)!r}. "
+        "The encoder keeps a state for each word that it reads, and each state is made from the one before. "
+        "Above, one state for everything: only the last state reaches the decoder. Below, it looks back: lines "
+        f"lead from all {len(source)} states to the word {asks!r}, and the line from {finds!r} is the widest."
+    )
+    return finish(figure, title, "The decoder gets one state, or looks back at all of them", alt)
+
+
+def _words(given: Any, name: str) -> list[str]:
+    count = len(given) if isinstance(given, Sequence) else 0
+    words = read_names(given, count, name, "words")
+    if not 2 <= count <= MOST_WORDS:
+        raise ValueError(f"{name} must hold 2 to {MOST_WORDS} words; got {count}.")
+    return words
+
+
+def _translator(
+    axes: Any, y: float, title: str, source: Sequence[str], target: Sequence[str], marked: int, colour: str
+) -> list[list[float]]:
+    """An encoder's row above a decoder's, with one state marked; gives where their boxes stand from the left."""
+    axes.text(0, y + 0.1, title, weight="bold", va="center", size=TEXT)
+    left, rows = 0.85, []
+    for name, words, row, label, edge in (
+        ("encoder", source, y + UP, -0.12, MUTED),
+        ("decoder", target, y + DOWN, HIGH + 0.13, GREEN),
+    ):
+        middle, step = row + HIGH / 2, (WIDE - left) / len(words)
+        axes.text(0, middle, name, va="center", size=SMALL, color=MUTED)
+        half, places = step * 0.3, [left + (j + 0.5) * step for j in range(len(words))]
+        for j, (word, x) in enumerate(zip(words, places)):
+            heavy = words is source and j == marked
+            look = {"linewidth": 1.6 if heavy else 1.0, "zorder": 3}
+            fill = {VERMILION: TINTS[1], BLUE: TINTS[0]}[colour] if heavy else PAPER
+            rounded(axes, x - half, row, 2 * half, HIGH, fill, colour if heavy else edge, 0.05, **look)
+            text = token_label(word)
+            axes.text(x, row + label, text, ha="center", va="center", size=fitting_size(text, SMALL, step - 0.05))
+            if j:
+                arrow(axes, (places[j - 1] + half, middle), (x - half, middle), edge, 1.0)
+        rows.append(places)
+    return rows
+
+
+STEPS = (
+    ("simplified", "lesson 02", "each word looks at\nall words of its\nown sentence"),
+    ("trainable", "lesson 03", "three matrices\ndecide what to\nlook for"),
+    ("causal", "lesson 04", "no word sees the\nwords after it, so\nit can write"),
+    ("multi-head", "lesson 05", "several heads\nlook for different\nthings at once"),
+)
+
+
+@themed
+def variants(title: str | None = None) -> Picture:
+    """The road of four variants: each is drawn as a table of who looks at whom, beside what is new in it."""
+    figure = new_page()
+    axes = new_axes(figure, 0.5, 0.5, WIDE, 1.95)
+    axes.set(xlim=(0, WIDE), ylim=(1.95, 0))
+    axes.axis("off")
+    pitch, top, side = WIDE / len(STEPS), 0.72, 0.6
+    for k, (name, lesson, new) in enumerate(STEPS):
+        left = k * pitch + 0.06
+        axes.text(left, 0.1, f"{k + 1}  {name}", weight="bold", va="center")
+        axes.text(left, 0.29, lesson, size=SMALL, color=MUTED, va="center")
+        for back in (2, 1, 0) if k == 3 else (0,):
+            shift = 0.11 * back
+            _table(axes, left + shift, top - shift, side, TINTS[back], SERIES[back], causal=k >= 2)
+        if k == 1:
+            for row, matrix in enumerate(("W_query", "W_key", "W_value")):
+                axes.text(left + side + 0.06, top + 0.1 + 0.2 * row, matrix, size=SMALL - 1.5, color=MUTED, va="center")
+        axes.text(left, top + side + 0.12, new, size=SMALL - 0.5, color=INK, va="top", linespacing=1.3)
+        if k:
+            arrow(axes, (left - 0.3, 0.1), (left - 0.08, 0.1), MUTED, 1.2, 9)
+    parts = "; ".join(
+        f"{k + 1}. {name} ({lesson}): {' '.join(new.split())}" for k, (name, lesson, new) in enumerate(STEPS)
+    )
+    alt = (
+        f"Four variants of self-attention from left to right. {parts}. The first two are drawn as full tables of who "
+        "looks at whom, the third as a lower triangle, the fourth as three lower triangles, one behind the other."
+    )
+    return finish(figure, title, "Four steps lead to GPT's attention; each adds one thing", alt)
+
+
+def _table(axes: Any, x: float, y: float, side: float, fill: str, edge: str, causal: bool, n: int = 4) -> None:
+    """A table of who looks at whom: the cells that may be looked at are filled."""
+    from matplotlib.patches import Rectangle
+
+    cell = side / n
+    axes.add_patch(Rectangle((x, y), side, side, facecolor=NO, edgecolor=FAINT, linewidth=0.8))
+    for i in range(n):
+        for j in range(i + 1 if causal else n):
+            place = (x + j * cell, y + i * cell)
+            axes.add_patch(Rectangle(place, cell, cell, facecolor=fill, edgecolor=edge, linewidth=0.8))
