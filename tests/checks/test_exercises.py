@@ -47,7 +47,7 @@ def test_messages_call_arguments_as_the_lesson_does(exercise):
     if exercise.kind == "value":
         return
     answer = reference(exercise)
-    names = [n for n in inspect.signature(answer.forward if exercise.kind == "module" else answer).parameters]
+    names = list(inspect.signature(answer.forward if exercise.kind == "module" else answer).parameters)
     assert exercise.form.arguments == tuple(n for n in names if n != "self")[: len(exercise.form.arguments)]
 
 

@@ -7,7 +7,7 @@ afterwards, whatever the answer does.
 from __future__ import annotations
 
 import contextlib
-import copy
+import functools
 import inspect
 import io
 import linecache
@@ -16,7 +16,7 @@ import random
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from utils.feedback.exercise import Case, Form, Sampler, filled
+from utils.feedback.exercise import Case, Form, Sampler
+from utils.feedback.given import build, fresh
 from utils.feedback.watch import Counted, tensors
 from utils.lessons.stubs import unfinished_name
 
@@ -41,6 +42,7 @@ class Look:
         state: hand out the state_dict of a module as well, before it is called.
         attributes: hand out those of a module that have these names.
         count: count torch's operations, and the numbers of the largest tensor that one of them gives.
+        parts: hand out what those parts of a module that have these names were given, and what they made of it.
     """
 
     gradients: bool = False
@@ -48,6 +50,7 @@ class Look:
     state: bool = False
     attributes: Sequence[str] = ()
     count: bool = False
+    parts: Sequence[str] = ()
 
 
 @dataclass
@@ -78,6 +81,7 @@ class Observation:
     aliases: tuple[str, ...] = ()  # of a module: further names of parameters that have one already
     state: dict[str, Tensor] | None = None  # of a module: its state_dict, where it was asked for
     attributes: dict[str, Any] | None = None  # of a module: those that were asked for
+    parts: dict[str, tuple[Tensor, Tensor]] | None = None  # of a module: (given, made), at the first call of each
     drew: bool = False  # whether the call used or seeded torch's global random numbers
     operations: int = 0  # how many torch operations ran, where they were counted
     largest: int = 0  # how many numbers the largest tensor held that one of them gave
@@ -124,21 +128,6 @@ def reseed(seed: int) -> None:
         torch.cuda.manual_seed_all(seed)
 
 
-def fresh(value: Any) -> Any:
-    """A deep copy of a case's arguments; random generators are copied with their state."""
-    if isinstance(value, torch.Generator):
-        return torch.Generator(value.device).set_state(value.get_state())
-    if isinstance(value, Tensor):
-        return value.detach().clone()
-    if isinstance(value, (tuple, list)):
-        return type(value)(fresh(v) for v in value)
-    if isinstance(value, dict):
-        return {k: fresh(v) for k, v in value.items()}
-    if isinstance(value, nn.Module):
-        return copy.deepcopy(value)
-    return value
-
-
 def plain(value: Any) -> Any:
     """A result with torch's own tensors in it: a subclass may answer torch's questions as it likes."""
     if isinstance(value, Tensor) and type(value) is not Tensor:
@@ -154,67 +143,6 @@ def plain(value: Any) -> Any:
 def is_float(value: Any) -> bool:
     """Whether it is a floating-point tensor."""
     return isinstance(value, Tensor) and value.is_floating_point()
-
-
-# --- modules ------------------------------------------------------------------------------------------
-
-
-class Params(dict[str, Tensor]):
-    """A module's parameters by name; `.training` is the mode in which it runs, `.init` what it was built with."""
-
-    training = False
-    init: Mapping[str, Any] = types.MappingProxyType({})
-
-
-def as_module(initial: Callable[..., Mapping[str, Tensor]], forward: Callable[..., Any]) -> type[nn.Module]:
-    """A class from a function of `(params, *args)`: how oracles and misconceptions of modules are run.
-
-    Args:
-        initial: a function of the constructor's arguments that gives `{parameter name: initial value}`.
-        forward: a function of `(params, *args)`.
-    """
-
-    class Made(nn.Module):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__()
-            built = inspect.signature(initial).bind(*args, **kwargs)
-            built.apply_defaults()
-            self._built_with = built.arguments
-            for name, value in initial(*args, **kwargs).items():
-                _place(self, name, nn.Parameter(value.clone()))
-
-        def forward(self, *args: Any, **kwargs: Any) -> Any:
-            params = Params(self.named_parameters())
-            params.training, params.init = self.training, self._built_with
-            return forward(params, *args, **kwargs)
-
-    return Made
-
-
-def _place(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
-    """Put a parameter at a dotted name, as `W_query.weight`, making the holders on the way."""
-    *path, last = name.split(".")
-    for part in path:
-        if part not in module._modules:
-            module.add_module(part, nn.Module())
-        module = module.get_submodule(part)
-    module.register_parameter(last, parameter)
-
-
-def build(answer: Callable[..., nn.Module], case: Case) -> nn.Module:
-    """The module as a case asks for it: built, filled, in its mode."""
-    init = fresh(case.init)  # an answer may change what it is given
-    module = answer(**init) if isinstance(init, dict) else answer(*init)
-    if case.fill:
-        fill(module, case.seed)
-    return module.train(case.train)
-
-
-def fill(module: nn.Module, seed: int) -> None:
-    """Give every parameter the order-one values that a case with this seed asks for."""
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            parameter.copy_(filled(name, parameter.shape, seed))
 
 
 # --- one run ------------------------------------------------------------------------------------------
@@ -265,8 +193,19 @@ def _look_into(module: nn.Module, look: Look, seen: Observation) -> None:
     seen.aliases = tuple(name for name in every if name not in seen.parameters)
     if look.state:
         seen.state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+    if look.parts:
+        seen.parts = {}
+        for name, part in module.named_modules():
+            if name in look.parts:
+                part.register_forward_hook(functools.partial(_overhear, seen.parts, name))
     if look.attributes:
         seen.attributes = {name: _item(getattr(module, name)) for name in look.attributes if hasattr(module, name)}
+
+
+def _overhear(heard: dict[str, tuple[Tensor, Tensor]], name: str, _: nn.Module, given: tuple, made: Any) -> None:
+    """A forward hook that writes down what a part is given and makes, where both are tensors."""
+    if given and is_float(given[0]) and is_float(made):
+        heard.setdefault(name, (given[0].detach().clone(), made.detach().clone()))
 
 
 def _called(form: Form, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:

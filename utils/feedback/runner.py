@@ -22,16 +22,13 @@ from torch.utils._pytree import tree_map
 
 from utils.feedback.elsewhere import AWAY, TwoDevices, elsewhere
 from utils.feedback.exercise import Case, Exercise, Form, Misconception
+from utils.feedback.given import as_module, build, fill, fresh
 from utils.feedback.observe import (
     Failure,
     Look,
     Observation,
-    as_module,
-    build,
     failure_of,
     files_of,
-    fill,
-    fresh,
     is_float,
     plain,
     record,

@@ -1,0 +1,423 @@
+"""Lesson 12: right answers, written differently, the claims of its prose, and a checkpoint of GPT-2's own size."""
+
+import math
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from solutions import your_own_gpt2 as lesson
+from tests.feedback.answers import named as answer_named
+from utils import gpt2, lessons
+from utils.checks import your_own_gpt2 as checks
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import find
+from utils.models import your_own_gpt2 as parts
+from utils.models.your_own_gpt2 import GPTConfig
+
+TEXT = "When Mary and John went to the store, John gave a drink to"
+CONFIG = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=2, n_heads=3, eps=1e-2)
+
+
+# --- right answers, written differently ----------------------------------------------------------------
+
+
+class Sequential(nn.Module):
+    """The MLP by the parts of a list, under the names that are asked for."""
+
+    def __init__(self, d_model, d_mlp):
+        super().__init__()
+        layers = {"c_fc": nn.Linear(d_model, d_mlp), "c_proj": nn.Linear(d_mlp, d_model)}
+        for name, layer in layers.items():
+            self.add_module(name, layer)
+
+    def forward(self, x):
+        return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
+
+
+class Products(Sequential):
+    def forward(self, x):
+        wide = x @ self.c_fc.weight.T + self.c_fc.bias
+        return lesson.gelu(wide) @ self.c_proj.weight.T + self.c_proj.bias
+
+
+class WithTorchsGelu(Sequential):
+    def __init__(self, d_model, d_mlp):
+        super().__init__(d_model, d_mlp)
+        self.act = nn.GELU(approximate="tanh")
+
+    def forward(self, x):
+        x = self.c_fc(x)
+        x = self.act(x)
+        return self.c_proj(x)
+
+
+class InPlaceFree(lesson.Block):
+    def forward(self, x):
+        found = self.attn(self.ln_1(x))
+        middle = x + found
+        return middle + self.mlp(self.ln_2(middle))
+
+
+class Looped(lesson.Block):
+    def forward(self, x):
+        for norm, part in ((self.ln_1, self.attn), (self.ln_2, self.mlp)):
+            x = part(norm(x)) + x
+        return x
+
+
+class OtherMlp(lesson.Block):
+    """Parts of its own making, with the lesson's names."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.mlp = Products(config.d_model, config.d_model * 4)
+
+
+class ByTheWeight(lesson.GPT):
+    def forward(self, tokens):
+        n = tokens.size(-1)
+        x = F.embedding(tokens, self.wte.weight) + self.wpe.weight[:n].unsqueeze(0)
+        for i in range(len(self.blocks)):
+            x = self.blocks[i](x)
+        return F.linear(self.ln_f(x), self.wte.weight)
+
+
+class PositionsPerText(lesson.GPT):
+    def forward(self, tokens):
+        places = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
+        x = nn.Sequential(*self.blocks)(self.wte(tokens) + self.wpe(places))
+        return torch.einsum("bsd,vd->bsv", self.ln_f(x), self.wte.weight)
+
+
+class TiedLayer(lesson.GPT):
+    """A head whose weight is the embedding's own parameter."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.lm_head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.lm_head.weight = self.wte.weight
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
+        for block in self.blocks:
+            x = block(x)
+        return self.lm_head(self.ln_f(x))
+
+
+def _state_by_layers(tensors, config):
+    found, d = parts.named(tensors, config), config.d_model
+    state = {"wte.weight": found["wte.weight"], "wpe.weight": found["wpe.weight"]}
+    state |= {"ln_f.w": found["ln_f.weight"], "ln_f.b": found["ln_f.bias"]}
+    for i in range(config.n_layers):
+        h, b = f"h.{i}", f"blocks.{i}"
+        for k in "12":
+            state[f"{b}.ln_{k}.w"], state[f"{b}.ln_{k}.b"] = (
+                found[f"{h}.ln_{k}.{kind}"] for kind in ("weight", "bias")
+            )
+        weight, bias = found[f"{h}.attn.c_attn.weight"], found[f"{h}.attn.c_attn.bias"]
+        for place, name in enumerate(("W_query", "W_key", "W_value")):
+            columns = slice(place * d, (place + 1) * d)
+            state[f"{b}.attn.{name}.weight"] = weight[:, columns].T.contiguous()
+            state[f"{b}.attn.{name}.bias"] = bias[columns]
+        for mine, theirs in (("attn.out_proj", "attn.c_proj"), ("mlp.c_fc", "mlp.c_fc"), ("mlp.c_proj", "mlp.c_proj")):
+            state[f"{b}.{mine}.weight"] = found[f"{h}.{theirs}.weight"].t()
+            state[f"{b}.{mine}.bias"] = found[f"{h}.{theirs}.bias"]
+    return state
+
+
+def _state_by_patterns(tensors, config):
+    state = {}
+    for name, value in parts.named(tensors, config).items():
+        name = re.sub(r"^h\.(\d+)", r"blocks.\1", name)
+        name = re.sub(r"(ln_\w)\.(w|b)\w+$", r"\1.\2", name).replace("attn.c_proj", "attn.out_proj")
+        if name.endswith((".w", ".b")) or name.startswith("w"):
+            state[name] = value
+        elif "c_attn" in name:
+            whole = value.mT if value.dim() == 2 else value
+            for letter, piece in zip(("query", "key", "value"), whole.split(config.d_model)):
+                state[name.replace("c_attn", f"W_{letter}")] = piece
+        else:
+            state[name] = value if value.dim() == 1 else value.permute(1, 0)
+    return state
+
+
+def _state_as_copies(tensors, config):
+    return {name: value.clone().contiguous() for name, value in _state_by_layers(tensors, config).items()}
+
+
+def _by_torchs_attention(model, tokens, n_tokens):
+    """A dict of kept tensors, torch's attention, the prompt's mask only where it is needed."""
+    cache, heads, fed = {}, model.config.n_heads, tokens
+    for step in range(n_tokens):
+        start = 0 if step == 0 else tokens.shape[1] - 1
+        x = model.wte(fed) + model.wpe.weight[start : start + fed.shape[1]]
+        for block in model.blocks:
+            h = block.ln_1(x)
+            q, k, v = (
+                getattr(block.attn, f"W_{name}")(h).unflatten(-1, (heads, -1)).transpose(1, 2)
+                for name in ("query", "key", "value")
+            )
+            if step:
+                k, v = (torch.cat(pair, dim=-2) for pair in zip(cache[block], (k, v)))
+            cache[block] = (k, v)
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=step == 0)
+            x = x + block.attn.out_proj(mixed.transpose(1, 2).flatten(2))
+            x = x + block.mlp(block.ln_2(x))
+        fed = F.linear(model.ln_f(x[:, -1]), model.wte.weight).argmax(-1, keepdim=True)
+        tokens = torch.cat((tokens, fed), dim=-1)
+    return tokens
+
+
+def _on_a_strip(model, tokens, n_tokens):
+    """Room for everything is made before, and filled."""
+    c, (batch, seq) = model.config, tokens.shape
+    room = torch.zeros(2, c.n_layers, batch, c.n_heads, seq + n_tokens, c.d_model // c.n_heads)
+    text = torch.cat((tokens, torch.zeros(batch, n_tokens, dtype=tokens.dtype)), dim=1)
+    start, end = 0, seq
+    while end < seq + n_tokens:
+        x = model.wte(text[:, start:end]) + model.wpe(torch.arange(start, end))
+        sees = torch.ones(end, end).tril()[start:end].bool()
+        for i, block in enumerate(model.blocks):
+            h = block.ln_1(x)
+            q, k, v = (
+                layer(h).view(batch, end - start, c.n_heads, -1).transpose(1, 2)
+                for layer in (block.attn.W_query, block.attn.W_key, block.attn.W_value)
+            )
+            room[0, i, :, :, start:end], room[1, i, :, :, start:end] = k, v
+            scores = q @ room[0, i, :, :, :end].mT / math.sqrt(q.shape[-1])
+            mixed = scores.where(sees, -torch.inf).softmax(-1) @ room[1, i, :, :, :end]
+            x = x + block.attn.out_proj(mixed.transpose(1, 2).reshape(batch, end - start, -1))
+            x = x + block.mlp(block.ln_2(x))
+        text[:, end] = (model.ln_f(x)[:, -1] @ model.wte.weight.T).argmax(1)
+        start, end = end, end + 1
+    return text
+
+
+@torch.no_grad()
+def _token_by_token(model, tokens, n_tokens):
+    """The prompt goes in token by token, too."""
+    kept = [[] for _ in model.blocks]
+    todo, heads = list(tokens.unbind(1)), model.config.n_heads
+    for position in range(tokens.shape[1] + n_tokens - 1):
+        x = model.wte(todo[position]) + model.wpe(torch.tensor(position))
+        for block, memory in zip(model.blocks, kept):
+            a, h = block.attn, block.ln_1(x)
+            q, k, v = (f(h).view(len(h), heads, -1) for f in (a.W_query, a.W_key, a.W_value))
+            memory.append((k, v))
+            ks, vs = (torch.stack(side, dim=2) for side in zip(*memory))
+            weights = (torch.einsum("bhd,bhsd->bhs", q, ks) / k.shape[-1] ** 0.5).softmax(-1)
+            x = x + a.out_proj(torch.einsum("bhs,bhsd->bhd", weights, vs).flatten(1))
+            x = x + block.mlp(block.ln_2(x))
+        if position + 1 == len(todo):
+            todo.append((model.ln_f(x) @ model.wte.weight.T).argmax(-1))
+    return torch.stack(todo, dim=1)
+
+
+RIGHT = {
+    "gelu": [
+        lambda x: F.gelu(x, approximate="tanh"),
+        lambda x: x * 0.5 * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0)))),
+        lambda x: x - x / (1 + torch.exp(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x))),
+    ],
+    "MLP": [answer_named("MLP", cls) for cls in (Sequential, Products, WithTorchsGelu)],
+    "Block": [answer_named("Block", cls) for cls in (InPlaceFree, Looped, OtherMlp)],
+    "GPT": [answer_named("GPT", cls) for cls in (ByTheWeight, PositionsPerText, TiedLayer)],
+    "gpt2_state": [_state_by_layers, _state_by_patterns, _state_as_copies],
+    "generate_cached": [_by_torchs_attention, _on_a_strip, _token_by_token],
+}
+
+
+# --- what the check says where no mistake is recognised ------------------------------------------------
+
+
+def test_the_first_wrong_part_is_named():
+    """Two mistakes at once: the one that comes first in the stream."""
+
+    class Shouting(lesson.MLP):
+        def forward(self, x):
+            return 1.3 * super().forward(x)
+
+    class GPT(lesson.GPT):
+        def __init__(self, config):
+            super().__init__(config)
+            self.blocks[-1].mlp = Shouting(config.d_model, 4 * config.d_model)
+
+        def forward(self, tokens):
+            return super().forward(tokens) * 2
+
+    report = diagnose(find("GPT"), GPT)
+    assert report.property == "first_wrong_part"
+    assert "`blocks.1.mlp` is the first part that is given the right numbers and returns wrong ones" in report.message
+
+
+def test_what_is_given_wrongly_is_told_from_what_is_made_wrongly():
+    class GPT(lesson.GPT):
+        def forward(self, tokens):
+            x = self.wte(tokens) + 0.7 * self.wpe.weight[: tokens.shape[1]]
+            for block in self.blocks:
+                x = block(x)
+            return self.ln_f(x) @ self.wte.weight.T
+
+    assert (
+        "The stream is right up to `blocks.0.ln_1`, which is given other numbers" in diagnose(find("GPT"), GPT).message
+    )
+
+    class Scaled(lesson.GPT):
+        def forward(self, tokens):
+            return 1.5 * super().forward(tokens)
+
+    assert "Every part gives the right numbers" in diagnose(find("GPT"), Scaled).message
+
+
+def test_writing_without_keeping_anything_is_told():
+    def plain(model, tokens, n_tokens):
+        for _ in range(n_tokens):
+            tokens = torch.cat([tokens, model(tokens)[:, -1:].argmax(dim=-1)], dim=1)
+        return tokens
+
+    report = diagnose(find("generate_cached"), plain)
+    assert report.property == "keeps_keys_and_values" and "positions went through the model at once" in report.message
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_choice_hangs_on_the_last_digit(seed):
+    """The best token of each step leads by far more than another order of sums could change."""
+    for case in find("generate_cached").draw(seed):
+        model, tokens, n_tokens = case.args
+        for _ in range(n_tokens):
+            first, second = model(tokens)[:, -1].topk(2).values.T
+            assert (first - second > 1e-3).all()
+            tokens = torch.cat((tokens, model(tokens)[:, -1:].argmax(-1)), dim=1)
+
+
+# --- checkpoints ---------------------------------------------------------------------------------------
+
+
+def whole(config, prefix=""):
+    return {f"{prefix}{name}": torch.zeros(shape) for name, shape in parts.shapes(config).items()}
+
+
+def test_a_checkpoint_is_taken_as_it_may_be_written():
+    plain = whole(CONFIG)
+    more = whole(CONFIG, "transformer.") | {
+        "lm_head.weight": torch.zeros(11, 6), "transformer.h.0.attn.bias": torch.zeros(1, 1, 7, 7),
+        "transformer.h.1.attn.masked_bias": torch.zeros(()),
+    }  # fmt: skip
+    assert parts.named(plain, CONFIG).keys() == parts.named(more, CONFIG).keys() == plain.keys()
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"h.1.mlp.c_fc.bias": None}, "h.1.mlp.c_fc.bias [24] is missing"),
+        ({"h.2.ln_1.bias": torch.zeros(6)}, "h.2.ln_1.bias [6] is superfluous"),
+        ({"wpe.weight": torch.zeros(4, 6)}, "wpe.weight is [4, 6], and [7, 6] is expected"),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_is_refused(change, words):
+    tensors = {name: value for name, value in (whole(CONFIG) | change).items() if value is not None}
+    with pytest.raises(ValueError, match=re.escape(words)):
+        lesson.gpt2_state(tensors, CONFIG)
+
+
+def test_a_state_that_does_not_fit_the_model_is_refused():
+    state = lesson.gpt2_state(whole(CONFIG), CONFIG)
+    state["blocks.0.attn.W_keys.weight"] = state.pop("blocks.0.attn.W_key.weight")
+    with pytest.raises(ValueError, match=r"blocks.0.attn.W_key.weight"):
+        parts.load(lesson.GPT(CONFIG), state)
+
+
+# --- the model, beside transformers --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model():
+    tensors, config = parts.checkpoint()
+    return parts.load(lesson.GPT(config), lesson.gpt2_state(tensors, config))
+
+
+@pytest.fixture(scope="module")
+def prompt():
+    return gpt2.load_tokenizer()(TEXT, return_tensors="pt").input_ids
+
+
+@torch.no_grad()
+def test_it_is_the_model_of_transformers(model, prompt):
+    theirs, tokenizer = gpt2.load_gpt2()
+    torch.testing.assert_close(model(prompt), theirs(prompt).logits, atol=1e-4, rtol=1e-4)
+    written = theirs.generate(prompt, max_new_tokens=20, do_sample=False, pad_token_id=50256)
+    assert torch.equal(lesson.generate_cached(model, prompt, 20), written)
+    assert tokenizer.decode(model(prompt)[0, -1].argmax()) == " Mary"
+
+
+@torch.no_grad()
+def test_a_checkpoint_of_full_size_gives_what_transformers_gives():
+    """The sizes of the real GPT-2, with random weights: 124 million parameters."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    theirs = GPT2LMHeadModel(GPT2Config()).eval()
+    config = GPTConfig(vocab_size=50257, n_positions=1024, d_model=768, n_layers=12, n_heads=12)
+    mine = parts.load(lesson.GPT(config), lesson.gpt2_state(theirs.state_dict(), config))
+    tokens = torch.randint(50257, (2, 9), generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(mine(tokens), theirs(tokens).logits, atol=1e-3, rtol=1e-3)
+    written = theirs.generate(
+        tokens, max_new_tokens=5, do_sample=False, pad_token_id=50256, attention_mask=torch.ones_like(tokens)
+    )
+    assert torch.equal(lesson.generate_cached(mine, tokens, 5), written)
+
+
+# --- what the page says --------------------------------------------------------------------------------
+
+
+def page():
+    return "\n".join(cell.source for cell in lessons.read(lessons.find("your_own_gpt2")).cells)
+
+
+def test_the_counts_of_the_page(model):
+    block = model.blocks[0]
+    mlp, every = (sum(p.numel() for p in part.parameters()) for part in (block.mlp, block))
+    assert round(mlp / every, 3) == 0.665 and (4 + 4) / (4 + 4 + 4) == pytest.approx(2 / 3)
+    total, embedding = sum(p.numel() for p in model.parameters()), 50257 * 192
+    assert round(total / 1e6, 1) == 11.5 and round((total + embedding) / 1e6, 1) == 21.1
+    assert round((total + embedding) / total, 2) == 1.84
+    real = sum(math.prod(shape) for shape in parts.shapes(GPTConfig(50257, 1024, 768, 12, 12)).values())
+    assert (round(real / 1e6), round((real + 50257 * 768) / 1e6)) == (124, 163)
+    assert sum(range(8, 108)) == 5750 and 8 + 99 == 107
+    assert "5,750" in page() and "163 million" in page()
+
+
+def test_the_two_forms_of_gelu():
+    x = torch.linspace(-10, 10, 200_001, dtype=torch.float64)
+    assert 0.0004 < (F.gelu(x) - lesson.gelu(x)).abs().max() < 0.0005
+    assert (F.gelu(x) - x * torch.sigmoid(1.702 * x)).abs().max() < 0.0204
+    assert round(lesson.gelu(torch.tensor(-1.0)).item(), 4) == -0.1588
+    assert round(lesson.gelu(torch.tensor(-4.0)).item(), 4) == -0.0001
+
+
+@torch.no_grad()
+def test_only_the_first_mlp_is_missed(model, prompt):
+    mary = gpt2.load_tokenizer().encode(" Mary")[0]
+    shares = []
+    for block in model.blocks:
+        silent = block.mlp.register_forward_hook(lambda part, given, found: 0 * found)
+        shares.append(model(prompt)[0, -1].softmax(-1)[mary].item())
+        silent.remove()
+    assert shares[0] < 0.1 and min(shares[1:]) > 0.9
+
+
+def test_a_matrix_that_is_not_turned_loads_without_complaint():
+    """The quiz: a square one does, c_fc does not."""
+    state = lesson.gpt2_state(whole(CONFIG), CONFIG)
+    name = "blocks.0.attn.out_proj.weight"
+    parts.load(lesson.GPT(CONFIG), state | {name: state[name].T})
+    name = "blocks.0.mlp.c_fc.weight"
+    with pytest.raises(ValueError, match=re.escape(name)):
+        parts.load(lesson.GPT(CONFIG), state | {name: state[name].T})
+
+
+def test_a_block_has_what_its_check_says_of_it():
+    assert set(checks._BLOCK_MISTAKES) < {m.id for m in find("GPT").misconceptions}

@@ -1,0 +1,93 @@
+"""Lesson 12: a small GPT-2 with drawn weights and the names of the lesson's parts, to write with.
+
+It works as a whole, for whoever calls it so. A strict one refuses, after its first call, more than one position at
+once.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from utils.models.your_own_gpt2 import GPTConfig
+
+AT_ONCE = "positions went through the model at once, after the prompt had"
+
+
+class _Norm(nn.Module):
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.w, self.b = (nn.Parameter(torch.zeros(config.d_model)) for _ in "wb")
+        self.eps = config.eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, self.w.shape, self.w, self.b, self.eps)
+
+
+class _Attention(nn.Module):
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        for name in ("W_query", "W_key", "W_value", "out_proj"):
+            setattr(self, name, nn.Linear(config.d_model, config.d_model))
+        self.num_heads = config.n_heads
+
+    def forward(self, x: Tensor) -> Tensor:
+        cut = [f(x).unflatten(-1, (self.num_heads, -1)) for f in (self.W_query, self.W_key, self.W_value)]
+        mixed = F.scaled_dot_product_attention(*(t.transpose(1, 2) for t in cut), is_causal=True)
+        return self.out_proj(mixed.transpose(1, 2).flatten(2))
+
+
+class _Watched(nn.Linear):
+    """The MLP's first layer: every position passes it once in every call."""
+
+    def __init__(self, config: GPTConfig, strict: bool) -> None:
+        super().__init__(config.d_model, 4 * config.d_model)
+        self.strict, self.called = strict, False
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.strict and self.called and x.shape[-2] > 1:
+            raise RuntimeError(f"{x.shape[-2]} {AT_ONCE}")
+        self.called = True
+        return super().forward(x)
+
+
+class _MLP(nn.Module):
+    def __init__(self, config: GPTConfig, strict: bool) -> None:
+        super().__init__()
+        self.c_fc, self.c_proj = _Watched(config, strict), nn.Linear(4 * config.d_model, config.d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
+
+
+class _Block(nn.Module):
+    def __init__(self, config: GPTConfig, strict: bool) -> None:
+        super().__init__()
+        self.ln_1, self.attn = _Norm(config), _Attention(config)
+        self.ln_2, self.mlp = _Norm(config), _MLP(config, strict)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class Writer(nn.Module):
+    """A GPT of these sizes, whose parameters `fill(name, shape)` gives."""
+
+    def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], strict: bool = False) -> None:
+        super().__init__()
+        self.config = config
+        self.wte = nn.Embedding(config.vocab_size, config.d_model)
+        self.wpe = nn.Embedding(config.n_positions, config.d_model)
+        self.blocks = nn.ModuleList(_Block(config, strict) for _ in range(config.n_layers))
+        self.ln_f = _Norm(config)
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                parameter.copy_(fill(name, parameter.shape))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        for block in self.blocks:
+            x = block(x)
+        return self.ln_f(x) @ self.wte.weight.T
