@@ -4,10 +4,12 @@ The recipe of the source text draws 128 triples in a Python loop, asks for every
 AdamW at 1e-3; it is stopped here as soon as everything is sorted. The lesson's takes all 27 sequences, asks for the
 answers, and plans 300 steps at 2e-2. Trying the model is not timed. Prints seconds and steps for five seeds, and the
 ratio of the times. With `--write` it does something else: it makes utils/assets/abc_sorter/ anew, the first 4,000 steps
-of the usual training, which the lesson draws.
+of the usual training and the study, both of which the lesson draws. The study trains 20 sorters each way: what is
+asked, which sequences, which rate; temperature, rank, the strict variant, and no positions.
 """
 
 import argparse
+import json
 import random
 import sys
 import time
@@ -20,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from solutions import abc_sorter as lesson
 from utils.models import abc_sorter
 
-SEEDS, SEQUENCES = range(5), abc_sorter.all_sequences()
+SEEDS, STARTS, SEQUENCES = range(5), 20, abc_sorter.all_sequences()
 
 
 def loop_batch(n: int) -> torch.Tensor:
@@ -69,6 +71,53 @@ def write_usual() -> None:
     print(f"{time.perf_counter() - began:.0f} s; written: {abc_sorter.USUAL.name}")
 
 
+def answers_and_dot(model, sequences: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy of all four tokens that can be known."""
+    return F.cross_entropy(model(sequences[:, :-1])[:, 2:].flatten(0, 1), sequences[:, 3:].flatten())
+
+
+def start(seed: int, positions: bool = True, **options) -> abc_sorter.Sorter:
+    torch.manual_seed(seed)
+    model = abc_sorter.Sorter(lesson.DeepQKVAttention(6, 2, 7, **options))
+    if not positions:
+        model.pos_embed.weight.data.zero_()
+        model.pos_embed.weight.requires_grad_(False)
+    return model
+
+
+def starts_that_sort(loss=abc_sorter.loss_on_outputs, all_27=True, slow=False, **options) -> list[int | None]:
+    """For 20 seeds the steps until all 27 are sorted: 300 at most at the lesson's rate, 4,000 at the usual one."""
+    models, generator = [start(seed, **options) for seed in range(STARTS)], torch.Generator().manual_seed(0)
+
+    def draw() -> torch.Tensor:
+        if all_27:
+            return SEQUENCES
+        return abc_sorter.random_sequences(STARTS * 128, generator).view(STARTS, 128, 7)
+
+    steps, plan = (4000, (15000, 1e-3, 500)) if slow else (300, (300, 2e-2, 30))
+    every = 100 if slow else 25
+    rate = lambda step: lesson.lr_at(step, *plan)
+    return abc_sorter.train_together(models, loss, draw, steps, rate, every, until_sorted=True)
+
+
+def write_study() -> None:
+    """Measure what the lesson says of many starts."""
+    every_next = abc_sorter.loss_everywhere
+    ways = {"answers, all 27": {}, "answers, random": {"all_27": False}}
+    ways |= {"strict": {"strict": True}, "no positions": {"positions": False}}
+    ways |= {"+ dot, all 27": {"loss": answers_and_dot}, "all six, all 27": {"loss": every_next}}
+    ways |= {f"temperature {temp:g}": {"temp": temp} for temp in (0.1, 0.3, 3.0, 10.0)}
+    ways |= {f"rank {rank}": {"rank": rank} for rank in (1, 2, 6)}
+    ways |= {"all six, random": {"loss": every_next, "all_27": False}}
+    ways |= {"answers, all 27, slow": {"slow": True}}
+    study = {}
+    for name, how in ways.items():
+        study[name] = starts_that_sort(**how)
+        done = sorted(step for step in study[name] if step is not None)
+        print(f"{name:26}{len(done):3} of {STARTS}   {done}", flush=True)
+        abc_sorter.STUDY.write_text(json.dumps(study) + "\n", encoding="utf-8")
+
+
 def usual(seed: int) -> tuple[float, int | None]:
     return until_sorted(seed, 15001, lambda step: lesson.lr_at(step, 15000, 1e-3, 500), every_token, 250, False)
 
@@ -87,6 +136,7 @@ def main() -> None:
     torch.set_num_threads(1)
     if given.write:
         write_usual()
+        write_study()
         return
     ours(99)  # the first steps of a process are slower
     total = {"usual": 0.0, "ours": 0.0}

@@ -143,6 +143,9 @@ def measure(seeds: range = range(SEEDS), names: tuple[str, ...] = ("standard", "
         for name, each in done.models.items()
     }
     found["back"] = gram_attention.Measured(list(range(31)), back)
+    far = gram_attention.repeated_texts(done, 128, 16, 64)[:, :-1]
+    last = {name: torch.stack([last_weights(model, far) for model in each]) for name, each in done.models.items()}
+    found["far"] = gram_attention.Measured(list(range(63)), last)
     for name, factors in (("loud", LOUD), ("quiet", QUIET)):
         for which, ending in (("all", ""), ("others", " others"), ("itself", " itself")):
             found[name + ending] = gram_attention.with_scaled_keys(done, factors, which)
@@ -150,7 +153,39 @@ def measure(seeds: range = range(SEEDS), names: tuple[str, ...] = ("standard", "
         name: {"points": one.points, "values": {k: _rounded(v) for k, v in one.values.items()}}
         for name, one in found.items()
     }
-    return {"settings": settings, "first": done.first, **plain}
+    gates = [gate(model, inputs) for model in done.models["triple"]]
+    return {
+        "settings": settings,
+        "first": done.first,
+        "gate": {what: [round(each[what], 3) for each in gates] for what in gates[0]},
+        **plain,
+    }
+
+
+@torch.no_grad()
+def last_weights(model: torch.nn.Module, inputs: Tensor) -> Tensor:
+    """The mean weight that the last place puts 0, 1, … places back, [seq]."""
+    return model(inputs, return_weights=True)[1][:, :, -1].mean((0, 1)).flip(0)
+
+
+@torch.no_grad()
+def gate(model: torch.nn.Module, inputs: Tensor) -> dict[str, float]:
+    """How far the keys to be found stand out of the plane of query and reference, in lengths of the key, and what they
+    score; the same of all other keys."""
+    here, layer, x = lesson(), model.attention, model.embed(inputs)
+    made = (w(x).unflatten(-1, (HEADS, -1)).transpose(1, 2) for w in (layer.W_q, layer.W_k, layer.W_r))
+    q, k, r = map(here.apply_rope, made)
+    scores = here.gram_scores(q, k, r)
+    area = (q * q).sum(-1) * (r * r).sum(-1) - (q * r).sum(-1) ** 2
+    heights = (-scores / area.unsqueeze(-1) / (k * k).sum(-1).unsqueeze(-2)).clamp_min(0).sqrt()
+    scaled, place = scores / q.shape[-1] ** 1.5, torch.arange(inputs.shape[1])
+    asked = (place >= 15)[:, None] & (place[:, None] >= place)
+    right = place[:, None] - place == 15
+    return {
+        f"{what} of {which}": float(table[..., asked & chosen].mean())
+        for what, table in (("height", heights), ("score", scaled))
+        for which, chosen in (("right", right), ("others", ~right))
+    }
 
 
 def _rounded(table: Tensor) -> list[list[float]]:
@@ -177,8 +212,9 @@ def print_copying(write: bool) -> None:
         gram_attention.ASSET.mkdir(exist_ok=True)
         (gram_attention.ASSET / "study.json").write_text(written(study), encoding="utf-8")
     print("steps until 99 % of the copied half is right, a seed each:", study["first"])
+    print("how far keys stand out of the plane, in their lengths, and their scores:", study["gate"])
     for name, part in study.items():
-        if name in ("settings", "first", "accuracy", "loss"):
+        if name in ("settings", "first", "gate", "accuracy", "loss"):
             continue
         print(f"\n{name}")
         print(gram_attention.Measured(part["points"], {k: torch.tensor(v) for k, v in part["values"].items()}).table())

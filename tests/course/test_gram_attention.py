@@ -1,7 +1,9 @@
 """Lesson 11: right answers, written differently, and the claims of its prose."""
 
 import functools
+import itertools
 import math
+from collections import Counter
 from unittest import mock
 
 import pytest
@@ -13,7 +15,9 @@ from solutions import gram_attention as lesson
 from solutions import positional_encoding
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find
+from utils.gpt2 import load_gpt2
 from utils.models import gram_attention as copying
+from utils.training.corpus import sentences
 
 # ---------------------------------------------------------------- right answers
 
@@ -429,6 +433,32 @@ def test_the_slope_is_minus_two_area_squared_times_height_in_any_dimension():
     assert flat.grad.abs().max() < 1e-9
 
 
+def test_the_gate_is_a_bell_around_the_plane():
+    q, r, height = torch.eye(4)[0], 2 * torch.eye(4)[1], 0.4
+    for in_the_plane in (0 * q, q, -5 * q + r, 30 * r):
+        for above in (0 * q, 3 * q - r):
+            keys = torch.stack((in_the_plane, above + height * torch.eye(4)[2])).double()
+            scores = lesson.gram_scores(q.double().view(1, 1, 1, 4), keys.view(1, 1, 2, 4), r.double().view(1, 1, 1, 4))
+            first, second = scores.softmax(-1).flatten()
+            assert abs(second / first - math.exp(-(2**2) * height**2)) < 1e-6
+
+
+def test_frequent_tokens_of_the_small_gpt2_have_no_longer_keys_than_others():
+    model, tokenizer = load_gpt2()
+    ids = itertools.chain.from_iterable(tokenizer(list(itertools.islice(sentences(0), 1000))).input_ids)
+    often = [token for token, times in Counter(ids).most_common() if times >= 10]
+    block = model.transformer.h[0]
+    with torch.no_grad():
+        x = model.transformer.wte.weight[often] + model.transformer.wpe.weight[5]
+        keys = block.attn.c_attn(block.ln_1(x)).chunk(3, -1)[1].unflatten(-1, (model.config.n_head, -1))
+    lengths = keys.norm(dim=-1).mean(-1)
+    assert len(often) > 200 and 0.9 < lengths[:10].mean() / lengths.mean() < 1.1
+    assert (
+        torch.corrcoef(torch.stack((torch.arange(len(often)).float(), lengths.argsort().argsort().float())))[0, 1]
+        > -0.3
+    )
+
+
 def test_the_resilience_table_and_what_it_does_not_show():
     q, r, noise = torch.eye(4)[:3]
     match = (q + r) / 2**0.5
@@ -493,6 +523,7 @@ def test_scale():
         largest = {power: torch.softmax(scores / d**power, -1).amax(-1).mean().item() for power in (0, 1.5)}
         assert largest[0] > 0.85 or d == 8
         assert largest[1.5] < 0.15 or d > 16
+        assert {16: 0.88 < largest[0] < 0.94, 64: largest[0] > 0.98}.get(d, True)
     assert 1 < spread[16] / 16**1.5 < 2.5
     assert 2.2 < math.log(spread[64] / spread[16]) / math.log(4) < 2.8  # the power that would hold it still
 
@@ -532,6 +563,13 @@ def test_no_table_of_vectors_and_the_square_of_the_length():
         peaks[seq] = copying.cost(functools.partial(lesson.gram_scores, q, k, r), 1).peak
         assert peaks[seq] < 6 * 4 * 2 * 2 * seq * seq  # a table of [seq, seq, 32] alone would be 32
     assert peaks[128] > 3 * peaks[64]
+    ratios = []
+    for seq in (64, 128, 256):
+        q, k, r = torch.randn(3, 1, 4, seq, 16)
+        gram = copying.cost(functools.partial(lesson.gram_scores, q, k, r), 1).peak
+        plain = copying.cost(functools.partial(torch.matmul, q / 4, k.mT), 1).peak
+        ratios.append(gram / plain)
+    assert ratios == sorted(ratios, reverse=True)
 
 
 @pytest.fixture(scope="module")
@@ -549,8 +587,16 @@ def test_both_copy_and_are_equally_fast_within_the_spread(study):
 def test_both_look_15_back_and_the_triple_product_more_narrowly(study):
     back = {name: rows.mean(0) for name, rows in study["back"].values.items()}
     assert all(int(row.argmax()) == 15 for row in back.values())
-    assert [round(100 * back["standard"][i].item()) for i in (14, 16)] == [9, 18]
-    assert [round(100 * back["triple"][i].item()) for i in (14, 16)] == [5, 7]
+    assert [round(100 * back["standard"][i].item()) for i in (14, 15, 16)] == [9, 49, 18]
+    assert [round(100 * back["triple"][i].item()) for i in (14, 15, 16)] == [5, 45, 7]
+
+
+def test_in_longer_texts_both_look_one_turn_too_far_back_too_and_the_standard_layer_more(study):
+    far = {name: rows.mean(0) for name, rows in study["far"].values.items()}
+    assert [round(100 * far[name][i].item()) for name in ("standard", "triple") for i in (15, 34)] == [22, 21, 36, 11]
+    unseen = {name: rows[:, 31:].sum(1) for name, rows in study["far"].values.items()}  # of no text of 32
+    assert unseen["standard"].min() > unseen["triple"].max() + 0.1
+    assert round(2 * math.pi * 10000 ** (2 / 16)) == 20  # a turn of the second of 8 pairs, in places
 
 
 def test_another_distance_is_chance_and_longer_texts_are_not(study):
@@ -560,6 +606,15 @@ def test_another_distance_is_chance_and_longer_texts_are_not(study):
         study["repeats"].values["triple"][:, 1:].min(0).values
         > study["repeats"].values["standard"][:, 1:].max(0).values
     ).all()
+
+
+def test_the_right_key_is_nearer_to_the_plane_and_not_in_it(study):
+    gate = {name: torch.tensor(seeds) for name, seeds in study["gate"].items()}
+    assert ((gate["height of right"] - 0.7).abs() < 0.03).all()
+    assert ((gate["height of others"] - 0.92).abs() < 0.01).all()
+    assert [round(gate[f"score of {which}"][0].item()) for which in ("right", "others")] == [-30, -55]
+    assert (4 * gate["score of right"] < gate["score of others"] - 20).all()  # twice as long, four times the score
+    assert study["loud itself"].points[1] == 2 and (study["loud itself"].values["triple"][:, 1] < 0.35).all()
 
 
 def test_loud_and_quiet_keys_mirror_each_other(study):

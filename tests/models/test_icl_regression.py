@@ -10,9 +10,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.models import icl_regression as lab
-from utils.models.icl_regression import RegressionConfig, Run, stored, train
+from utils.models.icl_regression import RegressionConfig, Run, stored, study, train
 from utils.models.icl_regression.data import Supply
-from utils.models.icl_regression.layers import CausalLayer, QueryLayer
+from utils.models.icl_regression.layers import QueryLayer
 
 SHORT = dict(steps=30, batch_size=16, queries=2, dynamics_every=10, matrices_every=10, validate_every=10, log_every=5)
 
@@ -98,34 +98,46 @@ def test_folded_products_compute_the_layer():
     assert torch.allclose(layer(prompts.z_q, prompts.z), _by_torch(layer, prompts.z_q, prompts.z), atol=1e-5)
 
 
-def test_a_causal_layer_looks_strictly_back_and_its_last_token_is_the_query_layer():
-    causal, query = _filled(CausalLayer(4, 2, 4)), QueryLayer(4, 2, 4)
-    query.load_state_dict(causal.state_dict())
-    x = torch.randn(3, 6, 4)
-    out = causal(x)
+def test_the_causal_form_of_a_layer_looks_strictly_back_and_its_last_token_is_the_question():
+    layer, x = _filled(QueryLayer(4, 2, 4)), torch.randn(3, 6, 4)
+    before = torch.ones(6, 6, dtype=torch.bool).tril(-1)
+    out = layer(x, x, before)
     assert not out[:, 0].any()  # nothing to look at, so nothing: not a mean of the future
     for place in range(1, 6):
-        assert torch.allclose(out[:, place : place + 1], query(x[:, place : place + 1], x[:, :place]), atol=1e-5)
+        assert torch.allclose(out[:, place : place + 1], layer(x[:, place : place + 1], x[:, :place]), atol=1e-5)
     moved = x.clone()
     moved[:, 4:] += 1
-    assert torch.equal(causal(moved)[:, :4], out[:, :4])
+    assert torch.equal(layer(moved, moved, before)[:, :4], out[:, :4])
     x.requires_grad_()
-    causal(x).sum().backward()
+    layer(x, x, before).sum().backward()
     assert x.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("tied", [False, True])
-def test_a_stack_is_its_layers_and_a_linear_map_at_the_question(tied):
-    config = RegressionConfig(d=3, n_layers=2, n_head=2, weight_tying=tied)
-    stack, prompts = _filled(lab.build(config)), lab.draw(5, 6, 3)
-    x = torch.cat((prompts.z, prompts.z_q), 1)
+@pytest.mark.parametrize("how", [{}, {"weight_tying": True}, {"causal": True}, {"writes": "y"}], ids=str)
+def test_a_stack_adds_to_its_stream_and_a_linear_map_reads_the_question(how):
+    config = RegressionConfig(d=3, n_layers=2, n_head=2, **how)
+    stack, prompts = _filled(lab.build(config)), lab.draw(5, 6, 3, queries=2)
+    kept = torch.tensor([0.0, 0, 0, 1]) if how.get("writes") else torch.ones(4)
+    z_q, z = prompts.z_q, prompts.z
     for layer in stack.layers:
-        x = layer(x)
-    assert torch.allclose(stack(prompts.z_q, prompts.z), stack.final_linear(x[:, -1:]), atol=1e-5)
+        if how.get("causal"):
+            seen = [_by_torch(layer, z[:, i : i + 1], z[:, :i]) if i else torch.zeros(5, 1, 4) for i in range(6)]
+        else:
+            seen = [_by_torch(layer, z[:, i : i + 1], z) for i in range(6)]
+        z_q, z = z_q + kept * _by_torch(layer, z_q, z), z + kept * torch.cat(seen, 1)
+    assert torch.allclose(stack(prompts.z_q, prompts.z), stack.final_linear(z_q), atol=1e-4)
+    tied = bool(how.get("weight_tying"))
     assert (stack.layers[0] is stack.layers[1]) == tied and sum(1 for _ in stack.parameters()) == (5 if tied else 9)
-    two = lab.draw(5, 6, 3, queries=2)
-    apart = torch.cat([stack(two.z_q[:, i : i + 1], two.z) for i in (0, 1)], 1)
-    assert torch.allclose(stack(two.z_q, two.z), apart, atol=1e-5)
+
+
+def test_the_study_has_every_run_and_its_stacks_are_kept():
+    found = study.study()
+    assert {f"{name} 0" for name in study.STACKS} <= found.keys()
+    for name in study.STACKS:
+        run = stored(2, kind=name)
+        assert (run.config.n_layers, run.config.total_steps) == (2, 3000)
+        fresh = lab.draw(40_000, 40, 5, generator=torch.Generator().manual_seed(99))
+        assert abs(lab.mean_squared_error(run.model, fresh) - found[f"{name} 0"]["error"]) < 1e-3
 
 
 def test_circuits_of_every_layer_and_head():
@@ -281,6 +293,7 @@ def test_error_curves_ask_all_methods_the_same():
         (dict(init="large"), "init must be one of random, small_id.*'large'"),
         (dict(optimiser="Adagrad"), "optimiser must be one of SGD, Adam, AdamW; got 'Adagrad'"),
         (dict(schedule="step"), "schedule must be one of"),
+        (dict(writes="x"), "writes must be one of token, y"),
         (dict(lr_qk=0), "lr_qk must be a positive number"),
         (dict(lr_ov=math.inf), "lr_ov"),
         (dict(noise_std=-0.1), "noise_std"),

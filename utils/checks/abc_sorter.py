@@ -427,7 +427,7 @@ exercise(
         ),
         "a-bias-in-the-output-layer": Wrong(
             _oracle,
-            "The output layer has a bias: nn.Linear adds one unless it is told not to. The sorter counts 36 numbers"
+            "The output layer has a bias: nn.Linear adds one unless it is told not to. The sorter has 36 parameters"
             " there, 6 × 6.",
             initial=lambda embed_dim, *rest, **more: {
                 **_parameters(embed_dim, *rest, **more),

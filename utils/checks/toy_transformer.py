@@ -1,4 +1,4 @@
-"""Exercises of lesson 08: the toy transformer, and the loop that lets it write."""
+"""Exercises of lesson 08: the toy transformer, a step of its training, and the loop that lets it write."""
 
 from dataclasses import replace
 
@@ -6,10 +6,10 @@ import torch
 from torch.nn import functional as F
 
 from utils.checks._attention import causal_mask, future_mask, project, strict_mask, torch_attention, waves
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
+from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import moves_with_its_module
 from utils.models.toy_transformer import STOP
-from utils.stand_ins.toy_transformer import Rambler, Speller
+from utils.stand_ins.toy_transformer import Pupil, Rambler, Speller, after_step
 
 _EPS = 1e-6
 
@@ -239,6 +239,411 @@ exercise(
         "In forward, embed, then pos_encoder, then the layers in a loop, each called with what the one before returned"
         " and the mask; at the end norm, then decoder. The mask is a seq × seq lower triangle of True, on src's"
         " device.",
+    ),
+)
+
+
+def _surprise(logits, tokens):
+    """Minus the logarithm of the probability of the token at each place, from the logits at the place before."""
+    return -logits[:, :-1].log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
+
+
+def _over(asked, values):
+    """The mean of the values [batch, seq - 1] at the tokens that are asked for."""
+    return values[asked[:, 1:]].mean()
+
+
+def _loss(logits, tokens, asked):
+    return _over(asked, _surprise(logits, tokens))
+
+
+def _picked(logits, tokens):
+    """The logit of the token at each place, from the place before."""
+    return logits[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0]
+
+
+def _per_text(logits, tokens, asked):
+    shares = asked[:, 1:] / asked[:, 1:].sum(1, keepdim=True)
+    return (_surprise(logits, tokens) * shares).sum(1).mean()
+
+
+def _without_stop(logits, tokens, asked):
+    return _loss(logits, tokens, asked & (tokens != STOP))
+
+
+def _asked_or_stop(logits, tokens, asked):
+    return _surprise(logits, tokens.masked_fill(~asked, STOP)).mean()
+
+
+def _asked_texts(rand, batch, seq, vocab, scattered=False):
+    """Logits, tokens and what is asked for of each text: an answer that ends in a stop, or tokens here and there."""
+    tokens, place = rand.integers(batch, seq, high=vocab), torch.arange(seq)
+    start = rand.integers(batch, 1, low=1, high=seq - 2)
+    end = start + 1 + torch.arange(batch)[:, None] % (seq - 1 - start)
+    asked = (place >= start) & (place <= end)
+    if scattered:
+        asked = (rand.integers(batch, seq, high=2) > 0) & (place > 0)
+        asked[0, 1:3], asked[-1, -1] = torch.tensor([True, False]), True
+    else:
+        tokens = tokens.masked_fill(place >= end, STOP)
+    return tokens, asked
+
+
+def _loss_case(rand, batch, seq, vocab, scattered=False, note=""):
+    return case(rand(batch, seq, vocab), *_asked_texts(rand, batch, seq, vocab, scattered), note=note)
+
+
+exercise(
+    "answer_loss",
+    oracle=_loss,
+    cases=lambda rand: [
+        _loss_case(rand, 2, 6, 4),
+        _loss_case(rand, 3, 9, 7),
+        _loss_case(rand, 5, 7, 11, scattered=True, note="with tokens asked for here and there"),
+    ],
+    returns=Float(),
+    differentiable=True,
+    misconceptions={
+        "everything-asked": Wrong(
+            lambda logits, tokens, asked: _surprise(logits, tokens).mean(),
+            "The mean is over all next tokens, and asked plays no part. The letters of the question are random: nobody"
+            " can foretell them, and the model would be pushed to try.",
+        ),
+        "its-own-token": Wrong(
+            lambda logits, tokens, asked: F.cross_entropy(logits[asked], tokens[asked]),
+            "Each position is scored on its own token, which it has just read. Its logits are about the next one: the"
+            " token at place i is told at place i - 1.",
+        ),
+        "asks-the-place-before": Wrong(
+            lambda logits, tokens, asked: F.cross_entropy(logits[:, :-1][asked[:, :-1]], tokens[:, 1:][asked[:, :-1]]),
+            "Logits and tokens are matched, and asked is one place off: it marks tokens, and you read it as the"
+            " positions that tell them. So the first token of each answer is left out, and the one after it is asked"
+            " for.",
+        ),
+        "backwards": Wrong(
+            lambda logits, tokens, asked: F.cross_entropy(logits[:, 1:][asked[:, :-1]], tokens[:, :-1][asked[:, :-1]]),
+            "The shift runs the wrong way: each position is scored on the token before it, which it has read. A model"
+            " tells what comes next.",
+        ),
+        "backwards-marked-later": Wrong(
+            lambda logits, tokens, asked: F.cross_entropy(logits[:, 1:][asked[:, 1:]], tokens[:, :-1][asked[:, 1:]]),
+            "The shift runs the wrong way: the logits of an asked place are scored on the token before it, which was"
+            " read already. The token at place i is told at place i - 1.",
+        ),
+        "rolled-logits-only": Wrong(
+            lambda logits, tokens, asked: F.cross_entropy(logits[:, :-1][asked[:, 1:]], tokens[:, :-1][asked[:, 1:]]),
+            "The logits are those before each asked token, and the tokens are those before it too: each position is"
+            " scored on the token that it has just read. The token at place i is told at place i - 1.",
+        ),
+        "asks-the-question": Wrong(
+            lambda logits, tokens, asked: _over(~asked, _surprise(logits, tokens)),
+            "asked is turned round: the loss is about all that is not asked for. True marks what the model has to say.",
+        ),
+        "summed": Wrong(
+            lambda logits, tokens, asked: _surprise(logits, tokens)[asked[:, 1:]].sum(),
+            "This is the sum over the asked tokens. It grows with the number of texts in the batch; the mean does not.",
+        ),
+        "shared-among-all": Wrong(
+            lambda logits, tokens, asked: (_surprise(logits, tokens) * asked[:, 1:]).mean(),
+            "What is not asked for counts as 0 and is still counted: the sum is divided by all places. Divide by the"
+            " number of asked tokens.",
+        ),
+        "shared-among-all-tokens": Wrong(
+            lambda logits, tokens, asked: (_surprise(logits, tokens) * asked[:, 1:]).sum() / asked.numel(),
+            "The sum over the asked tokens is divided by the number of all tokens. Divide by the number of asked ones.",
+        ),
+        "summed-for-each-text": Wrong(
+            lambda logits, tokens, asked: (_surprise(logits, tokens) * asked[:, 1:]).sum() / len(tokens),
+            "The sum over the asked tokens is divided by the number of texts, so long answers weigh more than short"
+            " ones. Divide by the number of asked tokens.",
+        ),
+        "mean-of-means": Wrong(
+            _per_text,
+            "First a mean for each text, then the mean of these: a token of a short answer weighs more than one of a"
+            " long answer. All asked tokens of the batch weigh the same.",
+        ),
+        "one-for-each-text": Wrong(
+            lambda logits, tokens, asked: (_surprise(logits, tokens) * asked[:, 1:]).sum(1) / asked[:, 1:].sum(1),
+            "There is a number for each text. Training goes down one number: the mean over all asked tokens of the"
+            " batch.",
+        ),
+        "one-for-each-token": Wrong(
+            lambda logits, tokens, asked: _surprise(logits, tokens)[asked[:, 1:]],
+            "There is a number for each asked token. Training goes down one number: their mean.",
+        ),
+        "stop-left-out": Wrong(
+            _without_stop,
+            "Token 0 is left out wherever it stands. The stop after an answer is asked for as well; a model that never"
+            " learns it would never end.",
+        ),
+        "padding-left-out": Wrong(
+            lambda logits, tokens, asked: _loss(logits, tokens, tokens != STOP),
+            "The mean leaves out token 0 and keeps all the rest, and asked plays no part. So the random letters of the"
+            " question are asked for, and the stop never is.",
+        ),
+        "asked-for-stops": Wrong(
+            _asked_or_stop,
+            "Where nothing is asked for the tokens became 0, and the model is now asked to say stop there. Leave these"
+            " places out of the mean.",
+        ),
+        "sign": Wrong(
+            lambda logits, tokens, asked: -_loss(logits, tokens, asked),
+            "The sign is turned round: the mean logarithm of a probability is negative, and going down it would make"
+            " the right tokens less likely. The loss is minus that mean.",
+        ),
+        "no-logarithm": Wrong(
+            lambda logits, tokens, asked: -_over(asked, _picked(logits.softmax(-1), tokens)),
+            "This is minus the mean probability of the right tokens. Cross-entropy takes the logarithm of each, so that"
+            " a confident mistake costs much.",
+        ),
+        "distance-from-one": Wrong(
+            lambda logits, tokens, asked: 1 - _over(asked, _picked(logits.softmax(-1), tokens)),
+            "This is the mean distance of the right tokens' probabilities from 1. Cross-entropy takes minus the"
+            " logarithm of each, so that a confident mistake costs much.",
+        ),
+        "logit-for-log-probability": Wrong(
+            lambda logits, tokens, asked: -_over(asked, _picked(logits, tokens)),
+            "This is minus the mean logit of the right tokens. A logit says little by itself: only the softmax sets it"
+            " against the others.",
+        ),
+        "log-of-the-mean": Wrong(
+            lambda logits, tokens, asked: -_over(asked, _picked(logits.softmax(-1), tokens)).log(),
+            "The logarithm is taken of the mean probability. It is taken of each asked token's first; then comes the"
+            " mean.",
+        ),
+        "softmax-twice": Wrong(
+            lambda logits, tokens, asked: _loss(logits.softmax(-1), tokens, asked),
+            "A softmax ran before the cross-entropy, which takes one itself. It wants the logits as they are.",
+        ),
+        "bits": Wrong(
+            lambda logits, tokens, asked: _loss(logits, tokens, asked) / torch.tensor(2.0).log(),
+            "This is in bits, with the logarithm to base 2. Cross-entropy as torch has it takes the natural one.",
+        ),
+        "share-wrong": Wrong(
+            lambda logits, tokens, asked: _over(asked, (logits[:, :-1].argmax(-1) != tokens[:, 1:]).float()),
+            "This is the share of asked tokens that would come out wrong. It moves in jumps and has no slope to go"
+            " down; cross-entropy asks how likely the right token was.",
+        ),
+        "softmax-over-places": Wrong(
+            lambda logits, tokens, asked: -_over(asked, _picked(logits.log_softmax(1), tokens)),
+            "The softmax runs over the places of a text. At each place it is the tokens of the vocabulary that share"
+            " out one unit of probability.",
+        ),
+        "divided-by-the-vocabulary": Wrong(
+            lambda logits, tokens, asked: _loss(logits, tokens, asked) / logits.shape[-1],
+            "The mean runs over the vocabulary too, so the loss comes out vocab times too small. There is one number"
+            " for each asked token: that of the right one.",
+        ),
+    },
+    hints=Hints(
+        "Which position tells the token at place 5? Line the logits up with the tokens that they are about, by leaving"
+        " one place out of each.",
+        "Leave the last place out of the logits and the first out of tokens and of asked. Then asked, which is a bool"
+        " tensor, picks from both.",
+        "F.cross_entropy(scores, right) takes logits [n, vocab] and tokens [n] and returns the mean. Here n counts the"
+        " asked tokens; logits[:, :-1] and tokens[:, 1:] are lined up.",
+    ),
+)
+
+
+def _learns(
+    forget=True,
+    backward=True,
+    steps=1,
+    early=False,
+    mode=True,
+    loss=_loss,
+    sign=1.0,
+    change=lambda grad: grad,
+    move=lambda model, optimizer: optimizer.step(),
+    returns=lambda loss, again: loss.item(),
+):
+    """A training step with one thing replaced; `again` computes the loss anew."""
+
+    def answer(model, optimizer, batch):
+        tokens, asked = batch
+        model.train(mode)
+        if early:
+            optimizer.step()
+        if forget:
+            model.table.grad = torch.zeros_like(model.table)
+        value = loss(model(tokens), tokens, asked)
+        if backward:
+            grad = torch.autograd.grad(sign * value, model.table)[0]
+            model.table.grad = change(grad) + (0 if forget else model.table.grad)
+        for _ in range(0 if early else steps):
+            move(model, optimizer)
+        return returns(value, lambda: loss(model(tokens), tokens, asked))
+
+    return answer
+
+
+def _without_gradients(model, optimizer):
+    """The gradients are forgotten when they are due."""
+    model.table.grad = None
+    optimizer.step()
+
+
+def _step_before_backward(model, optimizer, batch):
+    model.table.grad = None
+    optimizer.step()
+    return _learns(steps=0)(model, optimizer, batch)
+
+
+def _by_hand(model, optimizer):
+    with torch.no_grad():
+        model.table -= optimizer.param_groups[0]["lr"] * model.table.grad
+
+
+def _clipped(grad):
+    return grad * (1 / grad.norm()).clamp(max=1)
+
+
+def _pupil_case(rand, batch, seq, vocab, signs=False, note=""):
+    pupil = Pupil(rand(vocab, vocab), signs)
+    return case(pupil, pupil.optimizer, _asked_texts(rand, batch, seq, vocab), note=note)
+
+
+_LEFT = (
+    "what is returned is no float",
+    "the model is in eval mode",
+    "the parameters have not moved",
+    "the optimizer made more than one step, or none",
+)
+
+
+def _one_step_of_its_optimizer(probe):
+    """The step is made by the optimizer that is passed in, once."""
+    for trial in probe.trials:
+        value = trial.yours.value
+        if isinstance(value, tuple) and value[2][3] != 1:
+            count = int(value[2][3])
+            made = f"made {count} steps" if count else "made no step"
+            why = (
+                "Who calls the function makes the loop."
+                if count
+                else "It knows the parameters, its rate, and what it did in the steps before."
+            )
+            return f"The optimizer that is passed in {made}, and it is to make one. {why}"
+    return None
+
+
+exercise(
+    "training_step",
+    oracle=_learns(),
+    view=after_step,
+    cases=lambda rand: [
+        _pupil_case(rand, 3, 6, 4, note="with a model from an earlier step, whose gradients are still there"),
+        _pupil_case(rand, 2, 8, 5, signs=True, note="with an optimizer that steps along signs, as AdamW begins"),
+    ],
+    returns=(Float("", "loss"), Float("row column", "parameters"), Facts("what it leaves behind")),
+    meaning=lambda index, yours, expected: _LEFT[index[0]] if len(index) == 1 else "",
+    differentiable=False,
+    properties=[_one_step_of_its_optimizer],
+    misconceptions={
+        "old-gradients-added": Wrong(
+            _learns(forget=False),
+            "The gradients of an earlier step were still there, and backward added this batch's to them. Forget them"
+            " before backward: the step would go along the sum of all batches so far.",
+        ),
+        "no-step": Wrong(
+            _learns(steps=0),
+            "The gradients are there and the parameters have not moved: nothing has used them. That is what the"
+            " optimizer's step does.",
+        ),
+        "step-before-backward": Wrong(
+            _step_before_backward,
+            "The parameters have not moved: the step comes before backward, when there is no gradient yet. Forget, then"
+            " backward, then step.",
+        ),
+        "no-gradients": Wrong(
+            _learns(move=_without_gradients),
+            "The parameters have not moved, and there are no gradients: backward is missing, or its gradients were"
+            " forgotten before the step. Forget, then backward, then step.",
+        ),
+        "old-gradients-only": Wrong(
+            _learns(forget=False, backward=False),
+            "The step went along the gradients of an earlier batch: those of this one do not exist until backward has"
+            " run.",
+        ),
+        "step-first": Wrong(
+            _learns(early=True),
+            "The step comes before backward, so it went along the gradients of an earlier batch. Those of this one do"
+            " not exist until backward has run.",
+        ),
+        "loss-as-a-tensor": Wrong(
+            _learns(returns=lambda loss, again: loss),
+            "The step is right, and the loss is returned as a tensor. A list of a thousand of these keeps a thousand"
+            " graphs of computation alive; a float is a number and nothing else.",
+        ),
+        "loss-after-the-step": Wrong(
+            _learns(returns=lambda loss, again: again().item()),
+            "The loss is computed anew after the step. Return the one that the step went down: it is there already, and"
+            " a second forward pass costs time.",
+        ),
+        "everything-asked": Wrong(
+            _learns(loss=lambda logits, tokens, asked: _surprise(logits, tokens).mean()),
+            "The loss is about all next tokens, the random letters of the question among them. Your answer_loss asks"
+            " for the answer only.",
+        ),
+        "asks-the-question": Wrong(
+            _learns(loss=lambda logits, tokens, asked: _over(~asked, _surprise(logits, tokens))),
+            "The loss is about what is not asked for: asked is turned round.",
+        ),
+        "its-own-token": Wrong(
+            _learns(loss=lambda logits, tokens, asked: F.cross_entropy(logits[asked], tokens[asked])),
+            "Each position is scored on its own token, which it has just read. Your answer_loss lines the logits up"
+            " with the next tokens.",
+        ),
+        "asks-the-place-before": Wrong(
+            _learns(
+                loss=lambda logits, tokens, asked: F.cross_entropy(
+                    logits[:, :-1][asked[:, :-1]], tokens[:, 1:][asked[:, :-1]]
+                )
+            ),
+            "asked is one place off: it marks tokens, and the loss reads it as the positions that tell them.",
+        ),
+        "summed": Wrong(
+            _learns(loss=lambda logits, tokens, asked: _surprise(logits, tokens)[asked[:, 1:]].sum()),
+            "The loss is the sum over the asked tokens, so a larger batch would take longer steps. Your answer_loss is"
+            " their mean.",
+        ),
+        "uphill": Wrong(
+            _learns(sign=-1.0),
+            "The step goes uphill: it makes the right tokens less likely. The optimizer goes down whatever backward was"
+            " called on; call it on the loss itself.",
+        ),
+        "eval-mode": Wrong(
+            _learns(mode=False),
+            "The model is put into eval mode. That is for measuring: a layer such as dropout is then switched off. A"
+            " training step is made in training mode.",
+        ),
+        "left-in-eval-mode": Wrong(
+            _learns(returns=lambda loss, again: loss.item(), move=lambda m, o: (o.step(), m.eval())),
+            "The step is right, and the model is left in eval mode, in which the next step would be made. Whoever"
+            " measures switches modes; a step stays in training mode.",
+        ),
+        "two-steps": Wrong(
+            _learns(steps=2),
+            "The optimizer stepped twice on the same gradients. After one step the slope is another one, and has to be"
+            " computed anew.",
+        ),
+        "by-hand": Wrong(
+            _learns(move=_by_hand),
+            "The parameters were moved by rate times gradient. That is one kind of optimizer; AdamW, which the lesson"
+            " uses, steps in another way. Let the optimizer that is passed in make the step.",
+        ),
+        "clipped": Wrong(
+            _learns(change=_clipped),
+            "The gradients were cut to a length of 1 before the step. That is a remedy for wild ones, which this model"
+            " does not need; the step is to go along them as they are.",
+        ),
+    },
+    hints=Hints(
+        "What does backward do with gradients that are there already? And what does the optimizer's step read?",
+        "In order: forget old gradients, logits, loss, backward, step. What comes back is the loss as a float.",
+        "The optimizer has zero_grad and step, the loss has backward and item. The batch is a pair: tokens, which go"
+        " into the model, and asked, which goes into answer_loss with them.",
     ),
 )
 

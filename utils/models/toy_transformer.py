@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from utils.lessons.files import ROOT
 from utils.models.of_lesson import load_parameters, of_lesson
@@ -149,10 +148,13 @@ def tokens_of(prompts: Iterable[str]) -> tuple[Tensor, Tensor]:
     return torch.tensor(rows), torch.tensor(asked)
 
 
-def answer_loss(model: nn.Module, tokens: Tensor, asked: Tensor) -> Tensor:
-    """Cross-entropy of what the model has to say; the prompt, which nobody can foretell, is not asked for."""
-    wanted = asked[:, 1:]
-    return F.cross_entropy(model(tokens[:, :-1])[wanted], tokens[:, 1:][wanted])
+def batches(steps: int, size: int, seed: int = 0, progress: bool = True) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches to train on, each `draw_batch` of fresh words, with a bar that shows how many are left."""
+    from tqdm.auto import tqdm
+
+    generator = torch.Generator().manual_seed(seed)
+    for _ in tqdm(range(steps), desc="training", unit="step", disable=not progress, dynamic_ncols=True):
+        yield draw_batch(size, generator)
 
 
 @torch.no_grad()
@@ -163,6 +165,13 @@ def exact_match(model: nn.Module, tokens: Tensor, asked: Tensor) -> float:
     """
     said = model(tokens[:, :-1]).argmax(-1)
     return float(((said == tokens[:, 1:]) | ~asked[:, 1:]).all(-1).float().mean())
+
+
+@torch.no_grad()
+def tokens_right(model: nn.Module, tokens: Tensor, asked: Tensor) -> float:
+    """The share of the asked tokens that come out right, each tried after the right ones before it."""
+    said = model(tokens[:, :-1]).argmax(-1)
+    return float((said == tokens[:, 1:])[asked[:, 1:]].float().mean())
 
 
 def train_cogmodel(
@@ -184,6 +193,7 @@ def train_cogmodel(
     generator = torch.Generator().manual_seed(seed)
     real = [tokens_of([f"{word} {command}" for command in COMMANDS]) for word in words]
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
+    answer_loss = course_loss()
 
     def loss(step: int) -> Tensor:
         tokens, asked = draw_batch(batch, generator)
@@ -191,7 +201,8 @@ def train_cogmodel(
             some = torch.randint(0, len(real), (batch // 32,), generator=generator).tolist()
             tokens = torch.cat([tokens, *(real[i][0] for i in some)])
             asked = torch.cat([asked, *(real[i][1] for i in some)])
-        return answer_loss(model, tokens.to(device), asked.to(device))
+        tokens, asked = tokens.to(device), asked.to(device)
+        return answer_loss(model(tokens), tokens, asked)
 
     model.train()
     history = train(
@@ -248,6 +259,11 @@ def course_model() -> Callable:
     return of_lesson("toy_transformer", "CogModel", "load_cogmodel(build=CogModel)")
 
 
+def course_loss() -> Callable:
+    """The lesson's own answer_loss."""
+    return of_lesson("toy_transformer", "answer_loss", "the lesson's own cells")
+
+
 @torch.no_grad()
 def attention(model: nn.Module, tokens: Tensor) -> Tensor:
     """Where every layer of a `CogModel` looks: weights [layers, batch, seq, seq] for ids [batch, seq]."""
@@ -268,23 +284,45 @@ def copying_weights(model: nn.Module, prompt: str) -> tuple[Tensor, list[str], l
         the letters, as row labels; the characters of the text so far, as column labels.
     """
     text = completed(prompt)
-    ids = torch.tensor([_ids(text)])
-    first = len(
-        prompt
-    )  # the space after the prompt is written from its last character; the first letter from that space
-    rows = range(first, len(text) - 2)
-    return attention(model, ids)[:, 0, first : len(text) - 2], [f"→ {text[i + 1]}" for i in rows], list(text)
+    rows = range(len(prompt), len(text) - 2)  # from the space before the answer, where its first letter is decided on
+    weights = attention(model, torch.tensor([_ids(text)]))[:, 0, rows.start : rows.stop]
+    return weights, [f"→ {text[i + 1]}" for i in rows], list(text)
 
 
 def weight_on_copied_letter(model: nn.Module, words: Iterable[str]) -> Tensor:
     """The mean weight that each layer puts on the letter to be copied, [layers], over words of one or several lengths,
     echoed and shouted."""
-    found = []
-    for word in words:
-        for command in COMMANDS:
-            weights, letters, _ = copying_weights(model, f"{word} {command}")
-            found.append(torch.stack([weights[:, i, i] for i in range(len(letters))]).mean(0))
+    return _mean_weight(model, words, lambda weights, start: weights.diagonal(dim1=1, dim2=2))
+
+
+def weight_on_space(model: nn.Module, words: Iterable[str]) -> Tensor:
+    """As `weight_on_copied_letter`: the mean weight on the space before the answer."""
+    return _mean_weight(model, words, lambda weights, start: weights[:, :, start])
+
+
+def _mean_weight(model: nn.Module, words: Iterable[str], pick: Callable) -> Tensor:
+    prompts = [f"{word} {command}" for word in words for command in COMMANDS]
+    found = [pick(copying_weights(model, prompt)[0], len(prompt)).mean(1) for prompt in prompts]
     return torch.stack(found).mean(0)
+
+
+@torch.no_grad()
+def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[str, float]:
+    """Which letter a model writes next when the last one of an unfinished echo was exchanged for another one of the
+    word: the share of `n` cases in which it is the next one by place, and the one that follows the wrong letter.
+
+    The words have 8 letters, all different.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    words = [word for word in random_words(8 * n, generator, 8) if len(set(word)) == 8][:n]
+    by_place = by_letter = 0
+    for i, word in enumerate(words):
+        last = 1 + i % 5  # the place of the letter that is exchanged
+        other = (last + 3) % 7
+        said = model(torch.tensor([_ids(f"{word} echo {word[:last]}{word[other]}")]))[0, -1].argmax()
+        by_place += int(said == _ids(word[last + 1])[0])
+        by_letter += int(said == _ids(word[other + 1])[0])
+    return {"by its place": by_place / len(words), "by the letter before": by_letter / len(words)}
 
 
 def depth_study() -> dict[str, list]:

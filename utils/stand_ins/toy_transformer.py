@@ -1,4 +1,9 @@
-"""Lesson 08: a tokenizer of eight letters and a model that goes on in its own way, to let a loop write with."""
+"""Lesson 08: a tokenizer of eight letters and a model that goes on in its own way, to let a loop write with; a model to
+make one training step with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -57,3 +62,72 @@ class Rambler(nn.Module):
         if self.stop is not None and src.shape[1] >= self.stop:
             logits[:, self.stop - 1 :, STOP] = 20.0
         return logits
+
+
+class Downhill:
+    """An optimizer that is called as torch's are and counts its steps. (torch's own import a second's worth of compiler.)
+
+    Args:
+        signs: step along the signs of the gradients, whatever their length, as Adam's first step does.
+    """
+
+    def __init__(self, parameters: list, rate: float, signs: bool) -> None:
+        self.param_groups, self.state = [{"params": parameters, "lr": rate}], {}
+        self.signs, self.steps = signs, 0
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for p in self.param_groups[0]["params"]:
+            p.grad = None if set_to_none or p.grad is None else torch.zeros_like(p)
+
+    def step(self, closure: Callable | None = None) -> Tensor | None:
+        loss = closure() if closure else None
+        self.steps += 1
+        group = self.param_groups[0]
+        with torch.no_grad():
+            for p in group["params"]:
+                if p.grad is not None:
+                    p -= group["lr"] * (p.grad.sign() if self.signs else p.grad)
+        return loss
+
+
+class Pupil(nn.Module):
+    """A table of what follows which token, to make one training step with. It comes from an earlier batch, whose
+    gradients are still there; in eval mode it answers otherwise than in training, as a model with dropout does.
+
+    Args:
+        table: [vocab, vocab], logits / 3.
+        signs: whether its `optimizer` steps along the signs of the gradients.
+
+    An answer is run on a copy of it, and the optimizer goes with the newest copy.
+    """
+
+    def __init__(self, table: Tensor, signs: bool = False, optimizer: Downhill | None = None) -> None:
+        super().__init__()
+        self.table, self.start = nn.Parameter(table), table.clone()
+        self.optimizer = optimizer or Downhill([self.table], 0.1 if signs else 0.5, signs)
+
+    def __deepcopy__(self, memo: dict) -> Pupil:
+        twin = Pupil(self.start.clone(), optimizer=self.optimizer)
+        twin.table.grad = self.start.roll(1, 0)
+        self.optimizer.param_groups[0]["params"] = [twin.table]
+        self.optimizer.steps = 0
+        return twin.train(self.training)
+
+    def forward(self, src: Tensor) -> Tensor:
+        """Tokens [batch, seq] to logits [batch, seq, vocab]."""
+        return (3.0 if self.training else 1.5) * self.table[src]
+
+
+def after_step(result: object, model: Pupil, optimizer: Downhill, batch: tuple) -> object:
+    """What a training step returned and left behind: the loss, the table, and four facts: a float was returned; the
+    model is in training mode; the table moved (1), or did not though it has gradients (0), or has none (-1); how many
+    steps the optimizer made.
+    """
+    if result is None:
+        return None
+    one = isinstance(result, (int, float)) or (isinstance(result, Tensor) and result.numel() == 1)
+    loss = torch.tensor(float(result), dtype=torch.float64) if one else result
+    table, grad = model.table.detach().clone(), model.table.grad
+    moved = 1 if not torch.equal(table, model.start) else 0 if grad is not None and grad.any() else -1
+    facts = isinstance(result, float), model.training, moved, optimizer.steps
+    return loss, table, torch.tensor([float(fact) for fact in facts])

@@ -61,7 +61,8 @@ def measure(model: nn.Module, seed: int, n: int = 1000) -> Measured:
         words = toy.random_words(n, generator, length)
         by_length[length] = {command: ask(words, command) for command in toy.COMMANDS}
     real = {f"{word} {command}": ask([word], command) == 1 for word in HELD_OUT for command in toy.COMMANDS}
-    return Measured(float(toy.answer_loss(model, *toy.draw_batch(4 * n, generator))), by_length, real)
+    tokens, asked = toy.draw_batch(4 * n, generator)
+    return Measured(float(toy.course_loss()(model(tokens), tokens, asked)), by_length, real)
 
 
 def make(

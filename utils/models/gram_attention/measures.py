@@ -135,10 +135,12 @@ def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
     """What `bench/gram_attention.py --write` measured last with five seeds of each layer.
 
     Returns:
-        "settings"; "first", for each layer the step at which each seed reaches 99 %; and as `Measured`: "accuracy" and
-        "loss" against the step; "longer", the copy further away; "repeats", the same 16 tokens again and again; "back",
-        the weight 0, 1, … places back, mean of the heads; "loud" and "quiet", each also as "… others" and "… itself",
-        against the factor.
+        "settings"; "first", for each layer the step at which each seed reaches 99 %; "gate", for each seed of the
+        triple product how far keys stand out of the plane, in lengths of the key, and what they score, the right keys
+        and the others; and as `Measured`: "accuracy" and "loss" against the step; "longer", the copy further away;
+        "repeats", the same 16 tokens again and again; "back", the weight 0, 1, … places back, mean of the heads; "far",
+        the same from the last place of repeated texts of 64; "loud" and "quiet", each also as "… others" and "…
+        itself", against the factor.
     """
     stored = json.loads(Path(path).read_text(encoding="utf-8"))
     return {

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from utils.models.icl_regression.layers import INITS
+from utils.models.icl_regression.layers import INITS, WRITES
 from utils.training.loop import SCHEDULES
 
 OPTIMISERS = {"SGD": torch.optim.SGD, "Adam": torch.optim.Adam, "AdamW": torch.optim.AdamW}
@@ -25,12 +25,13 @@ class RegressionConfig:
 
     Args:
         d, L: entries of x, and examples in a prompt (None: 8 · d).
-        n_head, n_layers, weight_tying, n_out: the model.
+        n_head, n_layers, weight_tying, causal, writes, n_out: the model; the middle three are a stack's (see `Stack`).
         init: "random" (nn.Linear's own, Q and K times `gain_qk`, V and O times `gain_ov`), "small_id", "small_id_qk",
             "oppo_small_id".
         optimiser, optimiser_params: "SGD", "Adam" or "AdamW", and what its torch class takes besides the rate.
         lr_qk, lr_ov: the rate of Q and K, and of everything else.
         schedule: "cosine", "constant" or "one_cycle".
+        clip: the largest norm of all gradients together; None leaves them as they are.
         steps: None is 4,000, and 8,000 for more than two heads, whose shares settle late.
         batch_size, queries: prompts in a batch, and questions asked of each. Questions are cheap: they share the
             examples.
@@ -49,6 +50,8 @@ class RegressionConfig:
     n_head: int = 2
     n_layers: int = 1
     weight_tying: bool = False
+    causal: bool = False
+    writes: str = "token"
     n_out: int = 1
     init: str = "random"
     gain_qk: float = 0.5
@@ -58,6 +61,7 @@ class RegressionConfig:
     lr_qk: float = 4e-3
     lr_ov: float = 4e-2
     schedule: str = "cosine"
+    clip: float | None = None
     steps: int | None = None
     batch_size: int = 128
     queries: int = 8
@@ -78,7 +82,7 @@ class RegressionConfig:
                 raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
         if self.n_out != 1:
             raise ValueError(f"n_out must be 1, because y is one number; got {self.n_out}.")
-        for name, known in (("init", INITS), ("optimiser", OPTIMISERS), ("schedule", SCHEDULES)):
+        for name, known in (("init", INITS), ("optimiser", OPTIMISERS), ("schedule", SCHEDULES), ("writes", WRITES)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}.")
         if self.init == "oppo_small_id" and self.n_head % 2:

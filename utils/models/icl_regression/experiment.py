@@ -125,12 +125,13 @@ class Run:
         return run
 
 
-def stored(n_head: int, seed: int = 0) -> Run:
-    """A run that ships with the course: 1, 2, 4 or 8 heads, seeds 0 to 2, all else as `RegressionConfig` has it.
+def stored(n_head: int = 2, seed: int = 0, kind: str = "heads") -> Run:
+    """A run that ships with the course.
 
-    Made by `python bench/icl_regression.py --write`.
+    `kind="heads"`: one layer of 1, 2, 4 or 8 heads, seeds 0 to 2, all else as `RegressionConfig` has it, made by
+    `python bench/icl_regression.py --write`. The other kinds are the studies of `utils.models.icl_regression.study`.
     """
-    path = ASSETS / f"heads-{n_head}-seed-{seed}.safetensors"
+    path = ASSETS / f"{kind}-{n_head}-seed-{seed}.safetensors"
     if not path.is_file():
         there = sorted(p.stem for p in ASSETS.glob("*.safetensors"))
         raise ValueError(
@@ -178,6 +179,7 @@ def _advance(run: Run, progress: bool) -> Run:
         optimiser,
         config.total_steps,
         loop.SCHEDULES[config.schedule],
+        clip=config.clip,
         log_every=config.log_every,
         progress=progress,
         title=f"{config.n_head} head{'s' * (config.n_head > 1)}",

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 INITS = ("random", "small_id", "small_id_qk", "oppo_small_id")
+WRITES = ("token", "y")
 
 
 class Layer(nn.Module):
@@ -60,54 +61,64 @@ class Layer(nn.Module):
 
 
 class QueryLayer(Layer):
-    """One layer whose questions look at the examples, and not at themselves: (z_q, z) to [n, queries, n_out]."""
+    """One layer whose questions look at the examples, and not at themselves: (z_q, z) to [n, queries, n_out].
 
-    def forward(self, z_q: Tensor, z: Tensor) -> Tensor:
+    `allowed` [queries, L] says which examples a question may look at; one that may look at none gets zeros.
+    """
+
+    def forward(self, z_q: Tensor, z: Tensor, allowed: Tensor | None = None) -> Tensor:
         qk, ov = self.products()
         n, queries, D = z_q.shape
         asked = (z_q @ qk.permute(1, 0, 2).reshape(D, -1)).view(n, queries * self.n_head, D)
-        weights = torch.softmax(asked @ z.mT, dim=-1)
+        scores = asked @ z.mT
+        if allowed is None:
+            weights = torch.softmax(scores, dim=-1)
+        else:
+            rows = allowed.repeat_interleave(self.n_head, dim=0)
+            weights = torch.softmax(scores.masked_fill(~rows, -1e9), dim=-1) * rows
         seen = (weights @ z).view(n, queries, self.n_head * D)
         return seen @ ov.reshape(self.n_head * D, self.n_out)
 
 
-class CausalLayer(Layer):
-    """One layer of a stack, [n, seq, D] to [n, seq, D]: each token looks at those strictly before it.
+class Stack(nn.Module):
+    """Several layers on one residual stream, and a linear map that reads the question's place: (z_q, z) to [n, queries,
+    n_out].
 
-    The first token has nothing to look at, and gets zeros.
+    Each layer adds to every token what its heads bring from the examples. Nobody looks at a question.
+
+    Args:
+        weight_tying: all layers share one set of weights.
+        causal: an example looks only at those before it, as in a language model; otherwise at all of them.
+        writes: "token", or "y" for layers that may change a token's last number alone.
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        qk, ov = self.products()
-        before = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril(-1)
-        allowed = before.clone()
-        allowed[0, 0] = True  # so that no row is empty, which the softmax could not bear
-        scores = (x[:, None] @ qk @ x[:, None].mT).masked_fill(~allowed, -torch.inf)
-        weights = torch.softmax(scores, dim=-1) * before
-        return (weights @ x[:, None] @ ov).sum(dim=1)
-
-
-class CausalStack(nn.Module):
-    """Several causal layers, one after the other, and a last linear map read off at the question: (z_q, z) to [n,
-    queries, n_out]."""
-
-    def __init__(self, n_embd: int, n_head: int, n_layers: int, n_out: int, weight_tying: bool) -> None:
+    def __init__(
+        self, n_embd: int, n_head: int, n_layers: int, n_out: int, weight_tying: bool, causal: bool, writes: str
+    ) -> None:
         super().__init__()
-        made = [CausalLayer(n_embd, n_head, n_embd) for _ in range(1 if weight_tying else n_layers)]
+        made = [QueryLayer(n_embd, n_head, n_embd) for _ in range(1 if weight_tying else n_layers)]
         self.layers = nn.ModuleList(made * n_layers if weight_tying else made)
         self.final_linear = nn.Linear(n_embd, n_out, bias=False)
+        self.causal = causal
+        kept = torch.ones(n_embd) if writes == "token" else torch.eye(n_embd)[-1]
+        self.register_buffer("kept", kept, persistent=False)
 
     def initialise(self, init: str, gain_qk: float, gain_ov: float) -> None:
         for layer in set(self.layers):
             layer.initialise(init, gain_qk, gain_ov)
 
-    def forward(self, z_q: Tensor, z: Tensor) -> Tensor:
-        n, queries, _ = z_q.shape
-        texts = torch.cat((z[:, None].expand(-1, queries, -1, -1), z_q[:, :, None]), dim=2)
-        x = texts.flatten(0, 1)  # each question in a text of its own
+    def streams(self, z_q: Tensor, z: Tensor) -> list[Tensor]:
+        """The questions' stream before the first layer and after each, [n, queries, D]."""
+        L, found = z.shape[1], [z_q]
+        allowed = torch.ones(L, L, dtype=torch.bool, device=z.device).tril(-1) if self.causal else None
         for layer in self.layers:
-            x = layer(x)
-        return self.final_linear(x[:, -1]).view(n, queries, -1)
+            found.append(found[-1] + self.kept * layer(found[-1], z))
+            if len(found) <= len(self.layers):
+                z = z + self.kept * layer(z, z, allowed)
+        return found
+
+    def forward(self, z_q: Tensor, z: Tensor) -> Tensor:
+        return self.final_linear(self.streams(z_q, z)[-1])
 
 
 def build(config) -> nn.Module:
@@ -117,7 +128,8 @@ def build(config) -> nn.Module:
         if config.n_layers == 1:
             model = QueryLayer(config.d + 1, config.n_head, config.n_out)
         else:
-            model = CausalStack(config.d + 1, config.n_head, config.n_layers, config.n_out, config.weight_tying)
+            how = (config.weight_tying, config.causal, config.writes)
+            model = Stack(config.d + 1, config.n_head, config.n_layers, config.n_out, *how)
         model.initialise(config.init, config.gain_qk, config.gain_ov)
     return model
 
@@ -136,6 +148,7 @@ def circuits(model: nn.Module) -> tuple[Tensor, list[Tensor]]:
         made = [_products(layer) for layer in layers]
         ov = [o for _, o in made]
         if hasattr(model, "final_linear"):
+            ov = [o * model.kept for o in ov]
             ov[-1] = ov[-1] @ model.final_linear.weight.mT
         return torch.stack([qk for qk, _ in made]), ov
 

@@ -1,0 +1,51 @@
+"""The page that says where the course answers for each item of its five source documents."""
+
+import re
+
+import pytest
+
+from utils import lessons
+from utils.lessons import ROOT
+
+LESSONS = {path.stem: lessons.read(path) for path in lessons.all_lessons()}
+SECTIONS = dict(
+    part.partition("\n")[::2] for part in (ROOT / "docs" / "sources.md").read_text(encoding="utf-8").split("\n## ")[1:]
+)
+
+
+def rows(section: str) -> list[list[str]]:
+    """The cells of the table's rows, without its head."""
+    table = [line for line in section.splitlines() if line.startswith("|")]
+    assert table[:2] == ["| item | lesson | heading |", "|---|---|---|"]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table[2:]]
+
+
+def headings(lesson) -> set[str]:
+    prose = "\n".join(cell.source for cell in lesson.cells if cell.kind == "markdown")
+    return set(re.findall(r"(?m)^#+ (.+)$", prose))
+
+
+HEADINGS = {stem: headings(lesson) for stem, lesson in LESSONS.items()}
+ROWS = [row for section in SECTIONS.values() for row in rows(section)]
+
+
+def test_five_documents_are_listed_and_no_item_twice():
+    assert len(SECTIONS) == 5 and all(len(rows(section)) >= 20 for section in SECTIONS.values())
+    for title, section in SECTIONS.items():
+        items = [row[0] for row in rows(section)]
+        assert sorted(items) == sorted(set(items)), title
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0][:40] for row in ROWS])
+def test_each_item_has_a_lesson_with_that_heading_or_a_reason(row):
+    item, lesson, told = row
+    assert item
+    if lesson == "-":
+        assert len(told.split()) >= 3, "why is it not carried over?"
+    else:
+        assert told in HEADINGS[lesson], f"{lesson} has no heading {told!r}"
+
+
+@pytest.mark.parametrize("stem", LESSONS)
+def test_every_lesson_answers_for_an_item(stem):
+    assert any(lesson == stem for _, lesson, _ in ROWS)
