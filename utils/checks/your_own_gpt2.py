@@ -20,6 +20,7 @@ from utils.feedback.properties import (
     finite_when_scaled,
     moves_with_its_module,
     remembers_nothing,
+    slopes_agree,
 )
 from utils.models.your_own_gpt2 import GPTConfig, shapes
 from utils.stand_ins.your_own_gpt2 import AT_ONCE, Writer
@@ -90,6 +91,14 @@ exercise(
             lambda x: 0.5 * x * (1 + torch.tanh(_ROOT * x + 0.044715 * x**3)),
             "The root multiplies x alone. It stands before a bracket that holds the cube, too.",
         ),
+        "one-outside-the-bracket": Wrong(
+            lambda x: x / 2 + torch.tanh(_ROOT * (x + 0.044715 * x**3)),
+            "x / 2 multiplies the 1 alone, and tanh is added afterwards. Both stand in the bracket that it multiplies.",
+        ),
+        "point-slipped": Wrong(
+            lambda x: _tanh_form(x, cube=0.44715),
+            "The number before the cube is ten times too large: it is 0.044715.",
+        ),
         "no-one": Wrong(
             lambda x: 0.5 * x * torch.tanh(_ROOT * (x + 0.044715 * x**3)),
             "The 1 beside tanh is missing, so both sides rise alike. With it the share runs from 0 to 1.",
@@ -110,6 +119,15 @@ exercise(
         "torch.tanh exists, (2 / torch.pi) ** 0.5 is the root, x**3 the cube; then 0.5 * x * (1 + ...).",
     ),
 )
+
+
+def _draws_nothing(probe):
+    """A forward pass takes no random numbers, in training neither."""
+    if probe.values_right or not any(trial.yours.drew for trial in probe.trials):
+        return None
+    return (
+        "Random numbers are drawn in forward, so each call gives another result. Is there a dropout? None is asked for."
+    )
 
 
 # --- the MLP -----------------------------------------------------------------------------------------------
@@ -145,7 +163,7 @@ exercise(
     ],
     returns=Float("batch seq d_model"),
     atol=2e-6,
-    properties=[batch_independent(), moves_with_its_module, remembers_nothing],
+    properties=[_draws_nothing, batch_independent(), moves_with_its_module, remembers_nothing],
     misconceptions={
         "no-bend": Wrong(lambda p, x: _mlp(p, x, lambda wide: wide), _NO_BEND),
         "exact": Wrong(lambda p, x: _mlp(p, x, F.gelu), _EXACT),
@@ -298,6 +316,10 @@ _BLOCK_MISTAKES = {
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + mlp(ln_2(s))) + attn(ln_1(s))},
         "The MLP comes before attention. First something is fetched from other positions, then it is worked on.",
     ),
+    "mlp-reads-what-was-found": _Slip(
+        {"order": lambda s, attn, mlp, ln_1, ln_2: s + (found := attn(ln_1(s))) + mlp(ln_2(found))},
+        "The MLP reads only what attention found. It reads the stream after the first sum, with all that was in it.",
+    ),
     "first-norm-twice": _Slip(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + mlp(ln_1(s))},
         "ln_1 stands before both halves, and ln_2 is not used. Each half reads the stream through a norm of its own.",
@@ -359,9 +381,17 @@ exercise(
         case(rand(3, 4, 4), init=(_TINY_EPS,), seed=1),
         case(rand(2, 3, 4) * 0.01, init=(_TINY_EPS,), seed=2, train=True, note="small numbers, in training"),
         case(rand(2, 1, 6), init=(_SMALL,), seed=3),
+        case(rand(2, 7, 6), init=(_SMALL,), seed=4, note="as long as n_positions"),
     ],
     returns=Float("batch seq d_model"),
-    properties=[causal(), batch_independent(), moves_with_its_module, remembers_nothing, finite_when_scaled()],
+    properties=[
+        _draws_nothing,
+        causal(),
+        batch_independent(),
+        moves_with_its_module,
+        remembers_nothing,
+        finite_when_scaled(),
+    ],
     misconceptions={name: Wrong(_with(**how), message) for name, (how, message) in _BLOCK_MISTAKES.items()}
     | {
         "adds-the-first-half-twice": Wrong(
@@ -430,7 +460,10 @@ def _first_wrong_part(probe):
             if not _near(heard[name][1], right[name][1]):
                 return f"`{name}` is the first part that is given the right numbers and returns wrong ones."
         if len(heard) == len(halves) + 1:
-            return "Every part gives the right numbers, `ln_f` the last: what comes after it is wrong."
+            return (
+                "Every part gives the right numbers, `ln_f` the last: what comes after it is wrong. Are the scores made"
+                " with `self.wte.weight` as it is now?"
+            )
     return None
 
 
@@ -465,7 +498,7 @@ exercise(
         case(rand.integers(1, 7, high=11), init=(_SMALL,), seed=2, note="as long as n_positions"),
     ],
     returns=Float("batch seq vocab"),
-    properties=[_first_wrong_part, _future_changes_nothing, moves_with_its_module],
+    properties=[_draws_nothing, _first_wrong_part, _future_changes_nothing, moves_with_its_module, slopes_agree],
     misconceptions={
         "no-positions": Wrong(
             _gpt(place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + 0 * p["wpe.weight"][0]),
@@ -741,7 +774,10 @@ exercise(
 def _kept(
     position=lambda seq, step: seq + step,
     remembers=lambda old, new, step: new if old is None else torch.cat((old, new), dim=-2),
+    keeps=lambda joined, new: joined,
     shared=False,
+    scale=None,
+    later_mask=lambda n: None,
     prompt_mask=causal_mask,
     final=_norm,
     rounds=lambda n: n,
@@ -762,10 +798,12 @@ def _kept(
             def attend(p, prefix, h, heads, first=first, step=step):
                 q, k, v = (_split(_project(p, f"{prefix}W_{n}", h), heads) for n in ("query", "key", "value"))
                 place = "" if shared else prefix
+                new_k, new_v = k, v
                 k, v = (remembers(cache.get((place, n)), t, step) for n, t in (("k", k), ("v", v)))
-                cache[place, "k"], cache[place, "v"] = k, v
-                mask = prompt_mask(k.shape[-2]) if first else None
-                return _project(p, f"{prefix}out_proj", _merge(torch_attention(q, k, v, mask)))
+                cache[place, "k"], cache[place, "v"] = keeps(k, new_k), keeps(v, new_v)
+                mask = (prompt_mask if first else later_mask)(k.shape[-2])
+                root = k.shape[-1] ** -0.5 if scale is None else scale(c)
+                return _project(p, f"{prefix}out_proj", _merge(weights(q, k, mask, scale=root) @ v))
 
             for i in range(c.n_layers):
                 x = _block(p, x, c, f"blocks.{i}.", attend=attend)
@@ -855,6 +893,29 @@ exercise(
             _kept(position=lambda seq, step: seq + step - 1),
             "Every new token gets the position of the token before it. The first one after a prompt of seq tokens has"
             " position seq.",
+        ),
+        "position-counts-the-passes": Wrong(
+            _kept(position=lambda seq, step: step + 1),
+            "The first new token gets position 1, whatever the length of the prompt. What went through the model before"
+            " is the whole prompt: the position grows by its length first.",
+        ),
+        "sees-the-first-only": Wrong(
+            _kept(later_mask=lambda n: (torch.arange(n) == 0)[None]),
+            "After the prompt, a new token may see position 0 only: its mask is the first row of a triangle. It stands"
+            " last, and may see everything that is kept.",
+        ),
+        "prompt-forgotten": Wrong(
+            _kept(keeps=lambda joined, new: new),
+            "What was kept is replaced by the newest keys and values, so that from the third pass on the prompt is"
+            " forgotten. Keep the joined ones.",
+        ),
+        "not-scaled": Wrong(
+            _kept(scale=lambda c: 1.0),
+            "The scores are not divided by the root of a head's width.",
+        ),
+        "root-of-d_model": Wrong(
+            _kept(scale=lambda c: c.d_model**-0.5),
+            "The scores are divided by the root of d_model. It is the width of a head that counts.",
         ),
         "nothing-kept": Wrong(
             _kept(remembers=lambda old, new, step: new),

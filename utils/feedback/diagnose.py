@@ -7,6 +7,7 @@ speaks before the general complaints, because its words are the better ones.
 
 from __future__ import annotations
 
+import difflib
 import functools
 from typing import Any
 
@@ -132,6 +133,8 @@ def _failed(probe: Probe) -> Report:
     wrong = [t for t in probe.trials if not t.right(probe.exercise)]
     found = relation(probe, wrong)
     message = _difference(probe, wrong) + (f" {found.sentence}" if found and found.sentence else "")
+    if changed := next((t.yours.changed for t in wrong if t.yours.changed and not t.expected.changed), ()):
+        message += f" It also changed its input `{changed[0]}`: is that used again after it was written into?"
     return Report(
         name, "failed", message, table=_table(probe), reason="difference", relation=found.name if found else None
     )
@@ -199,9 +202,10 @@ def _numbers_in(trial: Trial) -> int:
 
 
 def _differing(probe: Probe, trial: Trial) -> list[Part]:
-    """The parts that differ, the last one first: weights stand last and tell more."""
+    """The parts that differ; of a tuple the last one first, for weights stand last and tell more."""
     parts = [p for p in probe.parts(trial) if p.yours.shape == p.expected.shape]
-    return [p for p in reversed(parts) if different(p.yours, p.expected, probe.exercise.atol).any()]
+    parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]
+    return [p for p in parts if different(p.yours, p.expected, probe.exercise.atol).any()]
 
 
 def _first_difference(probe: Probe, trial: Trial) -> str:
@@ -225,12 +229,14 @@ def _first_difference(probe: Probe, trial: Trial) -> str:
 
 
 def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
+    extra = [key for key in yours if key not in wanted]
     for key in wanted:
         if key not in yours:
-            return f"the key {key!r} is missing."
+            close = difflib.get_close_matches(str(key), map(str, extra), n=1)
+            return f"the key {key!r} is missing{f'; there is {close[0]!r} instead' if close else ''}."
         if not same(yours[key], wanted[key], atol, "wider"):
             return f"at key {key!r} yours is {words.short(yours[key])}, expected {words.short(wanted[key])}."
-    return f"the key {next(k for k in yours if k not in wanted)!r} should not be there."
+    return f"the key {extra[0]!r} should not be there."
 
 
 def _table(probe: Probe, up_to: int = 0) -> report.Table | None:

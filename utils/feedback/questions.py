@@ -94,7 +94,7 @@ def raised(probe: Probe, trial: Trial) -> str | None:
     why = explain(failure, probe.exercise.name)
     if failure.type == "NameError" and (idle := probe.runner.traits().idle):
         why += f" Its argument `{idle[0]}` is never used."
-    return f"{call} stopped{place} with {article(failure.type)}: {why}{_fixed_size(probe)}"
+    return f"{call} stopped{place} with {article(failure.type)}: {why}{_fixed_size(probe, trial)}"
 
 
 def _other_refusal(failure: Failure) -> str:
@@ -105,17 +105,27 @@ def _other_refusal(failure: Failure) -> str:
     return raised
 
 
-def _fixed_size(probe: Probe) -> str:
-    """A question to add, where the code holds a number that is a size of the very cases on which it runs."""
-    written = probe.runner.traits().integers
+_AXES = re.compile(r"(?:transpose|permute|swapaxes|movedim)\([^()]*\)|\b(?:dim|axis)=-?\d+")
+
+
+def _fixed_size(probe: Probe, stopped: Trial) -> str:
+    """A question to add, where the code holds a number that is a size of the very cases on which it runs, and not of
+    the one on which it stopped."""
+    traits = probe.runner.traits()
+    axes = {int(n) for call in _AXES.findall(traits.source) for n in re.findall(r"\d+", call)}
+    written = traits.integers - axes - _sizes(probe, stopped)
     for trial in probe.trials:
-        sizes = {n for t in tensors([*probe.named(trial.case).values()]) for n in t.shape}
+        sizes = _sizes(probe, trial)
         if trial.yours.failure is None and sizes & written:
             return (
                 f" It does run for {inputs_text(probe.exercise, trial.case)}: is the {min(sizes & written)} in it a"
                 " size that should be read from the input?"
             )
     return ""
+
+
+def _sizes(probe: Probe, trial: Trial) -> set[int]:
+    return {n for t in tensors([*probe.named(trial.case).values()]) for n in t.shape}
 
 
 def parameters(probe: Probe, trial: Trial) -> str | None:
@@ -127,8 +137,8 @@ def parameters(probe: Probe, trial: Trial) -> str | None:
     missing, extra = [n for n in wanted if n not in yours], [n for n in yours if n not in wanted]
     if missing and set(missing) <= set(trial.yours.aliases):
         return (
-            f"{made} has one parameter under several names: {listing(missing)} too. `a = b = nn.Linear(...)` makes one"
-            " layer; make each anew."
+            f"{made} has one parameter under several names: {listing(missing)} too. One layer stands in several places"
+            " (`a = b = nn.Linear(...)`, or `[layer] * n`); make each anew."
         )
     if missing:
         there = parameters_there(yours, extra)

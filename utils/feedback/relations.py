@@ -29,6 +29,8 @@ class Relation(NamedTuple):
 
 def relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     """The first relation that holds for every wrong result; None where there is none."""
+    if any(isinstance(t.expected.value, dict) and _wrong_parts(probe, t) > 1 for t in wrong):
+        return None  # what holds of one tensor need not hold of the others
     parts = [(trial, part) for trial in wrong if (part := _wrong_part(probe, trial)) is not None]
     if parts and all(part.spec and part.spec.facts for _, part in parts):
         return Relation("fact", "")  # a fact is a sentence already
@@ -53,6 +55,11 @@ def _wrong_part(probe: Probe, trial: Trial) -> Part | None:
         if different(part.yours, part.expected, probe.exercise.atol).any():
             return part
     return None
+
+
+def _wrong_parts(probe: Probe, trial: Trial) -> int:
+    atol, parts = probe.exercise.atol, probe.parts(trial)
+    return sum(p.yours.shape != p.expected.shape or bool(different(p.yours, p.expected, atol).any()) for p in parts)
 
 
 def _pair(probe: Probe, trial: Trial, part: Part) -> Pair:

@@ -208,7 +208,7 @@ def origin_text(origin: Origin | None, source: str) -> str:
         return ""
     place = f" on line {origin.line} (`{origin.code}`)" if origin.line and origin.code else ""
     words = f" It begins{place}: {origin.words}." if place else f" {origin.words[0].upper()}{origin.words[1:]}."
-    if "exp(" in source:
+    if "exp(" in source and "tanh" not in source:
         return words + " torch's own softmax takes the largest score of each row away before it takes exp."
     if origin.words.startswith("0 / 0") and "softmax" in source:
         return words + " What is hidden after a softmax may leave nothing to divide by: hide the scores before it."

@@ -65,7 +65,7 @@ class Rambler(nn.Module):
 
 
 class Downhill:
-    """An optimizer that is called as torch's are and counts its steps. (torch's own import a second's worth of compiler.)
+    """An optimizer that is called as torch's are and counts its steps; torch's own import a compiler first.
 
     Args:
         signs: step along the signs of the gradients, whatever their length, as Adam's first step does.

@@ -1,23 +1,23 @@
-# %% gelu wrong: the root is forgotten, 2 / pi stands where sqrt(2 / pi) should
+# %% gelu wrong (misconception root-forgotten): the root is forgotten, 2 / pi stands where sqrt(2 / pi) should
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
     return x / 2 * (1 + torch.tanh(2 / torch.pi * (x + 0.044715 * x**3)))
 
-# %% gelu wrong: the exact GELU with erf instead of the formula with tanh
+# %% gelu wrong (misconception exact): the exact GELU with erf instead of the formula with tanh
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
     return 0.5 * x * (1 + torch.erf(x / 2**0.5))
 
-# %% gelu wrong: the cube is taken of the whole bracket, (x + 0.044715 x) ** 3
+# %% gelu wrong (misconception cube-of-the-sum): the cube is taken of the whole bracket, (x + 0.044715 x) ** 3
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
     inner = (x + 0.044715 * x) ** 3
     return 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * inner))
 
-# %% gelu wrong: goes through numpy with detach, so no gradient flows
+# %% gelu wrong (property lets_gradients_through): goes through numpy with detach, so no gradient flows
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
@@ -27,7 +27,7 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     y = a / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (a + 0.044715 * a**3)))
     return torch.from_numpy(y)
 
-# %% gelu wrong: += changes x itself before x / 2 is taken, and a tensor that wants gradients refuses it
+# %% gelu wrong (difference): += changes x itself before x / 2 is taken, and a tensor that wants gradients refuses it
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
@@ -36,7 +36,7 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     inner = torch.tanh((2 / torch.pi) ** 0.5 * inner)
     return x / 2 * (1 + inner)
 
-# %% gelu wrong: tanh by hand out of exp, nan where x is large
+# %% gelu wrong (property finite_when_scaled): tanh by hand out of exp, nan where x is large
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
@@ -45,21 +45,21 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     tanh = (e - 1) / (e + 1)
     return x / 2 * (1 + tanh)
 
-# %% gelu wrong: the root multiplies x alone and not the cube (a bracket too few)
+# %% gelu wrong (misconception outside-the-root): the root multiplies x alone and not the cube (a bracket too few)
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
     root = (2 / torch.pi) ** 0.5
     return x / 2 * (1 + torch.tanh(root * x + 0.044715 * x**3))
 
-# %% gelu wrong: the last bracket is missing, x / 2 * 1 + tanh
+# %% gelu wrong (misconception one-outside-the-bracket): the last bracket is missing, x / 2 * 1 + tanh
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
     root = (2 / torch.pi) ** 0.5
     return x / 2 * 1 + torch.tanh(root * (x + 0.044715 * x**3))
 
-# %% gelu right: one line with math
+# %% gelu right (passed): one line with math
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
@@ -67,7 +67,7 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
     return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3))))
 
-# %% gelu right: small steps, the root as a tensor, the cube as x * x * x
+# %% gelu right (passed): small steps, the root as a tensor, the cube as x * x * x
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
@@ -78,14 +78,14 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     half = x / 2
     return half * factor
 
-# %% gelu right: the same formula by way of sigmoid, (1 + tanh u) / 2 = sigmoid(2 u)
+# %% gelu right (passed): the same formula by way of sigmoid, (1 + tanh u) / 2 = sigmoid(2 u)
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
     u = (2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)
     return x * torch.sigmoid(2 * u)
 
-# %% gelu right: slow, number by number, and put back into the shape
+# %% gelu right (passed): slow, number by number, and put back into the shape
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
@@ -96,7 +96,7 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         results[i] = number / 2 * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (number + 0.044715 * number**3)))
     return results.reshape(x.shape)
 
-# %% MLP wrong: ReLU instead of gelu
+# %% MLP wrong (misconception relu): ReLU instead of gelu
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -106,7 +106,7 @@ class MLP(nn.Module):
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         return self.c_proj(torch.relu(self.c_fc(x)))
 
-# %% MLP wrong: torch's gelu as it comes, which is the exact one and not the learner's
+# %% MLP wrong (misconception exact): torch's gelu as it comes, which is the exact one and not the learner's
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -116,7 +116,7 @@ class MLP(nn.Module):
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         return self.c_proj(nn.functional.gelu(self.c_fc(x)))
 
-# %% MLP wrong: no bend between the two maps
+# %% MLP wrong (misconception no-bend): no bend between the two maps
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -127,7 +127,7 @@ class MLP(nn.Module):
         x = self.c_fc(x)
         return self.c_proj(x)
 
-# %% MLP wrong: both layers without a bias
+# %% MLP wrong (structure): both layers without a bias
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -137,7 +137,7 @@ class MLP(nn.Module):
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         return self.c_proj(gelu(self.c_fc(x)))
 
-# %% MLP wrong: d_mlp is not used, the width is always 4 * d_model
+# %% MLP wrong (misconception always-four-times): d_mlp is not used, the width is always 4 * d_model
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -147,7 +147,7 @@ class MLP(nn.Module):
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         return self.c_proj(gelu(self.c_fc(x)))
 
-# %% MLP wrong: adds x, as the block will do
+# %% MLP wrong (misconception returns-its-input-too): adds x, as the block will do
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -157,7 +157,7 @@ class MLP(nn.Module):
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         return x + self.c_proj(gelu(self.c_fc(x)))
 
-# %% MLP wrong: layers called first and second, other names than the file's
+# %% MLP wrong (structure): layers called first and second, other names than the file's
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -167,7 +167,7 @@ class MLP(nn.Module):
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         return self.second(gelu(self.first(x)))
 
-# %% MLP wrong: gelu a second time, after c_proj
+# %% MLP wrong (misconception bent-twice): gelu a second time, after c_proj
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -179,7 +179,7 @@ class MLP(nn.Module):
         x = gelu(self.c_proj(x))
         return x
 
-# %% MLP right: the plain way
+# %% MLP right (passed): the plain way
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -189,7 +189,7 @@ class MLP(nn.Module):
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         return self.c_proj(gelu(self.c_fc(x)))
 
-# %% MLP right: c_proj made first, keywords, gelu kept as an attribute
+# %% MLP right (passed): c_proj made first, keywords, gelu kept as an attribute
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -203,7 +203,7 @@ class MLP(nn.Module):
         back = self.c_proj(bent)
         return back
 
-# %% MLP right: the products by hand with the layers' weights and biases
+# %% MLP right (passed): the products by hand with the layers' weights and biases
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -215,7 +215,7 @@ class MLP(nn.Module):
         hidden = gelu(hidden)
         return hidden @ self.c_proj.weight.transpose(0, 1) + self.c_proj.bias
 
-# %% MLP right: slow, each position by itself
+# %% MLP right (passed): slow, each position by itself
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -230,7 +230,7 @@ class MLP(nn.Module):
             results.append(self.c_proj(gelu(self.c_fc(vector))))
         return torch.stack(results).reshape(x.shape)
 
-# %% Block wrong: post-norm, the sums are normalised
+# %% Block wrong (misconception post-norm): post-norm, the sums are normalised
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -245,7 +245,7 @@ class Block(nn.Module):
         x = self.ln_2(x + self.mlp(x))
         return x
 
-# %% Block wrong: ln_1 is used in front of both halves, ln_2 lies idle
+# %% Block wrong (misconception first-norm-twice): ln_1 is used in front of both halves, ln_2 lies idle
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -260,7 +260,7 @@ class Block(nn.Module):
         x = x + self.mlp(self.ln_1(x))
         return x
 
-# %% Block wrong: both halves read the stream as it came, side by side
+# %% Block wrong (misconception side-by-side): both halves read the stream as it came, side by side
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -273,7 +273,7 @@ class Block(nn.Module):
     def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
         return x + self.attn(self.ln_1(x)) + self.mlp(self.ln_2(x))
 
-# %% Block wrong: the norms get no eps, so they take 1e-6 of their own
+# %% Block wrong (misconception eps-as-in-lesson-06): the norms get no eps, so they take 1e-6 of their own
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -288,7 +288,7 @@ class Block(nn.Module):
         x = x + self.mlp(self.ln_2(x))
         return x
 
-# %% Block wrong: queries, keys and values have no biases
+# %% Block wrong (structure): queries, keys and values have no biases
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -303,7 +303,7 @@ class Block(nn.Module):
         x = x + self.mlp(self.ln_2(x))
         return x
 
-# %% Block wrong: dropout 0.1 in attention, as many models have it
+# %% Block wrong (property draws_nothing): dropout 0.1 in attention, as many models have it
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -318,7 +318,7 @@ class Block(nn.Module):
         x = x + self.mlp(self.ln_2(x))
         return x
 
-# %% Block wrong: x is overwritten by the norm before it is added, so the stream itself is normalised
+# %% Block wrong (misconception normed-stream-goes-on): x is overwritten by the norm before it is added, so the stream itself is normalised
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -335,7 +335,7 @@ class Block(nn.Module):
         x = x + self.mlp(x)
         return x
 
-# %% Block wrong: the mlp reads what attention found and not the stream
+# %% Block wrong (misconception mlp-reads-what-was-found): the mlp reads what attention found and not the stream
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -349,7 +349,7 @@ class Block(nn.Module):
         found = self.attn(self.ln_1(x))
         return x + found + self.mlp(self.ln_2(found))
 
-# %% Block right: two lines, as the formula
+# %% Block right (passed): two lines, as the formula
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -364,7 +364,7 @@ class Block(nn.Module):
         x = x + self.mlp(self.ln_2(x))
         return x
 
-# %% Block right: keywords, and names for every step
+# %% Block right (passed): keywords, and names for every step
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -384,7 +384,7 @@ class Block(nn.Module):
         from_itself = self.mlp(read)
         return middle + from_itself
 
-# %% Block right: a loop over the two halves
+# %% Block right (passed): a loop over the two halves
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -399,7 +399,7 @@ class Block(nn.Module):
             x = torch.add(x, half(norm(x)))
         return x
 
-# %% Block right: slow, text by text, without changing the tensor that was given
+# %% Block right (passed): slow, text by text, without changing the tensor that was given
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -418,7 +418,7 @@ class Block(nn.Module):
             texts.append(stream)
         return torch.cat(texts, dim=0)
 
-# %% GPT wrong: a head of its own, with parameters of its own
+# %% GPT wrong (structure): a head of its own, with parameters of its own
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -435,7 +435,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.head(self.ln_f(x))
 
-# %% GPT wrong: ln_f is made and never used
+# %% GPT wrong (misconception no-final-norm): ln_f is made and never used
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -451,7 +451,7 @@ class GPT(nn.Module):
             x = block(x)
         return x @ self.wte.weight.T
 
-# %% GPT wrong: one block listed n_layers times, so all layers share their weights
+# %% GPT wrong (structure): one block listed n_layers times, so all layers share their weights
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -467,7 +467,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.T
 
-# %% GPT wrong: the positions are counted from 1
+# %% GPT wrong (misconception positions-from-1): the positions are counted from 1
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -485,7 +485,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.T
 
-# %% GPT wrong: gives probabilities, a softmax too many
+# %% GPT wrong (misconception probabilities): gives probabilities, a softmax too many
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -502,7 +502,7 @@ class GPT(nn.Module):
         logits = self.ln_f(x) @ self.wte.weight.T
         return logits.softmax(dim=-1)
 
-# %% GPT wrong: the blocks sit in a plain Python list
+# %% GPT wrong (structure): the blocks sit in a plain Python list
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -518,7 +518,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.T
 
-# %% GPT wrong: the head is a copy of wte made in __init__, which stays as it was when weights are loaded or trained
+# %% GPT wrong (property first_wrong_part): the head is a copy of wte made in __init__, which stays as it was when weights are loaded or trained
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -535,7 +535,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.decoder.T
 
-# %% GPT wrong: the whole table of positions is added, so only texts of full length go through
+# %% GPT wrong (raised): the whole table of positions is added, so only texts of full length go through
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -551,7 +551,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.T
 
-# %% GPT right: the plain way
+# %% GPT right (passed): the plain way
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -567,7 +567,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.T
 
-# %% GPT right: a ModuleList that grows, a position for every token of every text, functional.linear
+# %% GPT right (passed): a ModuleList that grows, a position for every token of every text, functional.linear
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -589,7 +589,7 @@ class GPT(nn.Module):
         stream = self.ln_f(stream)
         return nn.functional.linear(stream, self.wte.weight)
 
-# %% GPT right: rows of the tables by index, and an einsum for the scores
+# %% GPT right (passed): rows of the tables by index, and an einsum for the scores
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -606,7 +606,7 @@ class GPT(nn.Module):
             x = block(x)
         return torch.einsum("bsd,vd->bsv", self.ln_f(x), self.wte.weight)
 
-# %% GPT right: slow, position by position at the start and at the end
+# %% GPT right (passed): slow, position by position at the start and at the end
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -630,7 +630,7 @@ class GPT(nn.Module):
             scores.append(x[:, position] @ self.wte.weight.t())
         return torch.stack(scores, dim=1)
 
-# %% gpt2_state wrong: attn.c_proj is not turned, and being square it fits all the same
+# %% gpt2_state wrong (misconception out_proj-not-turned): attn.c_proj is not turned, and being square it fits all the same
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -654,7 +654,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.b"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong: c_attn is cut in the order keys, queries, values
+# %% gpt2_state wrong (misconception keys-first): c_attn is cut in the order keys, queries, values
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -678,7 +678,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.b"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong: c_attn is read as queries, keys and values of head 0, then of head 1, and so on
+# %% gpt2_state wrong (misconception cut-by-heads): c_attn is read as queries, keys and values of head 0, then of head 1, and so on
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -705,7 +705,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.b"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong: c_attn is viewed as 3 x d x d, which deals the numbers out by rows of the file and mixes queries, keys and values
+# %% gpt2_state wrong (difference): c_attn is viewed as 3 x d x d, which deals the numbers out by rows of the file and mixes queries, keys and values
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -729,7 +729,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.b"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong: named() is called, but the tensors are taken from the dict as it came, so a file with a prefix fails
+# %% gpt2_state wrong (raised): named() is called, but the tensors are taken from the dict as it came, so a file with a prefix fails
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -753,7 +753,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.b"] = tensors["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong: four layers written in, as the small model has them
+# %% gpt2_state wrong (raised): four layers written in, as the small model has them
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -777,7 +777,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.b"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong: ln_f keeps the file's names weight and bias
+# %% gpt2_state wrong (difference): ln_f keeps the file's names weight and bias
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -801,7 +801,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.bias"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong: name.replace turns every 'weight' into 'w' and every 'bias' into 'b', those of the linear layers too
+# %% gpt2_state wrong (difference): name.replace turns every 'weight' into 'w' and every 'bias' into 'b', those of the linear layers too
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -818,7 +818,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
             state[name] = tensor.T if tensor.dim() == 2 else tensor
     return state
 
-# %% gpt2_state right: a loop over the blocks, every name written out
+# %% gpt2_state right (passed): a loop over the blocks, every name written out
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -842,7 +842,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.b"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state right: goes through the file's names one by one and decides by what stands in them
+# %% gpt2_state right (passed): goes through the file's names one by one and decides by what stands in them
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -871,7 +871,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
                 state[here + "mlp." + layer + "." + kind] = tensor.contiguous()
     return state
 
-# %% gpt2_state right: slices by hand with d and 2 * d, a little function to turn
+# %% gpt2_state right (passed): slices by hand with d and 2 * d, a little function to turn
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -900,7 +900,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.w"], state["ln_f.b"] = found["ln_f.weight"], found["ln_f.bias"]
     return state
 
-# %% gpt2_state right: clumsy, builds a GPT, copies every tensor into its parameters, and returns these
+# %% gpt2_state right (passed): clumsy, builds a GPT, copies every tensor into its parameters, and returns these
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -931,7 +931,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
         state[name] = parameter.detach()
     return state
 
-# %% generate_cached wrong: the positions begin at 0 in every call, so each new token stands at position 0
+# %% generate_cached wrong (misconception position-0-again): the positions begin at 0 in every call, so each new token stands at position 0
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
@@ -961,7 +961,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: done grows by 1 after the prompt as well, so the new tokens stand at 1, 2, 3
+# %% generate_cached wrong (misconception position-counts-the-passes): done grows by 1 after the prompt as well, so the new tokens stand at 1, 2, 3
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
@@ -991,7 +991,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: no mask, so the prompt's positions see what comes later
+# %% generate_cached wrong (misconception prompt-without-a-mask): no mask, so the prompt's positions see what comes later
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
@@ -1018,7 +1018,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: the same triu for every call, which lets a single new token see position 0 only
+# %% generate_cached wrong (misconception sees-the-first-only): the same triu for every call, which lets a single new token see position 0 only
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
@@ -1047,7 +1047,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: what was kept is replaced by the newest keys and values instead of growing
+# %% generate_cached wrong (misconception prompt-forgotten): what was kept is replaced by the newest keys and values instead of growing
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
@@ -1078,7 +1078,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: nothing is kept, the whole text goes through the model each time
+# %% generate_cached wrong (property keeps_keys_and_values): nothing is kept, the whole text goes through the model each time
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
@@ -1088,7 +1088,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: divides by the root of d_model and not of a head's width
+# %% generate_cached wrong (misconception root-of-d_model): divides by the root of d_model and not of a head's width
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
@@ -1118,7 +1118,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: only the first text is continued, its token is put behind all texts
+# %% generate_cached wrong (misconception first-text-only): only the first text is continued, its token is put behind all texts
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
@@ -1148,7 +1148,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached right: the plain way, keys and values put together along the positions
+# %% generate_cached right (passed): the plain way, keys and values put together along the positions
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
@@ -1178,7 +1178,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached right: torch's scaled_dot_product_attention, causal in the first call only
+# %% generate_cached right (passed): torch's scaled_dot_product_attention, causal in the first call only
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
@@ -1205,7 +1205,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached right: room for all keys and values made beforehand and filled, one mask by positions
+# %% generate_cached right (passed): room for all keys and values made beforehand and filled, one mask by positions
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     batch, longest = tokens.shape[0], tokens.shape[1] + n_tokens
@@ -1234,7 +1234,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
             tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached right: clumsy, query by query and head by head, so that no mask is needed
+# %% generate_cached right (passed): clumsy, query by query and head by head, so that no mask is needed
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """The texts and n_tokens more, greedily; keys and values are computed once for each position."""
     kept = [None] * len(model.blocks)
