@@ -17,7 +17,7 @@ ROOMS = {
     "gpt2": {"lessons"},
     "show": {"lessons"},
     "loop": set(),  # utils.training.loop: below the models that it trains, as the recipes are above them
-    "models": {"lessons", "loop", "show"},
+    "models": {"lessons", "loop", "show", "gpt2"},
     "training": {"lessons", "gpt2", "loop", "models"},
     "explore": {"lessons", "show", "models", "gpt2"},
     "stand_ins": {"lessons", "gpt2", "models"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,6 +37,26 @@ def _torchs(x):
     return F.gelu(x, approximate="tanh")
 
 
+def _landmarks(probe):
+    """Where the curve has a value that one can tell without a formula."""
+    if probe.values_right:
+        return None
+    for x, wanted, why in (
+        (0.0, 0.0, "nothing comes of nothing"),
+        (10.0, 10.0, "a large number passes as it is"),
+        (-10.0, 0.0, "of a very negative number nothing is left"),
+        (1.0, 0.8412, "84 of 100 normally distributed numbers are smaller than 1, so that share of it passes"),
+        (-1.0, -0.1588, "16 of 100 normally distributed numbers are smaller than -1, so that share of it passes"),
+    ):
+        seen = probe.run(case(torch.tensor([x])))
+        if seen.failure or not isinstance(seen.value, Tensor) or seen.value.numel() != 1:
+            return None
+        found = float(seen.value)
+        if not abs(found - wanted) < 1e-3:
+            return f"gelu({x:g}) is {found:.4f}, and {wanted:g} is expected: {why}."
+    return None
+
+
 _EXACT = (
     "This is the exact curve, with the error function. GPT-2 was trained with the approximation by tanh; the two differ"
     " by up to 0.0005, and its weights belong to the one that they were trained with."
@@ -48,7 +69,7 @@ exercise(
     returns=Float(),
     differentiable=True,
     atol=2e-6,
-    properties=[finite_when_scaled(100.0)],
+    properties=[_landmarks, finite_when_scaled(100.0)],
     misconceptions={
         "exact": Wrong(F.gelu, _EXACT),
         "relu": Wrong(
@@ -674,6 +695,49 @@ def _cut_by_heads(value, heads):
     return [piece.flatten(-2) for piece in value.unflatten(-1, (heads, 3, -1)).unbind(-2)]
 
 
+def _names_fit_the_model(probe):
+    """The names are those of the model's parameters, no more and no fewer."""
+    for trial in probe.trials:
+        yours, wanted = trial.yours.value, trial.expected.value
+        if not isinstance(yours, dict) or yours.keys() == wanted.keys():
+            continue
+        missing, extra = ([n for n in some if n not in other] for some, other in ((wanted, yours), (yours, wanted)))
+        lacks = f"has no `{missing[0]}`{f' and lacks {len(missing) - 1} more' * (len(missing) > 1)}" if missing else ""
+        close = difflib.get_close_matches(missing[0], map(str, extra), n=1) if missing else []
+        name = (close or extra or [""])[0]
+        has = f"has a `{name}`, which is no parameter of the model" if extra else ""
+        return f"The state {' and '.join(filter(None, (lacks, has)))}. Its names are those of your classes."
+    return None
+
+
+def _from_which_tensor(probe):
+    """What the first wrong tensor holds, if it is something of the file."""
+    for trial in probe.trials:
+        yours, wanted = trial.yours.value, trial.expected.value
+        if not isinstance(yours, dict) or yours.keys() != wanted.keys():
+            continue
+        tensors = {n.removeprefix("transformer."): v for n, v in trial.case.args[0].items()}
+        for name, right in wanted.items():
+            if not isinstance(yours[name], Tensor) or yours[name].equal(right):
+                continue
+            for what, piece in _pieces(tensors):
+                if piece.equal(yours[name]):
+                    return f"`{name}` holds {what}, and that is not where its numbers stand in the file."
+            return f"`{name}` is the first tensor with other numbers than it should have; those before it are right."
+    return None
+
+
+def _pieces(tensors):
+    """Every tensor of a checkpoint, whole and in thirds, as it is and turned, with what it is called."""
+    for name, value in tensors.items():
+        whole = [(f"`{name}`", value)]
+        if value.dim() and "c_attn" in name:
+            thirds = zip(("first", "second", "last"), value.chunk(3, dim=-1))
+            whole += [(f"the {which} third of `{name}`", piece) for which, piece in thirds]
+        yield from whole
+        yield from ((f"{what}, turned", piece.T) for what, piece in whole if piece.dim() == 2)
+
+
 _STATE = GPTConfig(vocab_size=5, n_positions=3, d_model=6, n_layers=2, n_heads=2)
 _STATE_WIDE = GPTConfig(vocab_size=7, n_positions=4, d_model=8, n_layers=3, n_heads=4)
 
@@ -688,6 +752,7 @@ exercise(
         case(_drawn(rand, _STATE, add=[("wpe.weight", (4, 6))]), _STATE, note="with a tensor of another shape"),
     ],
     differentiable=False,
+    properties=[_names_fit_the_model, _from_which_tensor],
     misconceptions={
         "not-turned": Wrong(
             _state(turn=lambda name, value: value),
@@ -840,6 +905,31 @@ def _keeps_keys_and_values(probe):
     return None
 
 
+def _first_wrong_pass(probe):
+    """How far it writes what the whole model would."""
+    for trial in probe.trials:
+        tokens = trial.case.args[1]
+        yours, wanted = trial.yours.value, trial.expected.value
+        if not isinstance(yours, Tensor) or yours.shape != wanted.shape or yours.equal(wanted):
+            continue
+        seq = tokens.shape[1]
+        first = int((yours != wanted).any(0).nonzero()[0]) - seq
+        if first < 0:
+            return "The tokens that were given are not the beginning of the result."
+        if first == 0:
+            return (
+                "The very first new token is not the one that model(tokens) would choose, so the pass of the prompt is"
+                " wrong already: compare it with your GPT's forward, part by part."
+            )
+        passed = "the prompt's pass is right" if first == 1 else f"the first {first} passes give the right tokens"
+        return (
+            f"In a text of {seq} tokens {passed}, and pass {first + 1} is the first to give another one than"
+            " model(tokens) would. Look at what a single new token is given then: its position, the keys and values"
+            " that are kept, and its row of the mask."
+        )
+    return None
+
+
 def _picks_the_best(probe):
     """Nothing is drawn."""
     if probe.values_right or not any(trial.yours.drew for trial in probe.trials):
@@ -873,7 +963,7 @@ exercise(
     ],
     returns=Int("batch longer"),
     differentiable=False,
-    properties=[_picks_the_best, _keeps_keys_and_values],
+    properties=[_picks_the_best, _first_wrong_pass, _keeps_keys_and_values],
     misconceptions={
         "position-0-again": Wrong(
             _kept(position=lambda seq, step: 0),

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from torch import Size, Tensor
 
 from utils.feedback.compare import fits, refused_alike, same
-from utils.feedback.observe import Failure, is_float, tensors
+from utils.feedback.observe import Failure, is_float
 from utils.feedback.probe import Probe, Trial
-from utils.feedback.torch_errors import explain
+from utils.feedback.torch_errors import explain, fixed_size
 from utils.feedback.words import (
     article,
     call_text,
@@ -24,7 +24,6 @@ from utils.feedback.words import (
     dtype_why,
     family,
     first_line,
-    inputs_text,
     kind,
     listing,
     named_size,
@@ -94,7 +93,7 @@ def raised(probe: Probe, trial: Trial) -> str | None:
     why = explain(failure, probe.exercise.name)
     if failure.type == "NameError" and (idle := probe.runner.traits().idle):
         why += f" Its argument `{idle[0]}` is never used."
-    return f"{call} stopped{place} with {article(failure.type)}: {why}{_fixed_size(probe, trial)}"
+    return f"{call} stopped{place} with {article(failure.type)}: {why}{fixed_size(probe, trial)}"
 
 
 def _other_refusal(failure: Failure) -> str:
@@ -103,29 +102,6 @@ def _other_refusal(failure: Failure) -> str:
     if failure.type == "AssertionError":
         raised += " An `assert` is for what cannot happen, and `python -O` leaves it out."
     return raised
-
-
-_AXES = re.compile(r"(?:transpose|permute|swapaxes|movedim)\([^()]*\)|\b(?:dim|axis)=-?\d+")
-
-
-def _fixed_size(probe: Probe, stopped: Trial) -> str:
-    """A question to add, where the code holds a number that is a size of the very cases on which it runs, and not of
-    the one on which it stopped."""
-    traits = probe.runner.traits()
-    axes = {int(n) for call in _AXES.findall(traits.source) for n in re.findall(r"\d+", call)}
-    written = traits.integers - axes - _sizes(probe, stopped)
-    for trial in probe.trials:
-        sizes = _sizes(probe, trial)
-        if trial.yours.failure is None and sizes & written:
-            return (
-                f" It does run for {inputs_text(probe.exercise, trial.case)}: is the {min(sizes & written)} in it a"
-                " size that should be read from the input?"
-            )
-    return ""
-
-
-def _sizes(probe: Probe, trial: Trial) -> set[int]:
-    return {n for t in tensors([*probe.named(trial.case).values()]) for n in t.shape}
 
 
 def parameters(probe: Probe, trial: Trial) -> str | None:

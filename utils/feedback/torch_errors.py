@@ -7,7 +7,9 @@ import re
 
 from torch import Tensor
 
-from utils.feedback.observe import Failure
+from utils.feedback.observe import Failure, tensors
+from utils.feedback.probe import Probe, Trial
+from utils.feedback.words import inputs_text
 
 # A pattern in the error's text, and what it means; \\1 is the pattern's first group.
 EXPLAINED = (
@@ -171,3 +173,28 @@ def explain(failure: Failure, name: str) -> str:
             return found.expand(words) + (_LOSES if "element by element" in words and _reduces(failure.body) else "")
     first = failure.text.strip().splitlines()[0] if failure.text.strip() else "no message"
     return first if first.endswith((".", "!", "?")) else first + "."
+
+
+# --- a size that is written down -----------------------------------------------------------------------
+
+_AXES = re.compile(r"(?:transpose|permute|swapaxes|movedim)\([^()]*\)|\b(?:dim|axis)=-?\d+")
+
+
+def fixed_size(probe: Probe, stopped: Trial) -> str:
+    """A question to add, where the code holds a number that is a size of the very cases on which it runs, and not of
+    the one on which it stopped."""
+    traits = probe.runner.traits()
+    axes = {int(n) for call in _AXES.findall(traits.source) for n in re.findall(r"\d+", call)}
+    written = traits.integers - axes - _sizes(probe, stopped)
+    for trial in probe.trials:
+        sizes = _sizes(probe, trial)
+        if trial.yours.failure is None and sizes & written:
+            return (
+                f" It does run for {inputs_text(probe.exercise, trial.case)}: is the {min(sizes & written)} in it a"
+                " size that should be read from the input?"
+            )
+    return ""
+
+
+def _sizes(probe: Probe, trial: Trial) -> set[int]:
+    return {n for t in tensors([*probe.named(trial.case).values()]) for n in t.shape}

@@ -27,7 +27,7 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     y = a / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (a + 0.044715 * a**3)))
     return torch.from_numpy(y)
 
-# %% gelu wrong (difference): += changes x itself before x / 2 is taken, and a tensor that wants gradients refuses it
+# %% gelu wrong (property landmarks): += changes x itself before x / 2 is taken, and a tensor that wants gradients refuses it
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """GPT-2's form of GELU, with tanh."""
 
@@ -705,7 +705,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.b"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong (difference): c_attn is viewed as 3 x d x d, which deals the numbers out by rows of the file and mixes queries, keys and values
+# %% gpt2_state wrong (property from_which_tensor): c_attn is viewed as 3 x d x d, which deals the numbers out by rows of the file and mixes queries, keys and values
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -777,7 +777,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.b"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong (difference): ln_f keeps the file's names weight and bias
+# %% gpt2_state wrong (property names_fit_the_model): ln_f keeps the file's names weight and bias
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -801,7 +801,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.bias"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong (difference): name.replace turns every 'weight' into 'w' and every 'bias' into 'b', those of the linear layers too
+# %% gpt2_state wrong (property names_fit_the_model): name.replace turns every 'weight' into 'w' and every 'bias' into 'b', those of the linear layers too
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
