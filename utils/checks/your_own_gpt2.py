@@ -176,7 +176,7 @@ _RESIDUAL_INSIDE = (
 exercise(
     "MLP",
     initial=_mlp_layers,
-    oracle=_mlp,
+    oracle=lambda p, x: _mlp(p, x),
     cases=lambda rand: [
         case(rand(2, 3, 4), init=(4, 10)),
         case(rand(5, 3), init=(3, 7), seed=1),
@@ -405,6 +405,7 @@ exercise(
         case(rand(2, 7, 6), init=(_SMALL,), seed=4, note="as long as n_positions"),
     ],
     returns=Float("batch seq d_model"),
+    atol=5e-6,
     properties=[
         _draws_nothing,
         causal(),
@@ -519,6 +520,7 @@ exercise(
         case(rand.integers(1, 7, high=11), init=(_SMALL,), seed=2, note="as long as n_positions"),
     ],
     returns=Float("batch seq vocab"),
+    atol=2e-6,
     properties=[_draws_nothing, _first_wrong_part, _future_changes_nothing, moves_with_its_module, slopes_agree],
     misconceptions={
         "no-positions": Wrong(
@@ -633,8 +635,8 @@ exercise(
         " end?",
         "wte of the tokens plus wpe of 0 to seq - 1; the blocks in their order, each fed what the one before returned;"
         " ln_f; then a product with the transposed weight of wte.",
-        "torch.arange(tokens.shape[1], device=tokens.device) gives the positions, and they broadcast over the batch."
-        " The last line multiplies ln_f of the stream by self.wte.weight.T.",
+        "torch.arange counts the positions, on the device of the tokens, and their vectors broadcast over the batch."
+        " The last line multiplies ln_f of the stream by wte's weight, transposed.",
     ),
 )
 

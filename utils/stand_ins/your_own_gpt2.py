@@ -46,7 +46,7 @@ class _Watched(nn.Linear):
         self.strict, self.called = strict, False
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.strict and self.called and x.shape[-2] > 1:
+        if self.strict and self.called and x.dim() > 2 and x.shape[-2] > 1:
             raise RuntimeError(f"{x.shape[-2]} {AT_ONCE}")
         self.called = True
         return super().forward(x)
