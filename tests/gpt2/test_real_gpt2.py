@@ -8,8 +8,10 @@ import os
 import pytest
 import torch
 
+from solutions import your_own_gpt2 as lesson
 from utils import gpt2
 from utils.gpt2 import sources
+from utils.models import your_own_gpt2
 
 PROMPTS = (
     "Data visualization empowers users to", "Artificial Intelligence is transforming the",
@@ -122,3 +124,14 @@ def test_it_has_read_of_taking_over_the_world():
     assert {token: after(BOAST)[token] for token in (" take", " over", " the", "!")} == {
         token: GUESSES[token] for token in (" take", " over", " the", "!")
     }
+
+
+@torch.no_grad()
+def test_the_lessons_own_model_writes_what_it_writes():
+    """Lesson 12: token for token, greedily, with keys and values kept."""
+    theirs, tokenizer = gpt2.load_gpt2()
+    tensors, config = your_own_gpt2.checkpoint()
+    mine = your_own_gpt2.load(lesson.GPT(config), lesson.gpt2_state(tensors, config))
+    ids = tokenizer("When Mary and John went to the store, John gave a drink to", return_tensors="pt").input_ids
+    written = theirs.generate(ids, max_new_tokens=20, do_sample=False, pad_token_id=50256)
+    assert torch.equal(lesson.generate_cached(mine, ids, 20), written)
