@@ -79,6 +79,7 @@ def _execute(path: Path, folder: Path) -> dict:
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
         store_widget_state=False,
+        coalesce_streams=True,  # how a cell's text came in pieces hangs on the moment
         extra_arguments=["--log-level=ERROR"],
     )
     try:
