@@ -38,7 +38,7 @@ _PORT = 8988 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removepref
 _START_LAB = "import sys; from utils.cli.lab import lab; lab(int(sys.argv[2]), False, sys.argv[1])"
 # Every cell in the page at once (as it comes, Lab draws only those in view), and no saving but the test's own: Lab asks
 # what to do with a file that has changed on the disk when two of its saves overlap.
-_SETTINGS = {
+SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},
     "docmanager-extension/plugin": {"autosave": False},
 }
@@ -104,7 +104,7 @@ def serve(folder: Path, notebooks: list[Path], port: int = _PORT) -> Iterator[st
     course.mkdir(parents=True)
     for notebook in notebooks:
         shutil.copy(notebook, course)
-    for name, chosen in _SETTINGS.items():
+    for name, chosen in SETTINGS.items():
         settings = folder / "config" / "lab" / "user-settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         settings.parent.mkdir(parents=True)
         settings.write_text(json.dumps(chosen))

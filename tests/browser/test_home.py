@@ -14,7 +14,7 @@ COURSE = browser.ROOT / "course"
 
 def test_its_links_lead_to_where_one_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As Lab comes: it draws what is in view, and jumps as a learner's does.
-    monkeypatch.setattr(browser, "_NO_WINDOWING", "{}")
+    monkeypatch.setitem(browser.SETTINGS, "notebook-extension/tracker", {})
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
     record("start_here", "row_sums", "passed")
     for name in ("attn_scores_2", "attn_weights_2", "context_vec_2"):

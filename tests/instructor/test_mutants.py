@@ -69,8 +69,8 @@ CONTRIVED = {
     ],
     "DeepQKVAttention": [
         (
-            "nn.init.xavier_uniform_(nn.Parameter(torch.empty(num_heads, *shape)))",
-            "nn.Parameter(torch.zeros(num_heads, *shape))",
+            "nn.init.xavier_uniform_(torch.empty(shape)) for",
+            "torch.zeros(shape) for",
         ),
         ("made = [", "if not hasattr(self, 'kept'):\n            self.kept = ["),
         ("-torch.inf", "-1e4"),
