@@ -568,7 +568,7 @@ def test_an_answer_that_is_drawn_or_of_another_model_is_told():
 
     another = trained()[0]
     report = check_as("sort_letters", drawn)
-    assert report.property == "takes_the_likeliest" and "sampled" in report.message
+    assert report.property == "draws_nothing" and "sampled" in report.message
     report = check_as("sort_letters", lambda model, letters: _sort_in_a_loop(another, letters))
     assert report.misconception == "sorts-by-itself" and "another model was asked" in report.message.replace("\n", " ")
 

@@ -288,7 +288,7 @@ def test_what_a_loop_forgets_or_draws_is_told():
     last_two = written(lambda ids, start: ids[:, -2:])
     assert last_two.property == "prompt_then_new" and "what the model is given" in last_two.message
     sampled = written(lambda ids, start: ids, lambda logits: torch.multinomial(logits.softmax(-1), 1))
-    assert sampled.property == "takes_the_best" and "sampled" in sampled.message
+    assert sampled.property == "draws_nothing" and "sampled" in sampled.message
 
 
 PROSE = "\n".join(cell.source for cell in lessons.read(lessons.find("toy_transformer")).cells)

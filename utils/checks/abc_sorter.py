@@ -22,6 +22,7 @@ from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, filled
 from utils.feedback.properties import (
     batch_independent,
     causal,
+    draws_nothing,
     finite_when_scaled,
     moves_with_its_module,
     remembers_nothing,
@@ -640,14 +641,10 @@ def _by_topk(model, letters):
     return "".join(VOCAB[int(i)] for i in ids[0, 4:])
 
 
-def _takes_the_likeliest(probe):
-    """Nothing is drawn: the likeliest letter is the same one each time."""
-    if probe.values_right or not any(trial.yours.drew for trial in probe.trials):
-        return None
-    return (
-        "Random numbers are drawn on the way: is the next letter sampled from the probabilities? Greedily means to take"
-        " the likeliest one."
-    )
+_GREEDY = draws_nothing(
+    "Random numbers are drawn on the way: is the next letter sampled from the probabilities? Greedily means to take"
+    " the likeliest one."
+)
 
 
 def _three_letters(probe):
@@ -677,7 +674,7 @@ exercise(
         for letters in ("cab", "bba", "acc", "abc", "bcb", "aab")
     ],
     differentiable=False,
-    properties=[_takes_the_likeliest, _three_letters],
+    properties=[_GREEDY, _three_letters],
     misconceptions={
         "separator-not-forbidden": Wrong(
             _greedy(forbid=False),

@@ -10,6 +10,7 @@ from utils.checks._attention import rope, waves
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import (
     batch_independent,
+    draws_nothing,
     moves_with_its_module,
     refuses,
     takes,
@@ -284,14 +285,10 @@ class _NotCut(_Wrong):
         return x + self.pe
 
 
-def _draws_nothing(probe):
-    """Adding takes no random numbers, in training neither."""
-    if probe.values_right or not any(trial.yours.drew for trial in probe.trials):
-        return None
-    return (
-        "Random numbers are drawn in forward: is there a dropout, as in torch's tutorial? This module only adds, in"
-        " training as well."
-    )
+_NO_DROPOUT = draws_nothing(
+    "Random numbers are drawn in forward: is there a dropout, as in torch's tutorial? This module only adds, in"
+    " training as well."
+)
 
 
 def _adds_its_rows(probe):
@@ -337,7 +334,7 @@ exercise(
     ],
     returns=Float("... seq d_model"),
     properties=[
-        _draws_nothing,
+        _NO_DROPOUT,
         batch_independent(),
         moves_with_its_module,
         refuses((4, 6), (2, 7, 4), "the text is longer than max_len"),

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from utils.checks._attention import causal_mask, future_mask, project, strict_mask, torch_attention, waves
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise
-from utils.feedback.properties import moves_with_its_module
+from utils.feedback.properties import draws_nothing, moves_with_its_module
 from utils.models.toy_transformer import STOP
 from utils.stand_ins.toy_transformer import Pupil, Rambler, Speller, after_step
 
@@ -97,11 +97,7 @@ def _future_changes_nothing(probe):
     return None
 
 
-def _draws_nothing(probe):
-    """A forward pass takes no random numbers, in training neither."""
-    if probe.values_right or not any(trial.yours.drew for trial in probe.trials):
-        return None
-    return "Random numbers are drawn in forward: is there a dropout? None of the five parts is one."
+_NO_DROPOUT = draws_nothing("Random numbers are drawn in forward: is there a dropout? None of the five parts is one.")
 
 
 exercise(
@@ -113,7 +109,7 @@ exercise(
         case(rand.integers(3, 5, high=9), init=(9, 6, 2), seed=1, train=True, note="in training"),
     ],
     returns=Float("batch seq vocab_size"),
-    properties=[_draws_nothing, _future_changes_nothing, moves_with_its_module],
+    properties=[_NO_DROPOUT, _future_changes_nothing, moves_with_its_module],
     misconceptions={
         "no-mask": Wrong(
             _model(mask=lambda n: None),
@@ -686,14 +682,10 @@ def _by_tensors(model, tokenizer, prompt, max_len=28):
     return tokenizer.decode(ids[0])
 
 
-def _takes_the_best(probe):
-    """Nothing is drawn: the best token is the same one each time."""
-    if probe.values_right or not any(trial.yours.drew for trial in probe.trials):
-        return None
-    return (
-        "Random numbers are drawn on the way: is the next token sampled from the probabilities? Greedily means to take"
-        " the most likely one, so that a prompt always gets the same answer."
-    )
+_GREEDY = draws_nothing(
+    "Random numbers are drawn on the way: is the next token sampled from the probabilities? Greedily means to take"
+    " the most likely one, so that a prompt always gets the same answer."
+)
 
 
 def _prompt_then_new(probe):
@@ -728,7 +720,7 @@ exercise(
         case(Rambler(rand(9, 9)), Speller(), "d", max_len=0, note="with no room for a new token"),
     ],
     differentiable=False,
-    properties=[_takes_the_best, _prompt_then_new],
+    properties=[_GREEDY, _prompt_then_new],
     misconceptions={
         "never-stops": Wrong(
             _writes(stops=False),

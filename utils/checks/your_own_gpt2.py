@@ -18,6 +18,7 @@ from utils.feedback.given import Params
 from utils.feedback.properties import (
     batch_independent,
     causal,
+    draws_nothing,
     finite_when_scaled,
     moves_with_its_module,
     remembers_nothing,
@@ -142,13 +143,9 @@ exercise(
 )
 
 
-def _draws_nothing(probe):
-    """A forward pass takes no random numbers, in training neither."""
-    if probe.values_right or not any(trial.yours.drew for trial in probe.trials):
-        return None
-    return (
-        "Random numbers are drawn in forward, so each call gives another result. Is there a dropout? None is asked for."
-    )
+_NO_DROPOUT = draws_nothing(
+    "Random numbers are drawn in forward, so each call gives another result. Is there a dropout? None is asked for."
+)
 
 
 # --- the MLP -----------------------------------------------------------------------------------------------
@@ -184,7 +181,7 @@ exercise(
     ],
     returns=Float("batch seq d_model"),
     atol=2e-6,
-    properties=[_draws_nothing, batch_independent(), moves_with_its_module, remembers_nothing],
+    properties=[_NO_DROPOUT, batch_independent(), moves_with_its_module, remembers_nothing],
     misconceptions={
         "no-bend": Wrong(lambda p, x: _mlp(p, x, lambda wide: wide), _NO_BEND),
         "exact": Wrong(lambda p, x: _mlp(p, x, F.gelu), _EXACT),
@@ -390,6 +387,43 @@ _BLOCK_MISTAKES = {
     ),
 }
 
+
+def _first_wrong_part(run, at_the_end):
+    """Which part is the first to give wrong numbers, beside torch's own: the parts before it are right.
+
+    Args:
+        run: `(params, args, note)` runs the oracle, which tells `note` the name of each part, what it is given and what
+            it makes of it.
+        at_the_end: what to say where all parts are right.
+    """
+
+    def broken(probe):
+        for trial in [] if probe.values_right else probe.trials:
+            config, right = trial.case.init[0], {}
+            initial = probe.exercise.initial(config)
+            p = Params({name: filled(name, value.shape, trial.case.seed) for name, value in initial.items()})
+            p.init = {"config": config}
+            run(p, trial.case.args, lambda name, given, made, right=right: right.setdefault(name, (given, made))[1])
+            right.pop("", None)  # the whole is no part
+            heard = probe.run(trial.case, parts=list(right)).parts or {}
+            for name, (given, made) in right.items():
+                if name not in heard or heard[name][0].shape != given.shape:
+                    continue
+                if not _near(heard[name][0], given):
+                    return f"The stream is right up to `{name}`, which is given other numbers than it should be."
+                if not _near(heard[name][1], made):
+                    return f"`{name}` is the first part that is given the right numbers and returns wrong ones."
+            if len(heard) == len(right) and not trial.right(probe.exercise):
+                return at_the_end
+        return None
+
+    return broken
+
+
+def _near(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
 _SMALL = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=2, n_heads=3, eps=1e-2)
 _TINY_EPS = GPTConfig(vocab_size=9, n_positions=5, d_model=4, n_layers=1, n_heads=2, eps=1e-5)
 
@@ -407,7 +441,11 @@ exercise(
     returns=Float("batch seq d_model"),
     atol=5e-6,
     properties=[
-        _draws_nothing,
+        _NO_DROPOUT,
+        _first_wrong_part(
+            lambda p, args, note: _block(p, *args, p.init["config"], note=note),
+            "Every part is given the right numbers and returns the right ones: what is done with the last is wrong.",
+        ),
         causal(),
         batch_independent(),
         moves_with_its_module,
@@ -461,38 +499,6 @@ def _gpt(
     return answer
 
 
-def _first_wrong_part(probe):
-    """Which part of the model is the first to give wrong numbers, beside torch's own: the parts before it are right."""
-    if probe.values_right:
-        return None
-    for trial in probe.trials:
-        config = trial.case.init[0]
-        p = Params({n: filled(n, value.shape, trial.case.seed) for n, value in _gpt_parameters(config).items()})
-        p.init, right = {"config": config}, {}
-        _gpt(note=lambda name, given, made, right=right: right.setdefault(name, (given, made))[1])(p, *trial.case.args)
-        halves = [
-            f"blocks.{i}{part}" for i in range(config.n_layers) for part in (".ln_1", ".attn", ".ln_2", ".mlp", "")
-        ]
-        heard = probe.run(trial.case, parts=[*halves, "ln_f"]).parts or {}
-        for name in (*halves, "ln_f"):
-            if name not in heard or heard[name][0].shape != right[name][0].shape:
-                continue
-            if not _near(heard[name][0], right[name][0]):
-                return f"The stream is right up to `{name}`, which is given other numbers than it should be."
-            if not _near(heard[name][1], right[name][1]):
-                return f"`{name}` is the first part that is given the right numbers and returns wrong ones."
-        if len(heard) == len(halves) + 1:
-            return (
-                "Every part gives the right numbers, `ln_f` the last: what comes after it is wrong. Are the scores made"
-                " with `self.wte.weight` as it is now?"
-            )
-    return None
-
-
-def _near(a: Tensor, b: Tensor) -> bool:
-    return a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5)
-
-
 def _future_changes_nothing(probe):
     """Another last token leaves the logits before it as they were."""
     for trial in [] if probe.values_right else probe.trials:
@@ -521,7 +527,17 @@ exercise(
     ],
     returns=Float("batch seq vocab"),
     atol=2e-6,
-    properties=[_draws_nothing, _first_wrong_part, _future_changes_nothing, moves_with_its_module, slopes_agree],
+    properties=[
+        _NO_DROPOUT,
+        _first_wrong_part(
+            lambda p, args, note: _gpt(note=note)(p, *args),
+            "Every part gives the right numbers, `ln_f` the last: what comes after it is wrong. Are the scores made"
+            " with `self.wte.weight` as it is now?",
+        ),
+        _future_changes_nothing,
+        moves_with_its_module,
+        slopes_agree,
+    ],
     misconceptions={
         "no-positions": Wrong(
             _gpt(place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + 0 * p["wpe.weight"][0]),
@@ -932,11 +948,9 @@ def _first_wrong_pass(probe):
     return None
 
 
-def _picks_the_best(probe):
-    """Nothing is drawn."""
-    if probe.values_right or not any(trial.yours.drew for trial in probe.trials):
-        return None
-    return "Random numbers are drawn on the way: is the next token sampled? Greedily means to take the most likely one."
+_GREEDY = draws_nothing(
+    "Random numbers are drawn on the way: is the next token sampled? Greedily means to take the most likely one."
+)
 
 
 _WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
@@ -965,7 +979,7 @@ exercise(
     ],
     returns=Int("batch longer"),
     differentiable=False,
-    properties=[_picks_the_best, _first_wrong_pass, _keeps_keys_and_values],
+    properties=[_GREEDY, _first_wrong_pass, _keeps_keys_and_values],
     misconceptions={
         "position-0-again": Wrong(
             _kept(position=lambda seq, step: 0),

@@ -233,6 +233,16 @@ def slopes_agree(probe: Probe) -> str | None:
     return None
 
 
+def draws_nothing(why: str) -> Property:
+    """Where the numbers are wrong and random ones were drawn on the way: `why` says what that may be."""
+
+    def broken(probe: Probe) -> str | None:
+        drew = not probe.values_right and any(trial.yours.drew for trial in probe.trials)
+        return why if drew else None
+
+    return broken
+
+
 def refuses(init: tuple, shape: tuple, why: str) -> Property:
     """What cannot be done is refused with a ValueError: neither done all the same, nor left to torch's words on
     shapes."""

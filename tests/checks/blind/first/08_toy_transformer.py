@@ -329,7 +329,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
         ids = torch.cat([ids, logits.argmax(dim=-1, keepdim=True)], dim=1)
     return tokenizer.decode(ids[0])
 
-# %% generate_text wrong (property takes_the_best): draws the next token from the probabilities, the docstring wants the best one
+# %% generate_text wrong (property draws_nothing): draws the next token from the probabilities, the docstring wants the best one
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """The prompt and what the model writes after it, greedily, until it says token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")

@@ -588,7 +588,7 @@ def sort_letters(model, letters):
             ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], dim=1)
     return "".join(abc_sorter.VOCAB[i] for i in ids[0, -3:].tolist())
 
-# %% sort_letters wrong (property takes_the_likeliest): draws from the softmax instead of taking the likeliest letter
+# %% sort_letters wrong (property draws_nothing): draws from the softmax instead of taking the likeliest letter
 def sort_letters(model, letters):
     ids = abc_sorter.encode(letters)
     answer = []

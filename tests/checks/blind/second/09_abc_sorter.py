@@ -707,7 +707,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
             ids = torch.cat([ids, torch.tensor([[best]])], dim=1)
     return answer
 
-# %% sort_letters wrong (property takes_the_likeliest): draws the letter by its probability instead of taking the likeliest
+# %% sort_letters wrong (property draws_nothing): draws the letter by its probability instead of taking the likeliest
 def sort_letters(model: nn.Module, letters: str) -> str:
     """What the model writes, greedily, after the three letters and the separator."""
     ids = abc_sorter.encode(letters)
