@@ -19,5 +19,6 @@ __getattr__, __dir__, __all__ = attach(
         "scores": ["dot_product", "scaling", "softmax"],
         "tokenization": ["next_token", "tokens"],
         "toy_transformer": ["writer"],
+        "where_the_answer_comes_from": ["patching"],
     },
 )

@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         "abc_sorter": ["gates", "trace"],
         "causal_attention": ["causal", "dropped"],
+        "class_results": ["counted", "standing"],
         "charts": ["bars", "curves", "lines"],
         "flow": ["steps"],
         "gram_attention": ["volume"],
@@ -27,5 +28,6 @@ __getattr__, __dir__, __all__ = attach(
         "stream": ["residual_stream"],
         "tables": ["grid", "mask", "scores", "weights"],
         "tokenization": ["merges", "next_tokens", "tokens"],
+        "where_the_answer_comes_from": ["effects"],
     },
 )

@@ -50,6 +50,13 @@ def _table(
     return figure, axes, cell
 
 
+def signed_table(
+    values: np.ndarray, rows: Sequence[str], columns: Sequence[str], limit: float
+) -> tuple[Any, Any, float]:
+    """Cells that are red above 0 and blue below; gives figure, axes and the side of a cell in inches."""
+    return _table(values, rows, columns, DIVERGING, (-limit, limit))
+
+
 def _numbers(axes: Any, values: np.ndarray, cell: float, ticks: Sequence[float]) -> None:
     """The numbers into the cells of a small table; beside a larger one the scale of its colours."""
     if max(values.shape) <= MOST_NUMBERS:

@@ -1,0 +1,308 @@
+"""Lesson 13: right answers, written differently, and the claims of its prose."""
+
+import copy
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from solutions import where_the_answer_comes_from as lesson
+from solutions.your_own_gpt2 import GPT, gpt2_state
+from utils import gpt2, lessons
+from utils.models import where_the_answer_comes_from as where
+from utils.models import your_own_gpt2
+
+# --- right answers, written differently ----------------------------------------------------------------
+
+
+def _by_hooks(model, tokens):
+    """The stream is overheard in a single run."""
+    heard = []
+    hooks = [
+        part.register_forward_hook(lambda part, given, made: heard.append((given[0], made))) for part in model.blocks
+    ]
+    with torch.no_grad():
+        model(tokens)
+    for hook in hooks:
+        hook.remove()
+    rows = torch.stack([heard[0][0][0, -1], *(made[0, -1] for _, made in heard)])
+    return F.linear(model.ln_f(rows), model.wte.weight)
+
+
+def _row_by_row(model, tokens):
+    x = model.wte(tokens) + model.wpe.weight[: tokens.shape[1]]
+    rows = torch.zeros(len(model.blocks) + 1, model.wte.num_embeddings)
+    rows[0] = model.wte.weight @ model.ln_f(x)[0, -1]
+    for i, block in enumerate(model.blocks):
+        x = block(x)
+        rows[i + 1] = model.wte.weight @ model.ln_f(x)[0, -1]
+    return rows
+
+
+def _shorter_and_shorter(model, tokens):
+    """Models that end earlier."""
+
+    def ended(n):
+        short = copy.copy(model)
+        short._modules = {**model._modules, "blocks": model.blocks[:n]}
+        return short(tokens)[0, -1]
+
+    return torch.stack([ended(n) for n in range(len(model.blocks) + 1)])
+
+
+def _patched_by_hooks(model, clean, corrupted, layer, position):
+    kept = []
+
+    def keep(part, given):
+        kept.append(given[0].clone())
+
+    def put(part, given):
+        x = given[0].clone()
+        x[:, position, :] = kept[0][:, position, :]
+        return (x,)
+
+    for tokens, hook in ((corrupted, keep), (clean, put)):
+        handle = model.blocks[layer].register_forward_pre_hook(hook)
+        logits = model(tokens)
+        handle.remove()
+    return logits
+
+
+def _patched_in_one_batch(model, clean, corrupted, layer, position):
+    both = torch.cat((clean, corrupted))
+    x = model.wte(both) + model.wpe(torch.arange(both.size(1)))
+    for i, block in enumerate(model.blocks):
+        if i == layer:
+            mine, other = x.chunk(2)
+            here = torch.arange(both.size(1)) == position
+            x = torch.where(here[:, None], other, mine)
+        x = block(x)
+    return torch.einsum("bsd,vd->bsv", model.ln_f(x), model.wte.weight)
+
+
+def _patched_all_kept(model, clean, corrupted, layer, position):
+    def streams(tokens):
+        rows = [model.wte(tokens) + model.wpe.weight[None, : tokens.shape[1]]]
+        for block in model.blocks:
+            rows.append(block(rows[-1]))
+        return rows
+
+    x = torch.cat(
+        (
+            (mine := streams(clean)[layer])[:, :position],
+            streams(corrupted)[layer][:, position : position + 1],
+            mine[:, position + 1 :],
+        ),
+        dim=1,
+    )
+    for block in list(model.blocks)[layer:]:
+        x = block(x)
+    return model.ln_f(x) @ model.wte.weight.t()
+
+
+def _on_a_copy(model, tokens, layer, head):
+    other = copy.deepcopy(model)
+    width = other.config.d_model // other.config.n_heads
+    with torch.no_grad():
+        other.blocks[layer].attn.out_proj.weight[:, head * width : head * width + width] = 0
+    return other(tokens)
+
+
+def _what_it_wrote_is_taken_away(model, tokens, layer, head):
+    """After out_proj, the head's own share is subtracted."""
+    out = model.blocks[layer].attn.out_proj
+    width = out.in_features // model.config.n_heads
+    own = slice(width * head, width * (head + 1))
+
+    def subtract(part, given, made):
+        return made - given[0][..., own] @ part.weight[:, own].T
+
+    with out.register_forward_hook(subtract):
+        return model(tokens)
+
+
+def _with_a_mask(model, tokens, layer, head):
+    out = model.blocks[layer].attn.out_proj
+    keep = (torch.arange(out.in_features) // (out.in_features // model.config.n_heads) != head).float()
+    handle = out.register_forward_pre_hook(lambda part, given: (given[0] * keep,))
+    logits = model(tokens)
+    handle.remove()
+    return logits
+
+
+def _by_places(pattern):
+    n = pattern.shape[-1] // 2
+    asks = torch.arange(n, 2 * n)
+    return pattern[..., asks, asks - n + 1].mean(-1)
+
+
+def _in_a_loop(pattern):
+    n = pattern.size(-1) // 2
+    total = 0
+    for i in range(n):
+        total = total + pattern[..., n + i, i + 1]
+    return total / n
+
+
+def _cut_out(pattern):
+    """The lower left square, one column on: its main diagonal."""
+    n = pattern.shape[-1] // 2
+    return torch.diagonal(pattern[..., n:, 1 : n + 1], dim1=-2, dim2=-1).sum(-1) / n
+
+
+RIGHT = {
+    "logit_lens": [_by_hooks, _row_by_row, _shorter_and_shorter],
+    "patch_stream": [_patched_by_hooks, _patched_in_one_batch, _patched_all_kept],
+    "without_head": [_on_a_copy, _what_it_wrote_is_taken_away, _with_a_mask],
+    "induction_score": [_by_places, _in_a_loop, _cut_out],
+}
+
+
+# --- what the page says, on the small GPT-2 ------------------------------------------------------------
+
+
+TEXTS = [f"When Mary and John went to the store, {giver} gave a drink to" for giver in ("John", "Mary")]
+
+
+@pytest.fixture(scope="module")
+def model():
+    tensors, config = your_own_gpt2.checkpoint()
+    return your_own_gpt2.load(GPT(config), gpt2_state(tensors, config)).requires_grad_(False)
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return [torch.tensor([gpt2.load_tokenizer().encode(text)]) for text in TEXTS]
+
+
+def token(word):
+    (found,) = gpt2.load_tokenizer().encode(word)
+    return found
+
+
+def gap(logits):
+    return (logits[0, -1, token(" Mary")] - logits[0, -1, token(" John")]).item()
+
+
+def gaps(logits, asked):
+    rows = torch.arange(len(logits))
+    return logits[rows, -1, asked.right] - logits[rows, -1, asked.wrong]
+
+
+def second_half(logits, lists):
+    n = lists.shape[1] // 2
+    return (logits[:, n:-1].argmax(-1) == lists[:, n + 1 :]).float().mean().item()
+
+
+def page():
+    return " ".join(cell.source for cell in lessons.read(lessons.find("where_the_answer_comes_from")).cells)
+
+
+def test_one_word_moves_the_answer_from_end_to_end(model, texts):
+    clean, corrupted = texts
+    assert (clean != corrupted).nonzero().tolist() == [[0, 9]] and clean.shape == (1, 14)
+    assert gap(model(clean)) > 12 and gap(model(corrupted)) < -6
+    assert math.isclose(math.e, 2.7, abs_tol=0.05)  # one unit of a logit difference
+    assert "11.5" not in page() and round(sum(p.numel() for p in model.parameters()) / 1e6) in (11, 12)
+
+
+def test_the_lens_says_to_then_nothing_then_mary(model, texts):
+    shares = lesson.logit_lens(model, texts[0]).softmax(-1)
+    assert shares[0].argmax() == token(" to") and shares[0].max() > 0.99
+    assert shares[1, token(" Mary")] < 0.01 and shares[1].max() < 0.2
+    assert shares[3:].argmax(-1).tolist() == [token(" Mary")] * 2 and shares[-1].max() > 0.98
+
+
+def test_all_of_the_answer_hangs_on_one_vector(model, texts):
+    clean, corrupted = texts
+    whole, turned = gap(model(clean)), gap(model(corrupted))
+
+    def moved(layer, position):
+        return (whole - gap(lesson.patch_stream(model, clean, corrupted, layer, position))) / (whole - turned)
+
+    assert moved(0, 9) == pytest.approx(1, abs=1e-3)
+    assert all(moved(0, position) == pytest.approx(0, abs=1e-3) for position in range(14) if position != 9)
+    for layer in (1, 2, 3):
+        assert moved(layer, 13) > 0.9
+        assert all(abs(moved(layer, position)) < 0.06 for position in range(13))
+
+
+def test_the_places_hold_for_fifty_sentences(model):
+    many = where.pairs(50)
+    start, end = (gaps(model(tokens), many) for tokens in (many.clean, many.corrupted))
+    assert (start > 0).all() and (end < 0).all()
+    for layer, position, wanted in ((0, 9, 1), (1, 13, 1), (1, 9, 0), (1, 10, 0)):
+        patched = lesson.patch_stream(model, many.clean, many.corrupted, layer, position)
+        shares = (start - gaps(patched, many)) / (start - end)
+        assert abs(shares.mean() - wanted) < 0.06 and shares.std() < 0.06, (layer, position)
+
+
+def test_one_sentence_tells_a_story_about_a_head(model, texts):
+    few = where.pairs(10)
+    whole, start = gap(model(texts[0])), gaps(model(few.clean), few)
+    falls = torch.tensor([
+        [(start - gaps(lesson.without_head(model, few.clean, i, j), few)).mean() for j in range(12)] for i in range(4)
+    ])  # fmt: skip
+    alone = [whole - gap(lesson.without_head(model, texts[0], 0, head)) for head in range(12)]
+    assert sorted(range(12), key=lambda head: -alone[head])[:2] == [1, 8] and alone[8] > 4  # on this sentence
+    assert falls[0, 8] < 0.8 and falls[0].argmax() == 1 and falls[0, 1] > 1.2  # on ten
+    assert falls[1:].max() < 0.6 and falls.min() < -0.5  # later blocks are hardly needed; a blue cell
+
+
+@pytest.fixture(scope="module")
+def lists():
+    return where.repeated_lists(10, length=20)
+
+
+@pytest.fixture(scope="module")
+def pattern(model, lists):
+    return where.patterns(model, lists)
+
+
+def test_one_block_holds_induction_heads(model, lists, pattern):
+    assert second_half(model(lists), lists) > 0.93
+    assert (model(lists)[:, :19].argmax(-1) == lists[:, 1:20]).float().mean() < 0.01
+    scores = lesson.induction_score(pattern).mean(1)
+    assert scores[2].min() > 0.6 and scores[[0, 1, 3]].max() < 0.3
+
+
+def test_the_heads_that_look_back_write_what_it_looks_for(model, lists, pattern):
+    back = pattern.diagonal(offset=-1, dim1=-2, dim2=-1).mean((1, 3))
+    assert back[1].topk(2).indices.tolist() == [3, 7] and back[1, [3, 7]].min() > 0.3
+    part = where.known_tokens()[:1000]
+    given = [model.wte.weight[part] + model.wpe.weight[5]]
+    for block in model.blocks[:2]:
+        given.append(block(given[-1][:, None])[:, 0])
+    head = lesson.induction_score(pattern).mean(1)[2].argmax().item()
+
+    def match(i, j):
+        early, late = model.blocks[i], model.blocks[2]
+        own, read = where.entries(model, j), where.entries(model, head)
+        OV = early.attn.out_proj.weight[:, own] @ early.attn.W_value.weight[own]
+        QK = late.attn.W_query.weight[read].T @ late.attn.W_key.weight[read]
+        table = late.ln_1(given[2]) @ QK @ (early.ln_1(given[i]) @ OV.T).T
+        return ((table.diagonal() - table.mean(1)) / table.std(1)).mean().item()
+
+    found = torch.tensor([[match(i, j) for j in range(12)] for i in range(2)])
+    assert found[1].topk(2).indices.tolist() == [3, 7] and found[1, [3, 7]].min() > 2
+    assert found[0].max() < 1.2
+
+
+def test_one_induction_head_is_replaced_and_eight_are_not(model, lists, pattern):
+    best = lesson.induction_score(pattern).mean(1)[2].argsort(descending=True).tolist()
+
+    def right(heads):
+        return second_half(where.without_heads(model, heads)(lists), lists)
+
+    assert abs(right([(2, best[0])]) - right([])) < 0.025
+    assert right([(2, head) for head in best[:8]]) < 0.6 and right([(2, head) for head in best]) < 0.1
+    assert abs(right([(3, head) for head in range(12)]) - right([])) < 0.03
+    assert second_half(lesson.without_head(model, lists, 2, best[0]), lists) == right([(2, best[0])])
+
+
+def test_the_table_of_the_two_models(model):
+    assert (model.config.n_layers, model.config.d_model, model.config.n_heads) == (4, 192, 12)
+    rows = page()
+    assert "| tokens | byte pairs, 50,257 | 01 | byte pairs, 128,256 |" in rows and model.config.vocab_size == 50257
+    assert 25 - 20 + 1 == 6

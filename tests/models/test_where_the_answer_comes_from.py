@@ -1,0 +1,65 @@
+"""Lesson 13: pairs of sentences, lists that repeat, and the patterns of all heads."""
+
+import pytest
+import torch
+
+from solutions import your_own_gpt2 as lesson
+from utils import gpt2
+from utils.models import where_the_answer_comes_from as where
+from utils.models import your_own_gpt2 as parts
+from utils.training import corpus
+
+
+def test_every_word_is_one_token_that_the_small_model_knows():
+    tokenizer, known = gpt2.load_tokenizer(), set(where.known_tokens().tolist())
+    for words, theirs in ((where.NAMES, corpus.NAMES), (where.PLACES, corpus.PLACES), (where.THINGS, corpus.OBJECTS)):
+        assert set(words) <= set(theirs) and len(set(words)) == len(words)
+        for word in words:
+            (token,) = tokenizer.encode(f" {word}")
+            assert token in known
+
+
+def test_a_twin_differs_in_the_giver_alone():
+    many, tokenizer = where.pairs(60), gpt2.load_tokenizer()
+    assert many.clean.shape == many.corrupted.shape == (60, 14)
+    different = (many.clean != many.corrupted).nonzero()
+    assert different.tolist() == [[row, 9] for row in range(60)]
+    rows = torch.arange(60)
+    assert torch.equal(many.clean[rows, 9], many.wrong) and torch.equal(many.corrupted[rows, 9], many.right)
+    first = (many.right == many.clean[:, 1]).float().mean()
+    assert 0.3 < first < 0.7  # the one who gets it stands first, or second
+    for row in range(60):
+        both = {many.clean[row, 1].item(), many.clean[row, 3].item()}
+        assert {many.right[row].item(), many.wrong[row].item()} == both
+    assert torch.equal(where.pairs(60).clean, many.clean) and not torch.equal(where.pairs(60, seed=1).clean, many.clean)
+    assert tokenizer.decode(many.clean[0]).startswith("When ")
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.0, True])
+def test_so_many_pairs_there_are_not(n):
+    with pytest.raises(ValueError, match="n must be a whole number above 0"):
+        where.pairs(n)
+
+
+def test_a_list_is_random_and_stands_there_twice():
+    lists, known = where.repeated_lists(7, 12), set(where.known_tokens().tolist())
+    assert lists.shape == (7, 24) and torch.equal(lists[:, :12], lists[:, 12:])
+    assert all(len(set(row)) == 12 and set(row) <= known for row in lists[:, :12].tolist())
+    assert 1000 < len(known) < 50257 and where.END not in known
+    assert torch.equal(lists, where.repeated_lists(7, 12)) and not torch.equal(
+        lists, where.repeated_lists(7, 12, seed=1)
+    )
+    with pytest.raises(ValueError, match="length must be between 1 and"):
+        where.repeated_lists(1, 0)
+
+
+@torch.no_grad()
+def test_the_patterns_are_those_of_transformers():
+    theirs, tokenizer = gpt2.load_gpt2()
+    tokens = tokenizer(
+        ["Mary and John went to the store", "John and Mary came to the park"], return_tensors="pt"
+    ).input_ids
+    wanted = torch.stack(theirs(tokens, output_attentions=True).attentions)
+    tensors, config = parts.checkpoint()
+    model = parts.load(lesson.GPT(config), lesson.gpt2_state(tensors, config))
+    torch.testing.assert_close(where.patterns(model, tokens), wanted, atol=1e-5, rtol=1e-4)

@@ -1,0 +1,118 @@
+"""Lesson 13: what a GPT-2 is asked with: pairs of sentences, lists that repeat, and the patterns of all its heads."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from utils.gpt2 import load_tokenizer
+from utils.gpt2.layer0 import Checkpoint
+from utils.gpt2.sources import source
+
+# Each of them is one token of GPT-2's after a space, and the small GPT-2 knows it.
+NAMES = """Mary Anna Sarah Emma Alice Jane Kate Laura Helen Rose Grace Maria John Tom Jack David Peter Paul Mark Sam
+George Henry James Daniel""".split()
+PLACES = "store park school beach garden market station office river farm".split()
+THINGS = "drink book ball letter key ring pen basket camera bag".split()
+SENTENCE = "When {} and {} went to the {}, {} gave a {} to"
+END = 50256  # <|endoftext|>
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Sentences and their twins, in which the other one gives. `wrong` is what the twin is to be continued with.
+
+    Attributes:
+        clean, corrupted: tokens [n, seq].
+        right, wrong: [n], the token of the one who gets something in `clean`, and of the one who gives.
+    """
+
+    clean: Int[Tensor, "n seq"]
+    corrupted: Int[Tensor, "n seq"]
+    right: Int[Tensor, "n"]
+    wrong: Int[Tensor, "n"]
+
+
+def pairs(n: int, seed: int = 0) -> Pairs:
+    """`n` sentences like the one about Mary and John, all of the same length, each with its twin.
+
+    Either of the two may come first, and either may give, so that neither place is always right.
+
+    Raises:
+        ValueError: n is no whole number above 0.
+    """
+    if type(n) is not int or n < 1:
+        raise ValueError(f"n must be a whole number above 0; got {n!r}.")
+    draw, encode = random.Random(seed), load_tokenizer().encode
+    clean, corrupted, names = [], [], []
+    for _ in range(n):
+        (a, b), place, thing = draw.sample(NAMES, 2), draw.choice(PLACES), draw.choice(THINGS)
+        giver, other = draw.choice([(a, b), (b, a)])
+        clean.append(encode(SENTENCE.format(a, b, place, giver, thing)))
+        corrupted.append(encode(SENTENCE.format(a, b, place, other, thing)))
+        names.append([encode(f" {other}")[0], encode(f" {giver}")[0]])
+    right, wrong = torch.tensor(names).unbind(1)
+    return Pairs(torch.tensor(clean), torch.tensor(corrupted), right, wrong)
+
+
+def known_tokens() -> Int[Tensor, "known"]:
+    """The tokens that the GPT-2 that is here has learned: of the real one all, of the small one those of its text.
+
+    Raises:
+        WeightsError: the file is damaged.
+    """
+    where = source()
+    with Checkpoint(where) as file:
+        small = "wte.ids" in file.names()
+        known = file.read("wte.ids").long() if small else torch.arange(where.vocab_size)
+    return known[known != END]
+
+
+def repeated_lists(n: int, length: int, seed: int = 0) -> Int[Tensor, "n twice"]:
+    """`n` random lists of `length` different tokens that the model knows, each written twice: [n, 2 length].
+
+    Raises:
+        ValueError: there are not so many tokens.
+    """
+    known = known_tokens()
+    if not 1 <= length <= len(known):
+        raise ValueError(f"length must be between 1 and {len(known)}, the number of known tokens; got {length!r}.")
+    generator = torch.Generator().manual_seed(seed)
+    lists = torch.stack([known[torch.randperm(len(known), generator=generator)[:length]] for _ in range(n)])
+    return lists.repeat(1, 2)
+
+
+@torch.no_grad()
+def patterns(model: nn.Module, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "layers batch heads seq seq"]:
+    """Where every head of lesson 12's GPT looks: [n_layers, batch, n_heads, seq, seq], each row sums to 1."""
+    heads, seq = model.config.n_heads, tokens.shape[1]
+    found, x = [], model.wte(tokens) + model.wpe(torch.arange(seq, device=tokens.device))
+    hidden = torch.ones(seq, seq, dtype=torch.bool, device=tokens.device).triu(1)
+    for block in model.blocks:
+        h = block.ln_1(x)
+        q, k = (f(h).unflatten(-1, (heads, -1)).transpose(1, 2) for f in (block.attn.W_query, block.attn.W_key))
+        scores = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
+        found.append(scores.masked_fill(hidden, -torch.inf).softmax(-1))
+        x = block(x)
+    return torch.stack(found)
+
+
+def entries(model: nn.Module, head: int) -> slice:
+    """Which of the d_model entries of queries, keys, values and merged results belong to a head."""
+    width = model.config.d_model // model.config.n_heads
+    return slice(head * width, (head + 1) * width)
+
+
+def without_heads(model: nn.Module, heads: Iterable[tuple[int, int]]) -> nn.Module:
+    """A copy of lesson 12's GPT in which the heads `(layer, head)` write nothing."""
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        for layer, head in heads:
+            other.blocks[layer].attn.out_proj.weight[:, entries(model, head)] = 0
+    return other

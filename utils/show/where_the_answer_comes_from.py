@@ -1,0 +1,50 @@
+"""What becomes of an answer when one place of a model is changed: a table of effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from utils.show.arguments import read_names, read_numbers
+from utils.show.marks import colour_bar, write_numbers
+from utils.show.page import Picture, finish, inches, themed
+from utils.show.tables import signed_table
+from utils.show.words import number_text
+
+
+@themed
+def effects(
+    values: Any, rows: Sequence[str], columns: Sequence[str], title: str | None = None, xlabel: str = "position"
+) -> Picture:
+    """A table of effects, layers down and positions (or heads) across: red above 0, blue below.
+
+    Up to 16 columns each cell holds its number.
+
+    Args:
+        values: [layers, n] finite numbers.
+        rows, columns: a string for each layer, and for each column.
+        title: by default the largest effect.
+        xlabel: what the columns count.
+
+    Raises:
+        ValueError: wrong shape, wrong number of names, nan or inf.
+    """
+    table = read_numbers(values, "values", [2], "a table [layers, positions]")
+    down = read_names(rows, table.shape[0], "rows", "layers (rows)")
+    across = read_names(columns, table.shape[1], "columns", "columns")
+    limit = float(np.abs(table).max()) or 1.0
+    figure, axes, cell = signed_table(table, down, across, limit)
+    axes.set(xlabel=xlabel, ylabel="")
+    if table.shape[1] <= 16:
+        write_numbers(axes, table.round(2) + 0.0, cell)
+    else:
+        x, y, w, h = inches(axes)
+        colour_bar(axes.images[0], x + w + 0.12, y, 0.11, h, [-limit, 0, limit])
+    i, j = np.unravel_index(np.abs(table).argmax(), table.shape)
+    largest = f"{down[i]}, {across[j]}: {number_text(table[i, j])}"
+    tops = np.abs(table).argmax(axis=1)
+    words = [f"{name}: largest at {across[k]} ({k}), {number_text(row[k])}." for name, row, k in zip(down, table, tops)]
+    alt = f"A table of effects, {table.shape[0]} rows by {table.shape[1]} columns ({xlabel}).\n" + "\n".join(words)
+    return finish(figure, title, f"The largest effect: {largest}", alt)
