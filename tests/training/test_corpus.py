@@ -82,6 +82,20 @@ def test_more_sentences_than_there_are_is_an_error(monkeypatch: pytest.MonkeyPat
     assert len(ioi_sentences(2, 0)) == 2
 
 
+def test_random_lists_hold_no_word_twice_and_nothing_that_is_kept_back() -> None:
+    words = [*(" " + name for name in NAMES), *PLACES, *OBJECTS, "ly", " ,"]
+    found = list(islice(corpus.random_lists(words, 5, 3, 9), 2000))
+    assert {len(places) for places in found} == set(range(3, 10))
+    assert {place for places in found for place in places} == set(range(len(words)))
+    assert found == list(islice(corpus.random_lists(words, 5, 3, 9), 2000)) and found[0] != found[1]
+    for places in found:
+        assert len(set(places)) == len(places)
+        held = [words[place].strip() for place in places]
+        names, where, things = ([word for word in held if word in group] for group in (NAMES, PLACES, OBJECTS))
+        assert not any(kept_back(*pair) for pair in combinations(names, 2))
+        assert not any(kept_back(place, thing) for place in where for thing in things)
+
+
 def test_texts_are_varied_and_whole(texts: list[str]) -> None:
     assert len(set(texts)) > 0.8 * len(texts)
     assert not [text for text in texts if not text.strip() or "  " in text or text != text.strip()]

@@ -101,6 +101,16 @@ def sentences(seed: int) -> Iterator[str]:
             yield text
 
 
+def random_lists(words: Sequence[str], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
+    """Lists without end of `shortest` to `longest` different places in `words`; no list's words hold a combination
+    that is kept back."""
+    writer = _Writer(seed)
+    while True:
+        places = writer.some(range(len(words)), writer.number(shortest, longest))
+        if not holds_kept_back(" ".join(words[place] for place in places)):
+            yield places
+
+
 def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, str]]:
     """`n` different prompts with their next word: `("When Mary and John went to the store, John gave a drink to", "
     Mary")`.

@@ -1,0 +1,136 @@
+"""What the card of the small GPT-2 says of it, measured on what it never read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from utils.training import corpus
+from utils.training.gpt2_rows import load_tokenizer, log_many, make_data, places, random_lists
+
+if TYPE_CHECKING:
+    from transformers import GPT2LMHeadModel
+
+HEADLINE = "When Mary and John went to the store, John gave a drink to"
+N_ASKED = 200  # held-out sentences that a measurement asks for
+N_LISTS, LIST_LENGTHS = 100, (10, 30)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the model card quotes. Probabilities and weights are means, `other` is that of all untrained tokens
+    together."""
+
+    loss: float
+    headline: str
+    headline_prob: float
+    accuracy: float
+    answer_prob: float
+    other_mean: float
+    other_max: float
+    heads: Tensor  # [n_heads, 3] mean weight on the previous position, the position itself, position 0
+    uniform: float
+    repeated: float  # share right in the second half of random lists that stand twice
+    induction: Tensor  # [n_layers, n_heads] mean weight there on what followed the token the first time
+    previous: Tensor  # [n_layers, n_heads] mean weight in these lists on the previous position
+
+    def lines(self) -> str:
+        """The same as text, for a terminal."""
+        heads = [
+            f"  head 0.{i}: previous {p:.2f}, current {c:.2f}, first {f:.2f}: {kind}"
+            for i, ((p, c, f), kind) in enumerate(zip(self.heads.tolist(), self.kinds()))
+        ]
+        layers = [
+            f"  layer {layer}: previous {p:.2f} (head {layer}.{i}), induction {s:.2f} (head {layer}.{j})"
+            for layer, (i, p, j, s) in enumerate(self.best_heads())
+        ]
+        return "\n".join((
+            f"Loss on fresh text: {self.loss:.3f} nats a token.",
+            f"{HEADLINE!r} goes on with {self.headline!r} ({self.headline_prob:.3f}).",
+            f"Held-out sentences: {self.accuracy:.1%} right, probability of the right name {self.answer_prob:.3f}.",
+            f"Untrained tokens together: {self.other_mean:.1e} in the mean, at most {self.other_max:.1e}.",
+            f"Layer 0 (uniform {self.uniform:.2f}):", *heads,
+            f"Random lists that repeat: {self.repeated:.1%} right. The best heads:", *layers,
+        ))  # fmt: skip
+
+    def kinds(self) -> list[str]:
+        """The kind of each head of layer 0: the largest of its three weights, if it is 1.4 times what a uniform pattern
+        has there."""
+        names = ("previous", "current", "first")
+        return [names[int(row.argmax())] if row.max() >= 1.4 * self.uniform else "other" for row in self.heads]
+
+    def best_heads(self) -> list[tuple[int, float, int, float]]:
+        """Of each layer: the head that looks back one place most and its weight, the best induction head and its
+        score."""
+        (previous, i), (induction, j) = self.previous.max(-1), self.induction.max(-1)
+        return list(zip(i.tolist(), previous.tolist(), j.tolist(), induction.tolist()))
+
+
+@torch.no_grad()
+def measure(model: GPT2LMHeadModel, ids: Tensor, seed: int, n: int = N_ASKED) -> Measured:
+    """Ask a compact model what it never read: `n` sentences that are kept back, and texts and random lists from another
+    seed."""
+    tokenizer, extra, compact = load_tokenizer(), log_many(len(ids)), places(ids)
+    model.set_attn_implementation("eager")
+
+    def run(prompt: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Probabilities of single tokens (the last column: of each untrained one), of all untrained ones together, and
+        patterns."""
+        out = model(compact[tokenizer.encode(prompt)][None], output_attentions=True)
+        logs = (out.logits[0] + extra).log_softmax(-1)
+        return (logs - extra).exp(), logs[:, -1].exp(), out.attentions[0][0]
+
+    prompts = corpus.ioi_sentences(n, seed)
+    right, answer_probs, others, heads, uniform = 0, [], [], [], []
+    for prompt, answer in prompts:
+        probs, other, pattern = run(prompt)
+        place = int(compact[tokenizer.encode(answer)[0]])
+        right += int(probs[-1].argmax()) == place < len(ids)
+        answer_probs.append(probs[-1, place])
+        others.append(other)
+        rows = torch.arange(2, len(probs))
+        heads.append(torch.stack([pattern[:, rows, column].mean(-1) for column in (rows - 1, rows, 0)], dim=-1))
+        uniform.append((1 / (rows + 1)).mean())
+    headline = run(HEADLINE)[0][-1]
+    best = int(headline.argmax())
+    fresh = make_data([(model.config.n_positions, 100, 1)], seed)
+    inputs, targets = (compact[fresh.ids][tensor] for tensor in fresh.steps[0])
+    logits = model(inputs).logits + extra
+    others.append(logits.softmax(-1)[..., -1].flatten())
+    other = torch.cat(others)
+    repeated, induction, previous = _measure_lists(model, ids, seed)
+    return Measured(
+        loss=float(F.cross_entropy(logits.flatten(0, 1), targets.flatten())),
+        headline=tokenizer.decode([int(ids[best])]) if best < len(ids) else "(an untrained token)",
+        headline_prob=float(headline[best]),
+        accuracy=right / n,
+        answer_prob=float(torch.stack(answer_probs).mean()),
+        other_mean=float(other.mean()),
+        other_max=float(other.max()),
+        heads=torch.stack(heads).mean(0),
+        uniform=float(torch.stack(uniform).mean()),
+        repeated=repeated,
+        induction=induction,
+        previous=previous,
+    )
+
+
+def _measure_lists(model: GPT2LMHeadModel, ids: Tensor, seed: int) -> tuple[float, Tensor, Tensor]:
+    """`repeated`, `induction` and `previous` of `Measured`."""
+    extra, compact = log_many(len(ids)), places(ids)
+    right, induction, previous = [], [], []
+    longest = min(LIST_LENGTHS[1], model.config.n_positions // 2)
+    for tokens in islice(random_lists(ids, seed, min(LIST_LENGTHS[0], longest), longest), N_LISTS):
+        n, row = len(tokens), compact[tokens].repeat(2)
+        out = model(row[None], output_attentions=True)
+        patterns = torch.cat(out.attentions).detach()  # [layer, head, query, key]
+        again, later = torch.arange(n, 2 * n), torch.arange(1, 2 * n)
+        right.append((out.logits[0] + extra)[n:-1].argmax(-1) == row[n + 1 :])
+        induction.append(patterns[:, :, again, again - n + 1].mean(-1))
+        previous.append(patterns[:, :, later, later - 1].mean(-1))
+    return float(torch.cat(right).float().mean()), torch.stack(induction).mean(0), torch.stack(previous).mean(0)
