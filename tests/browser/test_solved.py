@@ -60,6 +60,10 @@ def press(name: str) -> Callable[[Locator], None]:
     return lambda cell: cell.get_by_role("button", name=name).click()
 
 
+def press_titled(words: str) -> Callable[[Locator], None]:
+    return lambda cell: cell.get_by_title(words).click()
+
+
 def write(text: str) -> Callable[[Locator], None]:
     def act(cell: Locator) -> None:
         box = cell.locator(".jupyter-widgets").locator("input[type=text], textarea").first
@@ -78,6 +82,7 @@ EXPLORERS = {
     ],
     "layer_norm": [(slide("multiply by", "Home"), "eps holds the result back")],
     "next_token": [(slide("temperature", "Home"), "Temperature 0 is greedy"), (press("Sample"), "Taken: ")],
+    "patching": [(press_titled("before block 1, position 13"), "The twin's vector before block 1, position 13 (to)")],
     "positions": [(slide("d_model", "Home"), "the pattern repeats")],
     "regression": [(slide("μ", "Home"), "Below the curve: the answers are too small.")],
     "scaling": [(tick("divide by √d_k"), "The scores, divided by √d_k, have a standard deviation of")],

@@ -58,7 +58,7 @@ def test_other_sentences_make_another_table(panel):
     )
     assert panel.cells == [] and panel.grid.children == ()
     panel.corrupted.value = "a b x d e"
-    assert [len(row) for row in panel.cells] == [5, 5] and len(panel.grid.children) == 3
+    assert [len(row) for row in panel.cells] == [5, 5] and len(panel.grid.children) == 3 * 6
 
 
 @pytest.mark.parametrize(

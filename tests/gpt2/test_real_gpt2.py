@@ -8,9 +8,11 @@ import os
 import pytest
 import torch
 
+from solutions import where_the_answer_comes_from as lesson13
 from solutions import your_own_gpt2 as lesson
 from utils import gpt2
 from utils.gpt2 import sources
+from utils.models import where_the_answer_comes_from as where
 from utils.models import your_own_gpt2
 
 PROMPTS = (
@@ -135,3 +137,50 @@ def test_the_lessons_own_model_writes_what_it_writes():
     ids = tokenizer("When Mary and John went to the store, John gave a drink to", return_tensors="pt").input_ids
     written = theirs.generate(ids, max_new_tokens=20, do_sample=False, pad_token_id=50256)
     assert torch.equal(lesson.generate_cached(mine, ids, 20), written)
+
+
+# What is published about the heads that answer it: Wang and others (2022), section 3, and, of induction, Olsson and
+# others (2022).
+NAME_MOVERS, INHIBITORS = ((9, 6), (9, 9), (10, 0)), ((7, 3), (7, 9), (8, 6), (8, 10))
+INDUCTION, PREVIOUS = ((5, 1), (5, 5), (6, 9), (7, 2), (7, 10)), (4, 11)
+
+
+@pytest.fixture
+def mine(the_real_one):
+    tensors, config = your_own_gpt2.checkpoint()
+    return your_own_gpt2.load(lesson.GPT(config), lesson.gpt2_state(tensors, config)).requires_grad_(False)
+
+
+def test_the_heads_of_lesson_13_look_where_they_are_said_to(mine):
+    """At the end, name movers look at the one who gets it, and the heads before them at the one who gives."""
+    many = where.pairs(50)
+    last = where.patterns(mine, many.clean)[:, :, :, -1]  # [layers, batch, heads, keys]
+    receiver = (many.clean == many.right[:, None]).float()
+    for layer, head in NAME_MOVERS:
+        weights = last[layer, :, head]
+        assert (weights * receiver).sum(1).mean() > weights[:, 9].mean()
+        assert (weights * receiver).sum(1).mean() > 0.25, (layer, head)
+    for layer, head in INHIBITORS:
+        assert last[layer, :, head, 9].mean() > last[layer, :, head, 1:9].mean() * 2, (layer, head)
+
+
+def test_the_answer_of_fifty_sentences_moves_with_the_second_name(mine):
+    many, rows = where.pairs(50), torch.arange(50)
+
+    def gaps(logits):
+        return logits[rows, -1, many.right] - logits[rows, -1, many.wrong]
+
+    start, end = gaps(mine(many.clean)), gaps(mine(many.corrupted))
+    assert (start > 0).float().mean() > 0.9 and (end < 0).float().mean() > 0.9
+    for layer, position in ((0, 9), (11, 13)):
+        patched = gaps(lesson13.patch_stream(mine, many.clean, many.corrupted, layer, position))
+        assert ((start - patched) / (start - end)).median() > 0.8
+
+
+def test_it_has_the_induction_heads_that_are_known(mine):
+    pattern = where.patterns(mine, where.repeated_lists(4, 20))
+    scores = lesson13.induction_score(pattern).mean(1)
+    assert all(scores[layer, head] > 0.3 for layer, head in INDUCTION)
+    assert scores[:4].max() < 0.2
+    back = pattern.diagonal(offset=-1, dim1=-2, dim2=-1).mean((1, 3))
+    assert divmod(back.argmax().item(), 12) == PREVIOUS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,7 +26,9 @@ class _Pair:
         self.clean, self.corrupted = (torch.tensor([encode(text)]) for text in (clean, corrupted))
         n, m = self.clean.shape[1], self.corrupted.shape[1]
         if n != m:
-            raise ValueError(f"Tokens: {n} in the sentence, {m} in its twin. Exchange words for others of the same length.")
+            raise ValueError(
+                f"Tokens: {n} in the sentence, {m} in its twin. Exchange words for others of the same length."
+            )
         if not 2 <= n <= MOST:
             raise ValueError(f"A sentence of 2 to {MOST} tokens is needed; this one has {n}.")
         if torch.equal(self.clean, self.corrupted):
@@ -81,30 +83,30 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
     texts = [read_text("clean", clean), read_text("corrupted", corrupted)]
     style = {"description_width": "5em"}
     boxes = [
-        widgets.Text(value=text, description=name, style=style, continuous_update=False, layout={"width": "98%"})
+        widgets.Text(value=text, description=name, style=style, continuous_update=False, layout={"width": "auto"})
         for text, name in zip(texts, ("sentence", "its twin"))
     ]
-    remark, grid = widgets.HTML(), widgets.VBox()
+    remark, grid = widgets.HTML(), widgets.GridBox()
+    cells: list[list[Any]] = []
 
     def update() -> str:
         try:
             pair = _Pair(model, patch, *(box.value.strip() for box in boxes))
         except ValueError as error:
-            remark.value, grid.children, panel_cells[:] = note(escape(str(error)), "failed"), (), []
+            remark.value, grid.children, cells[:] = note(escape(str(error)), "failed"), (), []
             return str(error)
-        panel_cells[:] = [
-            [_button(pair, layer, position, remark) for position in range(len(pair.tokens))]
-            for layer in range(len(model.blocks))
-        ]
-        heads = [_name(token_label(token, 9)) for token in pair.tokens]
-        grid.children = [_row("", heads), *(_row(f"before {i}", row) for i, row in enumerate(panel_cells))]
+        places = range(len(pair.tokens))
+        cells[:] = [[_button(pair, layer, place, remark) for place in places] for layer in range(len(model.blocks))]
+        rows = [[_name(""), *map(_name, pair.tokens)], *([_row(i), *row] for i, row in enumerate(cells))]
+        # as wide as the page allows: no table that has to be scrolled
+        grid.layout = {"grid_template_columns": f"5em repeat({len(places)}, minmax(0, 3em))", "grid_gap": "2px"}
+        grid.children = [part for row in rows for part in row]
         words = _ends(pair)
         remark.value = note(escape(words))
         return words
 
-    panel_cells: list[list[Any]] = []
     about = "Explorer: type a sentence and its twin, click on a place, and see the answer with the twin's vector there."
-    parts = {"clean": boxes[0], "corrupted": boxes[1], "remark": remark, "cells": panel_cells, "grid": grid}
+    parts = {"clean": boxes[0], "corrupted": boxes[1], "remark": remark, "cells": cells, "grid": grid}
     return live(boxes, update, [*boxes, remark, grid], about, **parts)
 
 
@@ -123,8 +125,9 @@ def _button(pair: _Pair, layer: int, position: int, remark: Any) -> Any:
     button = widgets.Button(
         description=f"{share + 0.0:.1f}".replace("-0.0", "0.0"),
         tooltip=f"Exchange the vector {where}",
-        layout={"width": "2.9em", "padding": "0", "margin": "1px", "flex": "0 0 auto"},
+        layout={"width": "auto", "padding": "0", "margin": "0", "min_width": "0"},
     )
+    button.style.font_size = "0.8em"
     button.style.button_color = _colour(share)
     button.style.text_color = "#1f2328"
 
@@ -147,15 +150,16 @@ def _colour(share: float) -> str:
     return to_hex(colormaps[DIVERGING](0.5 + 0.3 * max(-1.0, min(1.0, share))))
 
 
-def _name(text: str) -> Any:
+def _name(token: str) -> Any:
+    """A token, upright, above its column."""
     import ipywidgets as widgets
 
-    upright = f'<div style="width:2.9em;overflow:hidden;font-size:0.75em;text-align:center">{escape(text)}</div>'
-    return widgets.HTML(upright, layout={"width": "2.9em", "margin": "1px", "flex": "0 0 auto"})
+    upright = "writing-mode:vertical-rl;transform:rotate(180deg);line-height:1.2;margin:auto"
+    text = f'<div style="{upright}">{escape(token_label(token, 14))}</div>' if token else ""
+    return widgets.HTML(text, layout={"margin": "0", "min_width": "0", "align_self": "flex-end"})
 
 
-def _row(name: str, cells: Sequence[Any]) -> Any:
+def _row(layer: int) -> Any:
     import ipywidgets as widgets
 
-    head = widgets.Label(name, layout={"width": "5em", "flex": "0 0 auto"})
-    return widgets.HBox([head, *cells], layout={"overflow": "visible"})
+    return widgets.Label(f"before {layer}", layout={"margin": "0", "width": "auto"})
