@@ -5,7 +5,7 @@ Then warm: on a right answer, on each misconception, on an answer of no known ki
 tests/checks/blind, slow ones among them: a tenth for the first three, one for the last. Beside it what an assertion
 would cost that says right or wrong and no more: answer and oracle, run once on each case, and compared.
 
-    python bench/checks.py            # everything, 6 minutes
+    python bench/checks.py            # everything, 10 minutes
     python bench/checks.py softmax    # one exercise
 """
 
@@ -32,6 +32,7 @@ from utils.feedback.exercise import Exercise, all_exercises, find
 from utils.feedback.runner import runnable, runner
 
 ROUNDS = 5
+FRESH = 3  # processes for the first check
 FIRST, WARM, SLOW = 0.2, 0.1, 1.0  # the bars, in units of torch's import
 IMPORT = "import time; start = time.process_time(); import torch; print(time.process_time() - start)"
 BLIND = Path(__file__).resolve().parent.parent / "tests" / "checks" / "blind"
@@ -125,7 +126,7 @@ def main(names: list[str]) -> None:
         plain = seconds(exercise, partial(right, exercise), bare)
         mine = seconds(exercise, partial(right, exercise))
         row = [
-            in_a_fresh_process(__file__, "--first", exercise.name) / unit,
+            statistics.median(in_a_fresh_process(__file__, "--first", exercise.name) for _ in range(FRESH)) / unit,
             mine / unit,
             max(seconds(exercise, partial(runnable, exercise, wrong)) for wrong in exercise.misconceptions) / unit,
             seconds(exercise, partial(odd, exercise)) / unit,

@@ -3,6 +3,7 @@
 The differently written right answers stand in the lesson's own test module, in `RIGHT`.
 """
 
+import contextlib
 import importlib
 import inspect
 import random
@@ -16,7 +17,7 @@ from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import all_exercises
 from utils.feedback.observe import tensors
-from utils.feedback.runner import expected, learners_form, observe, runnable
+from utils.feedback.runner import drawn, known_expected, learners_form, observe, runnable
 from utils.instructor.mutants import Answers
 
 EXERCISES = all_exercises()
@@ -51,9 +52,34 @@ def test_messages_call_arguments_as_the_lesson_does(exercise):
     assert exercise.form.arguments == tuple(n for n in names if n != "self")[: len(exercise.form.arguments)]
 
 
+@contextlib.contextmanager
+def the_world_stays(capsys):
+    """What a check is done in, set as no check would have it, is so afterwards, and nothing was printed."""
+    capsys.readouterr()  # a lesson that is loaded here for the first time says whose earlier work it uses
+    torch.manual_seed(5), random.seed(5), np.random.seed(5)
+    torch.set_grad_enabled(False)
+    torch.set_default_dtype(torch.float64)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        before = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+        yield
+        after = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+        assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
+        assert not torch.is_grad_enabled() and torch.get_default_dtype() is torch.float64
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(torch.float32)
+    assert capsys.readouterr().out == ""
+
+
 @each_mistake
-def test_each_misconception_is_named_with_its_own_words(exercise, mistake):
-    report = diagnose(exercise, runnable(exercise, mistake))
+def test_each_misconception_is_named_with_its_own_words(exercise, mistake, capsys):
+    answer = runnable(exercise, mistake)
+    with the_world_stays(capsys):
+        report = diagnose(exercise, answer)
     assert (report.status, report.misconception) == ("failed", mistake.id), str(report)
     assert report.message == mistake.message
 
@@ -62,8 +88,8 @@ def test_each_misconception_is_named_with_its_own_words(exercise, mistake):
 def test_tolerance_separates_each_misconception_a_hundredfold(exercise, mistake):
     """Else an answer with rounding errors could be taken for a mistake, or a mistake for rounding."""
     worst, answer = 0.0, runnable(exercise, mistake)
-    for case in exercise.draw():
-        right, wrong = expected(exercise, case), observe(exercise, answer, case)
+    for case in drawn(exercise, 0):
+        right, wrong = known_expected(exercise, case), observe(exercise, answer, case)
         if wrong.failure or _unlike(wrong, right):
             return  # told apart by shape, parameters or side effects, not by size
         if not tensors(right.value) and not isinstance(right.value, float) and wrong.value != right.value:
@@ -144,24 +170,7 @@ def test_cases_differ_between_draws_and_repeat_with_a_seed(exercise):
 
 @each_exercise
 def test_a_check_leaves_the_world_as_it_was(exercise, capsys):
-    answer, wrong = right_answers(exercise)[0], [runnable(exercise, m) for m in exercise.misconceptions]
-    capsys.readouterr()  # a lesson that is loaded here for the first time says whose earlier work it uses
-    torch.manual_seed(5), random.seed(5), np.random.seed(5)
-    torch.set_grad_enabled(False)
-    torch.set_default_dtype(torch.float64)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        before = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+    """That of a right answer; of each wrong one it is seen above."""
+    answer = right_answers(exercise)[0]
+    with the_world_stays(capsys):
         diagnose(exercise, answer)
-        for mistake in wrong:
-            diagnose(exercise, mistake)
-        after = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
-        assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
-        assert not torch.is_grad_enabled() and torch.get_default_dtype() is torch.float64
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(threads)
-        torch.set_grad_enabled(True)
-        torch.set_default_dtype(torch.float32)
-    assert capsys.readouterr().out == ""

@@ -283,3 +283,11 @@ def test_a_proxy_without_a_scheme_is_understood(monkeypatch):
     monkeypatch.setenv("https_proxy", "127.0.0.1:9")
     with pytest.raises(fetch.FetchError, match="through the proxy"):
         fetch._reach("https://example.org")
+
+
+def test_the_doctor_tries_the_sandbox(monkeypatch):
+    monkeypatch.setattr("utils.grading.sandbox.lacks", lambda: None)
+    assert next(f for f in doctor.examine() if f.what == "sandbox").well
+    monkeypatch.setattr("utils.grading.sandbox.lacks", lambda: "bubblewrap is not installed. Install it.")
+    found = next(f for f in doctor.examine() if f.what == "sandbox")
+    assert "Install it." in found.cure and not found.needed

@@ -449,15 +449,18 @@ def test_it_writes_what_the_lesson_shows(shipped):
 
 
 def test_exact_match_is_what_greedy_writing_gives(shipped):
-    """Also of a model that is often wrong."""
-    torch.manual_seed(0)
-    weak = lesson.CogModel(55, 64, 2)
-    toy.train_cogmodel(weak, steps=450, batch=64, progress=False)
+    """Also of a model that is often wrong: noise on its numbers makes one of the trained one."""
+    weak = toy.load_cogmodel()[0]
+    rand = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for p in weak.parameters():
+            p += 0.3 * p.std() * torch.randn(p.shape, generator=rand)
     tokens, asked = drawn(60, seed=9)
     prompts = [CharTokenizer().decode(row).rsplit(" ", 1)[0] for row in tokens]
     for model in (shipped[0], weak):
         written = [lesson.generate_text(model, shipped[1], prompt) == toy.completed(prompt) for prompt in prompts]
         assert toy.exact_match(model, tokens, asked) == pytest.approx(sum(written) / 60)
+    assert 10 < sum(written) < 50
 
 
 def test_it_copies_the_lengths_that_it_was_trained_on(shipped):
@@ -558,10 +561,10 @@ def test_one_wrong_letter_in_ten_leaves_most_texts_wrong():
 
 
 def test_training_on_fresh_words_hardly_ever_repeats_one():
-    """500 steps of 64 texts: of the words, one in six has 5 letters, and these are the likeliest to meet again."""
+    """350 steps of 64 texts: of the words, one in six has 5 letters, and these are the likeliest to meet again."""
     generator = torch.Generator().manual_seed(0)
-    words = [word for _ in range(25) for word in toy.random_words(1280, generator)]
-    assert len(words) == 32_000 == 500 * 64 and len(set(words)) > 0.999 * len(words)
+    words = [word for _ in range(25) for word in toy.random_words(896, generator)]
+    assert len(words) == 22_400 == 350 * 64 and len(set(words)) > 0.999 * len(words)
 
 
 def test_the_examples_of_the_loss():
@@ -576,9 +579,9 @@ def trained_as_in_the_lesson(seed=0):
         torch.manual_seed(seed)
         model = lesson.CogModel(vocab_size=55, embed_dim=64, num_layers=2)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=5e-3, total_steps=500)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=5e-3, total_steps=350)
     losses = []
-    for batch in toy.batches(steps=500, size=64, seed=seed, progress=False):
+    for batch in toy.batches(steps=350, size=64, seed=seed, progress=False):
         losses.append(lesson.training_step(model, optimizer, batch))
         schedule.step()
     return model, losses
@@ -593,9 +596,9 @@ def test_the_model_that_the_lesson_trains_gets_nearly_all_right(live):
     model, losses = live
     assert toy.exact_match(model, *toy.draw_batch(1000, torch.Generator().manual_seed(12345))) >= 0.85
     assert abs(losses[0] - 4.007) < 0.5  # "a fresh model starts near it"
-    assert losses[30] > 2 and max(losses[250:]) < 1 and losses[-1] < 0.1  # "found in the first half of the steps"
-    asked = {name: str(value) for name, value in (("steps", 500), ("size", 64))}
-    assert all(f"{name}={value}" in PROSE for name, value in asked.items()) and "max_lr=5e-3, total_steps=500" in PROSE
+    assert losses[30] > 2 and max(losses[175:]) < 1 and losses[-1] < 0.1  # "found in the first half of the steps"
+    asked = {name: str(value) for name, value in (("steps", 350), ("size", 64))}
+    assert all(f"{name}={value}" in PROSE for name, value in asked.items()) and "max_lr=5e-3, total_steps=350" in PROSE
 
 
 def test_two_layers_find_out_where_to_look_and_the_last_one_looks(shipped):

@@ -30,12 +30,39 @@ def test_other_numbers_are_judged_anew(made):
     assert diagnose(double, lambda x: torch.full_like(x, 10.0))
 
 
-def test_an_oracle_that_reads_the_world_is_asked_each_time(made):
-    factor = [2.0]
-    scaled = made("scaled", oracle=lambda x: x * factor[0], pure=False)
+def test_an_oracle_that_reads_the_world_is_asked_again_when_that_changes(made):
+    factor, runs = [2.0], []
+
+    def oracle(x):
+        runs.append(1)
+        return x * factor[0]
+
+    scaled = made("scaled", oracle=oracle, reads=lambda: factor[0])
     assert diagnose(scaled, lambda x: x * 2)
+    first = len(runs)
+    assert diagnose(scaled, lambda x: x * 2) and len(runs) == first
     factor[0] = 3.0
     assert diagnose(scaled, lambda x: x * 3) and not diagnose(scaled, lambda x: x * 2)
+    assert len(runs) == 2 * first
+
+
+def test_what_is_right_for_one_set_of_numbers_only_is_explained_by_what_gradients_reach(affine):
+    seen = []
+
+    class Remembers(nn.Module):
+        def __init__(self, d_in, d_out):
+            super().__init__()
+            self.layer = nn.Linear(d_in, d_out)
+
+        def forward(self, x):
+            if not any(x.shape == s.shape and torch.equal(x, s) for s in seen):
+                return x.sum() * torch.ones(len(x), 2)
+            return self.layer(x)
+
+    seen += [each.args[0] for each in affine.draw(0)]
+    report = diagnose(affine, Remembers)
+    assert "Right for one set of numbers and wrong for another" in report.message
+    assert "have no part in the result" in report.message
 
 
 def test_what_an_answer_changes_is_its_own(made):

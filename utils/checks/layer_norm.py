@@ -329,9 +329,8 @@ exercise(
     cases=lambda rand: [
         case(rand(5, 4), init=(4,)),
         case(rand(2, 3, 6), init=(6,), seed=1),
-        case(rand(6, 4), mask=causal_mask(6), init=(4,), seed=2),
         case(rand(3, 5, 4), mask=rand.mask(5, 5), init=(4,), seed=3),
-        case(rand(2, 4, 8), causal_mask(4), init=(8,), seed=4),
+        case(rand(4, 8), causal_mask(4), init=(8,), seed=4),
         case(rand(2, 1, 3, 4), init=(4,), seed=5),
         case(rand(1, 1, 6), init=(6,), seed=6, note="of one position"),
         # with this seed v_layer's two biases, of which attention is made here, lie 0.03 apart: there eps shows

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from utils.feedback.compare import same
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, filled
+from utils.feedback.runner import runner
 from utils.models.your_own_gpt2 import GPTConfig
-from utils.stand_ins.where_the_answer_comes_from import and_afterwards
+from utils.stand_ins.where_the_answer_comes_from import Teller, and_afterwards
 from utils.stand_ins.your_own_gpt2 import Writer
 
 # Widths, heads and blocks of different numbers; the head's width is no number of heads.
@@ -261,6 +265,29 @@ def _first_text_only(mine, theirs):
     return torch.cat((theirs[:1], mine[1:]))
 
 
+def _what_was_exchanged(probe):
+    """Where one vector was exchanged, at another place than it was asked for."""
+    oracle = runner(probe.exercise, probe.exercise.oracle)
+    for trial in probe.trials:
+        if trial.right(probe.exercise) or trial.yours.failure or not isinstance(trial.yours.value, tuple):
+            continue
+        model, clean, corrupted, layer, position = trial.case.args
+        for i, j in itertools.product(range(len(model.blocks)), range(clean.shape[1])):
+            asked = replace(trial.case, args=(model, clean, corrupted, i, j))
+            if (i, j) != (layer, position) and same(trial.yours.value[0], oracle.run(asked).value[0], 1e-4):
+                return (
+                    f"Asked for block {layer} and position {position}, yours exchanges the vector at position {j}"
+                    f" before block {i}."
+                )
+        mine, whole = trial.yours.value[0], oracle.run(replace(trial.case, args=(model, clean, clean, 0, 0))).value[0]
+        if mine.shape == whole.shape and position and not same(mine[:, :position], whole[:, :position], 1e-4):
+            return (
+                f"Asked for position {position}, the positions before it have other logits than in the clean run, and"
+                " none of them can see it: something else is exchanged, or the run itself is not the model's."
+            )
+    return None
+
+
 exercise(
     "patch_stream",
     oracle=_patch(),
@@ -274,7 +301,7 @@ exercise(
     returns=_RETURNS,
     differentiable=False,
     atol=1e-4,
-    properties=[_as_it_was],
+    properties=[_as_it_was, _what_was_exchanged],
     misconceptions={
         "other-way-round": Wrong(
             _patch(into=lambda clean, corrupted: corrupted, source=lambda clean, corrupted: clean),
@@ -359,6 +386,18 @@ exercise(
 
 
 # --- remove ------------------------------------------------------------------------------------------------
+
+
+def _listed(places):
+    """Places as text: runs of neighbours as from and to."""
+    runs = []
+    for place in places:
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1][-1] = place
+        else:
+            runs.append([place, place])
+    texts = [f"{a}" if a == b else f"{a} to {b}" for a, b in runs]
+    return ", ".join(texts[:4]) + (", …" if len(texts) > 4 else "")
 
 
 def _width(model):
@@ -469,6 +508,27 @@ def _weights_left(model, tokens, layer, head):
     return model(tokens)
 
 
+def _which_entries_are_zero(probe):
+    """Which entries of what goes into out_proj are zero, beside those of the head."""
+    for trial in [] if probe.values_right else probe.trials:
+        model, tokens, layer, head = trial.case.args
+        held = dict(model.named_parameters())
+        teller = Teller(model.config, lambda name, shape, held=held: held.get(name, torch.zeros(shape)), layer)
+        seen = probe.run(replace(trial.case, args=(teller, tokens, layer, head)))
+        value = None if seen.failure or not isinstance(seen.value, tuple) else seen.value[0]
+        if not isinstance(value, Tensor) or value.dim() != 3 or value.shape[-1] != model.config.d_model:
+            return None
+        zero = (value == 0).all((0, 1)).nonzero().flatten().tolist()
+        own = list(range(model.config.d_model))[_columns(model, head)]
+        if zero != own:
+            found = f"{_listed(zero)} {'is' if len(zero) == 1 else 'are'} zero" if zero else "none is zero everywhere"
+            return (
+                f"Of the {model.config.d_model} entries that go into out_proj in block {layer}, {found}. Head {head} of"
+                f" {model.config.n_heads} has the entries {own[0]} to {own[-1]}."
+            )
+    return None
+
+
 exercise(
     "without_head",
     oracle=_without(),
@@ -482,7 +542,7 @@ exercise(
     returns=_RETURNS,
     differentiable=False,
     atol=1e-4,
-    properties=[_as_it_was],
+    properties=[_as_it_was, _which_entries_are_zero],
     misconceptions={
         "whole-attention": Wrong(
             _without(silence=_whole_attention),
@@ -617,6 +677,28 @@ def _favourite(pattern):
     return (pattern[..., n:, :].argmax(-1) == asks - n + 1).float().mean(-1)
 
 
+def _which_cells_count(probe):
+    """Which weights of a small pattern have a part in the score: one at a time is 1, all others are 0."""
+    if probe.values_right:
+        return None
+    n = 4
+    cells = torch.eye(4 * n * n).view(-1, 2 * n, 2 * n)
+    seen = probe.run(case(cells))
+    if seen.failure or not isinstance(seen.value, Tensor) or seen.value.shape != cells.shape[:1]:
+        return None
+    counted = [divmod(k, 2 * n) for k in seen.value.nonzero().flatten().tolist()]
+    wanted = [(i, i - n + 1) for i in range(n, 2 * n)]
+    if counted == wanted:
+        return (
+            f"On a list of four the right weights are counted, each by {seen.value.max():.3g}, and a mean takes 0.25."
+        )
+    odd = next((cell for cell in counted if cell not in wanted), None)
+    missing = next((cell for cell in wanted if cell not in counted), None)
+    says = [f"the weight of query {odd[0]} on key {odd[1]} is counted, and should not be"] if odd else []
+    says += [f"that of query {missing[0]} on key {missing[1]} is not counted, and should be"] if missing else []
+    return f"On a list of four, written twice at positions 0 to 7, {'; '.join(says)}."
+
+
 exercise(
     "induction_score",
     oracle=_score(),
@@ -629,6 +711,7 @@ exercise(
     returns=Float("..."),
     differentiable=False,
     atol=1e-6,
+    properties=[_which_cells_count],
     misconceptions={
         "same-token": Wrong(
             _score(ahead=0),

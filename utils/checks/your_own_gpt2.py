@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checks._attention import causal_mask, torch_attention, weights
+from utils.checks._attention import causal_mask, only, torch_attention, weights
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise, filled, linear
 from utils.feedback.given import Params
 from utils.feedback.properties import (
@@ -432,11 +433,11 @@ exercise(
     initial=_block_parameters,
     oracle=_with(),
     cases=lambda rand: [
-        case(rand(2, 5, 6), init=(_SMALL,)),
+        # with this seed the exact GELU shows well
+        case(rand(2, 7, 6), init=(_SMALL,), seed=6, note="as long as n_positions"),
         case(rand(3, 4, 4), init=(_TINY_EPS,), seed=1),
         case(rand(2, 3, 4) * 0.01, init=(_TINY_EPS,), seed=2, train=True, note="small numbers, in training"),
         case(rand(2, 1, 6), init=(_SMALL,), seed=3),
-        case(rand(2, 7, 6), init=(_SMALL,), seed=4, note="as long as n_positions"),
     ],
     returns=Float("batch seq d_model"),
     atol=5e-6,
@@ -446,11 +447,11 @@ exercise(
             lambda p, args, note: _block(p, *args, p.init["config"], note=note),
             "Every part is given the right numbers and returns the right ones: what is done with the last is wrong.",
         ),
-        causal(),
-        batch_independent(),
         moves_with_its_module,
-        remembers_nothing,
-        finite_when_scaled(),
+        *(
+            only(broken, lambda case: not case.train)  # a block does the same in training
+            for broken in (causal(), batch_independent(), remembers_nothing, finite_when_scaled())
+        ),
     ],
     misconceptions={name: Wrong(_with(**how), message) for name, (how, message) in _BLOCK_MISTAKES.items()}
     | {
@@ -521,9 +522,8 @@ exercise(
     initial=_gpt_parameters,
     oracle=_gpt(),
     cases=lambda rand: [
-        case(rand.integers(3, 5, high=11), init=(_SMALL,)),
+        case(rand.integers(3, 7, high=11), init=(_SMALL,), note="as long as n_positions"),
         case(rand.integers(2, 4, high=9), init=(_TINY_EPS,), seed=1, train=True, note="in training"),
-        case(rand.integers(1, 7, high=11), init=(_SMALL,), seed=2, note="as long as n_positions"),
     ],
     returns=Float("batch seq vocab"),
     atol=2e-6,
@@ -954,9 +954,11 @@ _GREEDY = draws_nothing(
 
 
 _WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
-_DEEPER = GPTConfig(vocab_size=29, n_positions=11, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
+_DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
+_SHALLOW = replace(_DEEPER, n_layers=1)
 
 
+@functools.lru_cache  # whoever runs it gets a copy
 def _writer(config, seed):
     """A model in which much hangs on positions and attention, so that a slip in either soon changes a token."""
 
@@ -971,11 +973,10 @@ exercise(
     "generate_cached",
     oracle=_by_the_whole,
     cases=lambda rand: [
-        case(_writer(_WRITING, 1), rand.integers(6, 5, high=37), 8),
-        case(_writer(_DEEPER, 2), rand.integers(5, 3, high=29), 8, note="up to the last position"),
-        case(_writer(_WRITING, 3), rand.integers(4, 1, high=37), 6, note="from a single token"),
-        case(_writer(_DEEPER, 4), rand.integers(2, 4, high=29), 1, note="for one new token"),
-        case(_writer(_DEEPER, 5), rand.integers(2, 3, high=29), 0, note="for no new token"),
+        case(_writer(_WRITING, 1), rand.integers(6, 5, high=37), 6),
+        case(_writer(_DEEPER, 2), rand.integers(5, 1, high=29), 6, note="from a single token up to the last position"),
+        case(_writer(_SHALLOW, 4), rand.integers(2, 4, high=29), 1, note="for one new token"),
+        case(_writer(_SHALLOW, 5), rand.integers(2, 3, high=29), 0, note="for no new token"),
     ],
     returns=Int("batch longer"),
     differentiable=False,

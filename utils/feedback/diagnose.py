@@ -40,11 +40,21 @@ def diagnose(exercise: Exercise, answer: Any) -> Report:
     except KeyboardInterrupt as interrupt:
         alarm.stop()
         at = failure_of(interrupt, answer)
-        where = f" on line {at.line} (`{at.code}`)" if at.line and at.code else ""
         if not alarm.rung:
+            where = _where(at.line, at.code)
             return Report(exercise.name, "todo", f"interrupted{where}; nothing was decided.", reason="stopped")
-        message = f"It had not ended after {LIMIT:.0f} seconds and was stopped{where}. Does every loop come to an end?"
-        return Report(exercise.name, "failed", message, reason="stopped")
+        return stopped(exercise, LIMIT, at.line, at.code)
+
+
+def stopped(exercise: Exercise, seconds: float, line: int | None = None, code: str = "") -> Report:
+    """The report on an answer that had not ended after so many seconds, on this line of its own code."""
+    where = _where(line, code)
+    message = f"It had not ended after {seconds:.0f} seconds and was stopped{where}. Does every loop come to an end?"
+    return Report(exercise.name, "failed", message, reason="stopped")
+
+
+def _where(line: int | None, code: str) -> str:
+    return f" on line {line} (`{code}`)" if line and code else ""
 
 
 def diagnose_run(exercise: Exercise, runner: Runner) -> Report:
@@ -63,10 +73,12 @@ def _diagnose(exercise: Exercise, runner: Runner) -> Report:
     todo = _todo(probe)
     if todo:
         return Report(exercise.name, "todo", todo, reason="todo")
-    if not _all_right(probe):
+    if not _all_right(probe, gradients=exercise.trains):
         return _failed(probe)
-    if exercise.drawn and not _all_right(again := Probe.of(exercise, runner, seed=REDRAW)):
-        found = _failed(again)
+    # Written-down results show in the results: how gradients flow was seen the first time.
+    again = Probe.of(exercise, runner, seed=REDRAW, gradients=False) if exercise.drawn else probe
+    if not _all_right(again, gradients=False):
+        found = _failed(again.with_gradients())
         if found.misconception is None and not (exercise.view or exercise.read) and not _nearly(again):
             found.message = (
                 "Right for one set of numbers and wrong for another: is a result written down instead of computed? "
@@ -101,11 +113,9 @@ def _todo(probe: Probe) -> str | None:
     return f"{start} `hint({handle})` gives a nudge."
 
 
-def _all_right(probe: Probe) -> bool:
+def _all_right(probe: Probe, gradients: bool) -> bool:
     exercise = probe.exercise
-    return all(
-        agree(t.yours, t.expected, exercise.atol, exercise.dtypes, gradients=exercise.trains) for t in probe.trials
-    )
+    return all(agree(t.yours, t.expected, exercise.atol, exercise.dtypes, gradients) for t in probe.trials)
 
 
 def _nearly(probe: Probe) -> bool:

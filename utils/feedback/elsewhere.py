@@ -15,7 +15,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
+
+from utils.feedback.watch import tensors
 
 AWAY = torch.device("meta")
 CROSSES = ("copy", "index")  # in the names of operations that may take tensors of two devices
@@ -84,7 +86,7 @@ class _Elsewhere(TorchDispatchMode):
 
 def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """Do one operation here, with its result where a real device would have put it."""
-    given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+    given = tensors([*args, *kwargs.values()])
     away = [t for t in given if isinstance(t, _Away)]
     local = [t for t in given if not isinstance(t, _Away) and t.dim()]  # single numbers may be anywhere
     if away and local and not any(word in func.__name__ for word in CROSSES):
@@ -93,16 +95,25 @@ def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     leaves = bool(away) if asked is None else torch.device(asked) == AWAY
     if asked is not None:
         kwargs = {**kwargs, "device": torch.device("cpu")}
-    result = func(*tree_map(_here, args), **tree_map(_here, kwargs))
+    if away:
+        args, kwargs = _here(args), _here(kwargs)
+    result = func(*args, **kwargs)
+    if not leaves:
+        return result
     known = {id(t.here): t for t in away}  # what an operation in place gives back
 
     def placed(value: Any) -> Any:
-        if not leaves or not isinstance(value, Tensor):
+        if not isinstance(value, Tensor):
             return value
         return known[id(value)] if id(value) in known else _Away(value)
 
-    return tree_map(placed, result)
+    return placed(result) if isinstance(result, Tensor) else tree_map(placed, result)
 
 
 def _here(value: Any) -> Any:
-    return value.here if isinstance(value, _Away) else value
+    """Arguments of an operation with the tensors that stand behind those of the other device."""
+    if isinstance(value, _Away):
+        return value.here
+    if isinstance(value, (tuple, list)):
+        return [*map(_here, value)]
+    return {key: _here(item) for key, item in value.items()} if isinstance(value, dict) else value

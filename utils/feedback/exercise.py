@@ -7,12 +7,13 @@ A lesson's exercises stand in `utils/checks/<lesson>.py`, which is imported by n
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import inspect
 import pkgutil
 import sys
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -151,7 +152,7 @@ class Exercise:
     differentiable: bool | None = None
     meaning: Callable[[tuple, Any, Any], str] | None = None
     atol: float = 1e-5
-    pure: bool = True
+    reads: Callable[[], Hashable] | None = None
 
     @property
     def trains(self) -> bool:
@@ -219,6 +220,11 @@ def filled(name: str, shape: Sequence[int], seed: int) -> torch.Tensor:
 
     Matrices shrink with the root of their size, so that scores have spread about one.
     """
+    return _filled(name, tuple(shape), seed).clone()
+
+
+@functools.lru_cache(maxsize=1024)  # an object is made and filled anew for every call that is looked at
+def _filled(name: str, shape: tuple[int, ...], seed: int) -> torch.Tensor:
     values = Sampler(f"{seed}:{name}")(*shape)
     return values / values.numel() ** 0.25 if values.dim() > 1 else values
 
@@ -244,7 +250,7 @@ def exercise(
     differentiable: bool | None = None,
     meaning: Callable[[tuple, Any, Any], str] | None = None,
     atol: float = 1e-5,
-    pure: bool = True,
+    reads: Callable[[], Hashable] | None = None,
 ) -> Exercise:
     """Declare an exercise of the lesson whose checks module this call stands in.
 
@@ -269,8 +275,8 @@ def exercise(
             they must for a class; for a function they only help to explain wrong numbers.
         meaning: `meaning(index, yours, expected)`: what one wrong number means, as a clause.
         atol: largest difference that counts as equal (relative to 1 or to the expected number).
-        pure: whether oracle and misconceptions hang on their arguments alone, so that what they do on a case is
-            remembered. Those that read the GPT-2 that is there do not.
+        reads: what oracle and misconceptions hang on besides their arguments, such as which GPT-2 is there. What they
+            do on a case is remembered for as long as it stays the same.
     """
     lesson = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
     if name in _exercises and _exercises[name].lesson != lesson:
@@ -294,7 +300,7 @@ def exercise(
         differentiable=differentiable,
         meaning=meaning,
         atol=atol,
-        pure=pure,
+        reads=reads,
     )
     _exercises[name] = made
     return made

@@ -90,18 +90,24 @@ class Observation:
 # --- a sealed world -----------------------------------------------------------------------------------
 
 
+_within = False  # whether a sealed block is being run
+
+
 @contextlib.contextmanager
 def sealed(seed: int = 0) -> Iterator[None]:
     """Run the block with seeded random numbers and silence; put every global state back afterwards."""
-    numpy = sys.modules.get("numpy")
+    global _within
+    numpy, outermost = sys.modules.get("numpy"), not _within
     cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
     python_state, grad, dtype = random.getstate(), torch.is_grad_enabled(), torch.get_default_dtype()
     threads = torch.get_num_threads()
-    numpy_state = numpy.random.get_state() if numpy else None
+    # This one costs more than all others together, and blocks within a sealed one are many: the outermost restores it.
+    numpy_state = numpy.random.get_state() if numpy and outermost else None
     devices = list(range(torch.cuda.device_count())) if cuda else []
     with torch.random.fork_rng(devices=devices), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
+            _within = True
             torch.set_grad_enabled(True)
             torch.set_default_dtype(torch.float32)
             if threads > 1:  # cases are tiny: on a busy machine threads that wait for each other cost 20 times the work
@@ -112,12 +118,13 @@ def sealed(seed: int = 0) -> Iterator[None]:
                 numpy.random.seed(seed)
             yield
         finally:
+            _within = not outermost
             torch.set_grad_enabled(grad)
             torch.set_default_dtype(dtype)
             if threads > 1:
                 torch.set_num_threads(threads)
             random.setstate(python_state)
-            if numpy:
+            if numpy and numpy_state is not None:
                 numpy.random.set_state(numpy_state)
 
 

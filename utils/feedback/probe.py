@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,11 +49,22 @@ class Probe:
     trials: list[Trial]
 
     @classmethod
-    def of(cls, exercise: Exercise, runner: Runner, seed: int) -> Probe:
-        """The trials of all cases that the exercise draws from `seed`."""
+    def of(cls, exercise: Exercise, runner: Runner, seed: int, gradients: bool = True) -> Probe:
+        """The trials of all cases that the exercise draws from `seed`; without `gradients` their results alone."""
         cases = drawn(exercise, seed)
-        yours = [read(exercise, c, runner.run(c, Look(gradients=True))) for c in cases]
-        return cls(exercise, runner, [Trial(c, mine, known_expected(exercise, c)) for c, mine in zip(cases, yours)])
+        yours = [read(exercise, c, runner.run(c, Look(gradients=gradients))) for c in cases]
+        wanted = [known_expected(exercise, c, gradients) for c in cases]
+        return cls(exercise, runner, [Trial(*three) for three in zip(cases, yours, wanted)])
+
+    def with_gradients(self) -> Probe:
+        """The same results, and what gradients reach."""
+
+        def reached(trial: Trial) -> Trial:
+            again = self.runner.run(trial.case, Look(gradients=True))
+            fields = {name: getattr(again, name) for name in ("detached", "level", "broken", "backward")}
+            return Trial(trial.case, replace(trial.yours, **fields), known_expected(self.exercise, trial.case))
+
+        return replace(self, trials=[reached(trial) for trial in self.trials])
 
     def run(self, case: Case, **look: Any) -> Observation:
         """What the answer does on another case; `look` as `Look` has it. Its value is not read."""

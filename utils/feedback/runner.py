@@ -12,7 +12,7 @@ import functools
 import inspect
 import linecache
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -134,19 +134,25 @@ class InProcess:
                 return Observation(failure=failure_of(error, self.answer))
 
     def run_elsewhere(self, case: Case) -> Moved:
-        with sealed(case.seed), elsewhere():
+        with sealed(case.seed):
             try:
                 call = self.answer
-                if self.form.kind == "module":
-                    module = call = build(self.answer, replace(case, fill=False)).to(AWAY)
-                    if left := _left_behind(module):
-                        return Moved(left_behind=left)
-                args, kwargs = tree_map(_moved, (case.args, dict(case.kwargs)))
-                call(*args, **kwargs)
+                if self.form.kind == "module":  # made here, as notebooks do, and moved
+                    call = build(self.answer, replace(case, fill=False))
+                with elsewhere():
+                    return self._on_another_device(call, case)
             except TwoDevices:
                 return Moved(mixed=True)
             except (Exception, SystemExit) as error:  # results are judged elsewhere; only devices are asked about
                 return Moved(mixed="device" in str(error))
+
+    def _on_another_device(self, call: Any, case: Case) -> Moved:
+        if self.form.kind == "module":
+            call = call.to(AWAY)
+            if left := _left_behind(call):
+                return Moved(left_behind=left)
+        args, kwargs = tree_map(_moved, (case.args, dict(case.kwargs)))
+        call(*args, **kwargs)
         return Moved()
 
     def origin(self, case: Case) -> Origin | None:
@@ -236,15 +242,15 @@ def expected(exercise: Exercise, case: Case) -> Observation:
 def drawn(exercise: Exercise, seed: int) -> list[Case]:
     """The cases of a seed, and the very ones of the last time where they hold the same: what an exercise's own answers
     do on them is then known."""
-    cases = exercise.draw(seed)
-    last = _drawn.get((exercise, seed), [])
-    if exercise.pure and len(last) == len(cases) and all(map(_alike, last, cases)):
+    cases, world = exercise.draw(seed), exercise.reads and exercise.reads()
+    last = _drawn.get((exercise, seed, world), [])
+    if len(last) == len(cases) and all(map(_alike, last, cases)):
         return last
-    _drawn[exercise, seed] = cases
+    _drawn[exercise, seed, world] = cases
     return cases
 
 
-_drawn: dict[tuple[Exercise, int], list[Case]] = {}
+_drawn: dict[tuple[Exercise, int, Hashable], list[Case]] = {}
 
 
 def _alike(a: Case, b: Case) -> bool:
@@ -253,9 +259,15 @@ def _alike(a: Case, b: Case) -> bool:
 
 
 @functools.lru_cache(maxsize=512)
-def known_expected(exercise: Exercise, case: Case) -> Observation:
-    """`expected`, remembered for a case that was `drawn`."""
-    return expected(exercise, case)
+def known_expected(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
+    """`expected`, remembered for a case that was `drawn`; without `gradients` the result alone."""
+    return read(exercise, case, runner(exercise, exercise.oracle).run(case, Look(gradients=gradients)))
+
+
+@functools.lru_cache(maxsize=512)
+def known_slopes(exercise: Exercise, case: Case) -> dict[str, Tensor | None]:
+    """The oracle's `slopes`, remembered for a case that was `drawn`."""
+    return runner(exercise, exercise.oracle).slopes(case)
 
 
 @functools.lru_cache(maxsize=2048)

@@ -84,10 +84,14 @@ def resolve(path: str | os.PathLike | None = None) -> Source:
 def in_cache() -> tuple[Path | None, str]:
     """The folder of a real GPT-2 in the Hugging Face cache, and what to add to the announcement where it is
     incomplete."""
-    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub import constants
 
     note = ""
     for repository in REPOSITORIES:
+        if not (Path(constants.HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}").is_dir():
+            continue
+        from huggingface_hub import try_to_load_from_cache  # 100 modules, which most learners need not wait for
+
         files = {name: try_to_load_from_cache(repository, name) for name in (CONFIG, WEIGHTS, INDEX, PICKLE)}
         here = {name for name, file in files.items() if isinstance(file, str)}
         if CONFIG in here and here & {WEIGHTS, INDEX}:

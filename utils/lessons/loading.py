@@ -69,7 +69,7 @@ def _define(module: ModuleType, lesson: Lesson) -> None:
         if tree is None:
             failed.update(unparsed(cell))
             continue
-        file = _file_of(cell, lesson)
+        file = file_of(cell, lesson)
         for node in filter(_is_definition, tree.body):
             names = bound_names(node)
             try:
@@ -87,7 +87,7 @@ def _define(module: ModuleType, lesson: Lesson) -> None:
     module.__dict__["__getattr__"] = missing
 
 
-def _file_of(cell: Cell, lesson: Lesson) -> str:
+def file_of(cell: Cell, lesson: Lesson) -> str:
     """The file name for tracebacks. A notebook's cell has no file: its text is put where tracebacks look for it."""
     if lesson.path.suffix == ".md":
         return str(lesson.path)

@@ -1,7 +1,33 @@
 """Lesson 13: what an answer has left behind in the model that it was given."""
 
+from collections.abc import Callable
+
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from utils.models.your_own_gpt2 import GPTConfig
+from utils.stand_ins.your_own_gpt2 import Writer
+
+
+class _Listener(nn.Linear):
+    """A layer that keeps what it was given last."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.heard = x
+        return super().forward(x)
+
+
+class Teller(Writer):
+    """A model that gives, in place of logits, what the heads of block `layer` hand to out_proj, hooks included."""
+
+    def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], layer: int) -> None:
+        super().__init__(config, fill)
+        self.listener = _Listener(config.d_model, config.d_model)
+        self.blocks[layer].attn.out_proj = self.listener
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        super().forward(tokens)
+        return self.listener.heard
 
 
 @torch.no_grad()
