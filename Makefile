@@ -13,7 +13,7 @@ test: lint suite        # everything, as CI runs it
 
 suite: $(READY)         # unit tests, solved and untouched notebooks, the browser; the same examples in every run.
                         # Three workers for two cores: those that wait for a browser or a kernel leave theirs idle
-	@bash .ci/install-browser && $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
+	@bash .ci/install-browser && bash .ci/install-sandbox && $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
 
 lint: $(READY)          # how the code is written: ruff's format and rules, and the types
 	@$(PY) -m ruff format --check --quiet . || { echo 'make format writes them as ruff does'; exit 1; }

@@ -25,7 +25,8 @@ ROOMS = {
     "checks": {"lessons", "feedback", "stand_ins", "models", "gpt2"},
     "notebook": {"lessons", "feedback", "show"},
     "instructor": {"lessons", "feedback"},
-    "cli": {"lessons", "gpt2", "training", "instructor"},
+    "grading": {"lessons", "feedback", "stand_ins", "models", "show", "instructor"},
+    "cli": {"lessons", "gpt2", "training", "instructor", "grading"},
 }
 LONGEST = 350  # lines of a module of the engine
 UTILS = ROOT / "utils"

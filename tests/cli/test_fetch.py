@@ -4,15 +4,21 @@ import hashlib
 import http.server
 import os
 import threading
+import time
 import types
 
+import huggingface_hub
 import pytest
 import torch
+from huggingface_hub import constants
+from typer.testing import CliRunner
 
 from tests.fresh_python import python
 from utils.cli import doctor, fetch
+from utils.cli.commands import app
 
 COMMIT = "0" * 39 + "1"
+PATH = constants.HUGGINGFACE_CO_URL_TEMPLATE.removeprefix(constants.ENDPOINT)
 
 
 class Hub(http.server.BaseHTTPRequestHandler):
@@ -72,88 +78,110 @@ def hub(files):
     server.server_close()
 
 
-def coginst(*words, home, hub=None, **more):
-    names = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+def address(hub):
+    return f"http://127.0.0.1:{hub.server_address[1]}"
+
+
+def process(*words, home, **more):
+    """`coginst` in a Python of its own, which reads the variables as a user's does."""
+    names = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy") and k != "COURSE_GPT2"}
     names |= {
         "HF_HOME": str(home),
         "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "COURSE_OUTBOUND": "",
     }
-    names.pop("COURSE_GPT2", None)
-    names |= more
-    if hub is not None:
-        names["HF_ENDPOINT"] = f"http://127.0.0.1:{hub.server_address[1]}"
-    return python("-m", "utils.cli", *words, env=names)
+    return python("-m", "utils.cli", *words, env=names | more)
 
 
-def test_what_is_fetched_is_used_from_then_on(hub, tmp_path, files):
-    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
+@pytest.fixture
+def coginst(monkeypatch, tmp_path):
+    """`coginst` in this Python, with its cache in `tmp_path`; the hub's client has read its variables long ago."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("COURSE_GPT2", raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
+
+    def run(*words, endpoint="http://127.0.0.1:9", **more):
+        monkeypatch.setattr(constants, "ENDPOINT", endpoint)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", endpoint + PATH)
+        return CliRunner().invoke(app, words, env=more)
+
+    huggingface_hub.close_session()  # a session keeps the proxies that it met
+    yield run
+    huggingface_hub.close_session()
+
+
+def test_what_is_fetched_is_used_from_then_on(hub, tmp_path, files, coginst):
+    done = process("fetch", "gpt2", home=tmp_path, HF_ENDPOINT=address(hub))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "The lessons use it from now on" in done.stdout and "Using" not in done.stdout
     snapshot = tmp_path / "hub" / "models--openai-community--gpt2" / "snapshots" / COMMIT
     assert (snapshot / "model.safetensors").read_bytes() == files["model.safetensors"]
-    told = coginst("doctor", home=tmp_path)
-    assert told.returncode == 0 and "GPT-2, 1 layers, width 128: found in the Hugging Face cache" in told.stdout, (
+    told = coginst("doctor")
+    assert told.exit_code == 0 and "GPT-2, 1 layers, width 128: found in the Hugging Face cache" in told.stdout, (
         told.stdout
     )
     before = len([a for a in hub.asked if a[0] == "GET"])
-    assert coginst("fetch", "gpt2", home=tmp_path, hub=hub).returncode == 0
+    assert coginst("fetch", "gpt2", endpoint=address(hub)).exit_code == 0
     assert len([a for a in hub.asked if a[0] == "GET"]) == before  # what is there is not fetched again
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
-def test_a_download_that_was_cut_off_goes_on_where_it_stopped(hub, tmp_path, files, share):
+def test_a_download_that_was_cut_off_goes_on_where_it_stopped(hub, tmp_path, files, share, coginst):
     """The run that was cut off left part of the file, or all of it."""
     data = files["model.safetensors"]
     blobs = tmp_path / "hub" / "models--openai-community--gpt2" / "blobs"
     blobs.mkdir(parents=True)
     partial = blobs / f"{hashlib.sha256(data).hexdigest()}.partial"
     partial.write_bytes(data[: int(len(data) * share)])
-    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = coginst("fetch", "gpt2", endpoint=address(hub))
+    assert done.exit_code == 0, done.stdout + done.stderr
     assert [start for method, name, start in hub.asked if method == "GET" and name == "model.safetensors"] == [
         len(data) // 2
     ] * (share < 1)
     assert not partial.exists() and next(tmp_path.rglob("model.safetensors")).read_bytes() == data
 
 
-def test_what_has_arrived_is_kept_when_the_server_goes_away(hub, tmp_path, files):
+def test_what_has_arrived_is_kept_when_the_server_goes_away(hub, tmp_path, files, coginst, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # the client waits before it tries again
     hub.cuts = 99
-    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
-    assert done.returncode == 2 and "goes on where it stopped" in done.stderr, done.stderr
+    done = coginst("fetch", "gpt2", endpoint=address(hub))
+    assert done.exit_code == 2 and "goes on where it stopped" in done.stderr, done.stderr
     partial = next(tmp_path.rglob("*.partial"))
     assert files["model.safetensors"].startswith(partial.read_bytes()) and partial.stat().st_size > 0
     hub.cuts = 0
-    assert coginst("fetch", "gpt2", home=tmp_path, hub=hub).returncode == 0
+    assert coginst("fetch", "gpt2", endpoint=address(hub)).exit_code == 0
     assert next(tmp_path.rglob("model.safetensors")).read_bytes() == files["model.safetensors"]
 
 
-def test_a_file_that_is_not_what_the_server_says_is_removed(hub, tmp_path):
+def test_a_file_that_is_not_what_the_server_says_is_removed(hub, tmp_path, coginst):
     hub.etags["model.safetensors"] = "a" * 64
-    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
-    assert (
-        done.returncode == 2 and "arrived damaged" in done.stderr and "the server said aaaaaaaaaaaa" in done.stderr
-    ), done.stderr
+    done = coginst("fetch", "gpt2", endpoint=address(hub))
+    assert done.exit_code == 2 and "arrived damaged" in done.stderr and "the server said aaaaaaaaaaaa" in done.stderr, (
+        done.stderr
+    )
     assert not list(tmp_path.rglob("model.safetensors")) and not list(tmp_path.rglob("a" * 64))
 
 
-def test_what_was_damaged_on_disk_is_fetched_again(hub, tmp_path, files):
+def test_what_was_damaged_on_disk_is_fetched_again(hub, tmp_path, files, coginst):
     """In the client's own cache too; it would take any file of that name for good. The announced cure must cure."""
-    assert coginst("fetch", "gpt2", home=tmp_path, hub=hub).returncode == 0
+    assert coginst("fetch", "gpt2", endpoint=address(hub)).exit_code == 0
     file = next(tmp_path.rglob("model.safetensors"))
     for damage in (lambda data: data[:-50], lambda data: data[:-50] + bytes(50)):
         file.write_bytes(damage(files["model.safetensors"]))
-        done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
+        done = coginst("fetch", "gpt2", endpoint=address(hub))
         assert (
-            done.returncode == 0 and "The model.safetensors that is here is damaged; it is fetched again" in done.stdout
+            done.exit_code == 0 and "The model.safetensors that is here is damaged; it is fetched again" in done.stdout
         ), done.stdout + done.stderr
         assert file.read_bytes() == files["model.safetensors"]
 
 
-def test_a_choice_that_comes_first_is_told(hub, tmp_path):
-    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub, COURSE_GPT2="bundled")
-    assert done.returncode == 0 and "COURSE_GPT2 is set to bundled, which comes first: unset it" in done.stdout, (
+def test_a_choice_that_comes_first_is_told(hub, coginst):
+    done = coginst("fetch", "gpt2", endpoint=address(hub), COURSE_GPT2="bundled")
+    assert done.exit_code == 0 and "COURSE_GPT2 is set to bundled, which comes first: unset it" in done.stdout, (
         done.stdout + done.stderr
     )
 
@@ -193,38 +221,38 @@ def test_settings_that_forbid_it_are_named(endpoint, offline, told):
         fetch._reach(endpoint, offline)
 
 
-def test_a_server_that_refuses(hub, tmp_path):
+def test_a_server_that_refuses(hub, coginst):
     hub.files.clear()
-    done = coginst("fetch", "gpt2", home=tmp_path, hub=hub)
+    done = coginst("fetch", "gpt2", endpoint=address(hub))
     assert (
-        done.returncode == 2
+        done.exit_code == 2
         and "The server did not give openai-community/gpt2 (" in done.stderr
         and "404" in done.stderr
         and "Traceback" not in done.stderr
     )
 
 
-def test_without_a_network_one_sentence_in_seconds(tmp_path):
+def test_without_a_network_one_sentence_in_seconds(coginst):
     """Said by the question that waits PATIENCE seconds; the hub's own client tries for 23 s on each request."""
     assert fetch.PATIENCE <= 5
-    done = coginst("fetch", "gpt2", home=tmp_path, HF_ENDPOINT="http://127.0.0.1:9")
-    assert done.returncode == 2 and len(done.stderr.strip().splitlines()) == 1
+    done = coginst("fetch", "gpt2", endpoint="http://127.0.0.1:9")
+    assert done.exit_code == 2 and len(done.stderr.strip().splitlines()) == 1
     assert "127.0.0.1 cannot be reached" in done.stderr and "small GPT-2 of its own" in done.stderr
-    done = coginst("fetch", "gpt2", home=tmp_path, HF_ENDPOINT="https://example.org", HTTPS_PROXY="http://127.0.0.1:9")
-    assert done.returncode == 2 and "example.org cannot be reached through the proxy that is set" in done.stderr
+    done = coginst("fetch", "gpt2", endpoint="https://example.org", HTTPS_PROXY="http://127.0.0.1:9")
+    assert done.exit_code == 2 and "example.org cannot be reached through the proxy that is set" in done.stderr
 
 
-def test_there_is_only_gpt2_to_fetch(tmp_path):
-    done = coginst("fetch", "gpt3", home=tmp_path)
-    assert done.returncode == 2 and "'gpt3' is not one of 'gpt2'" in done.stderr
+def test_there_is_only_gpt2_to_fetch(coginst):
+    done = coginst("fetch", "gpt3")
+    assert done.exit_code == 2 and "'gpt3' is not one of 'gpt2'" in done.stderr
 
 
 # ---------------------------------------------------------------- doctor
 
 
-def test_the_doctor_finds_a_working_course(tmp_path):
-    done = coginst("doctor", home=tmp_path)
-    assert done.returncode == 0, done.stdout
+def test_the_doctor_finds_a_working_course(coginst):
+    done = coginst("doctor")
+    assert done.exit_code == 0, done.stdout
     for words in (
         "✓ Python",
         "✓ torch",
@@ -236,9 +264,9 @@ def test_the_doctor_finds_a_working_course(tmp_path):
         assert words in done.stdout, done.stdout
 
 
-def test_the_doctor_names_what_is_wrong_and_its_cure(tmp_path):
-    done = coginst("doctor", home=tmp_path, COURSE_GPT2=str(tmp_path / "nowhere"))
-    assert done.returncode == 1 and "✗ GPT-2        cannot be used" in done.stdout and "There is no" in done.stdout
+def test_the_doctor_names_what_is_wrong_and_its_cure(tmp_path, coginst):
+    done = coginst("doctor", COURSE_GPT2=str(tmp_path / "nowhere"))
+    assert done.exit_code == 1 and "✗ GPT-2        cannot be used" in done.stdout and "There is no" in done.stdout
 
 
 def test_versions_that_differ_from_the_lock_are_told_and_do_not_fail(monkeypatch):
@@ -262,7 +290,7 @@ def test_a_kernel_whose_python_is_gone_is_told(monkeypatch):
 
 
 def test_a_terminal_without_such_signs_gets_plain_ones(tmp_path):
-    done = coginst("doctor", home=tmp_path, PYTHONIOENCODING="ascii")
+    done = process("doctor", home=tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0 and "+ Python" in done.stdout, done.stdout + done.stderr
 
 
@@ -286,8 +314,8 @@ def test_a_proxy_without_a_scheme_is_understood(monkeypatch):
 
 
 def test_the_doctor_tries_the_sandbox(monkeypatch):
-    monkeypatch.setattr("utils.grading.sandbox.lacks", lambda: None)
+    monkeypatch.setattr("utils.grading.bubblewrap.lacks", lambda: None)
     assert next(f for f in doctor.examine() if f.what == "sandbox").well
-    monkeypatch.setattr("utils.grading.sandbox.lacks", lambda: "bubblewrap is not installed. Install it.")
+    monkeypatch.setattr("utils.grading.bubblewrap.lacks", lambda: "bubblewrap is not installed. Install it.")
     found = next(f for f in doctor.examine() if f.what == "sandbox")
     assert "Install it." in found.cure and not found.needed

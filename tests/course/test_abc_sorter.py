@@ -1,6 +1,7 @@
 """Lesson 09: right answers, written differently, and the claims of its prose."""
 
 import functools
+import io
 import math
 import time
 
@@ -10,7 +11,6 @@ from torch import nn
 from torch.nn import functional as F
 
 from solutions import abc_sorter as lesson
-from tests.fresh_python import python
 from utils import explore, show
 from utils.feedback.exercise import find
 from utils.models import abc_sorter as sorting
@@ -629,8 +629,9 @@ def test_a_wrong_answer_of_the_model_is_called_so():
     assert answer != "abc" and f"<b>cba</b> becomes <b>{answer}</b>; sorted it is abc." in panel.remark.value
 
 
-def test_in_a_terminal_letters_are_asked_for():
-    done = python("-m", "utils.models.abc_sorter", input="cab\nxyz\nAAB\n\n")
-    assert done.returncode == 0, done.stderr
-    assert "cab becomes abc" in done.stdout and "three letters from a, b, c are needed" in done.stdout
-    assert "aab becomes aab" in done.stdout
+def test_in_a_terminal_letters_are_asked_for(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("cab\nxyz\nAAB\n\n"))
+    sorting.main()
+    printed = capsys.readouterr().out
+    assert "cab becomes abc" in printed and "three letters from a, b, c are needed" in printed
+    assert "aab becomes aab" in printed

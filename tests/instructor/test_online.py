@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import zipfile
 from urllib.parse import urlsplit
 
 import nbformat
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from utils import lessons
 from utils.cli.commands import app
 from utils.instructor import online
+from utils.instructor.release import release
 from utils.lessons import ROOT
 
 STEMS = [path.stem for path in lessons.all_lessons()]
@@ -55,6 +57,20 @@ def test_a_name_goes_into_every_link(clone):
             f"/github/ada/attention.by-hand/blob/colab/{stem}.ipynb",
         )
         assert (ROOT / "course" / f"{stem}.ipynb").is_file()
+
+
+def test_the_page_warns_of_answers_and_the_way_without_them_has_what_binder_needs(tmp_path):
+    """The copy that the page tells to publish: no answer in it, and every notebook that a link opens."""
+    page = online.page()
+    publishing = page.partition("## For whoever publishes a clone")[2]
+    assert "A public clone shows the answers" in publishing and "history" in publishing
+    told = re.findall(r"coginst release (\S+) ", publishing)
+    assert told == ["attention.zip"] and f"git push https://github.com/{online.repository()} {online.BRANCH}" in page
+    with zipfile.ZipFile(release(tmp_path / told[0]).path) as packed:
+        names = {name.partition("/")[2] for name in packed.namelist() if name.startswith("attention/")}
+    assert not [name for name in names if name.startswith(("solutions", ".git"))]
+    links = re.findall(r"urlpath=lab/tree/([^)]+)", page)
+    assert len(links) == len(STEMS) and {*links, "environment.yml", "requirements.lock", "pyproject.toml"} <= names
 
 
 @pytest.mark.parametrize("name", ["attention", "a/b/c", "/b", "a/", "a b/c", 'a/b"', "https://github.com/a/b", "-a/b"])

@@ -51,6 +51,10 @@ def write(path, files, folder="made"):
     return path
 
 
+def git(root, *arguments):
+    subprocess.run(["git", "-C", root, *arguments], check=True)
+
+
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     return release(tmp_path_factory.mktemp("zip") / "attention.zip").path
@@ -72,6 +76,8 @@ def small(tmp_path):
         " is.\n\n```python\n# <COGNOTE>\nkey = 1\n# </COGNOTE>\nx = 2  # <COGLINE>\n```\n"
     )
     (root / "solutions" / "04_turn.md").write_text(HEADER + body)
+    git(root, "init", "--quiet")
+    git(root, "add", "--all")
     return root
 
 
@@ -101,26 +107,48 @@ def test_it_holds_the_students_course_and_nothing_else(course):
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "utils"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split("\0")
-    assert {name for name in filter(None, tracked) if (ROOT / name).exists()} <= files.keys()
+    assert {name for name in filter(None, tracked) if (ROOT / name).exists()} == {
+        name for name in files if name.startswith("utils/")
+    }
     assert not [name for name in files if "__pycache__" in name or name.startswith((".", "course/."))]
     assert course.stat().st_size < 10e6
 
 
-def test_what_python_jupyter_and_editors_leave_behind_stays_here(tmp_path, small):
-    for name in (
-        "__pycache__/x.cpython-311.pyc",
-        ".ipynb_checkpoints/x.py",
-        ".cache",
-        "x.egg-info/PKG-INFO",
-        "old.zip",
-        "assets/.DS_Store",
-    ):
+def test_what_git_does_not_know_stays_here_and_is_named(tmp_path, small):
+    """What Python, Jupyter and editors leave behind, and a copy that somebody put aside: notes of lesson 04."""
+    for name in ("__pycache__/x.pyc", ".cache", "x.egg-info/PKG-INFO", "old.zip", "backup.txt", "assets/new.json"):
         path = small / "utils" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("x")
-    (small / "utils" / "assets" / "kept.json").write_text("{}")
+        path.write_text(SECRET)
+    (small / ".gitignore").write_text("__pycache__/\n*.egg-info/\n.cache\n*.zip\n")
+    made = release(tmp_path / "a.zip", root=small)
+    assert {name for name in read(made.path) if name.startswith("utils")} == {"utils/__init__.py"}
+    assert made.left_out == ["utils/assets/new.json", "utils/backup.txt"]
+    git(small, "add", "utils/assets/new.json")
+    (small / "utils" / "assets" / "new.json").write_text("{}")
+    made = release(tmp_path / "b.zip", root=small)
+    assert read(made.path)["utils/assets/new.json"] == b"{}" and made.left_out == ["utils/backup.txt"]
+
+
+def test_a_tracked_file_that_was_deleted_is_not_missed(tmp_path, small):
+    (small / "utils" / "gone.py").write_text("")
+    git(small, "add", "--all")
+    (small / "utils" / "gone.py").unlink()
+    assert "utils/gone.py" not in read(release(tmp_path / "a.zip", root=small).path)
+
+
+def test_without_git_a_manifest_says_what_belongs_to_the_course(tmp_path, small):
+    shutil.rmtree(small / ".git")
+    (small / "utils" / "backup.txt").write_text(SECRET)
+    with pytest.raises(ReleaseError, match=r"is no git checkout.*name them in release\.txt, one path a line"):
+        release(tmp_path / "a.zip", root=small)
+    (small / "release.txt").write_text("# ours\nutils/__init__.py\nutils/none.py\n\n")
+    with pytest.raises(ReleaseError, match=r"release\.txt: there is no file utils/none\.py"):
+        release(tmp_path / "a.zip", root=small)
+    assert list(tmp_path.iterdir()) == [small]
+    (small / "release.txt").write_text("utils/__init__.py\n")
     names = read(release(tmp_path / "a.zip", root=small).path)
-    assert {name for name in names if name.startswith("utils")} == {"utils/__init__.py", "utils/assets/kept.json"}
+    assert {name for name in names if name.startswith("utils")} == {"utils/__init__.py"} and "release.txt" not in names
 
 
 def test_its_readme_leads_somewhere_and_asks_for_nothing_that_stays_here(course):
@@ -222,6 +250,14 @@ SMUGGLED = {
         json.dumps(NOTEBOOK),
         "the answer 'turned_rows = .* survives here",
     ),
+    "a marker": (
+        "utils/backup.txt",
+        "x = 1\n# <COGLINE>\n",
+        r"utils/backup.txt:2: a marker of ours stands here \(<COGL",
+    ),
+    "a marker in a lesson": ("course/04_turn.md", "Text.\n\n< /coginst >\n", "course/04_turn.md:3: a marker of ours"),
+    "a marker in a notebook": ("course/04_turn.ipynb", '{"cells": [{"source": ["# <COGNOTE>"]}]}', "a marker of ours"),
+    "a lesson put aside": ("utils/backup.txt", HEADER + f"```python\n{SECRET}```\n", "a marker of ours stands here"),
     "a whole answer in a module": ("utils/turning.py", SECRET, "the whole answer of solutions/04_turn.md:"),
     "a solved notebook": ("tests/solved/04_turn.ipynb", '{"cells": []}', "this does not belong"),
     "a solved notebook elsewhere": ("utils/assets/04_turn.ipynb", '{"cells": []}', "this does not belong"),
@@ -247,6 +283,39 @@ def test_the_zip_itself_is_looked_through(tmp_path, small, case):
     assert any(re.search(fault, line) for line in found), found
 
 
+SHORT = """
+```python
+def first(rows):
+    # <COGINST>
+    return rows[0].turned(by_step=2)
+    # </COGINST>
+
+
+def second(rows):
+    # <COGINST>
+    return rows[1].turned(by_step=3)
+    # </COGINST>
+```
+"""
+
+
+def test_short_answers_are_counted_in_each_file(tmp_path, small):
+    """One may be there by chance; two of three lines or less are a copy, though none is a whole long answer."""
+    path = small / "solutions" / "04_turn.md"
+    path.write_text(path.read_text() + SHORT)
+    one, other = "return rows[0].turned(by_step=2)", "return rows[1].turned(by_step=3)"
+    files = read(release(tmp_path / "a.zip", root=small).path)
+    for held, fault in ((one, False), (f"{one}\nx = 1\n{other}", True)):
+        found = audit(write(tmp_path / "b.zip", files | {"utils/aside.txt": held}), root=small)
+        assert bool(found) == fault
+    assert re.search(r"^utils/aside\.txt:1: 2 short answers stand here, those of solutions/04_turn\.md:\d+, ", found[0])
+    git(small, "add", "--all")
+    (small / "utils" / "aside.txt").write_text(f"{one}\n{other}")
+    git(small, "add", "--all")
+    with pytest.raises(ReleaseError, match="2 short answers stand here"):
+        release(tmp_path / "c.zip", root=small)
+
+
 def test_a_zip_that_spills_or_is_none_is_refused(tmp_path, small):
     files = read(release(tmp_path / "a.zip", root=small).path)
     with zipfile.ZipFile(write(tmp_path / "b.zip", files), "a") as packed:
@@ -268,7 +337,8 @@ def test_a_handed_out_lesson_must_make_the_copy_that_is_there(tmp_path, small):
 
 
 def test_an_answer_in_utils_stops_the_release_and_nothing_is_left(tmp_path, small):
-    (small / "utils" / "turning.py").write_text(SECRET)
+    (small / "utils" / "turning.py").write_text("\n".join(line for line in SECRET.split("\n") if "COG" not in line))
+    git(small, "add", "--all")
     out = tmp_path / "out"
     out.mkdir()
     with pytest.raises(ReleaseError, match=r"a\.zip!utils/turning\.py:1: the whole answer"):

@@ -133,10 +133,10 @@ def test_a_stack_adds_to_its_stream_and_a_linear_map_reads_the_question(how):
 def test_the_study_has_every_run_and_its_stacks_are_kept():
     found = study.study()
     assert {f"{name} 0" for name in study.STACKS} <= found.keys()
+    fresh = lab.draw(40_000, 40, 5, generator=torch.Generator().manual_seed(99))
     for name in study.STACKS:
         run = stored(2, kind=name)
         assert (run.config.n_layers, run.config.total_steps) == (2, 3000)
-        fresh = lab.draw(40_000, 40, 5, generator=torch.Generator().manual_seed(99))
         assert abs(lab.mean_squared_error(run.model, fresh) - found[f"{name} 0"]["error"]) < 1e-3
 
 

@@ -1,9 +1,9 @@
 """The `coginst` command, whole: `app` with all its commands."""
 
-from utils.cli import instructor, learner
+from utils.cli import grading, instructor, learner
 from utils.cli.app import app
 
-__all__ = ["app", "instructor", "learner"]
+__all__ = ["app", "grading", "instructor", "learner"]
 
 if __name__ == "__main__":
     app()

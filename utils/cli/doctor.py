@@ -59,7 +59,7 @@ def marks(encoding: str | None) -> str:
 
 def examine() -> list[Finding]:
     """Everything that a learner or an instructor may need."""
-    return [_python(), *_packages(), _device(), _gpt2(), _kernel(), _lessons(), _browser()]
+    return [_python(), *_packages(), _device(), _gpt2(), _kernel(), _lessons(), _sandbox(), _browser()]
 
 
 def _python() -> Finding:
@@ -154,6 +154,14 @@ def _lessons() -> Finding:
     if not course:
         return Finding("lessons", "course/ is empty", "coginst build")
     return Finding("lessons", f"{len(course)} in course/, {'answers in solutions/' if answers else 'no answers here'}")
+
+
+def _sandbox() -> Finding:
+    from utils.grading import bubblewrap
+
+    if why := bubblewrap.lacks():
+        return Finding("sandbox", "none; only `coginst grade` needs one", why, needed=False)
+    return Finding("sandbox", f"bubblewrap ({bubblewrap.program()}): `coginst grade` can isolate answers")
 
 
 def _browser() -> Finding:

@@ -133,6 +133,8 @@ def release(
         typer.echo(
             f"Written: {made.path}, {len(made.names)} files, {made.path.stat().st_size / 1e6:.1f} MB, {answers}."
         )
+        for name in made.left_out:
+            yellow(f"Left out, because git does not track it: {name}")
 
 
 @app.command("export-nbgrader")

@@ -18,6 +18,8 @@ from utils.lessons import Lesson
 # The shapes' vocabulary: prose speaks of these before any code does.
 _TERMS = frozenset("batch seq d_model d_head n_heads d_in d_out vocab".split())
 _WORD = re.compile(r"[^\W\d]\w*")
+_MARKER = re.compile(r"<\s*/?\s*COG(?:INST|NOTE|LINE|STUB)\s*>", re.IGNORECASE)
+_MENTION = re.compile(r"`[^`\n]*`")
 
 
 def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> list[str]:
@@ -88,6 +90,33 @@ def whole_answers(sources: list[tuple[Lesson, Stripped]], files: dict[str, str])
                     if all(line in text for line in lines)
                 ]
     return found
+
+
+def short_answers(sources: list[tuple[Lesson, Stripped]], files: dict[str, str]) -> list[str]:
+    """One line for each file in which more than one short answer stands, one of three telling lines at most.
+
+    A single one may be there by chance, a wrong answer's other half or what a model is made of; two are a copy.
+    """
+    squeezed = {name: _squeeze(text) for name, text in files.items()}
+    held: dict[str, list[str]] = {}
+    for lesson, stripped in sources:
+        for start, lines in _regions(stripped):
+            if 0 < len(lines) < 4:
+                for name, text in squeezed.items():
+                    if all(_stands_in(line, text) for line in lines):
+                        held.setdefault(name, []).append(f"{lesson.path}:{start}")
+    return [
+        f"{name}:1: {len(places)} short answers stand here, those of {', '.join(places[:3])}"
+        f"{' and others' if len(places) > 3 else ''}; take them out."
+        for name, places in held.items()
+        if len(places) > 1
+    ]
+
+
+def markers_in(text: str) -> list[tuple[int, str]]:
+    """The line and the words of each marker of ours in a text; what stands in backticks is a mention and none."""
+    plain = _MENTION.sub(lambda found: " " * len(found[0]), text)
+    return [(text.count("\n", 0, found.start()) + 1, found[0]) for found in _MARKER.finditer(plain)]
 
 
 def _regions(stripped: Stripped) -> Iterator[tuple[int, list[str]]]:

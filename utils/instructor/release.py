@@ -1,9 +1,9 @@
 """What students are handed: a zip with the course, without the answers, that works with `make lab` where it is
 unzipped.
 
-The files are worked out in memory from `solutions/`, so that neither a build that was forgotten nor a notebook that was
-tried out gets in. The zip is then opened again and looked through as a student would, and only a clean one gets its
-name.
+The lessons are worked out in memory from `solutions/`, so that neither a build that was forgotten nor a notebook that
+was tried out gets in. Of all else only what git tracks gets in, or what `release.txt` names: a copy that somebody put
+aside does not. The zip is then opened again and looked through as a student would, and only a clean one gets its name.
 """
 
 from __future__ import annotations
@@ -11,23 +11,25 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from string import Template
 
 from utils import lessons
 from utils.instructor.build import BuildError, student_files
-from utils.instructor.leaks import leaks, whole_answers
+from utils.instructor.leaks import leaks, markers_in, short_answers, whole_answers
 from utils.instructor.strip import MarkerError, Stripped, strip, without_notes
 from utils.lessons import ROOT, Lesson
 
 AS_THEY_ARE = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
+WITH_MARKERS = "utils/instructor/templates/lesson/lesson.md"  # what a new lesson starts from
 TEMPLATES = Path(__file__).parent / "templates" / "release"
-_LEFT_OUT = re.compile(r"\..*|__pycache__|.*\.(pyc|egg-info|zip|tmp)")
+MANIFEST = "release.txt"  # the paths of more files to pack, one a line; of all where there is no git
 _FOR_STUDENTS = re.compile(r"(?s)<!-- for students too -->(.*?)<!-- until here -->")  # in README.md
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
 
@@ -38,18 +40,20 @@ class ReleaseError(ValueError):
 
 @dataclass
 class Released:
-    """The zip, the names of its files, and the lessons whose answers it holds."""
+    """The zip, the names of its files, the lessons whose answers it holds, and what was left out, unknown to git."""
 
     path: Path
     names: list[str]
     solved: list[str]
+    left_out: list[str] = field(default_factory=list)
 
 
 def release(out: str | Path, with_solutions: Iterable[str] = (), replace: bool = False, root: Path = ROOT) -> Released:
     """Pack the student's course in the zip `out`, with the answers of the lessons named in `with_solutions`.
 
     Raises:
-        ReleaseError: `out` cannot be written, or an answer would be in it.
+        ReleaseError: `out` cannot be written, an answer would be in it, or nothing says which files belong to the
+            course.
         MarkerError, BuildError, LessonError: as a build.
     """
     out = Path(out)
@@ -60,7 +64,8 @@ def release(out: str | Path, with_solutions: Iterable[str] = (), replace: bool =
     if out.exists() and not replace:
         raise ReleaseError(f"{out} is there already; --replace puts the new one in its place.")
     solved = sorted({lessons.find(name, root / "solutions").stem for name in with_solutions})
-    files = _files(root, solved)
+    tracked, left_out = _known_files(root)
+    files = _files(root, solved, tracked)
     half = out.with_suffix(".zip.tmp")  # it is looked through before it gets its name
     try:
         _pack(half, out.stem, files)
@@ -69,22 +74,54 @@ def release(out: str | Path, with_solutions: Iterable[str] = (), replace: bool =
         os.replace(half, out)
     finally:
         half.unlink(missing_ok=True)
-    return Released(out, sorted(files), solved)
+    return Released(out, sorted(files), solved, left_out)
 
 
 # --- what goes in ---------------------------------------------------------------------------------------
 
 
-def _files(root: Path, solved: list[str]) -> dict[str, bytes]:
+def _known_files(root: Path) -> tuple[set[str], list[str]]:
+    """What may be packed, what git tracks and what the manifest names, and the files of `utils` that are neither.
+
+    Raises:
+        ReleaseError: there is neither git nor a manifest, or the manifest names what is not there.
+    """
+    manifest = root / MANIFEST
+    lines = manifest.read_text(encoding="utf-8").splitlines() if manifest.is_file() else []
+    named = {line.strip() for line in lines if line.strip() and not line.startswith("#")}
+    if missing := sorted(name for name in named if not (root / name).is_file()):
+        raise ReleaseError("\n".join(f"{manifest}: there is no file {name}." for name in missing))
+    tracked = _git(root, "ls-files", "-z")
+    if tracked is None and not named:
+        raise ReleaseError(
+            f"{root} is no git checkout, so nothing says which files belong to the course: pack from a clone, or name"
+            f" them in {MANIFEST}, one path a line."
+        )
+    others = _git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", "utils") or []
+    # What was deleted and is tracked still is not there to be packed.
+    return named | {name for name in tracked or () if (root / name).is_file()}, sorted({*others} - named)
+
+
+def _git(root: Path, *arguments: str) -> list[str] | None:
+    """The paths that git lists; None where it is not there, or this is no checkout."""
+    command = ["git", "-c", "safe.directory=*", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return [name for name in done.stdout.split("\0") if name]
+
+
+def _files(root: Path, solved: list[str], tracked: set[str]) -> dict[str, bytes]:
     """Name and content of each file of the zip."""
     files = {f"course/{name}": content for name, content in student_files(root / "solutions").items()}
-    files |= {path.relative_to(root).as_posix(): path.read_bytes() for path in _walk(root / "utils")}
+    files |= {name: (root / name).read_bytes() for name in tracked if name.startswith("utils/")}
     files |= {name: (root / name).read_bytes() for name in AS_THEY_ARE}
     files["Makefile"] = (TEMPLATES / "Makefile").read_bytes()
     page = _readme((root / "README.md").read_text(encoding="utf-8"), solved)
     files["README.md"] = page.encode()
     for link in _LINK.findall(page):
-        if link.startswith("docs/") and (root / link).is_file():
+        if link.startswith("docs/") and link in tracked:
             files[link] = (root / link).read_bytes()
     if solved:
         files["solutions/__init__.py"] = (root / "solutions" / "__init__.py").read_bytes()
@@ -92,16 +129,6 @@ def _files(root: Path, solved: list[str]) -> dict[str, bytes]:
         path = root / "solutions" / f"{stem}.md"
         files[f"solutions/{stem}.md"] = without_notes(lessons.read_text(path), path).encode()
     return files
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
-        if _LEFT_OUT.fullmatch(path.name):
-            continue
-        if path.is_dir():
-            yield from _walk(path)
-        elif path.is_file():
-            yield path
 
 
 def _readme(text: str, solved: list[str]) -> str:
@@ -143,8 +170,8 @@ def audit(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> li
     out with answers.
 
     Looked at are the bytes in the zip, whatever made it: its names; each line and name of the answers in what students
-    read; whole answers in all the rest; outputs, places on this machine; and that a handed-out lesson makes the
-    student's copy that is there.
+    read; whole answers, and several short ones, in all the rest; markers, outputs, places on this machine; and that a
+    handed-out lesson makes the student's copy that is there.
     """
     solved = set(solved)
     try:
@@ -162,6 +189,8 @@ def audit(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> li
     faults += _answers_in(files, solved, root)
     for name, content in files.items():
         text = content.decode("utf-8", "replace")
+        if not (name == WITH_MARKERS or name.startswith("solutions/")):
+            faults += [f"{name}:{line}: a marker of ours stands here ({what})." for line, what in markers_in(text)]
         faults += [f"{name}:1: it names a place on this machine, {place}." for place in _places(root) if place in text]
         if name.endswith(".ipynb"):
             faults += [f"{name}:1: a cell has outputs." for cell in json.loads(text)["cells"] if cell.get("outputs")][
@@ -200,7 +229,7 @@ def _answers_in(files: dict[str, bytes], solved: set[str], root: Path) -> list[s
     handed_on = "take it out, or hand that lesson out too, with --with-solutions"
     whole = [
         fault.replace("take it out", handed_on) if fault.startswith("solutions/") else fault
-        for fault in whole_answers(secret, rest)
+        for fault in whole_answers(secret, rest) + short_answers(secret, rest)
     ]
     return leaks(sources, read) + whole
 

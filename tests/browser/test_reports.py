@@ -1,0 +1,77 @@
+"""The pages of a class in a real browser: tables sort, nothing is asked of anybody, light and dark are legible."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from tests.browser import harness as browser
+from tests.grading.test_reports import RESULTS, many, passed
+from utils.grading.reports.write import report
+from utils.grading.results import LessonResult, write_result
+from utils.grading.roster import Student, roster_text
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reports on a class of twelve, and of one more in whose page every state occurs."""
+    folder = tmp_path_factory.mktemp("class")
+    results, students = many()
+    (folder / "handed-in").mkdir()
+    results += [LessonResult(student.id, "00_start_here", "k", (passed("row_sums"),)) for student in students]  # 100 %
+    students.append(Student("s2", "Alan <b>Turing</b>"))
+    (folder / "handed-in" / "roster.csv").write_bytes(roster_text(students).encode())
+    for result in [*results, *(result for result in RESULTS if result.student == "s2")]:
+        write_result(folder / "results", result)
+    return report(folder / "results", out=folder / "report").folder
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser.chromium(), args=browser.FLAGS)
+        yield chromium.new_page()
+        chromium.close()
+
+
+def opened(page: Page, path: Path, **media: str) -> list[str]:
+    """Open a page; gives what the console says and what is asked for besides."""
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("request", lambda request: said.append(request.url))
+    page.emulate_media(**media)
+    page.goto(path.as_uri())
+    return [line for line in said if line != path.as_uri() and not line.startswith("data:")]
+
+
+def column(page: Page, n: int) -> list[str]:
+    return page.locator("table.sortable").first.locator(f"tbody tr td:nth-child({n})").all_inner_texts()
+
+
+def test_a_table_sorts_by_the_heading_that_is_pressed_and_back(page, pages):
+    assert opened(page, pages / "class.html") == []
+    shares = lambda: [int(text.removesuffix(" %")) for text in column(page, 3)]
+    before = shares()
+    head = page.locator("table.sortable").first.get_by_role("button", name="Passed of tried")
+    head.focus()
+    page.keyboard.press("Enter")
+    assert shares() == sorted(before, reverse=True) != before
+    assert page.locator("th[aria-sort=descending]").count() == 1
+    head.click()
+    assert shares() == sorted(before) != before
+    assert page.locator("th[aria-sort=ascending]").count() == page.locator("th[aria-sort]").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1200])
+def test_pages_are_legible_in_light_and_dark_and_as_wide_as_the_window(page, pages, scheme, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    for path in (pages / "class.html", pages / "students" / "s2.html"):
+        assert opened(page, path, color_scheme=scheme) == []
+        colours = page.evaluate(
+            "() => { const s = getComputedStyle(document.body); return [s.color, s.backgroundColor] }"
+        )
+        ink, paper = (sum(map(int, colour[4:-1].split(","))) for colour in colours)
+        assert (ink < 200 and paper > 700) if scheme == "light" else (ink > 600 and paper < 100)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, "tables scroll, the page does not"
+    assert "Alan <b>Turing</b>" in page.inner_text("h1")

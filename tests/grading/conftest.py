@@ -1,0 +1,24 @@
+"""What the tests of grading share: sandboxes that are warm, for a warm start takes longest."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from utils.grading.bubblewrap import lacks
+from utils.grading.sandbox import Sandbox
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    """A sandbox of bubblewrap's. Where there can be none, what needs it is skipped, and the reason is said."""
+    if why := lacks():
+        pytest.skip(why)
+    with Sandbox() as box:
+        yield box
+
+
+@pytest.fixture(scope="session")
+def unprotected() -> Iterator[Sandbox]:
+    """The same without isolation."""
+    with Sandbox("none") as box:
+        yield box

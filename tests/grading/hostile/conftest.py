@@ -1,0 +1,72 @@
+"""How an attack is tried: unprotected, where it must succeed, and in the sandbox, where it must not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.grading.pages import notebook
+from utils.grading.confine import Limits
+from utils.grading.judge import Judge, Submission
+from utils.grading.results import ExerciseResult, LessonResult
+from utils.grading.sandbox import Sandbox
+from utils.lessons import ROOT
+
+PAGE = "00_start_here.ipynb"
+RIGHT = "def row_sums(x):\n    return x.sum(dim=1)"
+WRONG = "def row_sums(x):\n    return x.sum(dim=1) + 1"
+SHORT = Limits(2.0, 1 << 30)
+
+
+def graded(sandbox: Sandbox, *cells: str, limits: Limits = SHORT) -> LessonResult:
+    """What the judge says of a page with these cells."""
+    page = {PAGE: notebook(cells)}
+    return Judge(sandbox, limits).grade(Submission("anna", "00_start_here", page, "key"))
+
+
+def verdict(sandbox: Sandbox, *cells: str, limits: Limits = SHORT) -> ExerciseResult:
+    """Of its exercise alone."""
+    (found,) = graded(sandbox, *cells, limits=limits).exercises
+    return found
+
+
+def untouched(sandbox: Sandbox) -> bool:
+    """Whether the next students get what they deserve."""
+    return verdict(sandbox, RIGHT).state == "passed" and verdict(sandbox, WRONG).state == "failed"
+
+
+@pytest.fixture(scope="session")
+def in_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
+    """Check pages in one process, as a notebook and a naive grader do: what was said of each, and how it ended."""
+    folder = tmp_path_factory.mktemp("in-process")
+    environment = {name: value for name, value in os.environ.items() if name != "COURSE_CHECKS"}
+    script = Path(__file__).with_name("unprotected.py")
+    server = subprocess.Popen(
+        [sys.executable, script], cwd=ROOT, env=environment | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert server.stdin and server.stdout
+    count = 0
+
+    def run(*pages: str | tuple[str, ...], seconds: float = 30.0) -> dict[str, Any]:
+        nonlocal count
+        files = []
+        for cells in pages:
+            count += 1
+            files.append(folder / f"{count:02}_page.ipynb")
+            files[-1].write_bytes(notebook([cells] if isinstance(cells, str) else cells))
+        asked = {"pages": list(map(str, files)), "seconds": seconds, "printed": str(folder / f"{count:02}.txt")}
+        server.stdin.write(json.dumps(asked) + "\n")
+        server.stdin.flush()
+        return {**json.loads(server.stdout.readline()), "printed": Path(asked["printed"]).stat().st_size}
+
+    yield run
+    server.stdin.close()
+    server.wait(30)

@@ -1,0 +1,235 @@
+"""Pages that take all there is, do not end, or end too much: each costs its own exercise."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.grading.hostile.conftest import RIGHT, WRONG, graded, untouched, verdict
+from tests.grading.pages import notebook
+from utils.grading.confine import Limits
+from utils.grading.judge import Judge, Submission
+
+GREEDY = "import torch\ndef row_sums(x):\n    held = TAKEN\n    return x.sum(dim=1)"
+TAKES = {
+    "with torch": "torch.empty({0}, dtype=torch.uint8)",
+    "with Python": "bytearray({0})",
+    "shared with others": "__import__('mmap').mmap(-1, 4 * {0})",
+    "in pieces": "[bytearray(1 << 24) for _ in range({0} >> 24)]",
+}
+
+
+@pytest.mark.parametrize("take", TAKES.values(), ids=list(TAKES))
+def test_what_is_too_much_memory_is_refused(sandbox, in_process, take):
+    assert in_process(GREEDY.replace("TAKEN", take.format(3 << 26)))["said"] == ["passed"]
+    result = graded(sandbox, GREEDY.replace("TAKEN", take.format(3 << 26)), limits=Limits(5.0, 1 << 27))
+    assert not result.exercises[0].points
+    assert untouched(sandbox)
+
+
+def test_50_gb_are_told_as_such(sandbox):
+    result = graded(sandbox, GREEDY.replace("TAKEN", "torch.empty(50 << 30, dtype=torch.uint8)"))
+    assert result.exercises[0].state == "stopped" and "memory" in result.exercises[0].message
+    assert [incident.kind for incident in result.incidents] == ["memory"]
+
+
+# --- time -----------------------------------------------------------------------------------------------
+
+LOOPS = {
+    "while it is loaded": "class Endless:\n    while True:\n        pass\n" + RIGHT,
+    "while it is called": "def row_sums(x):\n    while True:\n        pass",
+    "and catches what stops it": """
+def row_sums(x):
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass
+""",
+    "inside torch": "import torch\ndef row_sums(x):\n    big = torch.ones(9000, 9000)\n    return (big @ big).sum(1)",
+    "in a thread that it waits for": """
+import threading
+def spin():
+    while True:
+        pass
+def row_sums(x):
+    thread = threading.Thread(target=spin)
+    thread.start()
+    thread.join()
+""",
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS.values(), ids=list(LOOPS))
+def test_what_does_not_end_is_stopped(sandbox, in_process, loop):
+    if loop is LOOPS["while it is loaded"]:  # the one that the alarm of `check` does not see
+        assert in_process(loop, RIGHT, seconds=2.0) == {"said": [], "status": "endless", "printed": 0}
+    result = graded(sandbox, loop, limits=Limits(1.0, 1 << 30))
+    assert result.exercises[0].state == "stopped"
+    assert {incident.kind for incident in result.incidents} == {"time"}
+    assert untouched(sandbox)
+
+
+def test_a_loop_is_told_with_its_line_as_in_the_notebook(sandbox):
+    found = verdict(sandbox, LOOPS["while it is called"], limits=Limits(1.0, 1 << 30))
+    assert (
+        found.message
+        == ("It had not ended after 1 seconds and was stopped on line 3 (`pass`). Does every loop come to an end?")
+        or "on line 2 (`while True:`)" in found.message
+    )
+
+
+def test_a_loop_costs_its_exercise_and_not_the_page(sandbox):
+    """In lesson 02: a value whose cell does not end, those that build on it, and those that do not."""
+    from tests.grading.pages import answering
+
+    page = answering("attn_weights_2", "while True:\n    attn_weights_2 = attn_scores_2.softmax(0)")
+    task = Submission("anna", "02_simplified_attention", {"02_simplified_attention.ipynb": page}, "key")
+    done = {e.name: e for e in Judge(sandbox, Limits(1.0, 1 << 30)).grade(task).exercises}
+    assert {name: e.state for name, e in done.items()} == {
+        "attn_scores_2": "passed",
+        "attn_weights_2": "stopped",
+        "context_vec_2": "waits for another exercise",
+        "softmax": "passed",
+        "attn_scores": "passed",
+        "simple_attention": "passed",
+    }
+    assert done["context_vec_2"].waits_for == "attn_weights_2"
+
+
+# --- processes ------------------------------------------------------------------------------------------
+
+BOMB = """
+import os
+class Attack:
+    born = 0
+    for _ in range(40):
+        try:
+            if not os.fork():
+                import time
+                time.sleep(1)
+                os._exit(0)
+            born += 1
+        except OSError:
+            break
+def row_sums(x, born=Attack.born):
+    raise RuntimeError(f"born: {born}")
+"""
+
+
+def test_a_fork_bomb_finds_nothing_to_burn(sandbox, unprotected):
+    assert "born: 40" in verdict(unprotected, BOMB).message
+    result = graded(sandbox, BOMB)
+    assert "born: 0" in result.exercises[0].message
+    assert "processes" in {incident.kind for incident in result.incidents}
+    assert untouched(sandbox)
+
+
+def test_threads_are_counted(sandbox):
+    code = """
+import threading
+class Attack:
+    held = threading.Event()
+    count = 0
+    try:
+        for count in range(10_000):
+            threading.Thread(target=held.wait, daemon=True).start()
+    except RuntimeError:
+        pass
+def row_sums(x, count=Attack.count):
+    raise RuntimeError(f"count: {count}")
+"""
+    count = re.search(r"count: (\d+)", verdict(sandbox, code).message)
+    assert count and int(count[1]) < 500
+    assert untouched(sandbox)
+
+
+EXITS = {
+    "os._exit": "import os\nos._exit(0)",
+    "a signal": "import os\nos.kill(os.getpid(), 9)",
+    "a crash": "import ctypes\nctypes.string_at(0)",
+    "abort": "import os\nos.abort()",
+}
+
+
+@pytest.mark.parametrize("end", EXITS.values(), ids=list(EXITS))
+def test_who_ends_the_process_ends_his_own(sandbox, in_process, end):
+    body = "\n".join(f"    {line}" for line in end.splitlines())
+    page = f"def row_sums(x):\n{body}\n    return x.sum(dim=1) + 1"
+    assert in_process(page, RIGHT)["said"] == []  # nobody gets anything
+    found = verdict(sandbox, page)
+    assert found.state in ("stopped", "failed") and not found.points
+    assert untouched(sandbox)
+
+
+PARENT = """
+import os, signal
+class Attack:
+    for pid in (os.getppid(), 2, -1):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+""" + RIGHT.replace("x.sum(dim=1)", "x.sum(dim=1) + 1")
+
+
+def test_the_parent_cannot_be_ended(sandbox):
+    before = sandbox.warm_pid
+    assert verdict(sandbox, PARENT).state == "failed"
+    assert untouched(sandbox) and sandbox.warm_pid == before
+
+
+def test_without_isolation_the_parent_can_be_ended_and_only_that_exercise_is_lost(unprotected):
+    code = (
+        "import os, signal\nclass Attack:\n    os.kill(os.getppid(), signal.SIGKILL)\n    while True:\n        pass\n"
+    )
+    result = graded(unprotected, code + RIGHT)
+    assert [e.state for e in result.exercises] == ["stopped"] and result.incidents
+    assert untouched(unprotected)
+
+
+def test_a_gigabyte_of_output_goes_nowhere(sandbox, in_process):
+    loud = "import os\ndef row_sums(x):\n    for _ in range({}):\n        os.write(1, bytes(1 << 20))\n"
+    loud += "    return x.sum(dim=1)"
+    assert in_process(loud.format(8))["printed"] >= 8 << 20
+    assert verdict(sandbox, loud.format(256)).state == "passed"  # four such cases and more: over a gigabyte
+
+
+# --- files that are no pages ----------------------------------------------------------------------------
+
+ODD = {
+    "500 MB": b'{"nbformat": 4, "cells": [' + b" " * (21 << 20),
+    "not UTF-8": notebook([RIGHT]).replace(b"row_sums", b"row_\xff\xfe"),
+    "nested JSON": b"[" * 200_000,
+    "nested markdown": b'{"nbformat": 4, "cells": ' + b'[{"a":' * 50_000,
+    "nothing": b"",
+    "another format": b'{"nbformat": 3, "worksheets": []}',
+    "cells that are none": b'{"nbformat": 4, "cells": [1, null, {"cell_type": 5, "source": {}}]}',
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=list(ODD))
+def test_what_is_no_page_is_unreadable_and_nothing_else(sandbox, text):
+    page = {"00_start_here.ipynb": text}
+    found = Judge(sandbox, Limits()).grade(Submission("anna", "00_start_here", page, "key"))
+    assert [e.state for e in found.exercises] == ["unreadable"] and found.exercises[0].message
+    assert untouched(sandbox)
+
+
+DEEP = {
+    "code": "x = " + "(" * 150 + "1" + ")" * 150 + "\n" + WRONG,
+    "code without end": "x = " + "-" * 100_000 + "1\n" + WRONG,
+    "a null byte": "x = 1\0\n" + WRONG,
+    "names of another language": "def row_sums(x):\n    '\\ud800'\n    return x.sum(dim=1) + 1",
+}
+
+
+@pytest.mark.parametrize("source", DEEP.values(), ids=list(DEEP))
+def test_odd_code_is_an_answer_that_does_not_pass(sandbox, source):
+    found = verdict(sandbox, source)
+    assert found.state in ("failed", "not attempted", "stopped", "unreadable") and not found.points
+    found.message.encode()
+    found.html.encode()
+    assert untouched(sandbox)

@@ -1,0 +1,167 @@
+"""Answers that are wrong and try to pass: by changing what judges, or by finding out what is right."""
+
+import pytest
+
+from tests.grading.hostile.conftest import RIGHT, WRONG, graded, untouched, verdict
+
+# Each as cells of a page. What a page does when it is loaded stands in a class, for demo cells do not run there.
+PATCHES = {
+    "the diagnosis": """
+class Attack:
+    import utils.feedback.diagnose as judge
+    judge._all_right = lambda *a, **k: True
+""",
+    "the comparison": """
+class Attack:
+    import utils.feedback.compare as compare, utils.feedback.diagnose as judge
+    compare.agree = judge.agree = lambda *a, **k: True
+""",
+    "torch.equal": """
+class Attack:
+    import torch
+    torch.equal = lambda *a: True
+""",
+    "a builtin": """
+class Attack:
+    import builtins
+    builtins.all = lambda things: True
+""",
+    "the exercise": """
+class Attack:
+    from utils.feedback.exercise import find
+    object.__setattr__(find("row_sums"), "oracle", lambda x: x.sum(1) + 1)
+""",
+    "an import": """
+import importlib.abc, importlib.util, sys
+class Attack(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path, target=None):
+        if name == "utils.checks.start_here":
+            return importlib.util.spec_from_loader(name, self)
+    def exec_module(self, module):
+        exec('from utils.feedback.exercise import *\\n'
+             'exercise("row_sums", oracle=lambda x: x.sum(1) + 1, hints=Hints("", "", ""), misconceptions={},\\n'
+             '         cases=lambda rand: [case(rand(2, 3))])', vars(module))
+class Installed:
+    sys.meta_path.insert(0, Attack())
+""",
+    "sys.modules": """
+import sys, types
+class Attack:
+    import utils.feedback.check
+    old = sys.modules.pop("utils.feedback.check")
+    made = sys.modules["utils.feedback.check"] = types.ModuleType("utils.feedback.check")
+    vars(made).update(vars(old))
+    old.diagnose = lambda exercise, answer, old=old: old.Report(exercise.name, "passed", "passed.", reason="passed")
+""",
+    "the report": """
+class Attack:
+    from utils.feedback.report import Report
+    Report.__setattr__ = lambda self, n, value: object.__setattr__(self, n, "passed" if n == "status" else value)
+""",
+}
+
+
+@pytest.mark.parametrize("patch", PATCHES.values(), ids=list(PATCHES))
+def test_what_judges_cannot_be_patched(sandbox, in_process, patch):
+    assert in_process((patch, WRONG), WRONG)["said"] == ["passed", "passed"]  # the next student gets it, too
+    assert verdict(sandbox, patch, WRONG).state == "failed"
+    assert untouched(sandbox)
+
+
+ASKED = """
+def row_sums(x):
+    from utils.feedback.exercise import find
+    return find("row_sums").oracle(x)
+"""
+SOLVED = """
+def row_sums(x):
+    import pathlib, re, sys
+    for folder in sys.path:
+        for page in pathlib.Path(folder).glob("solutions/00_*.md"):
+            code = re.search(r"```python\\n(def row_sums.*?)```", page.read_text(), re.S)[1]
+            names = {}
+            exec("from __future__ import annotations\\n" + code.replace("check(row_sums)", ""), names)
+            return names["row_sums"](x)
+"""
+CHECKED = """
+def row_sums(x):
+    from utils.feedback.runner import expected
+    from utils.feedback.exercise import find, case
+    import utils.checks.start_here
+    return expected(find("row_sums"), case(x)).value
+"""
+
+
+@pytest.mark.parametrize("cheat", [ASKED, SOLVED, CHECKED], ids=["the oracle", "the solutions", "the checks"])
+def test_what_is_right_cannot_be_looked_up(sandbox, unprotected, cheat):
+    assert verdict(unprotected, cheat).state == "passed"
+    assert verdict(sandbox, cheat).state == "failed"
+
+
+TRACED = """
+import sys
+from utils import check
+TOLD = {}
+def key(x):
+    return tuple(x.flatten().tolist())
+def row_sums(x):
+    return TOLD[key(x)].clone() if key(x) in TOLD else x.sum(1) + 1
+def watch(frame, event, value):
+    if event == "return" and frame.f_code.co_name in ("expected", "known_expected") and value:
+        TOLD[key(frame.f_locals["case"].args[0])] = value.value
+    return watch
+class Attack:
+    sys.settrace(watch)
+    for _ in range(3):
+        check(row_sums)
+    sys.settrace(None)
+"""
+
+
+def test_what_is_right_cannot_be_overheard(sandbox, in_process):
+    assert in_process(TRACED)["said"] == ["passed"]
+    found = graded(sandbox, TRACED)
+    assert found.exercises[0].state == "failed"
+    assert [i.kind for i in found.incidents] == ["tampering"]  # settrace is told to the instructor
+
+
+YES = """
+import torch
+class Yes(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return True if func in (torch.equal, torch.allclose) else super().__torch_function__(func, types, args, kwargs)
+    __eq__ = lambda self, other: True
+    __hash__ = None
+def row_sums(x):
+    return (x.sum(dim=1) + 1).as_subclass(Yes)
+"""
+
+
+def test_a_tensor_that_equals_everything_is_read_as_the_numbers_that_it_holds(sandbox):
+    import torch
+
+    names = {}
+    exec(YES, names)
+    x = torch.ones(2, 3)
+    assert torch.equal(names["row_sums"](x), x.sum(dim=1))  # as an assert in a notebook asks
+    assert verdict(sandbox, YES).state == "failed"
+
+
+THREAD = """
+class Attack:
+    import threading, time
+    def wait(time=time):
+        import sys
+        time.sleep(0.05)
+        while True:
+            sys.modules["utils.feedback.diagnose"]._all_right = lambda *a, **k: True
+            time.sleep(0.01)
+    threading.Thread(target=wait, daemon=True).start()
+"""
+
+
+def test_a_thread_does_not_outlive_its_exercise(sandbox, in_process):
+    assert in_process((THREAD, RIGHT), WRONG)["said"] == ["passed", "passed"]
+    assert verdict(sandbox, THREAD, WRONG).state == "failed"
+    assert untouched(sandbox)

@@ -1,0 +1,300 @@
+"""Runners that send what they should not: each is refused before anything is made of it, and costs its exercise."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save
+
+from tests.grading.hostile.conftest import WRONG, graded, untouched
+from utils.grading.confine import Ended, Limits
+from utils.grading.data import Unpacker, tensors_of
+from utils.grading.sandbox import Over, Session
+from utils.grading.wire import FROM_RUNNER, Bounds, Broken, Channel, parsed
+
+
+def frame(message: object, blob: bytes = b"") -> bytes:
+    text = message if isinstance(message, bytes) else json.dumps(message).encode()
+    return struct.pack(">II", len(text), len(blob)) + text + blob
+
+
+def safetensors(header: object, data: bytes = b"") -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def tensor(shape: object, offsets: object = (0, 4), dtype: object = "F32", name: str = "0") -> dict:
+    return {name: {"dtype": dtype, "shape": shape, "data_offsets": offsets}}
+
+
+# --- tensors --------------------------------------------------------------------------------------------
+
+
+class Evil:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple:
+        return (os.mkdir, (str(self.path),))
+
+
+def test_a_pickle_is_no_tensor(tmp_path: Path) -> None:
+    evil = pickle.dumps(Evil(tmp_path / "made"))
+    pickle.loads(evil)
+    assert (tmp_path / "made").is_dir()
+    (tmp_path / "made").rmdir()
+    for blob in (evil, safetensors(tensor([1], (0, len(evil)), "U8"), evil), safetensors(evil)):
+        with pytest.raises(Broken):
+            Unpacker(tensors_of(blob, FROM_RUNNER), FROM_RUNNER).unpack({"is": "pickle", "of": 0})
+    assert not (tmp_path / "made").exists()
+
+
+BAD_TENSORS = {
+    "a million dimensions": safetensors(tensor([1] * 1_000_000), bytes(4)),
+    "nan as size": safetensors(b'{"0":{"dtype":"F32","shape":[NaN],"data_offsets":[0,4]}}', bytes(4)),
+    "a size that is no whole number": safetensors(tensor([1.0]), bytes(4)),
+    "a negative size": safetensors(tensor([-1, -1]), bytes(4)),
+    "true as size": safetensors(tensor([True]), bytes(4)),
+    "no bytes for its size": safetensors(tensor([1 << 20], (0, 4)), bytes(4)),
+    "more bytes than its size": safetensors(tensor([1], (0, 8)), bytes(8)),
+    "nothing, of a large shape": safetensors(tensor([0, 1 << 40], (0, 0))),
+    "a product that overflows": safetensors(tensor([1 << 20] * 8, (0, 0))),
+    "bytes beyond the end": safetensors(tensor([1], (1 << 40, (1 << 40) + 4)), bytes(4)),
+    "an unknown type": safetensors(tensor([1], dtype="F4096"), bytes(4)),
+    "a type that is a list": safetensors(tensor([1], dtype=["F32"]), bytes(4)),
+    "another name": safetensors(tensor([1], name="../0"), bytes(4)),
+    "two in the same place": safetensors(tensor([1]) | tensor([1], name="1"), bytes(4)),
+    "a header longer than all": struct.pack("<Q", 1 << 62) + b"{}",
+    "a header that is a list": safetensors([1, 2]),
+    "a deep header": safetensors(b"[" * 100_000),
+    "half a length": b"\1\2\3",
+    "bools that are none": safetensors(tensor([4], (0, 4), "BOOL"), b"\2\0\1\1"),
+}
+
+
+@pytest.mark.parametrize("blob", BAD_TENSORS.values(), ids=list(BAD_TENSORS))
+def test_bad_tensors_are_refused(blob: bytes) -> None:
+    with pytest.raises(Broken):
+        tensors_of(blob, FROM_RUNNER)
+
+
+def test_good_tensors_are_taken() -> None:
+    """So that the former can fail: the same way of writing, without the fault."""
+    (found,) = tensors_of(safetensors(tensor([1]), struct.pack("<f", 2.5)), FROM_RUNNER)
+    assert found.tolist() == [2.5]
+    kinds = [
+        torch.ones(2, 3),
+        torch.zeros(0, 4),
+        torch.tensor(True),
+        torch.arange(3),
+        torch.ones(2, dtype=torch.bfloat16),
+    ]
+    for mine, theirs in zip(kinds, tensors_of(save({str(i): t for i, t in enumerate(kinds)}), FROM_RUNNER)):
+        assert mine.dtype == theirs.dtype and torch.equal(mine, theirs)
+
+
+# --- values ---------------------------------------------------------------------------------------------
+
+BAD_VALUES = {
+    "an unknown kind": {"is": "object", "class": "os:system", "of": []},
+    "a pickle": {"is": "pickle", "of": "gASVAA=="},
+    "a tensor that is not there": {"is": "tensor", "of": 7},
+    "a tensor of number nan": {"is": "tensor", "of": {"is": "float", "of": "nan"}},
+    "a tensor elsewhere without end": {"is": "elsewhere", "dtype": "float32", "shape": [1 << 40] * 3, "device": "meta"},
+    "a float that is code": {"is": "float", "of": "__import__('os')"},
+    "a dict whose key is a list": {"is": "dict", "of": [[[1], 2]]},
+    "a dict of triples": {"is": "dict", "of": [[1, 2, 3]]},
+    "a tuple of a number": {"is": "tuple", "of": 5},
+    "a device of nobody": {"is": "device", "of": "nowhere:9"},
+    "an object without kind": {"of": 1},
+}
+
+
+@pytest.mark.parametrize("value", BAD_VALUES.values(), ids=list(BAD_VALUES))
+def test_bad_values_are_refused(value: dict) -> None:
+    with pytest.raises(Broken):
+        Unpacker([torch.ones(1)], FROM_RUNNER).unpack(value)
+
+
+BAD_TEXTS = {
+    "deep": b"[" * 60 + b"]" * 60,
+    "deep beyond Python": b"[" * 1_000_000,
+    "wide": b"[" + b"0," * 500_000 + b"0]",
+    "nan": b"[NaN]",
+    "infinity": b'{"id": Infinity}',
+    "no JSON": b"{1: 2}",
+    "a number of a million digits": b"[" + b"9" * 1_000_000 + b"]",
+    "a long text": b'["' + b"x" * 200_000 + b'"]',
+    "not UTF-8": b'["\xff"]',
+}
+
+
+@pytest.mark.parametrize("text", BAD_TEXTS.values(), ids=list(BAD_TEXTS))
+def test_bad_texts_are_refused(text: bytes) -> None:
+    with pytest.raises(Broken):
+        parsed(text, FROM_RUNNER)
+
+
+def test_a_foreign_object_is_a_name_and_equal_to_nothing() -> None:
+    made = Unpacker([], FROM_RUNNER).unpack({"is": "foreign", "type": "ndarray", "shown": "array([1.])"})
+    assert type(made).__name__ == "ndarray" and repr(made) == "array([1.])"
+    assert made != 1 and made != Unpacker([], FROM_RUNNER).unpack({"is": "foreign", "type": "ndarray", "shown": ""})
+    odd = Unpacker([], FROM_RUNNER).unpack({"is": "foreign", "type": "a b; import os", "shown": "x"})
+    assert type(odd).__name__ == "object"
+
+
+# --- replies --------------------------------------------------------------------------------------------
+
+
+class Nobody:
+    """A sandbox whose runner has ended."""
+
+    def ended(self, at_once: bool) -> Ended:
+        return Ended(0, 0.0)
+
+
+@pytest.fixture
+def line() -> tuple[Session, socket.socket]:
+    """A session, and the other end of its line."""
+    ours, theirs = socket.socketpair()
+    return Session(Nobody(), ours, Limits(0.05)), theirs  # pyright: ignore[reportArgumentType]
+
+
+def reply(number: int | None, **more: object) -> bytes:
+    return frame({"id": number, "notes": [], "done": None, **more})
+
+
+def test_a_reply_is_taken_once_and_in_its_turn(line: tuple[Session, socket.socket]) -> None:
+    session, theirs = line
+    for number in (1, 2):
+        timer = threading.Timer(0.1, theirs.sendall, [reply(number, done=number)])
+        timer.start()
+        assert session.ask("run")[0]["done"] == number
+        timer.join()
+    assert session.over is None
+
+
+TURNS = {
+    "before it was asked": [reply(1)],
+    "out of order": [reply(2)],
+    "without a number": [reply(None)],
+    "of a number that is true": [frame({"id": True, "notes": [], "done": None})],
+    "with notes that are none": [frame({"id": 1, "notes": "x", "done": None})],
+    "with a note of an unknown kind": [frame({"id": 1, "notes": [["win", "x"]], "done": None})],
+    "with a million notes": [frame({"id": 1, "notes": [["file", "x"]] * 10_000, "done": None})],
+    "that is a list": [frame([1])],
+    "of four gigabytes": [struct.pack(">II", 0xFFFFFFFF, 0xFFFFFFFF)],
+    "of a gigabyte of tensors": [struct.pack(">II", 2, 1 << 30) + b"{}"],
+}
+
+
+@pytest.mark.parametrize("sent", TURNS.values(), ids=list(TURNS))
+def test_any_other_reply_ends_the_session(line: tuple[Session, socket.socket], sent: list[bytes]) -> None:
+    session, theirs = line
+    early = sent == TURNS["before it was asked"]
+    if early:
+        theirs.sendall(sent[0])
+    else:
+        session.channel.unasked = lambda: False  # they come while it is waited for
+        theirs.sendall(b"".join(sent))
+    with pytest.raises(Over) as over:
+        session.ask("run")
+    assert over.value.kind == "tampering"
+    with pytest.raises(Over):  # and it stays ended
+        session.ask("run")
+
+
+def test_a_second_reply_is_not_taken_for_the_next(line: tuple[Session, socket.socket]) -> None:
+    session, theirs = line
+    session.channel.unasked = lambda: False
+    theirs.sendall(reply(1) + reply(1))
+    naive = Channel(socket.socket(fileno=os.dup(session.channel.connection.fileno())), Bounds())
+    assert session.ask("run")[0]["id"] == 1
+    with pytest.raises(Over) as over:
+        session.ask("run")
+    assert over.value.kind == "tampering"
+    theirs.sendall(reply(1))
+    assert naive.take()[0]["id"] == 1  # as a reader takes it that does not look at numbers
+
+
+def test_half_a_reply_is_not_waited_for_without_end(line: tuple[Session, socket.socket], monkeypatch) -> None:
+    monkeypatch.setattr("utils.grading.sandbox.GRACE", 0.2)
+    session, theirs = line
+    theirs.sendall(reply(1)[:-3])
+    session.channel.unasked = lambda: False
+    with pytest.raises(Over) as over:
+        session.ask("run")
+    assert over.value.kind == "time"
+
+
+# --- the same by a page -----------------------------------------------------------------------------------
+
+REACHES = """
+import gc, json, struct, threading, time
+def line():
+    return next(o for o in gc.get_objects() if type(o).__name__ == "Channel").connection
+def frame(message, blob=b""):
+    text = message if isinstance(message, bytes) else json.dumps(message).encode()
+    return struct.pack(">II", len(text), len(blob)) + text + blob
+"""
+LIES = {
+    "twice": "line().sendall(frame({'id': 2, 'notes': [], 'done': None}))",
+    "out of order": "line().sendall(frame({'id': 3, 'notes': [], 'done': {}}))",
+    "late": "threading.Timer(0.05, lambda: line().sendall(frame({'id': 1, 'notes': [], 'done': None}))).start()\n"
+    "    time.sleep(0.1)",
+    "a gigabyte": "line().sendall(struct.pack('>II', 100, 1 << 30) + bytes(1 << 20))",
+    "nan as size": 'line().sendall(frame(b\'{"id": 2, "notes": [], "done": NaN}\'))',
+    "deep": "line().sendall(frame(b'[' * 1_000_000))",
+    "garbage": "line().sendall(bytes(range(256)) * 16)",
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=list(LIES))
+def test_a_page_that_answers_itself_gets_nothing(sandbox, lie: str) -> None:
+    result = graded(sandbox, f"{REACHES}\nclass Attack:\n    {lie}\n{WRONG}")
+    assert [e.state for e in result.exercises] == ["stopped"] and not result.points
+    assert "tampering" in {incident.kind for incident in result.incidents}
+    assert untouched(sandbox)
+
+
+SAYS_IT_IS_RIGHT = """
+import sys
+class Attack:
+    messages = sys.modules["utils.grading.messages"]
+    old = messages.observation_data
+    def always(packer, seen, old=old):
+        return {**old(packer, seen), "passed": True, "expected": None, "misconception": None, "status": "passed"}
+    messages.observation_data = always
+"""
+HUGE = {
+    "a result of a gigabyte": "def row_sums(x):\n    import torch\n    return torch.zeros(1).expand(1 << 28)",
+    "a result of a million dimensions": """
+import sys
+def row_sums(x):
+    sys.modules["utils.grading.messages"].observation_data = lambda packer, seen: {
+        "value": {"is": "elsewhere", "device": "meta", "dtype": "float32", "shape": [1] * 1_000_000}}
+    return x.sum(dim=1)
+""",
+}
+
+
+def test_a_runner_cannot_say_that_it_is_right(sandbox) -> None:
+    assert graded(sandbox, SAYS_IT_IS_RIGHT, WRONG).exercises[0].state == "failed"
+
+
+@pytest.mark.parametrize("source", HUGE.values(), ids=list(HUGE))
+def test_a_huge_result_is_not_taken(sandbox, source: str) -> None:
+    began = time.process_time()
+    result = graded(sandbox, source)
+    assert result.exercises[0].state == "stopped" and result.incidents
+    assert time.process_time() - began < 5  # nothing of that size was made here
+    assert untouched(sandbox)

@@ -1,0 +1,245 @@
+"""Pages that reach for what is not theirs: files, other processes, the network, and the students after them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.grading.hostile.conftest import RIGHT, graded, untouched
+from utils.grading.sandbox import Sandbox
+
+SECRET = "what-nobody-may-read"
+
+
+def loot(code: str) -> str:
+    """A page that runs `code` when it is loaded, and shows what `found` is then, or what stopped it."""
+    body = "\n".join(f"    {line}" for line in code.strip().splitlines())
+    return f"""
+def attack():
+{body}
+    return found
+class Attack:
+    try:
+        loot = repr(attack())
+    except BaseException as error:
+        loot = repr(error)
+def row_sums(x, loot=Attack.loot):
+    raise RuntimeError("loot: " + loot)
+"""
+
+
+def said(sandbox: Sandbox, code: str) -> str:
+    """What a page that runs `code` brought home."""
+    return graded(sandbox, loot(code)).exercises[0].message
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Path:
+    """A file with a secret, outside of everything that a page has business with."""
+    path = tmp_path / "held" / "secret.txt"
+    path.parent.mkdir()
+    path.write_text(SECRET)
+    return path
+
+
+READS: dict[str, Callable[[Path], str]] = {
+    "a file by its path": lambda path: f"found = open({str(path)!r}).read()",
+    "a file by a descriptor": lambda path: f"import os\nfound = os.read(os.open({str(path)!r}, os.O_RDONLY), 99)",
+    "through the judge's /proc": lambda path: f"found = open('/proc/{os.getpid()}/root{path}').read()",
+    "with a library": lambda path: f"import numpy\nfound = numpy.fromfile({str(path)!r}, dtype='S1').tobytes()",
+    "by a program": lambda path: f"import subprocess\nfound = subprocess.check_output(['cat', {str(path)!r}])",
+    "by system": lambda path: f"import os\nfound = os.popen('cat {path}').read()",
+    "with the C library": lambda path: (
+        f"""
+import ctypes
+c = ctypes.CDLL(None)
+held = ctypes.create_string_buffer(99)
+c.read(c.open({os.fsencode(path)!r}, 0), held, 99)
+found = held.value
+"""
+    ),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=list(READS))
+def test_no_file_of_others_is_read(sandbox: Sandbox, unprotected: Sandbox, held: Path, read: Callable) -> None:
+    assert SECRET in said(unprotected, read(held))
+    found = said(sandbox, read(held))
+    assert found and SECRET not in found
+
+
+def test_the_checks_and_the_class_are_not_there(sandbox: Sandbox, unprotected: Sandbox, held: Path) -> None:
+    code = f"""
+import glob, os, sys
+found = [os.path.exists({str(held)!r}), [f for p in sys.path for f in glob.glob(p + "/utils/*")]]
+"""
+    assert "checks" in said(unprotected, code) and "True" in said(unprotected, code)
+    found = said(sandbox, code)
+    for hidden in ("checks", "instructor", "nbgrader", "True"):
+        assert hidden not in found
+
+
+def test_other_processes_are_neither_seen_nor_ended(sandbox: Sandbox, unprotected: Sandbox) -> None:
+    seen = "import os\nfound = sorted(int(p) for p in os.listdir('/proc') if p.isdigit())"
+    assert str(os.getpid()) in said(unprotected, seen)
+    assert "loot: [1]" in said(sandbox, seen)
+    victim = os.fork()
+    if not victim:
+        threading.Event().wait(60)
+        os._exit(0)
+    kill = f"import os\nfound = os.kill({victim}, 9)"
+    assert "No such process" in said(sandbox, kill)
+    assert os.waitpid(victim, os.WNOHANG) == (0, 0)
+    said(unprotected, kill)
+    assert os.waitstatus_to_exitcode(os.waitpid(victim, 0)[1]) == -9
+
+
+def test_the_environment_holds_nothing_of_the_judges(
+    sandbox: Sandbox, unprotected: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Isolation or not: what a runner starts with is said, and not what the judge happens to have."""
+    monkeypatch.setenv("SOME_TOKEN", SECRET)
+    assert SECRET in "".join(os.environ.values())
+    for box in (sandbox, unprotected):
+        assert SECRET not in said(box, "import os\nfound = dict(os.environ)")
+
+
+WRITES = {
+    "beside": "open({}, 'w').write('x')",
+    "by a link": "__import__('os').symlink('/tmp/x', {})",
+    "as a folder": "__import__('os').mkdir({})",
+    "as 10,000 files": "[open({} + str(n), 'w').close() for n in range(10_000)]",
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
+def test_nothing_is_written_outside(sandbox: Sandbox, unprotected: Sandbox, tmp_path: Path, write: str) -> None:
+    code = "found = " + write.format(repr(str(tmp_path / "new")))
+    assert "Error" in said(sandbox, code)
+    assert not list(tmp_path.iterdir())
+    said(unprotected, code)
+    assert list(tmp_path.iterdir())
+
+
+def test_the_sandbox_itself_cannot_be_written_to(sandbox: Sandbox) -> None:
+    code = """
+import os, sys, sysconfig
+places = ["/", "/course", "/course/utils", "/dev", "/dev/shm", "/proc/sys/kernel", "/usr"]
+places += [sysconfig.get_path("purelib")]
+places += [os.path.dirname(sys.modules[m].__file__) for m in ("torch", "os", "utils.feedback.runner")]
+found = []
+for place in places:
+    try:
+        open(os.path.join(place, "mine"), "w")
+        found.append("wrote " + place)
+    except OSError as error:
+        found.append(error.errno)
+try:
+    open("/proc/sys/kernel/core_pattern", "w").write("|/tmp/mine")
+    found.append("wrote core_pattern")
+except OSError as error:
+    found.append(error.errno)
+"""
+    found = said(sandbox, code)
+    assert "loot: [" in found and "wrote" not in found
+
+
+def test_10_000_files_and_a_gigabyte_do_not_fit_into_the_temporary_folder(sandbox: Sandbox) -> None:
+    many = "[open(f'/tmp/{n}', 'w').close() for n in range(10_000)]\nfound = 'all'"
+    large = "f = open('/tmp/large', 'wb')\nfound = [f.write(bytes(1 << 24)) for _ in range(64)] and 'all'"
+    assert "No space left" in said(sandbox, many)
+    assert "OSError" in said(sandbox, large)
+    assert untouched(sandbox)
+
+
+def test_the_next_student_finds_nothing_of_the_one_before(
+    sandbox: Sandbox, unprotected: Sandbox, tmp_path: Path
+) -> None:
+    mark = f"mark-{tmp_path.name}"
+    leave = f"import tempfile, os\nfound = open(os.path.join('/tmp', {mark!r}), 'w').write('x')"
+    look = "import os\nfound = [n for n in os.listdir('/tmp') if n.startswith('mark-')]"
+    assert said(sandbox, leave) and mark not in said(sandbox, look)
+    said(unprotected, leave)
+    assert mark in said(unprotected, look)
+    os.unlink(f"/tmp/{mark}")
+
+
+# --- the network ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[dict[str, socket.socket]]:
+    """Servers of this machine, one of each kind, which nobody is to reach."""
+    made = {
+        "tcp": socket.create_server(("127.0.0.1", 0)),
+        "udp": socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+        "unix": socket.socket(socket.AF_UNIX, socket.SOCK_STREAM),
+        "abstract": socket.socket(socket.AF_UNIX, socket.SOCK_STREAM),
+    }
+    made["udp"].bind(("127.0.0.1", 0))
+    made["unix"].bind(str(tmp_path / "socket"))
+    made["abstract"].bind(f"\0coginst-{os.getpid()}")
+    for name in ("unix", "abstract"):
+        made[name].listen()
+    for server in made.values():
+        server.settimeout(0.2)
+    yield made
+    for server in made.values():
+        server.close()
+
+
+def _reached(server: socket.socket) -> bool:
+    try:
+        if server.type == socket.SOCK_DGRAM:
+            return bool(server.recv(999))
+        server.accept()[0].close()
+    except TimeoutError:
+        return False
+    return True
+
+
+QUERY = b"\x12\x34\x01\0\0\1\0\0\0\0\0\0\7example\3org\0\0\1\0\1"  # the address of example.org, as DNS asks for it
+CALLS = {
+    "tcp": "socket.create_connection({address!r})",
+    "udp": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'secret', {address!r})",
+    "dns": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto({query!r}, {address!r})",
+    "unix": "socket.socket(socket.AF_UNIX).connect({address!r})",
+    "abstract": "socket.socket(socket.AF_UNIX).connect({address!r})",
+}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_nobody_is_reached(sandbox: Sandbox, unprotected: Sandbox, servers: dict, kind: str) -> None:
+    server = servers["udp" if kind == "dns" else kind]
+    code = "import socket\nfound = " + CALLS[kind].format(address=server.getsockname(), query=QUERY)
+    result = graded(sandbox, loot(code))
+    assert "PermissionError" in result.exercises[0].message and not _reached(server)
+    assert "network" in {incident.kind for incident in result.incidents}
+    said(unprotected, code)
+    assert _reached(server)
+
+
+def test_even_without_the_filter_there_is_no_network(sandbox: Sandbox) -> None:
+    """The namespace alone: it has no interface, not even this machine's own."""
+    assert "loot: []" in said(sandbox, "found = [l for l in open('/proc/net/route')][1:]")
+
+
+def test_what_is_tried_is_told(sandbox: Sandbox, held: Path) -> None:
+    code = f"""
+import os, socket, subprocess
+for attempt in (lambda: open({str(held)!r}), lambda: open("/course/x", "w"), lambda: subprocess.run(["ls"]),
+                os.fork, lambda: socket.getaddrinfo("example.org", 80)):
+    try:
+        attempt()
+    except OSError:
+        pass
+found = 1
+"""
+    kinds = [incident.kind for incident in graded(sandbox, loot(code)).incidents]
+    assert {"file", "processes", "network"} <= set(kinds)
+    assert not graded(sandbox, RIGHT).incidents

@@ -1,0 +1,50 @@
+"""Pages as students hand them in, made from the course's own lessons."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Sequence
+
+from utils import lessons
+from utils.feedback.exercise import find
+from utils.lessons.answers import with_answers
+
+
+def notebook(cells: Sequence[str]) -> bytes:
+    """A notebook with these cells of code."""
+    made = [{"cell_type": "code", "source": source, "metadata": {}, "outputs": []} for source in cells]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": made}).encode()
+
+
+@functools.lru_cache
+def lesson(name: str, folder: str = "solutions") -> tuple[lessons.Lesson, tuple[str, ...]]:
+    """A lesson by its name, and the sources of its cells of code, answers in."""
+    found = lessons.read(lessons.find(name, lessons.ROOT / folder))
+    return found, tuple(with_answers(cell) for cell in found.cells if cell.kind == "code")
+
+
+def solved(name: str) -> bytes:
+    """A page with the course's own answers."""
+    return notebook(lesson(name)[1])
+
+
+def untouched(name: str) -> bytes:
+    """A page as students get it."""
+    return notebook(lesson(name, "course")[1])
+
+
+def answering(exercise: str, source: str) -> bytes:
+    """A page with the course's own answers but for one, which stands in a cell of its own."""
+    found = find(exercise)
+    page, sources = lesson(found.lesson)
+    cells: list[str] = []
+    for cell, text in zip([c for c in page.cells if c.kind == "code"], sources):
+        tree = lessons.tree_of(cell)
+        if exercise not in [name for node in tree.body for name in lessons.bound_names(node)] if tree else True:
+            cells.append(text)
+            continue
+        if found.kind != "value":
+            cells.append(text)
+        cells.append(source)
+    return notebook(cells)

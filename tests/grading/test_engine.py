@@ -1,0 +1,275 @@
+"""A folder of submissions becomes a folder of results: each once, whole, and whatever becomes of a worker."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+from concurrent.futures import BrokenExecutor, Executor, Future
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.grading.pages import answering, notebook, solved, untouched
+from utils.cli.commands import app
+from utils.grading import bubblewrap, engine
+from utils.grading.confine import Limits
+from utils.grading.judge import Submission, absent
+from utils.grading.results import LessonResult, path_of, read_result, read_results
+
+WRONG = notebook(["def row_sums(x):\n    return x.sum(dim=0)"])
+RIGHT = notebook(["def row_sums(x):\n    return x.sum(dim=1)"])
+PAGE = "00_start_here.ipynb"
+
+
+def hand_in(folder: Path, pages: dict[str, bytes]) -> Path:
+    """A folder of a class: `{"anna/00_start_here.ipynb": bytes}`; a name that ends in / is a student without pages."""
+    for name, text in pages.items():
+        path = folder / name
+        (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.write_bytes(text)
+    return folder
+
+
+class Counting(Executor):
+    """Runs tasks here, without a judge: each exercise passes. Counts them, and how many are held at once."""
+
+    def __init__(self, fails: int = 0, error: type[Exception] = RuntimeError) -> None:
+        self.asked: list[str] = []
+        self.fails, self.error = fails, error
+
+    def submit(self, fn, /, *args, **kwargs):
+        future: Future = Future()
+        task: Submission = args[0]
+        self.asked.append(task.student)
+        if self.fails:
+            self.fails -= 1
+            future.set_exception(self.error("gone"))
+        else:
+            made = absent(task.student, task.lesson, task.key)
+            passed = tuple(dataclasses.replace(e, state="passed", points=1.0) for e in made.exercises)
+            future.set_result(dataclasses.replace(made, exercises=passed))
+        return future
+
+
+def states(folder: Path) -> dict[str, list[str]]:
+    return {f"{r.student} {r.lesson[:2]}": [e.state for e in r.exercises] for r in read_results(folder)}
+
+
+def test_each_submission_becomes_one_result(sandbox, tmp_path):
+    odd = '\'=HYPERLINK("x") <b>&"\' ' + "ö" * 100
+    link = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT, f"ben/{PAGE}": WRONG, "cleo/": b"", f"{odd}/{PAGE}": RIGHT})
+    (link / "dora").mkdir()
+    (link / "dora" / PAGE).symlink_to(link / "anna" / PAGE)
+    done = engine.grade(link, tmp_path / "out")
+    assert states(tmp_path / "out") == {
+        "anna 00": ["passed"],
+        "ben 00": ["failed"],
+        "cleo 00": ["absent"],
+        "dora 00": ["unreadable"],
+        f"{odd} 00": ["passed"],
+    }
+    assert done.made == 5 and done.states["passed"] == 2
+    ben = read_result(path_of(tmp_path / "out", "ben", "00_start_here"))
+    (found,) = ben.exercises
+    assert found.misconception == "sums-columns" and "added down the columns" in found.message
+    assert "added down the columns" in found.html and found.answer == "def row_sums(x):\n    return x.sum(dim=0)"
+    assert found.fingerprint and found.seconds > 0 and (found.points, found.max_points) == (0, 1)
+
+
+def test_what_is_graded_stays_and_what_is_new_is_graded(tmp_path):
+    folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT, f"ben/{PAGE}": WRONG, "cleo/": b""})
+    first, second, third = Counting(), Counting(), Counting()
+    assert engine.grade(folder, tmp_path / "out", executor=first).made == 3 and first.asked == ["anna", "ben"]
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*.json")}
+    done = engine.grade(folder, tmp_path / "out", executor=second)
+    assert (done.made, done.kept, second.asked) == (0, 3, [])
+    assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*.json")}
+    (folder / "ben" / PAGE).write_bytes(RIGHT)
+    (folder / "cleo" / PAGE).write_bytes(RIGHT)
+    engine.grade(folder, tmp_path / "out", executor=third)
+    assert third.asked == ["ben", "cleo"]
+
+
+def test_a_result_that_is_no_result_is_made_again(tmp_path):
+    folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT})
+    engine.grade(folder, tmp_path / "out", executor=Counting())
+    path_of(tmp_path / "out", "anna", "00_start_here").write_text("{half a")
+    assert engine.grade(folder, tmp_path / "out", executor=Counting()).made == 1
+    assert states(tmp_path / "out") == {"anna 00": ["passed"]}
+
+
+def test_the_key_holds_what_a_verdict_depends_on(monkeypatch):
+    pages = {"04_causal_attention.ipynb": b"a", "03_self_attention.ipynb": b"b"}
+    settings = engine.Settings()
+    keys = {
+        engine.key_of("04_causal_attention", pages, settings),
+        engine.key_of("04_causal_attention", pages | {"03_self_attention.ipynb": b"c"}, settings),
+        engine.key_of("04_causal_attention", pages, engine.Settings(Limits(20.0))),
+        engine.key_of("04_causal_attention", pages, engine.Settings(with_answers=("03_self_attention",))),
+    }
+    monkeypatch.setattr(engine, "course_version", lambda: "another")
+    keys.add(engine.key_of("04_causal_attention", pages, settings))
+    assert len(keys) == 5
+    monkeypatch.undo()
+    assert engine.key_of("04_causal_attention", dict(reversed(pages.items())), settings) in keys
+
+
+def test_a_lesson_comes_with_the_earlier_ones_that_it_asks_for_and_no_others(tmp_path):
+    names = ("02_simplified_attention", "03_self_attention", "04_causal_attention", "05_multihead_attention")
+    folder = hand_in(tmp_path, {f"anna/{name}.ipynb": solved(name) for name in names})
+    found = {
+        task.lesson: {name[:2] for name in task.pages} for task in engine.submissions(folder, names, engine.Settings())
+    }
+    assert found["02_simplified_attention"] == {"02"} and found["05_multihead_attention"] >= {"04", "05"}
+    assert "02" not in found["05_multihead_attention"]
+
+
+def test_however_large_the_class_few_submissions_are_held(tmp_path, monkeypatch):
+    folder = hand_in(tmp_path / "in", {f"s{n:03}/{PAGE}": RIGHT for n in range(60)})
+    read, write, held, most = engine.read_page, engine.write_result, [0], [0]
+
+    def reads(path):
+        held[0] += 1
+        most[0] = max(most[0], held[0])
+        return read(path)
+
+    def writes(out, result):
+        held[0] -= 2  # a page is read once to see what it asks for, and once to be sent
+        return write(out, result)
+
+    monkeypatch.setattr(engine, "read_page", reads)
+    monkeypatch.setattr(engine, "write_result", writes)
+    assert engine.grade(folder, tmp_path / "out", executor=Counting(), jobs=3).made == 60
+    assert most[0] <= 2 * (2 * 3 + 1)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, BrokenExecutor])
+def test_a_task_whose_worker_dies_is_tried_again_and_is_at_last_named(tmp_path, error):
+    folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT, f"ben/{PAGE}": WRONG})
+    once = Counting(fails=1, error=error)
+    assert engine.grade(folder, tmp_path / "out", executor=once).made == 2 and len(once.asked) == 3
+    always = Counting(fails=99, error=error)
+    done = engine.grade(folder, tmp_path / "other", executor=always)
+    assert len(done.lost) == 2 and done.lost[0].startswith("anna, 00_start_here: ") and not done.made
+
+
+def _dies_once(task: Submission, settings: engine.Settings) -> LessonResult:
+    marker = Path(os.environ["DIES_ONCE"])
+    if task.student == "ben" and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return absent(task.student, task.lesson, task.key)
+
+
+def test_processes_that_are_killed_are_replaced(tmp_path, monkeypatch):
+    """Real ones, with a task that kills its process the first time."""
+    monkeypatch.setenv("DIES_ONCE", str(tmp_path / "died"))
+    monkeypatch.setattr(engine, "grade_one", _dies_once)
+    folder = hand_in(tmp_path / "in", {f"{name}/{PAGE}": RIGHT for name in ("anna", "ben", "cleo", "dora")})
+    done = engine.grade(folder, tmp_path / "out", settings=engine.Settings(isolation="none"), jobs=2)
+    assert (done.made, done.lost) == (4, []) and (tmp_path / "died").exists()
+    assert len(list(read_results(tmp_path / "out"))) == 4
+
+
+# --- what builds on what --------------------------------------------------------------------------------
+
+
+def test_what_builds_on_an_earlier_lesson_waits_for_it(sandbox, tmp_path):
+    first = answering("LayerNorm", "class LayerNorm(nn.Module):\n    def __init__(self, d, eps=1e-5):\n        pass")
+    pages = {"anna/12_your_own_gpt2.ipynb": solved("12"), "anna/06_layer_norm.ipynb": first}
+    pages |= {f"anna/05_{lesson}.ipynb": solved("05") for lesson in ("multihead_attention",)}
+    pages |= {"anna/04_causal_attention.ipynb": solved("04")}
+    folder = hand_in(tmp_path / "in", pages)
+    engine.grade(folder, tmp_path / "out", ["12"])
+    (result,) = read_results(tmp_path / "out")
+    found = {e.name: (e.state, e.waits_for) for e in result.exercises}
+    assert found["gelu"] == ("passed", None) and found["MLP"] == ("passed", None)
+    assert found["Block"] == ("waits for another exercise", "LayerNorm")
+    engine.grade(folder, tmp_path / "out", ["12"], engine.Settings(with_answers=("06_layer_norm",)))
+    (result,) = read_results(tmp_path / "out")
+    assert {e.state for e in result.exercises} == {"passed"}
+
+
+def test_what_builds_on_another_exercise_of_the_page_waits_for_it(sandbox, tmp_path):
+    page = answering("attn_weights_2", "attn_weights_2 = attn_scores_2 / attn_scores_2.sum()")
+    engine.grade(hand_in(tmp_path / "in", {"anna/02_simplified_attention.ipynb": page}), tmp_path / "out")
+    (result,) = read_results(tmp_path / "out")
+    assert [(e.name, e.state) for e in result.exercises] == [
+        ("attn_scores_2", "passed"),
+        ("attn_weights_2", "failed"),
+        ("context_vec_2", "waits for another exercise"),
+        ("softmax", "passed"),
+        ("attn_scores", "passed"),
+        ("simple_attention", "passed"),
+    ]
+    assert result.exercises[2].waits_for == "attn_weights_2" and "`attn_weights_2`" in result.exercises[2].message
+
+
+def test_an_untouched_page_is_not_attempted(sandbox, tmp_path):
+    pages = {"anna/02_simplified_attention.ipynb": untouched("02"), "anna/08_toy_transformer.ipynb": untouched("08")}
+    engine.grade(hand_in(tmp_path / "in", pages), tmp_path / "out")
+    assert {s for found in states(tmp_path / "out").values() for s in found} == {"not attempted"}
+
+
+# --- the command ----------------------------------------------------------------------------------------
+
+
+def call(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["grade", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def test_the_command_grades(sandbox, tmp_path):
+    folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT})
+    code, said = call(folder, "--out", tmp_path / "out", "--quiet")
+    assert (code, said.splitlines()[0]) == (0, f"Graded: 1 submissions into {tmp_path / 'out'}; 0 were graded already.")
+    assert "0 submissions" in call(folder, "00", "--out", tmp_path / "out", "--quiet")[1]
+
+
+def test_without_bubblewrap_it_refuses_with_the_cure(tmp_path, monkeypatch):
+    folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT})
+    monkeypatch.setattr(bubblewrap, "program", lambda: None)
+    code, said = call(folder, "--out", tmp_path / "out")
+    assert code == 2 and "apt install bubblewrap" in said and "--isolation none" in said
+    assert not (tmp_path / "out").exists()
+    code, said = call(folder, "--out", tmp_path / "out", "--isolation", "none", "--quiet")
+    assert code == 0 and bubblewrap.UNPROTECTED in said
+
+
+def test_what_cannot_be_graded_is_said(tmp_path):
+    hand_in(tmp_path, {f"in/anna/{PAGE}": RIGHT, "empty/": b"", "none/anna/": b""})
+    for arguments, words in {
+        (tmp_path / "nowhere",): "coginst collect",
+        (tmp_path / "empty",): "holds no student's folder",
+        (tmp_path / "none",): "Nobody in",
+        (tmp_path / "in", "99"): "There is no lesson '99'",
+        (tmp_path / "in", "--limit", "fast"): "--limit is like 10s,2G",
+        (tmp_path / "in", "--limit", "0s"): "--limit is like 10s,2G",
+        (tmp_path / "in", "--with-answers", "x"): "There is no lesson 'x'",
+    }.items():
+        code, said = call(*arguments)
+        assert code == 2 and words in said.replace("\n", " "), said
+
+
+def test_limits_are_read():
+    assert engine.limits_of("10s,2G") == Limits(10.0, 2 << 30)
+    assert engine.limits_of("500M") == Limits(10.0, 500 << 20)
+    assert engine.limits_of(" 2m ") == Limits(120.0, 2 << 30)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "", "a\0b", "a\\b"])
+def test_a_student_whose_name_is_a_path_is_no_file(tmp_path, name):
+    with pytest.raises(ValueError, match="cannot name"):
+        path_of(tmp_path, name, "00_start_here")
+
+
+def test_a_huge_page_is_not_read_whole(tmp_path):
+    path = tmp_path / PAGE
+    with open(path, "wb") as file:
+        file.truncate(500 << 20)
+    assert len(engine.read_page(path)) == (20 << 20) + 1
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    assert engine.read_page(tmp_path / "pipe.ipynb") == b""

@@ -1,0 +1,92 @@
+"""A page through the runner gives the very report that it gives in one process: the words, the table, the reason.
+
+Asked of answers of the blind table, a few of every exercise; COURSE_EQUALITY=all asks all of them, in ten minutes.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import utils
+from tests.grading.pages import answering, lesson, notebook, solved
+from utils import lessons
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import all_exercises
+from utils.feedback.report import Report
+from utils.grading.confine import Limits
+from utils.grading.judge import Judge, Submission
+from utils.grading.page import NotThere, Silent, answer_of, loader
+from utils.grading.sandbox import Sandbox
+from utils.instructor.answers import Answer, read_answers
+
+EACH = 1000 if os.environ.get("COURSE_EQUALITY") == "all" else 1
+BLIND = Path(__file__).parents[1] / "checks" / "blind"
+ANSWERS: dict[str, list[Answer]] = {}
+for file in sorted(BLIND.glob("*/*.py")):
+    for answer in read_answers(file):
+        ANSWERS.setdefault(answer.exercise, []).append(answer)
+EXERCISES = all_exercises()
+
+
+def sample(exercise: str) -> list[Answer]:
+    """Wrong answers and right ones, as far apart in the table as they can be."""
+    wrong, right = ([a for a in ANSWERS.get(exercise, ()) if a.kind == kind] for kind in ("wrong", "right"))
+    return [a for some in (wrong, right) for a in some[:: max(1, len(some) // EACH)][:EACH]]
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, bytes]:
+    """The course's own answers to every lesson, as a student's pages."""
+    return {f"{path.stem}.ipynb": solved(path.stem) for path in lessons.all_lessons()}
+
+
+def here(exercise: str, folder: Path, page: str) -> Report:
+    """What is said in this process of a page's answer."""
+    found = EXERCISES[exercise]
+    sources = {n: f"{lessons.find(e.lesson).stem}.ipynb" for n, e in EXERCISES.items() if e.lesson != found.lesson}
+    silent = Silent()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("check", "hint", "solution", "progress", "show", "explore"):
+            patch.setitem(vars(utils), name, silent)
+        patch.setitem(vars(utils), "yours", loader(sources, folder))
+        try:
+            given = answer_of(folder / page, exercise, found.kind, {"display": silent}, (), 10.0)
+        except NotThere as missing:
+            return Report(exercise, "failed", str(missing), reason="raised")
+    return diagnose(found, given)
+
+
+@pytest.mark.parametrize("exercise", [name for name in EXERCISES if name in ANSWERS])
+def test_the_report_is_the_same(
+    sandbox: Sandbox, pages: dict[str, bytes], tmp_path: Path, capfd: pytest.CaptureFixture, exercise: str
+) -> None:
+    stem = lesson(EXERCISES[exercise].lesson)[0].stem
+    earlier = {name: text for name, text in pages.items() if name[:2] < stem[:2]}
+    for name, text in earlier.items():
+        (tmp_path / name).write_bytes(text)
+    judge, differ = Judge(sandbox, Limits()), []
+    for answer in sample(exercise):
+        page = answering(exercise, answer.source)
+        (tmp_path / f"{stem}.ipynb").write_bytes(page)
+        mine = here(exercise, tmp_path, f"{stem}.ipynb")
+        result = judge.grade_only(Submission("anna", stem, {**earlier, f"{stem}.ipynb": page}, "key"), exercise)
+        (theirs,) = result.exercises
+        if (theirs.reason, theirs.misconception, theirs.html) != (mine.reason, mine.misconception, mine._repr_html_()):
+            differ.append(
+                f"{answer.kind}, {answer.what}\n  here: {mine.message}\n  there: {theirs.state}, {theirs.message}"
+            )
+        if result.incidents:
+            differ.append(f"{answer.kind}, {answer.what}: {result.incidents}")
+        if answer.kind == "right" and theirs.state != "passed":
+            differ.append(f"{answer.what}: {theirs.state}")
+    assert not differ, "\n".join(differ)
+
+
+def test_a_page_without_any_code_is_not_attempted(sandbox: Sandbox) -> None:
+    done = Judge(sandbox, Limits()).grade(
+        Submission("anna", "00_start_here", {"00_start_here.ipynb": notebook([])}, "")
+    )
+    assert [e.state for e in done.exercises] == ["not attempted"]

@@ -1,0 +1,100 @@
+"""The made-up class: the same for the same seed, collected as it was handed in, and as wrong as it says."""
+
+import csv
+import json
+from collections import Counter
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.grading.packed import SOFTMAX, tree
+from utils import lessons
+from utils.cli.commands import app
+from utils.grading import example_class
+from utils.grading.collect import collect
+from utils.grading.example_class import ExampleError, make
+from utils.grading.mishaps import COPIED, MISHAPS, UNKNOWN
+from utils.grading.recognise import known_lessons
+from utils.grading.spreadsheet import without_guard
+from utils.instructor.answers import Answers, verdict_of
+
+LESSONS = ["00", "02"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("class") / "class"
+    return make(folder, 14, 3, LESSONS)
+
+
+def expected(folder):
+    with (folder / "expected.csv").open(encoding="utf-8", newline="") as file:
+        return [{key: without_guard(cell) for key, cell in row.items()} for row in csv.DictReader(file)]
+
+
+def test_one_seed_one_class(made, tmp_path):
+    assert tree(make(tmp_path / "again", 14, 3, LESSONS).folder) == tree(made.folder)
+    assert tree(make(tmp_path / "other", 14, 4, LESSONS).folder)["expected.csv"] != tree(made.folder)["expected.csv"]
+
+
+def test_everything_that_can_go_wrong_does(made, tmp_path):
+    assert made.mishaps == dict.fromkeys([*MISHAPS, COPIED, UNKNOWN], 1)
+    done = collect([made.folder / "submissions.zip"], made.folder / "roster.csv", tmp_path / "in")
+    odd = {"not on the roster": 1, "absent": 1, "unreadable": 2, "older version": 1, "renamed": 1}
+    assert {what: done.oddities[what] for what in odd} == odd
+    assert done.oddities["same file as another's"] >= 2
+    assert {row.id for row in done.rows if row.what == "not on the roster"} == {""}
+
+
+def test_every_student_answered_every_exercise_of_the_lessons_they_did(made):
+    known = {lesson.stem: lesson.exercises for lesson in known_lessons()}
+    answered: dict[tuple[str, str], list[str]] = {}
+    for row in expected(made.folder):
+        answered.setdefault((row["id"], row["lesson"]), []).append(row["exercise"])
+    assert {stem for _, stem in answered} == {"00_start_here", SOFTMAX}
+    assert all(set(names) == known[stem] and len(names) == len(known[stem]) for (_, stem), names in answered.items())
+    kinds = Counter(row["verdict"].split()[0] for row in expected(made.folder))
+    assert kinds["passed"] > 20 and kinds["misconception"] > 5
+
+
+def test_what_was_answered_stands_in_the_notebook_and_gets_its_verdict(made, tmp_path):
+    done = collect([made.folder / "submissions.zip"], made.folder / "roster.csv", tmp_path / "in")
+    whole = [row for row in expected(made.folder) if row["answer"] and not row["mishap"]]
+    for row in whole:
+        notebook = lessons.read(done.folder / row["id"] / f"{row['lesson']}.ipynb")
+        assert any(row["answer"].rstrip("\n") in cell.source for cell in notebook.cells), row
+    checks = Answers.named("softmax")
+    for answer, verdict in {row["answer"]: row["verdict"] for row in whole if row["exercise"] == "softmax"}.items():
+        assert verdict_of(checks.judge(answer)) == verdict
+
+
+def test_a_notebook_is_one_that_jupyter_opens(made, tmp_path):
+    import nbformat
+
+    done = collect([made.folder / "submissions.zip"], made.folder / "roster.csv", tmp_path / "in")
+    for path in sorted(done.folder.glob("*/00_*.ipynb")):
+        if path.stat().st_size:
+            nbformat.validate(nbformat.from_dict(json.loads(path.read_text(encoding="utf-8"))))
+
+
+def test_what_cannot_be_made_is_refused_and_nothing_is_written(tmp_path, monkeypatch):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(ExampleError, match="is there already"):
+        make(tmp_path / "there")
+    for count in (1, 5001):
+        with pytest.raises(ExampleError, match="2 to 5,000 students"):
+            make(tmp_path / "new", count)
+    with pytest.raises(lessons.LessonError, match="no lesson 'nope'"):
+        make(tmp_path / "new", names=["nope"])
+    monkeypatch.setattr(example_class, "BLIND", tmp_path / "none")
+    with pytest.raises(ExampleError, match="tests/checks/blind, which a release has not"):
+        make(tmp_path / "new")
+    assert list(tmp_path.iterdir()) == [tmp_path / "there"]
+
+
+def test_the_command(tmp_path):
+    done = CliRunner().invoke(app, ["class", str(tmp_path / "c"), "00", "--students", "3", "--seed", "2"])
+    assert done.exit_code == 0, done.output
+    assert "3 students" in done.output and "coginst collect" in done.output
+    again = CliRunner().invoke(app, ["class", str(tmp_path / "c")])
+    assert again.exit_code == 2 and "is there already" in again.stderr

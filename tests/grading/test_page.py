@@ -1,0 +1,68 @@
+"""docs/grading.md: what it tells to type exists, and what it says of tables, states and limits is so."""
+
+import ast
+import re
+
+from typer.main import get_command
+
+from utils.cli.commands import app
+from utils.grading import archives, collect, results
+from utils.grading.confine import Limits
+from utils.grading.reports import tally
+from utils.lessons import ROOT
+
+PAGE = (ROOT / "docs" / "grading.md").read_text(encoding="utf-8")
+COMMANDS = get_command(app).commands
+
+
+def rows(first):
+    """The first column of the table whose header begins so."""
+    table = re.search(rf"(?m)^\| {first}.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE)[1]
+    return [line.split("|")[1].strip() for line in table.splitlines()]
+
+
+def test_every_command_exists_with_its_options():
+    lines = re.findall(r"coginst ([a-z][^`\n]*)", PAGE)
+    assert {line.split()[0] for line in lines} >= {"collect", "grade", "report", "class", "misconception", "doctor"}
+    for line in lines:
+        name, *words = line.partition("  ")[0].split()
+        known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+        assert all(word in known for word in words if word.startswith("-")), line
+    options = {option for name in ("collect", "grade", "report") for p in COMMANDS[name].params for option in p.opts}
+    assert set(re.findall(r"`(--?[a-z][\w-]*)", PAGE)) <= options
+
+
+def test_the_commands_follow_each_other():
+    """What one writes, the next reads, without an option."""
+    default = lambda name, option: next(str(p.default) for p in COMMANDS[name].params if p.name == option)
+    assert default("collect", "out") == default("grade", "handed_in") == "handed-in"
+    assert default("grade", "out") == default("report", "results") == "results" and default("report", "out") == "report"
+
+
+def test_the_table_of_oddities_is_the_program_s():
+    words = {value for name, value in vars(collect).items() if name.isupper() and isinstance(value, str)}
+    files = {collect.INTAKE, collect.ROSTER, collect.OLDER, collect.PROGRESS}
+    assert {*rows("what")} == {*words} - files
+
+
+def test_the_table_of_states_is_the_program_s():
+    told = [state.strip() for cell in rows("state") for state in cell.split(",")]
+    assert sorted(told) == sorted(results.STATES)
+
+
+def test_the_limits_are_the_program_s():
+    limits = Limits()
+    assert f"{limits.seconds:.0f} seconds of CPU time or {limits.memory >> 30} GB" in PAGE
+    assert f"more than {archives.MAX_FILE // archives.MEGABYTE} MB" in PAGE
+    assert tally.WRONG == ("failed", "stopped")
+
+
+def test_its_programs_parse():
+    programs = re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE)
+    assert len(programs) == 2 and all(ast.parse(program) for program in programs)
+
+
+def test_its_links_lead_somewhere_and_it_is_linked_to():
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", PAGE):
+        assert (ROOT / "docs" / link).exists(), link
+    assert "](grading.md)" in (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")

@@ -1,0 +1,472 @@
+"""What is made of results: every state in words, nobody's name where it does not belong, and no way in for HTML."""
+
+import base64
+import csv
+import dataclasses
+import hashlib
+import html
+import io
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from tests.grading.packed import tree
+from utils.cli.commands import app
+from utils.feedback.report import Report, Table
+from utils.grading.folders import FolderError
+from utils.grading.reports.class_page import in_order
+from utils.grading.reports.redact import HIDDEN, without_name
+from utils.grading.reports.tally import Column, ReportError, Tally, columns_of
+from utils.grading.reports.write import report
+from utils.grading.results import STATES, ExerciseResult, Incident, LessonResult, ResultError, write_result
+from utils.grading.roster import Student, roster_text
+from utils.show import class_results
+
+ADA, ALAN, ZOE = Student("s1", "Ada Lovelace", "ada@x.org"), Student("s2", "Alan Turing"), Student("s3", "Zoë O'Neill")
+SOFTMAX, SELF, MASK = "02_simplified_attention", "03_self_attention", "04_causal_attention"
+NOT_SCALED = "The scores were never divided by the square root of the width."
+
+
+def passed(name):
+    return ExerciseResult(name, "passed", 1.0, 1.0, "passed", message="passed, right in 5 cases.")
+
+
+def wrong(name, message, id=None, answer="", fingerprint="", reason="misconception"):
+    return ExerciseResult(name, "failed", 0.0, 1.0, reason if not id else "misconception", id, message, "", 0.1, None,
+                          answer, fingerprint)  # fmt: skip
+
+
+def scaled(name, answer="w = softmax(s)"):
+    return wrong(name, NOT_SCALED, "not-scaled", answer)
+
+
+RESULTS = [
+    LessonResult(
+        "s1", SOFTMAX, "k", (passed("attn_scores"), wrong("softmax", "A sum.", answer="def softmax(x): ...  # by Ada")),
+    ),
+    LessonResult("s1", SELF, "k", (scaled("SelfAttention_v1"),)),
+    LessonResult("s1", MASK, "k", (scaled("CausalAttention"), passed("get_mask"))),
+    LessonResult(
+        "s2", SOFTMAX, "k",
+        (
+            ExerciseResult("attn_scores", "not attempted", 0.0, 1.0, "todo"),
+            ExerciseResult("softmax", "waits for another exercise", 0.0, 1.0, waits_for="attn_scores"),
+        ),
+    ),
+    LessonResult(
+        "s2", SELF, "k", (ExerciseResult("SelfAttention_v1", "stopped", 0.0, 1.0, "stopped", message="After 10 s."),),
+        (Incident("time", "SelfAttention_v1", "It was stopped after 10 seconds."),),
+    ),
+    LessonResult(
+        "s2", MASK, "k",
+        tuple(ExerciseResult(n, "unreadable", 0.0, 1.0, message="No JSON.") for n in ("CausalAttention", "get_mask")),
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture
+def graded(tmp_path):
+    """Writes results and a roster; gives what the reports come to, {name: text}."""
+    (tmp_path / "handed-in").mkdir()
+
+    def run(results=RESULTS, students=(ADA, ALAN, ZOE), **more):
+        (tmp_path / "handed-in" / "roster.csv").write_bytes(roster_text(students).encode())
+        for result in results:
+            write_result(tmp_path / "results", result)
+        report(tmp_path / "results", out=tmp_path / "report", **more)
+        return {name: content.decode() for name, content in tree(tmp_path / "report").items()}
+
+    return run
+
+
+def table(text):
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+class Page(HTMLParser):
+    """A page read back: its visible text, and its elements with their attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.words, self.elements, self.open = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"left open: {self.open}"
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "br", "hr", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"style", "script"} & set(self.open):
+            self.words.append(data)
+
+
+# --- tables -------------------------------------------------------------------------------------------
+
+
+def test_grades_are_in_the_roster_s_order_with_every_state_in_words(graded):
+    header, *rows = table(graded(students=(ZOE, ADA, ALAN))["grades.csv"])
+    assert header == [
+        "id", "name", "email", "section", "points of 5", "02 points of 2", "03 points of 1", "04 points of 2",
+        "02 attn_scores", "02 softmax", "03 SelfAttention_v1", "04 CausalAttention", "04 get_mask",
+    ]  # fmt: skip
+    assert rows == [
+        ["s3", "Zoë O'Neill", "", "", "0", "absent", "absent", "absent", *["absent"] * 5],
+        ["s1", "Ada Lovelace", "ada@x.org", "", "2", "1", "0", "1", "passed", "failed", "failed", "failed", "passed"],
+        ["s2", "Alan Turing", "", "", "0", "0", "0", "unreadable", "not attempted", "waits for another exercise",
+         "stopped", "unreadable", "unreadable"],
+    ]  # fmt: skip
+    assert {cell for row in rows for cell in row[8:]} == set(STATES)
+
+
+def test_parts_of_points_stay_parts(graded):
+    half = dataclasses.replace(passed("row_sums"), points=0.5, max_points=2.5)
+    header, row = table(graded([LessonResult("s1", "00_start_here", "k", (half,))], (ADA,))["grades.csv"])
+    assert header[4:6] == ["points of 2.5", "00 points of 2.5"] and row[4:6] == ["0.5", "0.5"]
+
+
+def test_canvas_gets_the_columns_that_it_reads(graded):
+    students = (dataclasses.replace(ADA, canvas="77", sis="u1", login="ada", section="A"), ALAN)
+    header, possible, *rows = table(graded(students=students)["canvas.csv"])
+    assert header[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+    assert header[5:] == ["02 Attention without training", "03 Attention that can learn", "04 No peeking"]
+    assert possible == ["    Points Possible", "", "", "", "", "2", "1", "2"]
+    assert rows == [
+        ["Ada Lovelace", "77", "u1", "ada", "A", "1", "0", "1"],
+        ["Alan Turing", "", "s2", "", "", "0", "0", ""],
+    ]
+
+
+def test_moodle_gets_a_user_in_every_row_and_no_zero_for_what_was_not_graded(graded):
+    """A column with an empty user in it would give the row to the student above."""
+    header, *rows = table(graded()["moodle.csv"])
+    assert header[:2] == ["ID number", "Full name"] and "Email address" not in header
+    assert (
+        [row[0] for row in rows] == ["s1", "s2", "s3"] and rows[2][2:] == ["", "", ""] and rows[1][2:] == ["0", "0", ""]
+    )
+    header, *rows = table(graded(students=(ADA,))["moodle.csv"])
+    assert header[2] == "Email address" and rows[0][2] == "ada@x.org"
+
+
+def test_gradescope_gets_what_an_autograder_writes(graded):
+    files = {name: json.loads(text) for name, text in graded().items() if name.startswith("gradescope/")}
+    assert set(files) == {f"gradescope/{stem}/{id}.json" for stem in (SOFTMAX, SELF, MASK) for id in ("s1", "s2")}
+    made = files[f"gradescope/{SOFTMAX}/s1.json"]
+    assert made["score"] == 1.0 and made["output"] == "02 Attention without training: 1 passed, 1 failed"
+    assert made["tests"][1] == {
+        "name": "softmax", "score": 0.0, "max_score": 1.0, "status": "failed", "output": "failed. A sum.",
+        "output_format": "text", "visibility": "visible",
+    }  # fmt: skip
+
+
+def test_incidents_say_who_where_and_what(graded):
+    assert table(graded()["incidents.csv"]) == [
+        ["id", "name", "lesson", "exercise", "kind", "what happened"],
+        ["s2", "Alan Turing", SELF, "SelfAttention_v1", "time", "It was stopped after 10 seconds."],
+    ]
+
+
+# --- a student's page -----------------------------------------------------------------------------------
+
+
+def test_a_student_s_page_has_the_notebook_s_words_and_tables(graded):
+    said = Report("softmax", "failed", "It `sums` <to> 2.", table=Table([["1.0"]], [["0.5"]], {(0, 0)}), reason="shape")
+    result = dataclasses.replace(wrong("softmax", said.message), html=said._repr_html_())
+    page = graded([LessonResult("s1", SOFTMAX, "k", (passed("attn_scores"), result))])["students/s1.html"]
+    assert said._repr_html_() in page
+    text = Page(page).text
+    assert "Ada Lovelace" in text and "1 of 2 points." in text and "1 passed, 1 failed" in text
+
+
+def test_every_state_has_its_words_on_the_page(graded):
+    pages = graded()
+    text = Page(pages["students/s2.html"]).text
+    for words in ("attn_scores : not attempted, 0 of 1 point", "It builds on attn_scores , which has to pass first.",
+                  "SelfAttention_v1 : stopped", "After 10 s.", "get_mask : unreadable", "No JSON."):  # fmt: skip
+        assert words in text, words
+    text = Page(pages["students/s3.html"]).text
+    assert "0 of 5 points." in text and text.count("absent") == 3, (
+        "somebody who handed in nothing has a page that says so"
+    )
+
+
+def test_a_student_s_page_has_no_script_loads_nothing_and_names_nobody_else(graded):
+    for name, text in graded().items():
+        if name.startswith("students/"):
+            page = Page(text)
+            assert not [tag for tag, _ in page.elements if tag in ("script", "link", "iframe", "img")]
+            assert not re.search(r"https?://|url\(|@import", text)
+            others = {"s1": ("Turing", "Neill"), "s2": ("Lovelace", "Neill"), "s3": ("Lovelace", "Turing")}
+            assert not [other for other in others[name[9:11]] if other in text]
+            policy = next(a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
+            assert policy.startswith("default-src 'none'") and "script-src" not in policy
+            assert "prefers-color-scheme: dark" in text
+
+
+EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+
+
+def test_names_messages_and_code_are_text_everywhere(graded):
+    student = Student(EVIL, EVIL * 3, "=x@y", EVIL)
+    results = [
+        LessonResult(
+            student.folder, SOFTMAX, "k",
+            (
+                wrong("softmax", f"You wrote {EVIL}.", answer=f"x = '''{EVIL}'''", reason="raised"),
+                dataclasses.replace(scaled("attn_scores"), misconception=EVIL, answer=EVIL),
+                ExerciseResult("simple_attention", "waits for another exercise", 0.0, 1.0, waits_for=EVIL),
+            ),
+            (Incident("file", EVIL, EVIL),),
+        )
+    ]  # fmt: skip
+    again = (dataclasses.replace(scaled("SelfAttention_v1"), misconception=EVIL),)
+    first = (dataclasses.replace(scaled("attn_scores"), misconception=EVIL),)
+    results += [LessonResult(folder, SELF, "k", again) for folder in (student.folder, "s1")]  # a mistake of two lessons
+    results.append(LessonResult("s1", SOFTMAX, "k", first))
+    for names in (False, True):
+        for name, text in graded(results, (student, ADA), names=names).items():
+            if name.endswith(".html"):
+                page = Page(text)
+                assert [tag for tag, _ in page.elements].count("script") == (name == "class.html")
+                assert not [1 for tag, attrs in page.elements if "onerror" in attrs or attrs.get("src") == "x"]
+    assert {name.split("/")[1] for name in graded(results, (student, ADA)) if name.startswith("students/")} == {
+        f"{student.folder}.html", "s1.html",
+    }  # fmt: skip
+
+
+def test_half_a_character_does_not_lose_the_report(graded, tmp_path):
+    graded(students=(ADA,))
+    path = tmp_path / "results" / "s1" / f"{SOFTMAX}.json"
+    path.write_text(path.read_text().replace("A sum.", "half: \\ud800"))  # as JSON may have it
+    report(tmp_path / "results", out=tmp_path / "report")
+    assert "half: ?" in (tmp_path / "report" / "students" / "s1.html").read_text(encoding="utf-8")
+
+
+# --- the class ------------------------------------------------------------------------------------------
+
+
+def many(count=12):
+    """A class in which some never scale, in two lessons, and some give the same wrong numbers."""
+    students = [Student(f"n{i}", f"Student{i} Family{i}") for i in range(count)]
+    results = []
+    for i, student in enumerate(students):
+        first = scaled("SelfAttention_v1") if i < 5 else passed("SelfAttention_v1")
+        other = wrong("get_mask", "other words", "not-scaled") if i == 9 else passed("get_mask")
+        second = scaled("CausalAttention") if 3 <= i < 8 else passed("CausalAttention")
+        numbers = wrong("softmax", f"{i} of 9 differ.", None, f"y = x  # {'long ' * (9 - i)}", "f00d", "difference")
+        alone = wrong("softmax", "Alone.", None, "z = x", "beef", "difference")
+        third = numbers if i < 4 else alone if i == 4 else passed("softmax")
+        results += [
+            LessonResult(student.id, SOFTMAX, "k", (third,)),
+            LessonResult(student.id, SELF, "k", (first,)),
+            LessonResult(student.id, MASK, "k", (second, other)),
+        ]
+    return results, students
+
+
+def tally_of(results, students):
+    by = {}
+    for result in results:
+        by.setdefault(result.student, {})[result.lesson] = result
+    columns = {(r.lesson, e.name): e.max_points for r in results for e in r.exercises}
+    tally = Tally([], [Column(stem, name, most) for (stem, name), most in sorted(columns.items())])
+    for student in students:
+        tally.add(student, by.get(student.id, {}), {})
+    return tally
+
+
+def test_mistakes_are_counted_and_followed_across_lessons():
+    tally = tally_of(*many())
+    assert [(m.exercise, m.id, len(m.students)) for m in tally.commonest()] == [
+        ("SelfAttention_v1", "not-scaled", 5), ("CausalAttention", "not-scaled", 5), ("get_mask", "not-scaled", 1),
+    ]  # fmt: skip
+    (family,) = tally.families()
+    assert [m.exercise for m in family.mistakes] == ["SelfAttention_v1", "CausalAttention"], (
+        "not the one of other words"
+    )
+    assert len(family.students) == 8, "who made it twice counts once"
+
+
+def test_failures_without_a_name_are_grouped_by_what_they_gave():
+    clusters = tally_of(*many()).clusters()
+    assert [(m.exercise, m.fingerprint, len(m.students)) for m in clusters] == [
+        ("softmax", "f00d", 4),
+        ("softmax", "beef", 1),
+    ]
+    assert clusters[0].example.count("long") == 6, "the shortest answer is the example"
+
+
+def test_the_matrix_is_ordered_so_that_the_pattern_shows():
+    tally = tally_of(*many())
+    columns, rows = in_order(tally)
+    shares = [tally.count(column, "passed") for column in columns]
+    scores = [tally.states[row].count("passed") for row in rows]
+    assert shares == sorted(shares, reverse=True) and scores == sorted(scores, reverse=True)
+    assert sorted(columns) == list(range(4)) and sorted(rows) == list(range(12))
+
+
+def test_the_class_page_names_nobody_unless_it_is_asked(graded):
+    results, students = many()
+    students[0] = dataclasses.replace(students[0], name="Max Power-Grid", email="max@power.org")
+    signed = "# Max did this, max@power.org\nmaximum = torch.max(x)  # power\nauthor = 'n0'"
+    first = [
+        scaled("SelfAttention_v1", "x" * 999 + signed) if r.student == "n0" and r.lesson == SELF else None
+        for r in results
+    ]
+    results = [dataclasses.replace(result, exercises=(new,)) if new else result for result, new in zip(results, first)]
+    results[0] = LessonResult("n0", SOFTMAX, "k", (wrong("softmax", "It said 'Max'.", answer=signed, fingerprint="1"),))
+    pages = graded(results, students)
+    shown = html.unescape(pages["class.html"]) + "".join(
+        text for name, text in pages.items() if name.startswith("clusters/")
+    )
+    for word in ("Student", "Family", "Max ", "max@", "'Max'", "n0", "power"):
+        found = re.findall(rf"\w*{word}\w*", re.sub(r"base64,[\w+/=]*|Students", "", shown))
+        assert not found, (word, found)
+    assert "torch.max(x)" in shown and "maximum" in shown, "words of Python stay"
+    named = Page(graded(results, students, names=True)["class.html"]).text
+    assert "Student3 Family3" in named and "Max Power-Grid" in named
+
+
+def test_the_picture_names_nobody_either(graded):
+    """It is the same whatever the students are called, until names are asked for."""
+    results, students = many()
+    picture = lambda **more: re.search(r'src="data:image/png;base64,([^"]+)', graded(results, **more)["class.html"])[1]
+    others = [dataclasses.replace(student, name=f"Somebody Else{i}") for i, student in enumerate(students)]
+    assert picture(students=students) == picture(students=others)
+    assert picture(students=students, names=True) != picture(students=others, names=True)
+
+
+def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path):
+    results, students = many()
+    pages = graded(results, students)
+    text = Page(pages["class.html"]).text
+    for words in (
+        "12 of 12 students handed something in, from 3 lessons: 48 exercises, of which 67 % are passed.",
+        "16 answers went wrong; in 69 % of them the mistake has a name.",
+        "not scaled 8 2 SelfAttention_v1 5, CausalAttention 5",
+        "4 students: softmax , lesson 02: other numbers",
+        "1 more failure of one student each",
+        "not scaled: 5 students, 42 % of those who tried",
+        NOT_SCALED,
+        "w = softmax(s)",
+    ):
+        assert words in text, words
+    (command,) = re.findall(r"coginst misconception softmax (\S+) --id what-is-wrong", text)
+    assert (tmp_path / command).read_text().startswith("y = x"), "a file that is there, with the answer"
+
+
+def test_the_commands_of_the_page_are_the_program_s(graded):
+    commands = re.findall(r"coginst ([\w-]+)", graded(*many())["class.html"])
+    assert commands and set(commands) <= set(get_command(app).commands)
+
+
+def test_incidents_are_counted_there_and_told_elsewhere(graded):
+    page = Page(graded()["class.html"])
+    assert "time 1" in page.text and "incidents.csv" in page.text and "Turing" not in page.text
+
+
+def test_the_one_script_of_the_class_page_is_the_one_that_is_allowed(graded):
+    text = graded()["class.html"]
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{hashed}'" in text and "default-src 'none'" in text
+    assert not re.search(r"https?://|@import", text)
+
+
+def test_its_pictures_say_in_words_what_they_show(graded):
+    pictures = [a for tag, a in Page(graded(*many())["class.html"]).elements if tag == "img"]
+    assert len(pictures) == 2 and all(a["src"].startswith("data:image/png;base64,") for a in pictures)
+    assert "4 by 12" in pictures[0]["alt"] and "SelfAttention_v1: not scaled 5" in pictures[1]["alt"]
+
+
+def test_tries_are_told_where_they_are_known(graded, tmp_path):
+    results, students = many()
+    for i, tries in ((0, 3), (1, 9), (5, 4), (6, 5), (7, "many"), (8, -4), (9, 10**9)):
+        folder = tmp_path / "handed-in" / f"n{i}"
+        folder.mkdir()
+        kept = {"self_attention": {"SelfAttention_v1": {"tries": tries, "status": "passed", "when": ""}}}
+        (folder / "progress.json").write_text(json.dumps(kept))
+    (tmp_path / "handed-in" / "n10").mkdir()
+    (tmp_path / "handed-in" / "n10" / "progress.json").write_text("[" * 100_000)
+    text = Page(graded(results, students)["class.html"]).text
+    assert "What takes longest to pass" in text
+    assert "SelfAttention_v1 4.50 2" in text, "of those who passed, with numbers that can be true"
+
+
+@pytest.mark.parametrize(
+    "text, student, left",
+    [
+        ("# Ada Lovelace, s1\nx = 1", ADA, f"# {HIDDEN} {HIDDEN}, {HIDDEN}\nx = 1"),
+        ("lovelace_scores = 'ada@x.org'", ADA, f"{HIDDEN}_scores = '{HIDDEN}'"),
+        ("adaptive = Adam()  # adam", ADA, "adaptive = Adam()  # adam"),
+        ('"""By ada."""', ADA, f'"""By {HIDDEN}."""'),
+        ("x = 1", None, "x = 1"),
+    ],
+)
+def test_a_name_goes_and_code_stays(text, student, left):
+    assert without_name(text, student) == left
+
+
+# --- the folder -------------------------------------------------------------------------------------------
+
+
+def test_again_writes_the_same_and_what_is_gone_goes(graded):
+    assert graded() == graded()
+    assert "students/s3.html" not in graded(students=(ADA, ALAN))
+
+
+def test_who_is_not_on_the_roster_is_left_out_with_a_word(graded, tmp_path):
+    graded(students=(ADA,))
+    done = report(tmp_path / "results", out=tmp_path / "report")
+    assert done.unknown == ["s2"] and not (tmp_path / "report" / "students" / "s2.html").exists()
+
+
+def test_nothing_is_written_without_results_or_a_roster_or_over_other_things(graded, tmp_path):
+    with pytest.raises(ReportError, match=r"holds no result; `coginst grade` writes them"):
+        graded([])
+    with pytest.raises(ReportError, match=r"roster\.csv is not there: name the folder that `coginst collect` wrote"):
+        report(tmp_path / "results", tmp_path / "elsewhere", tmp_path / "report")
+    before = graded()
+    (tmp_path / "results" / "s2" / f"{MASK}.json").write_text("{")
+    with pytest.raises(ResultError, match="delete it and grade again"):
+        graded([])
+    assert {n: c.decode() for n, c in tree(tmp_path / "report").items()} == before, "the old report stays"
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    write_result(tmp_path / "results", RESULTS[-1])
+    with pytest.raises(FolderError, match="holds other things"):
+        report(tmp_path / "results", out=tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+
+
+def test_columns_come_from_whoever_has_them(tmp_path):
+    """One whose file could not be read may have no exercises."""
+    write_result(tmp_path, LessonResult("s1", SOFTMAX, "k", ()))
+    write_result(tmp_path, LessonResult("s2", SOFTMAX, "k", (passed("softmax"),)))
+    assert [column.exercise for column in columns_of(tmp_path)] == ["softmax"]
+
+
+def test_the_pictures_know_every_state():
+    assert set(class_results.STATES) == set(STATES)
+
+
+def test_the_command(graded, tmp_path):
+    graded()
+    run = lambda *more: CliRunner().invoke(app, ["report", str(tmp_path / "results"), *map(str, more)])
+    done = run("--out", tmp_path / "new")
+    assert (
+        done.exit_code == 0 and "3 students, 3 lessons" in done.stdout and "incidents.csv: 1 incident." in done.stderr
+    )
+    assert "class.html" in done.stdout
+    refused = run("--handed-in", tmp_path / "none", "--out", tmp_path / "new")
+    assert refused.exit_code == 2 and len(refused.stderr.splitlines()) == 1

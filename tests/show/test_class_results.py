@@ -1,0 +1,69 @@
+"""The pictures of a class: whole, of every size, with their key and their numbers in words."""
+
+import pytest
+
+from tests.show.figures import AWKWARD, assert_whole, awkward
+from utils import show
+from utils.show.class_results import STATES
+
+NAMES = list(STATES)
+
+
+def states(exercises, students):
+    return [[NAMES[(i * 3 + j) % len(NAMES)] for j in range(students)] for i in range(exercises)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("exercises, students", [(1, 1), (12, 30), (65, 300)])
+def test_nothing_is_cut_off_whatever_the_size(exercises, students):
+    assert_whole(show.standing(states(exercises, students), awkward(exercises)))
+    if students <= 60:
+        assert_whole(show.standing(states(exercises, students), awkward(exercises), awkward(students)))
+
+
+@pytest.mark.filterwarnings("error")
+def test_bars_of_counts_are_whole_and_end_in_whole_numbers():
+    picture = show.counted([12, 3, 0, 1][: len(AWKWARD)], ["W" * 60, "softmax: wrong axis", "$x_1$", "a"])
+    assert_whole(picture)
+    assert {text.get_text() for text in picture.figure.axes[0].texts} == {"12", "3", "0", "1"}
+    assert "softmax: wrong axis 3, " in picture.alt
+
+
+def test_a_cell_has_the_colour_of_its_state_and_the_key_names_those_that_occur():
+    picture = show.standing([["passed", "failed"], ["absent", "passed"]], ["softmax 02", "get_mask 04"])
+    (image,) = picture.figure.axes[0].images
+    shown = image.get_array().tolist()
+    assert [[NAMES[int(code)] for code in row] for row in shown] == [["passed", "failed"], ["absent", "passed"]]
+    assert {text.get_text() for text in picture.figure.axes[0].texts} == {"passed", "failed", "absent"}
+    assert "2 passed, 1 failed, 1 absent" in picture.alt and picture.alt.startswith("50 % of all exercises are passed")
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: show.standing([], []), "rows of one length"),
+        (lambda: show.standing([["passed"], []], ["a", "b"]), "rows of one length"),
+        (lambda: show.standing([["well"]], ["a"]), "states holds 'well'; expected one of passed, "),
+        (lambda: show.standing([["passed"]], ["a", "b"]), "2 exercises were given for 1 rows"),
+        (lambda: show.standing([["passed"]], ["a"], ["x", "y"]), "2 students were given for 1 columns"),
+        (lambda: show.counted([], []), "counts is empty"),
+        (lambda: show.counted([1.5], ["a"]), r"counts\[0\] must be a whole number of at least 0; got 1.5"),
+        (lambda: show.counted([1, 2], ["a"]), "1 labels were given for 2 bars"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_neighbouring_states_differ_in_lightness():
+    """For eyes that see no hues, and for print: what went well is light, what did not is dark."""
+
+    def lightness(colour):
+        red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        return 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+
+    light = {name: lightness(colour) for name, colour in STATES.items()}
+    assert light["absent"] > light["passed"] > light["not attempted"] > 2 * light["failed"] > 2 * light["unreadable"]
+    assert light["passed"] > 3.5 * light["failed"] and light["waits for another exercise"] > 2 * light["failed"]

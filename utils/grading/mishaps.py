@@ -1,0 +1,100 @@
+"""What else goes wrong where a class hands in: files renamed, cut off, endless, copied, missing, somebody else's."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+
+from utils.grading.roster import Student
+from utils.instructor import ipynb
+
+STRANGER = Student("guest", "Alex Guest")
+
+Files = dict[str, tuple[bytes, float]]
+
+
+def _last(files: Files) -> str:
+    """The notebook that it happens to."""
+    return max(name for name in files if name.endswith(".ipynb"))
+
+
+def _edited(content: bytes, edit: Callable[[str], str]) -> bytes:
+    """A notebook whose first unfinished or checked code cell with a function is changed."""
+    notebook = json.loads(content)
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code" and "def " in source and "check(" in source:
+            cell["source"] = edit(source).splitlines(keepends=True)
+            break
+    return ipynb.text(notebook).encode()
+
+
+def _endless(source: str) -> str:
+    """A loop in the body of the first function, below its heading."""
+    lines = source.split("\n")
+    first = next(n for n, line in enumerate(lines) if line.lstrip().startswith("def "))
+    last = next(n for n in range(first, len(lines)) if lines[n].rstrip().endswith(":"))
+    indent = " " * (len(lines[first]) - len(lines[first].lstrip()) + 4)
+    lines.insert(last + 1, f"{indent}while True:\n{indent}    pass")
+    return "\n".join(lines)
+
+
+def _rename(name: str) -> Callable[[Files], None]:
+    def happen(files: Files) -> None:
+        old = _last(files)
+        files[name.format(stem=old.removesuffix(".ipynb"))] = files.pop(old)
+
+    return happen
+
+
+def _change(change: Callable[[bytes], bytes]) -> Callable[[Files], None]:
+    def happen(files: Files) -> None:
+        content, when = files[_last(files)]
+        files[_last(files)] = change(content), when
+
+    return happen
+
+
+def _second_version(files: Files) -> None:
+    content, when = files[_last(files)]
+    stem = _last(files).removesuffix(".ipynb")
+    files[f"{stem} (1).ipynb"] = _edited(content, lambda source: source.replace("check(", "# once more\ncheck(")), when
+    files[f"{stem}.ipynb"] = content, when - 24 * 3600
+
+
+MISHAPS: dict[str, Callable[[Files], None]] = {
+    "a copy's number in the name": _rename("{stem} (1).ipynb"),
+    "another name": _rename("homework final.ipynb"),
+    "cut off": _change(lambda content: content[: len(content) // 2]),
+    "empty": _change(lambda content: b""),
+    "a cell that does not parse": _change(lambda content: _edited(content, lambda s: s.replace("):", ")", 1))),
+    "an endless loop": _change(lambda content: _edited(content, _endless)),
+    "a second version": _second_version,
+    "nothing handed in": lambda files: files.clear(),
+}
+COPIED, UNKNOWN = "another's file", "not on the roster"
+
+
+def let_things_go_wrong(
+    handed_in: dict[str, Files], roster: Sequence[Student], draw: random.Random
+) -> dict[tuple[str, str], str]:
+    """Each mishap to one student in forty, at least one, to nobody two. Says what happened to which lesson of whom."""
+    times = max(1, len(roster) // 40)
+    unlucky = draw.sample([student.id for student in roster], min(len(roster) - 1, times * (len(MISHAPS) + 1)))
+    happened: dict[tuple[str, str], str] = {}
+    spared = next(student.id for student in roster if student.id not in unlucky)
+    for id, mishap in zip(unlucky, [*MISHAPS, COPIED] * times):
+        files = handed_in[id]
+        stems = [name.removesuffix(".ipynb") for name in files if name.endswith(".ipynb")]
+        if mishap == COPIED:
+            name = _last(handed_in[spared])
+            content, when = handed_in[spared][name]
+            files[name] = content, when + 3600
+            happened[id, name.removesuffix(".ipynb")] = mishap
+        else:
+            MISHAPS[mishap](files)
+            happened |= dict.fromkeys([(id, stem) for stem in (stems if not files else [max(stems)])], mishap)
+    handed_in[STRANGER.id] = dict(handed_in[spared])
+    happened[STRANGER.id, ""] = UNKNOWN
+    return happened

@@ -1,0 +1,141 @@
+"""What a page tried that an answer has no need of: noted in the runner for the instructor to read.
+
+Notes only tell. What holds is the sandbox, and a page that means to can keep a note from being taken.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import threading
+from typing import Any
+
+import torch
+
+MOST = 20  # notes of one exercise
+LONGEST = 200  # characters of a note
+
+# Python's audit events, by what they are about (docs.python.org/3/library/audit_events.html).
+_KINDS = {
+    "socket.connect": "network",
+    "socket.bind": "network",
+    "socket.sendto": "network",
+    "socket.sendmsg": "network",
+    "socket.getaddrinfo": "network",
+    "socket.gethostbyname": "network",
+    "socket.gethostbyaddr": "network",
+    "socket.__new__": "network",
+    "urllib.Request": "network",
+    "subprocess.Popen": "processes",
+    "os.system": "processes",
+    "os.fork": "processes",
+    "os.forkpty": "processes",
+    "os.exec": "processes",
+    "os.posix_spawn": "processes",
+    "os.kill": "processes",
+    "os.killpg": "processes",
+    "sys.settrace": "tampering",
+    "sys.setprofile": "tampering",
+}
+_PATHS = {"open", "os.listdir", "os.scandir", "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink"}
+_PATHS |= {"os.chmod", "os.truncate", "os.chdir", "shutil.rmtree", "shutil.copyfile"}
+_SYSTEM = (
+    "/usr/",
+    "/lib",
+    "/etc/",
+    "/sys/",
+    "/dev/null",
+    "/dev/urandom",
+    "/dev/random",
+    "/proc/self/",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys/kernel/random/",
+)
+
+
+class Notes:
+    """Takes notes from `begin` on.
+
+    Args:
+        own: folders in which a page may do what it likes.
+    """
+
+    def __init__(self, own: tuple[str, ...]) -> None:
+        self.own = (*own, "/tmp/")
+        self.read = (
+            *_SYSTEM,
+            *{os.path.realpath(p) for p in sys.path if p},
+            sys.base_prefix,
+            os.path.dirname(os.__file__),
+        )
+        self.kept: list[tuple[str, str]] = []
+        self.busy = threading.local()
+        self.before: dict[tuple[str, str], Any] = {}
+
+    def begin(self) -> None:
+        """Look at what modules hold, and listen."""
+        self.before = _held()
+        sys.addaudithook(self._heard)
+
+    def compare(self) -> None:
+        """Note what of these modules is another now."""
+        now = _held()
+        for (module, name), value in self.before.items():
+            if (other := now.get((module, name))) is not value and not self._is_of_a_library(other):
+                self._note("tampering", f"{module}.{name} was replaced")
+
+    def _is_of_a_library(self, value: Any) -> bool:
+        """Whether a function was written in a library: torch itself replaces some of its own."""
+        code = getattr(value, "__code__", None)
+        return code is not None and code.co_filename.startswith(self.read)
+
+    def told(self) -> list[list[str]]:
+        """The notes since the last time: a kind, and what happened."""
+        notes, self.kept = self.kept, []
+        return [[kind, text] for kind, text in notes]
+
+    def _heard(self, event: str, arguments: tuple) -> None:
+        if (event not in _KINDS and event not in _PATHS) or getattr(self.busy, "now", False):
+            return
+        self.busy.now = True
+        try:
+            if event in _KINDS:
+                shown = ", ".join(ascii(a) for a in arguments if isinstance(a, (str, bytes, int, tuple)))
+                self._note(_KINDS[event], f"{event}({shown})")
+            elif arguments and isinstance(arguments[0], (str, bytes, os.PathLike)):
+                self._path(event, arguments)
+        finally:
+            self.busy.now = False
+
+    def _path(self, event: str, arguments: tuple) -> None:
+        path = os.path.abspath(os.fsdecode(arguments[0]))
+        writes = event != "open" or (isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR)))
+        looks = event in ("os.listdir", "os.scandir", "os.chdir")
+        if path.startswith(self.own) or path == "/dev/null" or ((looks or not writes) and path.startswith(self.read)):
+            return
+        self._note("file", f"{event}({path!a}{', to write' if writes and not looks else ''})")
+
+    def _note(self, kind: str, text: str) -> None:
+        if len(self.kept) < MOST:
+            self.kept.append((kind, text[:LONGEST]))
+
+
+def _held() -> dict[tuple[str, str], Any]:
+    """What the modules that hold a check up have under each name."""
+    modules = {
+        "builtins": builtins,
+        "torch": torch,
+        "torch.nn.functional": torch.nn.functional,
+        "torch.Tensor": torch.Tensor,
+    }
+    modules |= {name: m for name, m in sys.modules.items() if name.startswith(("utils.feedback", "utils.lessons"))}
+    modules |= {
+        f"utils.feedback.runner.{n}": c
+        for n, c in vars(sys.modules["utils.feedback.runner"]).items()
+        if isinstance(c, type)
+    }
+    return {(title, name): value for title, module in modules.items() for name, value in vars(module).items()
+            if callable(value)}  # fmt: skip

@@ -1,0 +1,253 @@
+"""A student's page as the runner sees it: what it answers, what each answer builds on, and its cells as they run."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import builtins
+import dis
+import symtable
+import types
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from utils import lessons
+from utils.feedback.alarm import Alarm
+from utils.lessons.code import tree_of, unparsed
+from utils.lessons.loading import file_of
+
+_FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
+
+
+@dataclass
+class Answered:
+    """What stands on a page for one exercise, without having run.
+
+    Attributes:
+        source: the statements that bind its name, and for a value the cells that do.
+        uses: the other exercises that it reads, of this page and, by `yours`, of earlier ones.
+    """
+
+    source: str = ""
+    uses: list[str] = field(default_factory=list)
+
+
+def answered(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str, Answered]:
+    """The exercises that a page answers; `exercises` is the kind of each of its lesson's, by name."""
+    statements: dict[str, list[ast.stmt]] = {}
+    found: dict[str, Answered] = {}
+    for cell in lesson.cells:
+        tree = tree_of(cell)
+        for name in unparsed(cell) if tree is None else ():
+            if name in exercises:
+                found.setdefault(name, Answered()).source = cell.source
+        for node in tree.body if tree else ():
+            for name in dict.fromkeys(lessons.bound_names(node)):
+                statements.setdefault(name, []).append(node)
+                if name in exercises and not _is_borrowed(node):
+                    _add(found.setdefault(name, Answered()), cell, node, exercises[name])
+    for name, entry in found.items():
+        entry.uses = _uses(name, statements, exercises)
+    return found
+
+
+def _add(entry: Answered, cell: lessons.Cell, node: ast.stmt, kind: str) -> None:
+    """The source that binds a name, once more: the last definition counts, and every cell that works a value out."""
+    if kind == "value":
+        if cell.source not in entry.source:
+            entry.source = f"{entry.source}\n\n{cell.source}".strip()
+        return
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))]) - cell.line
+    entry.source = "\n".join(cell.source.split("\n")[first : (node.end_lineno or node.lineno) - cell.line + 1])
+
+
+def asked(lesson: lessons.Lesson) -> list[str]:
+    """The exercises that a page asks `yours` for."""
+    trees = filter(None, map(tree_of, lesson.cells))
+    return list(dict.fromkeys(name for tree in trees for name in _asked_of(tree)))
+
+
+def _is_borrowed(node: ast.stmt) -> bool:
+    """Whether a statement is `X = yours("X")`."""
+    return isinstance(node, (ast.Assign, ast.AnnAssign)) and any(_asked_of(node))
+
+
+def _asked_of(node: ast.AST) -> Iterator[str]:
+    """The names that `yours` is called with."""
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "yours":
+            yield from (a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+
+
+def _uses(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
+    """The exercises whose names a name's statements read, or those of what they read in turn; and what these ask
+    `yours` for."""
+    uses: dict[str, None] = {}
+    seen, waiting = {name}, [name]
+    while waiting:
+        for node in statements.get(waiting.pop(), ()):
+            uses |= dict.fromkeys(_asked_of(node))
+            for other in _reads(symtable.symtable(ast.unparse(node), "page", "exec")) - seen:
+                seen.add(other)
+                if other in exercises:
+                    uses.setdefault(other)
+                else:
+                    waiting.append(other)
+    uses.pop(name, None)
+    return list(uses)
+
+
+def _reads(table: symtable.SymbolTable) -> set[str]:
+    """The page's names that a piece of code reads: those of its own functions that stand in them alone are not."""
+    top = table.get_type() == "module"
+    found = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
+    return found.union(*map(_reads, table.get_children()))
+
+
+# --- running --------------------------------------------------------------------------------------------
+
+
+class NotThere(Exception):
+    """A page has no answer to an exercise: the message says why, and `error` is what stopped it, if something did."""
+
+    def __init__(self, message: str, error: BaseException | None = None) -> None:
+        super().__init__(message)
+        self.error = error
+
+
+def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], others: Sequence[str], patience: float) -> Any:
+    """The answer that a page gives to an exercise. Raises `NotThere`.
+
+    A function or a class is taken from the page's definitions, and where that reads a name that the page works out,
+    from the page as it runs up to there; a value always is.
+
+    Args:
+        names: what a notebook has besides, such as `display`.
+        others: values that the answer does not build on; cells that work one out are left out.
+        patience: seconds of CPU time that a cell before the answer may take; it is then interrupted, and left.
+    """
+    if kind != "value":
+        module = lessons.load(path)
+        vars(module).update({n: v for n, v in names.items() if n not in vars(module)})
+        try:
+            answer = getattr(module, name)
+        except AttributeError as error:
+            raise NotThere(str(error), error.__cause__) from None
+        if all(hasattr(builtins, n) or n in vars(module) for n in _read_by(answer, vars(module))):
+            return answer
+    return _run(lessons.read(path), name, kind, dict(names), others, patience)
+
+
+def _read_by(answer: Any, names: dict[str, Any]) -> set[str]:
+    """The names of the page that an answer's code reads, and that of the functions and classes that it reads."""
+    found: set[str] = set()
+    waiting = [answer]
+    while waiting:
+        for code in _codes(waiting.pop(), names):
+            for step in dis.get_instructions(code):
+                if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval not in found:
+                    found.add(step.argval)
+                    waiting.append(names.get(step.argval))
+    return found
+
+
+def _codes(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
+    """The code of a function or class of the page; none of what comes from elsewhere."""
+    if isinstance(value, type):
+        parts = [part for part in vars(value).values() if isinstance(part, types.FunctionType)]
+        return [code for part in parts for code in _codes(part, names)]
+    if not isinstance(value, types.FunctionType) or value.__globals__ is not names:
+        return []
+    codes = [value.__code__]
+    for code in codes:
+        codes += [inner for inner in code.co_consts if isinstance(inner, types.CodeType)]
+    return codes
+
+
+def _run(
+    lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], others: Sequence[str], patience: float
+) -> Any:
+    """What a name holds after the cells up to the one that it is checked in, or last bound in. Raises `NotThere`."""
+    trees = [(cell, tree) for cell in lesson.cells if cell.kind == "code" and (tree := tree_of(cell))]
+    bound = {cell.index: {n for node in tree.body for n in lessons.bound_names(node)} for cell, tree in trees}
+    binding = [at for at, found in bound.items() if name in found]
+    checking = [cell.index for cell, tree in trees if binding and cell.index >= binding[0] and _checks(tree, name)]
+    if not binding:
+        broken = next((error for cell in lesson.cells if (error := unparsed(cell).get(name))), None)
+        why = f" seems to define {name!r} in a cell that does not parse" if broken else f" defines no {name!r}"
+        raise NotThere(f"{lesson.path.name}{why}.", broken)
+    last = max(checking) if checking and kind == "value" else max(binding)
+    futures, stopped = 0, None
+    for cell, tree in trees:
+        if cell.index > last:
+            break
+        if name not in bound[cell.index] and bound[cell.index] & {*others}:
+            continue
+        try:
+            code = compile(tree, file_of(cell, lesson), "exec", futures, dont_inherit=True)
+            futures |= code.co_flags & _FUTURES
+            _execute(code, names, None if cell.index in binding else patience)
+        except (Exception, SystemExit) as error:  # the next cell may run all the same, as in a notebook
+            stopped = error if cell.index in binding else stopped
+    if name not in names:
+        text = f"{type(stopped).__name__}: {stopped}" if stopped else f"{name} is not worked out."
+        raise NotThere(text, stopped)
+    return names[name]
+
+
+def _execute(code: types.CodeType, names: dict[str, Any], patience: float | None) -> None:
+    """Run a cell; where there is a limit to the patience with it, no longer than that."""
+    if patience is None:
+        exec(code, names)
+        return
+    alarm = Alarm(patience)
+    try:
+        with alarm:
+            exec(code, names)
+    except KeyboardInterrupt:
+        alarm.stop()
+        if not alarm.rung:  # it is the time of the whole exercise that is over
+            raise
+
+
+def _checks(tree: ast.Module, name: str) -> bool:
+    """Whether a cell calls `check` on a name."""
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check":
+            given = [a.id for a in call.args if isinstance(a, ast.Name)] + [k.arg for k in call.keywords]
+            if name in given:
+                return True
+    return False
+
+
+class Silent:
+    """What a page calls and a runner has no use for, such as `check`, `show` and `display`: it does nothing."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Silent:
+        return self
+
+    def __getattr__(self, name: str) -> Silent:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+def loader(pages: dict[str, str], folder: Path) -> Callable[[str], Any]:
+    """A `yours` that takes each exercise from the page that the judge says it may be taken from."""
+
+    def yours(name: str) -> Any:
+        if name not in pages:
+            raise NotImplementedError(f"This needs `{name}` from an earlier lesson, and that does not pass yet.")
+        return getattr(lessons.load(folder / pages[name]), name)
+
+    return yours

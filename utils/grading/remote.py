@@ -1,0 +1,137 @@
+"""A `Runner` whose answer runs elsewhere: each call becomes a question to the runner, each reply is checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from utils.feedback.exercise import Case, Form
+from utils.feedback.observe import Look, Observation
+from utils.feedback.runner import RESULT, Moved, Traits
+from utils.feedback.watch import Origin, tensors
+from utils.grading import messages
+from utils.grading.data import Packer, Unpacker, tensors_of
+from utils.grading.sandbox import Session
+from utils.grading.wire import Broken
+
+NO_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory")
+
+
+class Missing(Exception):
+    """The page has no answer to the exercise.
+
+    Attributes:
+        failure: what stopped it from being made, or None.
+    """
+
+    def __init__(self, message: str, failure: Any) -> None:
+        super().__init__(message)
+        self.failure = failure
+
+
+class Remote:
+    """A `Runner` over a session.
+
+    Attributes:
+        digests: what each run gave, as a short text, in the order of the runs.
+        out_of_memory: whether a run stopped because there was no more memory.
+        unfinished: the exercise that is not attempted yet, where a run came upon one; "" where it cannot be told.
+    """
+
+    def __init__(self, session: Session, form: Form) -> None:
+        self.session, self.form = session, form
+        self.digests: list[str] = []
+        self.out_of_memory, self.unfinished = False, ""
+        self._traits: Traits | None = None
+
+    def hold(self, page: str, yours: dict[str, str], others: list[str]) -> None:
+        """Load the page and hold the answer. Raises `Missing`.
+
+        Args:
+            yours: the page that `yours` takes each exercise from, for those that it may take.
+            others: values of the page that the answer does not build on.
+        """
+        form = messages.form_data(self.form)
+        self._ask("hold", lambda data, _: None, form=form, page=page, yours=yours, others=others)
+
+    def traits(self) -> Traits:
+        """As `Runner` has it."""
+        found = self._traits or self._ask("traits", lambda data, _: messages.traits_of(data))
+        self._traits = found
+        return found
+
+    def run(self, case: Case, look: Look = RESULT) -> Observation:
+        """As `Runner` has it."""
+        seen = self._observe("run", case, look=messages.look_data(look))
+        self.digests.append(digest(seen))
+        return seen
+
+    def run_used(self, case: Case, earlier: Case) -> Observation:
+        """As `Runner` has it."""
+        return self._observe("run_used", case, earlier)
+
+    def run_elsewhere(self, case: Case) -> Moved:
+        """As `Runner` has it."""
+        return self._ask("run_elsewhere", lambda data, _: messages.moved_of(data), case)
+
+    def origin(self, case: Case) -> Origin | None:
+        """As `Runner` has it."""
+        return self._ask("origin", lambda data, _: messages.origin_of(data), case)
+
+    def slopes(self, case: Case) -> dict[str, Tensor | None]:
+        """As `Runner` has it."""
+        return self._ask("slopes", lambda data, unpacker: messages.slopes_of(unpacker.unpack(data)), case)
+
+    def _observe(self, do: str, *cases: Case, **message: Any) -> Observation:
+        seen = self._ask(do, lambda data, unpacker: messages.observation_of(unpacker, data), *cases, **message)
+        failure = seen.failure
+        if failure and (failure.type == "MemoryError" or any(words in failure.text for words in NO_MEMORY)):
+            self.out_of_memory = True
+        if failure and failure.todo:
+            self.unfinished = self.unfinished or failure.todo.partition(".")[0]
+        return seen
+
+    def _ask(self, do: str, read: Callable[[Any, Unpacker], Any], *cases: Case, **message: Any) -> Any:
+        """Ask with cases, and read what is done. Raises `Over`, `Missing`, or what the runner's own part raised."""
+        packer = Packer(objects=True)
+        packed = [messages.case_data(packer, case) for case in cases]
+        reply, blob = self.session.ask(do, packer.blob(), cases=packed, **message)
+        try:
+            if "missing" in reply:
+                raise Missing(str(reply["missing"])[: messages.LONGEST], messages.failure_of(reply.get("failure")))
+            if "odd" in reply:
+                raise _raised(str(reply["odd"]))
+            if "done" not in reply:
+                raise Broken("a reply that says nothing")
+            bounds = self.session.channel.bounds
+            return read(reply["done"], Unpacker(tensors_of(blob, bounds), bounds))
+        except Broken as error:
+            raise self.session.tampered(str(error)) from None
+
+
+def _raised(what: str) -> Exception:
+    """What was raised where a result was looked at, under its own name."""
+    name, _, text = what[: messages.LONGEST].encode("utf-8", "replace").decode().partition(": ")
+    return type(name if name.isidentifier() else "Exception", (Exception,), {})(text)
+
+
+def digest(seen: Observation) -> str:
+    """What a run gave, as a short text that is the same for the same numbers, up to their fourth digit."""
+    if seen.failure:
+        return f"{seen.failure.type}"
+    shapes = [[list(t.shape), str(t.dtype), _numbers(t)] for t in tensors(seen.value)]
+    plain = [] if shapes else [repr(seen.value)[:1000]]
+    return hashlib.sha256(json.dumps([type(seen.value).__name__, shapes, plain]).encode()).hexdigest()[:16]
+
+
+def _numbers(tensor: Tensor) -> list[str]:
+    if tensor.is_meta:
+        return []
+    flat = tensor.detach().flatten()[:4096]
+    flat = torch.view_as_real(flat).flatten() if flat.is_complex() else flat
+    return [f"{number:.3e}" for number in flat.to(torch.float64).tolist()]

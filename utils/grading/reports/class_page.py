@@ -1,0 +1,255 @@
+"""`class.html`: what the class got wrong, with no student's name unless it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from utils import show
+from utils.grading.reports.pages import counted, page, share, table
+from utils.grading.reports.redact import without_name
+from utils.grading.reports.tally import WRONG, Mistake, Tally
+from utils.grading.roster import Student
+from utils.show.html import code_block, escape, inline
+from utils.show.words import number_text
+
+MOST_BARS = 15
+OTHER_STATES = ("not attempted", "waits for another exercise", "stopped", "unreadable", "absent")
+
+# Sorts a table by the column whose heading is pressed, and back; without scripts tables stand in a useful order.
+SORT = """
+for (const table of document.querySelectorAll("table.sortable")) {
+  const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+  heads.forEach((head, column) => head.querySelector("button")?.addEventListener("click", () => {
+    const down = head.getAttribute("aria-sort") === "descending";
+    heads.forEach(other => other.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", down ? "ascending" : "descending");
+    const text = row => row.cells[column].textContent.trim();
+    const rows = [...body.rows].sort((a, b) => text(b).localeCompare(text(a), "en", {numeric: true}));
+    body.append(...(down ? rows.reverse() : rows));
+  }));
+}
+"""
+
+
+def class_page(tally: Tally, files: dict[str, str], names: bool = False) -> str:
+    """The page of a class.
+
+    Args:
+        files: for each cluster of failures without a name the file that holds its example, as `clusters/softmax-1.py`.
+        names: whether students are named.
+    """
+    parts = [
+        "<h1>What the class got wrong</h1>",
+        _summary(tally),
+        _standing(tally, names),
+        _exercises(tally),
+        _families(tally, names),
+        _clusters(tally, files, names),
+        _mistakes(tally, names),
+        _tries(tally),
+        _incidents(tally),
+    ]
+    return page("What the class got wrong", "\n".join(filter(None, parts)), SORT)
+
+
+def _summary(tally: Tally) -> str:
+    states = [state for row in tally.states for state in row if state != "absent"]
+    present = sum(any(state != "absent" for state in row) for row in tally.states)
+    passed = states.count("passed")
+    wrong = sum(state in WRONG for state in states)
+    named = sum(len(mistake.students) for mistake in tally.mistakes.values() if mistake.id)
+    lessons = counted(len(tally.lessons), "lesson")
+    said = (
+        f"{present} of {counted(len(tally.students), 'student')} handed something in, from {lessons}:"
+        f" {counted(len(states), 'exercise')}, of which {share(passed, len(states))} are passed."
+        f" {counted(wrong, 'answer')} went wrong; in {share(named, wrong)} of them the mistake has a name."
+    )
+    return f"<p>{said}</p>"
+
+
+# --- who is where -----------------------------------------------------------------------------------------
+
+
+def in_order(tally: Tally) -> tuple[list[int], list[int]]:
+    """Columns (exercises) from the one that most passed of those who handed it in, rows (students) from the one who
+    passed most.
+
+    So ordered, a class in which the hard exercises are hard for everybody has one slanting edge; what lies off it is
+    worth a look.
+    """
+    students = len(tally.students)
+    ease = [tally.count(n, "passed") / max(1, students - tally.count(n, "absent")) for n in range(len(tally.columns))]
+    columns = sorted(range(len(ease)), key=lambda column: (-ease[column], column))
+    rows = sorted(range(len(tally.states)), key=lambda row: (-tally.states[row].count("passed"), row))
+    return columns, rows
+
+
+def _standing(tally: Tally, names: bool) -> str:
+    columns, rows = in_order(tally)
+    picture = show.standing(
+        [[tally.states[row][column] for row in rows] for column in columns],
+        [f"{tally.columns[c].exercise} {tally.columns[c].lesson[:2]}" for c in columns],
+        [tally.students[row].name for row in rows] if names else None,
+        title="Each exercise of each student",
+    )
+    words = (
+        "Exercises from the one that most passed, down; students from the one who passed most, to the right. Where the"
+        " edge is ragged, an exercise was hard for some who manage harder ones."
+    )
+    return f'<h2>Who is where</h2><p class="quiet">{words}</p><figure>{picture.html()}</figure>'
+
+
+# --- the exercises ----------------------------------------------------------------------------------------
+
+
+def _exercises(tally: Tally) -> str:
+    shown = [state for state in OTHER_STATES if any(state in row for row in tally.states)]
+    rows = []
+    for n, column in enumerate(tally.columns):
+        mistakes = tally.of(column.exercise)
+        commonest = f"{escape(mistakes[0].name)} ({len(mistakes[0].students)})" if mistakes else ""
+        link = f'<a href="#{_anchor(column.exercise)}">' if mistakes else ""
+        rows.append(
+            [
+                column.lesson[:2],
+                f"{link}<code>{escape(column.exercise)}</code>{'</a>' if link else ''}",
+                share(tally.count(n, "passed"), _attempts(tally, n)),
+                commonest,
+                str(tally.count(n, "failed")),
+                *(str(tally.count(n, state)) for state in shown),
+            ]
+        )
+    header = ["Lesson", "Exercise", "Passed of tried", "Mostly", "Failed", *map(str.capitalize, shown)]
+    numbers = (0, 2, *range(4, 5 + len(shown)))
+    return f"<h2>The exercises</h2>{table(header, rows, numbers, sort=True)}"
+
+
+def _attempts(tally: Tally, column: int) -> int:
+    return tally.count(column, "passed", *WRONG)
+
+
+def _anchor(exercise: str) -> str:
+    return f"e-{exercise}"
+
+
+def _mistakes(tally: Tally, names: bool) -> str:
+    """Every exercise with its mistakes, the message and one real answer each."""
+    parts = ["<h2>Exercise by exercise</h2>"]
+    for n, column in enumerate(tally.columns):
+        mistakes, tried = tally.of(column.exercise), _attempts(tally, n)
+        if not mistakes:
+            continue
+        wrong = tally.count(n, *WRONG)
+        head = f"<code>{escape(column.exercise)}</code>, lesson {column.lesson[:2]}: {wrong} of {tried} went wrong"
+        told = "".join(_mistake(mistake, tried, names) for mistake in mistakes)
+        parts.append(f'<details id="{_anchor(column.exercise)}"><summary>{head}</summary>{told}</details>')
+    return "\n".join(parts) if len(parts) > 1 else ""
+
+
+def _mistake(mistake: Mistake, tried: int, names: bool) -> str:
+    count = len(mistake.students)
+    width = round(12 * count / tried, 1) if tried else 0
+    head = f"{escape(mistake.name)}: {counted(count, 'student')}, {share(count, tried)} of those who tried"
+    bar = f'<span class="bar" style="width:{width}em" aria-hidden="true"></span>'
+    told = f"<p>{_message(mistake, names)}</p>{_who(mistake.students, names)}{_example(mistake, names)}"
+    return f"<h3>{bar}{head}</h3>{told}"
+
+
+def _message(mistake: Mistake, names: bool) -> str:
+    # A message may quote what its author wrote.
+    author = None if names else (mistake.students[0] if mistake.students else None)
+    return inline(without_name(mistake.message, author))
+
+
+def _example(mistake: Mistake, names: bool) -> str:
+    if not mistake.example:
+        return ""
+    return code_block(without_name(mistake.example, None if names else mistake.author))
+
+
+def _who(students: Sequence[Student], names: bool) -> str:
+    if not names:
+        return ""
+    return f'<p class="quiet">{escape(", ".join(student.name for student in students))}</p>'
+
+
+# --- across exercises -------------------------------------------------------------------------------------
+
+
+def _families(tally: Tally, names: bool) -> str:
+    found = [family for family in tally.families() if len(family.students) > 1]
+    parts = []
+    commonest = tally.commonest()[:MOST_BARS]
+    if commonest and len(commonest[0].students) > 1:
+        labels = [f"{mistake.exercise}: {mistake.name}" for mistake in commonest]
+        picture = show.counted([len(mistake.students) for mistake in commonest], labels)
+        parts.append(f"<h2>The commonest mistakes</h2><figure>{picture.html()}</figure>")
+    if found:
+        rows = []
+        for family in found:
+            where = ", ".join(
+                f'<a href="#{_anchor(m.exercise)}"><code>{escape(m.exercise)}</code></a> {len(m.students)}'
+                for m in family.mistakes
+            )
+            name = escape(family.id.replace("-", " "))
+            rows.append([name, str(len(family.students)), str(len(family.mistakes)), where])
+            if names:
+                rows[-1].append(escape(", ".join(student.name for student in family.students)))
+        header = ["Mistake", "Students", "Exercises", "Where, and by how many", *(["Who"] if names else [])]
+        said = "What went wrong in the same way in more than one lesson: worth ten minutes in class."
+        parts.append(f"<h2>The same mistake in several lessons</h2><p class='quiet'>{said}</p>")
+        parts.append(table(header, rows, (1, 2), sort=True))
+    return "\n".join(parts)
+
+
+def _clusters(tally: Tally, files: dict[str, str], names: bool) -> str:
+    found = tally.clusters()
+    if not found:
+        return ""
+    several = [mistake for mistake in found if len(mistake.students) > 1]
+    single = len(found) - len(several)
+    said = (
+        "Wrong answers that no misconception describes yet. Those in a group gave the same wrong results on the same"
+        " cases, or met the same error. The command shows what their authors read now, and with <code>--id</code> makes"
+        " it a misconception with words of its own."
+    )
+    parts = [f"<h2>Failures without a name</h2><p>{said}</p>"]
+    for mistake in several or found[:5]:
+        head = f"<code>{escape(mistake.exercise)}</code>, lesson {mistake.lesson[:2]}: {escape(mistake.name)}"
+        parts.append(f"<h3>{counted(len(mistake.students), 'student')}: {head}</h3>")
+        parts.append(f"<p>{_message(mistake, names)}</p>{_who(mistake.students, names)}{_example(mistake, names)}")
+        if path := files.get(cluster_key(mistake)):
+            command = f"coginst misconception {mistake.exercise} {path} --id what-is-wrong"
+            parts.append(code_block(command))
+    if several and single:
+        parts.append(f'<p class="quiet">{counted(single, "more failure")} of one student each: see their exercise.</p>')
+    return "\n".join(parts)
+
+
+def cluster_key(mistake: Mistake) -> str:
+    """What a cluster is known by."""
+    return f"{mistake.exercise}:{mistake.fingerprint or mistake.message}"
+
+
+def _tries(tally: Tally) -> str:
+    rows = [
+        [f"<code>{escape(name)}</code>", number_text(middle).removesuffix(".00"), str(count)]
+        for name, middle, count in tally.hardest()
+        if count > 1
+    ]
+    if not rows:
+        return ""
+    said = "How often students pressed <i>run</i> until it passed, where they handed in their progress.json."
+    header = ["Exercise", "Tries, median", "Of how many"]
+    return f"<h2>What takes longest to pass</h2><p class='quiet'>{said}</p>" + table(header, rows, (1, 2), sort=True)
+
+
+def _incidents(tally: Tally) -> str:
+    if not tally.incidents:
+        return ""
+    kinds: dict[str, set[str]] = {}
+    for student, _, incident in tally.incidents:
+        kinds.setdefault(incident.kind, set()).add(student.id)
+    rows = [[escape(kind), str(len(who))] for kind, who in sorted(kinds.items())]
+    said = "Limits that answers met, and what they did and may not do. <code>incidents.csv</code> says who, and where."
+    return f"<h2>Incidents</h2><p>{said}</p>" + table(["Kind", "Students"], rows, (1,))

@@ -1,0 +1,104 @@
+"""Tables of points: our own, and those that Canvas, Moodle and Gradescope read.
+
+Canvas's `lib/gradebook_importer.rb` wants Student, ID, SIS User ID, SIS Login ID and Section first, then a column for
+each assignment, and reads "Points Possible" off the second row; an empty cell changes nothing. Moodle's
+`grade/import/csv` maps a column to a user and the others to grades; a row whose user column is empty goes to the user
+above it, so a column that is empty anywhere must not be there. Gradescope reads a `results.json` from an autograder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from utils.grading.reports.pages import number
+from utils.grading.reports.student_page import in_words
+from utils.grading.reports.tally import Column, Tally, title_of
+from utils.grading.results import ExerciseResult
+from utils.grading.roster import Student
+from utils.grading.spreadsheet import table_text
+
+NOT_GRADED = ("absent", "unreadable")  # a lesson in which all is so has no points, not 0
+
+
+def grades(tally: Tally) -> str:
+    """`grades.csv`: for each student the points, then the state of every exercise in words."""
+    stems = tally.lessons
+    header = ["id", "name", "email", "section", f"points of {number(sum(stems.values()))}"]
+    header += [f"{stem[:2]} points of {number(most)}" for stem, most in stems.items()]
+    header += [f"{column.lesson[:2]} {column.exercise}" for column in tally.columns]
+    rows = []
+    for student, states, points in zip(tally.students, tally.states, tally.points):
+        per_lesson = [_lesson_points(stem, tally.columns, states, points) for stem in stems]
+        known = [student.id, student.name, student.email, student.section]
+        rows.append([*known, number(sum(points)), *per_lesson, *states])
+    return table_text(header, rows)
+
+
+def _lesson_points(stem: str, columns: Sequence[Column], states: Sequence[str], points: Sequence[float]) -> str:
+    """The points in a lesson; its state where it could not be graded."""
+    found = [(state, earned) for column, state, earned in zip(columns, states, points) if column.lesson == stem]
+    if all(state in NOT_GRADED for state, _ in found):
+        return found[0][0]
+    return number(sum(earned for _, earned in found))
+
+
+def incidents(tally: Tally) -> str:
+    """`incidents.csv`: what submissions did and may not do, and the limits that they met."""
+    rows = (
+        [student.id, student.name, stem, incident.exercise, incident.kind, incident.detail]
+        for student, stem, incident in tally.incidents
+    )
+    return table_text(["id", "name", "lesson", "exercise", "kind", "what happened"], rows)
+
+
+def canvas(tally: Tally) -> str:
+    """For Canvas: Grades → Import. What was not graded is left empty, and stays there as it is."""
+    stems = tally.lessons
+    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *map(title_of, stems)]
+    rows: list[list[str]] = [["    Points Possible", "", "", "", "", *map(number, stems.values())]]
+    for student, points in _graded(tally):
+        known = [student.name, student.canvas, student.sis or student.id, student.login, student.section]
+        rows.append([*known, *points])
+    return table_text(header, rows)
+
+
+def moodle(tally: Tally) -> str:
+    """For Moodle: Grades → Import → CSV file, mapped from "ID number". What was not graded is left empty."""
+    header = ["ID number", "Full name"]
+    mail = all(student.email for student in tally.students)
+    rows = []
+    for student, points in _graded(tally):
+        rows.append([student.id, student.name, *([student.email] if mail else []), *points])
+    return table_text([*header, *(["Email address"] if mail else []), *map(title_of, tally.lessons)], rows)
+
+
+def _graded(tally: Tally) -> list[tuple[Student, list[str]]]:
+    """Each student with the points of every lesson, "" where it could not be graded."""
+    rows = []
+    for student, states, points in zip(tally.students, tally.states, tally.points):
+        found = [_lesson_points(stem, tally.columns, states, points) for stem in tally.lessons]
+        rows.append((student, ["" if cell in NOT_GRADED else cell for cell in found]))
+    return rows
+
+
+def gradescope(stem: str, results: Sequence[ExerciseResult]) -> str:
+    """One student's lesson as the `results.json` of an autograder."""
+    tests = [
+        {
+            "name": result.name,
+            "score": result.points,
+            "max_score": result.max_points,
+            "status": "passed" if result.state == "passed" else "failed",
+            "output": f"{result.state}. {result.message}".strip(),
+            "output_format": "text",
+            "visibility": "visible",
+        }
+        for result in results
+    ]
+    whole = {
+        "score": sum(r.points for r in results),
+        "output": f"{title_of(stem)}: {in_words(results)}",
+        "tests": tests,
+    }
+    return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"

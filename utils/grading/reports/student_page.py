@@ -1,0 +1,77 @@
+"""A student's own page: the verdicts in the notebook's words and tables. It holds no script and no other student."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from utils.grading.reports.pages import counted, number, page, table
+from utils.grading.reports.tally import Column, title_of
+from utils.grading.results import ExerciseResult
+from utils.grading.roster import Student
+from utils.show.html import MARK, card, escape, inline
+
+# The colour and the sign of a state, those of the notebook's three.
+LIKE = {"passed": "passed", "failed": "failed", "stopped": "failed", "unreadable": "failed"}
+
+
+def student_page(student: Student, columns: Sequence[Column], row: Sequence[ExerciseResult]) -> str:
+    """The page of one student, who has a result for each column."""
+    stems = list(dict.fromkeys(column.lesson for column in columns))
+    of = {stem: [result for column, result in zip(columns, row) if column.lesson == stem] for stem in stems}
+    earned, most = sum(result.points for result in row), sum(column.max_points for column in columns)
+    overview = table(
+        ["Lesson", "Points", "of", "Exercises"],
+        [
+            [
+                f'<a href="#l{stem[:2]}">{escape(title_of(stem))}</a>',
+                number(sum(result.points for result in of[stem])),
+                number(sum(result.max_points for result in of[stem])),
+                escape(in_words(of[stem])),
+            ]
+            for stem in stems
+        ],
+        numbers=(1, 2),
+    )
+    parts = [
+        f"<h1>{escape(student.name)}</h1>",
+        f'<p class="quiet">{escape(student.id)}</p>',
+        f"<p><b>{number(earned)} of {number(most)} points.</b></p>",
+        overview,
+        *(_lesson(stem, of[stem]) for stem in stems if any(result.state != "absent" for result in of[stem])),
+    ]
+    return page(f"{student.name}: {number(earned)} of {number(most)} points", "\n".join(parts))
+
+
+def in_words(results: Sequence[ExerciseResult]) -> str:
+    """ "5 passed, 1 failed": how many are in which state; one word where all are in one."""
+    states = list(dict.fromkeys(result.state for result in results))
+    if len(states) == 1 and states[0] in ("absent", "unreadable"):
+        return states[0]
+    return ", ".join(f"{sum(r.state == state for r in results)} {state}" for state in states)
+
+
+def _lesson(stem: str, results: Sequence[ExerciseResult]) -> str:
+    return "\n".join([f'<h2 id="l{stem[:2]}">{escape(title_of(stem))}</h2>', *map(_exercise, results)])
+
+
+def _exercise(result: ExerciseResult) -> str:
+    points = f"{number(result.points)} of {counted_points(result.max_points)}"
+    head = f"<h3><code>{escape(result.name)}</code>: {escape(result.state)}, {points}</h3>"
+    if result.html:
+        return head + result.html
+    like = LIKE.get(result.state, "todo")
+    words = result.message or _without_a_message(result)
+    return head + card(f'<span aria-hidden="true">{MARK[like]} </span>{inline(words)}', like)
+
+
+def counted_points(points: float) -> str:
+    """ "1 point", "2.5 points"."""
+    return counted(int(points), "point") if points == int(points) else f"{number(points)} points"
+
+
+def _without_a_message(result: ExerciseResult) -> str:
+    if result.state == "waits for another exercise":
+        return f"It builds on `{result.waits_for}`, which has to pass first."
+    return {"absent": "The lesson was not handed in.", "not attempted": "Not attempted."}.get(
+        result.state, result.state
+    )

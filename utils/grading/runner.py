@@ -1,0 +1,153 @@
+"""The runner's side: the process that holds one student's page, runs it, and answers the judge.
+
+It runs `InProcess`, as a notebook does. Nothing here is trusted by the judge: the page that is loaded here can change
+all of it, and gains by that what it would gain by returning something else.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import utils
+from utils import lessons
+from utils.feedback.alarm import Alarm
+from utils.feedback.exercise import Form
+from utils.feedback.observe import failure_of
+from utils.feedback.runner import InProcess
+from utils.grading import messages
+from utils.grading.confine import Limits
+from utils.grading.data import LARGEST, Packer, TooLarge, tensors_of
+from utils.grading.given import Given
+from utils.grading.notes import Notes
+from utils.grading.page import NotThere, Silent, answer_of, answered, asked, loader
+from utils.grading.wire import FROM_JUDGE, Channel, Closed
+
+SILENT = ("check", "hint", "solution", "progress", "show", "explore")
+
+
+class Served:
+    """Answers the judge's requests, one after the other, until it hangs up.
+
+    Args:
+        folder: where the pages are put; empty, and this process's alone.
+    """
+
+    def __init__(self, channel: Channel, limits: Limits, folder: Path) -> None:
+        self.channel, self.limits, self.folder = channel, limits, folder
+        self.notes = Notes((str(folder),))
+        self.alarm = Alarm(limits.seconds)
+        self.answer: Any = None
+        self.runner = InProcess(Form("", "function"), None)
+
+    def serve(self) -> None:
+        """Until the judge hangs up, or the time is over."""
+        os.chdir(self.folder)
+        with self.alarm:
+            while True:
+                try:
+                    message, blob = self.channel.take()
+                except Closed:
+                    return
+                except KeyboardInterrupt as interrupt:
+                    return self._stopped(None, interrupt)
+                try:
+                    self._reply(message["id"], *self._answer(message, blob))
+                except KeyboardInterrupt as interrupt:
+                    return self._stopped(message["id"], interrupt)
+
+    def _stopped(self, number: int | None, interrupt: BaseException) -> None:
+        self.alarm.stop()
+        at = failure_of(interrupt, self.answer)
+        self._reply(number, {"stopped": {"line": at.line, "code": at.code[: messages.LONGEST]}})
+
+    def _reply(self, number: int | None, reply: dict[str, Any], blob: bytes = b"") -> None:
+        self.channel.send({"id": number, "notes": self.notes.told(), **reply}, blob)
+
+    def _answer(self, message: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+        packer = Packer(largest=LARGEST)
+        try:
+            done = getattr(self, f"do_{message['do']}")(message, blob, packer)
+            return {"done": done}, packer.blob()
+        except TooLarge as error:
+            return {"large": str(error)}, b""
+        except NotThere as error:
+            failure = failure_of(error.error, None) if error.error else None
+            return {"missing": str(error)[: messages.LONGEST], "failure": messages.failure_data(failure)}, b""
+        except MemoryError:
+            return {"memory": True}, b""
+        except (Exception, SystemExit) as error:  # a result that cannot even be looked at
+            return {"odd": f"{type(error).__name__}: {error}"[: messages.LONGEST]}, b""
+
+    # --- what can be asked ----------------------------------------------------------------------------
+
+    def do_pages(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
+        """Put the student's pages into the folder: their bytes follow one another."""
+        start = 0
+        for name, size in message["pages"]:
+            (self.folder / name).write_bytes(blob[start : start + size])
+            start += size
+
+    def do_read(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
+        """What a page answers, without running any of it."""
+        try:
+            lesson = lessons.read(self.folder / message["page"])
+            found = answered(lesson, message["exercises"])
+        except (lessons.LessonError, RecursionError, MemoryError) as error:
+            return {"unreadable": str(error)[: messages.LONGEST] if isinstance(error, lessons.LessonError) else ""}
+        texts = {name: entry.source[: messages.LONGEST] for name, entry in found.items()}
+        return {"answers": {name: [texts[name], entry.uses] for name, entry in found.items()}, "asked": asked(lesson)}
+
+    def do_hold(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
+        """Load a page as far as an exercise, and hold the answer to it."""
+        silent = Silent()
+        for name, value in {**dict.fromkeys(SILENT, silent), "yours": loader(message["yours"], self.folder)}.items():
+            setattr(utils, name, value)
+        form = messages.form_from(message["form"])
+        self.notes.begin()
+        names = {"display": silent, "get_ipython": silent, "__name__": "__main__"}
+        page, patience = self.folder / message["page"], self.limits.seconds / 4
+        self.answer = answer_of(page, form.name, form.kind, names, message["others"], patience)
+        self.notes.compare()
+        self.runner = InProcess(form, self.answer)
+
+    def do_traits(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
+        """`Runner.traits`."""
+        return messages.traits_data(self.runner.traits())
+
+    def do_run(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
+        """`Runner.run`."""
+        (case,) = _cases(message, blob)
+        return messages.observation_data(packer, self.runner.run(case, messages.look_from(message["look"])))
+
+    def do_run_used(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
+        """`Runner.run_used`."""
+        return messages.observation_data(packer, self.runner.run_used(*_cases(message, blob)))
+
+    def do_run_elsewhere(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
+        """`Runner.run_elsewhere`."""
+        return messages.moved_data(self.runner.run_elsewhere(*_cases(message, blob)))
+
+    def do_origin(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any] | None:
+        """`Runner.origin`."""
+        return messages.origin_data(self.runner.origin(*_cases(message, blob)))
+
+    def do_slopes(self, message: dict[str, Any], blob: bytes, packer: Packer) -> Any:
+        """`Runner.slopes`."""
+        return packer.pack(self.runner.slopes(*_cases(message, blob)))
+
+
+def _cases(message: dict[str, Any], blob: bytes) -> list[Any]:
+    given = Given(tensors_of(blob, FROM_JUDGE), FROM_JUDGE)
+    return [messages.case_from(given, data) for data in message["cases"]]
+
+
+def silence() -> None:
+    """Nothing that is printed goes anywhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    sys.stdout, sys.stderr = io.StringIO(), io.StringIO()

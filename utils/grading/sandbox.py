@@ -1,0 +1,234 @@
+"""The judge's end of the sandbox: starts the warm process in bubblewrap, and opens a confined runner for each exercise.
+
+Whatever a runner sends or does not send ends in a reply or in `Over`; a warm process that is gone is started anew.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from typing import Any
+
+from utils.grading.bubblewrap import CURE, Isolation, SandboxError, command, environment
+from utils.grading.confine import Ended, Limits
+from utils.grading.wire import FROM_RUNNER, Broken, Channel, Closed, Late
+
+WARMING = 120.0  # seconds in which the warm process must be ready, on the busiest machine
+WAITS = 6.0  # times its CPU limit may an exercise take by the clock, as `utils.feedback.alarm` has it
+GRACE = 10.0  # seconds more, until the judge gives up
+UNPROTECTED = (
+    "Isolation is off: what students wrote runs as you, reads what you can read, and can change its own marks and the"
+    " marks of others. Use this for answers that you trust."
+)
+
+
+class Over(BaseException):
+    """A runner is over before it has answered. Like an interrupt, nothing that merely looks at results may catch it.
+
+    Attributes:
+        kind: "time", "memory", "processes" or "tampering".
+        detail: one sentence.
+        line, code: where the answer was, if it was interrupted in time.
+    """
+
+    def __init__(self, kind: str, detail: str, line: int | None = None, code: str = "") -> None:
+        super().__init__(detail)
+        self.kind, self.detail, self.line, self.code = kind, detail, line, code
+
+
+class Sandbox:
+    """A warm process, started when it is first needed and again after it has ended."""
+
+    def __init__(self, isolation: Isolation = "bwrap") -> None:
+        self.isolation: Isolation = isolation
+        self._process: subprocess.Popen | None = None
+        self._control: socket.socket | None = None
+        self._before, self._now = 0.0, 0.0  # CPU seconds of earlier warm processes, and of this one
+
+    @property
+    def spent(self) -> float:
+        """CPU seconds of its warm processes and of all that they started."""
+        return self._before + self._now
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the warm process and everything that it started."""
+        if self._control is not None:
+            self._control.close()
+        if self._process is not None:
+            try:
+                self._process.wait(GRACE)  # it ends when the judge hangs up
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._process = self._control = None
+        self._before, self._now = self.spent, 0.0
+
+    @property
+    def warm_pid(self) -> int | None:
+        """The process that the warm one was started as; None where none is running."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    def open(self, limits: Limits) -> Session:
+        """A runner for one exercise. Raises `SandboxError`."""
+        control = self._ready()
+        ours, theirs = socket.socketpair()
+        try:
+            socket.send_fds(control, [json.dumps({"limits": limits._asdict()}).encode()], [theirs.fileno()])
+        except OSError:  # it has ended since
+            self.close()
+            socket.send_fds(self._ready(), [json.dumps({"limits": limits._asdict()}).encode()], [theirs.fileno()])
+        finally:
+            theirs.close()
+        return Session(self, ours, limits)
+
+    def ended(self, at_once: bool) -> Ended:
+        """How the last runner ended; with `at_once` it is made to."""
+        control = self._control
+        if control is None:
+            return Ended(-9, 0.0)
+        try:
+            if at_once:
+                control.send(b"{}")
+            control.settimeout(GRACE)
+            ended = Ended(**json.loads(control.recv(1 << 16)))
+            self._now = ended.total
+            return ended
+        except (OSError, ValueError, TypeError):  # the warm process is gone, or hangs: the next one starts afresh
+            self.close()
+            return Ended(-9, 0.0)
+
+    def _ready(self) -> socket.socket:
+        if self._control is not None and self._process is not None and self._process.poll() is None:
+            return self._control
+        self.close()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        started = command(self.isolation, theirs.fileno())
+        with theirs:
+            self._process = subprocess.Popen(
+                started,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
+                env=environment(),
+                cwd="/",
+            )
+        self._control = ours
+        ours.settimeout(WARMING)
+        try:
+            said = ours.recv(1 << 16)
+        except OSError:
+            said = b""
+        if b"ready" not in said:
+            self._process.kill()
+            assert self._process.stderr is not None
+            lines = self._process.stderr.read().decode("utf-8", "replace").strip().splitlines()
+            self.close()
+            raise SandboxError(f"The sandbox does not start ({lines[-1] if lines else 'it says nothing'}). {CURE}")
+        return ours
+
+
+class Session:
+    """One runner, as the judge speaks to it. Whatever ends it early raises `Over`."""
+
+    def __init__(self, sandbox: Sandbox, connection: socket.socket, limits: Limits) -> None:
+        self.sandbox, self.limits = sandbox, limits
+        self.channel = Channel(connection, FROM_RUNNER)
+        self.asked, self.notes = 0, []
+        self.seconds = 0.0  # of CPU time, once it is closed
+        self.over: Over | None = None
+        self._closed = False
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def ask(self, do: str, blob: bytes = b"", **message: Any) -> tuple[dict[str, Any], bytes]:
+        """Ask the runner for something: its reply, and the bytes that came with it. Raises `Over`."""
+        if self.over:
+            raise self.over
+        self.asked += 1
+        try:
+            if self.channel.unasked():
+                raise Broken("a reply to what was not asked")
+            self.channel.send({"id": self.asked, "do": do, **message}, blob)
+            reply, tensors = self.channel.take(self.limits.seconds * WAITS + GRACE)
+            self._note(reply.get("notes"))
+            if "stopped" in reply and reply.get("id") in (None, self.asked):
+                raise self._end(_stopped(reply["stopped"]))
+            if type(reply.get("id")) is not int or reply["id"] != self.asked:
+                raise Broken("a reply to another question")
+            if reply.get("memory") is True:
+                raise self._end(Over("memory", f"It needed more than {_size(self.limits.memory)} of memory."))
+            if "large" in reply:
+                raise self._end(Over("memory", str(reply["large"])[:200]))
+            return reply, tensors
+        except Broken as error:
+            raise self.tampered(str(error)) from None
+        except Late:
+            raise self._end(Over("time", _TIME.format(self.limits.seconds))) from None
+        except Closed:
+            raise self._end(None) from None
+
+    def tampered(self, what: str) -> Over:
+        """The runner sent what it may not: it is ended, and this is to be raised."""
+        return self._end(Over("tampering", f"Its process sent {what}."))
+
+    def close(self) -> None:
+        """Hang up; the runner ends, and everything that it started."""
+        if not self._closed:
+            self._finish(at_once=bool(self.over) or self.channel.unasked())
+
+    def _finish(self, at_once: bool) -> Ended:
+        self._closed = True
+        self.channel.connection.close()
+        ended = self.sandbox.ended(at_once)
+        self.seconds = ended.seconds
+        return ended
+
+    def _end(self, over: Over | None) -> Over:
+        """Close because of `over`, or because the process is gone."""
+        ended = self._finish(at_once=over is not None)
+        self.over = over or _gone(ended, self.limits)
+        return self.over
+
+    def _note(self, notes: Any) -> None:
+        if not isinstance(notes, list) or len(notes) > 100:
+            raise Broken("notes that are none")
+        for note in notes:
+            match note:
+                case [str(kind), str(text)] if kind in ("network", "processes", "file", "tampering"):
+                    self.notes.append((kind, text[:200].encode("utf-8", "replace").decode()))
+                case _:
+                    raise Broken("notes that are none")
+
+
+_TIME = "It had not ended after {:g} seconds and was stopped."
+
+
+def _stopped(where: Any) -> Over:
+    match where:
+        case {"line": int(line), "code": str(code)} if 0 <= line < 10**7 and len(code) <= 10_000:
+            return Over("time", f"It was stopped on line {line}.", line, code.encode("utf-8", "replace").decode())
+    return Over("time", "It was stopped.")
+
+
+def _gone(ended: Ended, limits: Limits) -> Over:
+    """What to say of a process that has ended before it answered."""
+    if ended.seconds >= limits.seconds:
+        return Over("time", _TIME.format(limits.seconds))
+    how = f"by signal {-ended.status}" if ended.status < 0 else f"with exit status {ended.status}"
+    return Over("processes", f"Its process ended {how} before there was a result.")
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 30):g} GB" if count >= 1 << 30 else f"{count / (1 << 20):g} MB"

@@ -1,0 +1,156 @@
+"""A class at a glance: who is where, and how often what went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from utils.show.arguments import read_names, read_whole
+from utils.show.colours import BLUE, INK, MUTED, PAPER, PURPLE, TINTS, VERMILION
+from utils.show.marks import bare, lines_between_cells
+from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.sizes import PAD, SMALL, SMALLEST, WIDEST
+from utils.show.words import text_width, token_label
+
+# What a grader says of an exercise, each with a colour of its own lightness, from what went well to what did not.
+STATES = {
+    "passed": TINTS[0],
+    "not attempted": "#aeb6bf",
+    "waits for another exercise": "#d9a441",
+    "failed": VERMILION,
+    "stopped": PURPLE,
+    "unreadable": INK,
+    "absent": PAPER,
+}
+MOST_LINES = 60  # students between whom lines are drawn, and who may be named
+TALLEST = 8.6  # inches
+
+
+@themed
+def standing(
+    states: Sequence[Sequence[str]],
+    exercises: Sequence[str],
+    students: Sequence[str] | None = None,
+    title: str | None = None,
+) -> Picture:
+    """A table of who passed what, as the caller has ordered it.
+
+    Args:
+        states: [exercises][students], each one of `STATES`.
+        exercises: a name for each row.
+        students: a name for each column; without, they are not named.
+        title: by default the share that passed.
+
+    Raises:
+        ValueError: rows of different lengths, an unknown state, or the wrong number of names.
+    """
+    names = list(STATES)
+    widths = {len(row) for row in states}
+    if len(widths) != 1 or 0 in widths:
+        raise ValueError("states must be rows of one length, a row for each exercise and a word for each student.")
+    if unknown := {state for row in states for state in row} - set(names):
+        raise ValueError(f"states holds {min(unknown)!r}; expected one of {', '.join(names)}.")
+    exercises = read_names(exercises, len(states), "exercises", "rows")
+    rows = [token_label(name, 34) for name in exercises]
+    table = np.array([[names.index(state) for state in row] for row in states])
+    n, m = table.shape
+    if students is not None:
+        students = [token_label(name, 24) for name in read_names(students, m, "students", "columns")]
+
+    from matplotlib.colors import ListedColormap
+
+    tall = min(0.17, TALLEST / n)
+    size = SMALL if tall >= 0.15 else min(SMALLEST, 72 * tall / 1.15)
+    left = max(text_width(row, size) for row in rows) + 0.1
+    cell = min(0.25, (WIDEST - 2 * PAD - left - 0.05) / m)
+    figure = new_page()
+    axes = new_axes(figure, 2.4, 0.7, cell * m, tall * n)
+    axes.imshow(
+        table, cmap=ListedColormap(list(STATES.values())), vmin=-0.5, vmax=len(names) - 0.5, aspect="auto",
+        interpolation="nearest",
+    )  # fmt: skip
+    axes.set_yticks(range(n), rows, size=size)
+    axes.set_xticks([])
+    axes.tick_params(length=0, pad=3)
+    if m <= MOST_LINES:
+        lines_between_cells(axes, table.shape, PAPER, 0.6)
+        if students is not None:
+            axes.set_xticks(range(m), students, size=min(SMALL, 72 * cell / 1.1), rotation=90)
+    axes.spines[:].set(visible=True, color=MUTED, linewidth=0.6)
+    counts = Counter(state for row in states for state in row)
+    _key(axes, [name for name in names if counts[name]], left, cell * m, tall * n)
+    whole = n * m
+    default = f"{round(100 * counts['passed'] / whole)} % of all exercises are passed"
+    ranked = sorted(range(n), key=lambda i: -int((table[i] == 0).sum()))
+    said = lambda i: f"{exercises[i]} by {int((table[i] == 0).sum())}"
+    alt = f"Exercises down, students across: {n} by {m}. " + ", ".join(
+        f"{counts[name]} {name}" for name in names if counts[name]
+    )
+    most = f"Passed by most: {', '.join(map(said, ranked[:3]))}; by fewest: {', '.join(map(said, ranked[-3:]))}."
+    return finish(figure, title, default, f"{alt}.\n{most}" if n > 1 else f"{alt}.")
+
+
+def _key(axes, names: Sequence[str], left: float, width: float, height: float) -> None:
+    """The colours with their names, below the table, in as many lines as they need."""
+    from matplotlib.patches import Rectangle
+
+    x, y, box = -left, -0.2, 0.11
+    for name in names:
+        room = box + 0.06 + text_width(name, SMALL) + 0.18
+        if x > -left and x + room > width:
+            x, y = -left, y - 0.2
+        corner = (x / width, y / height)
+        axes.add_patch(
+            Rectangle(
+                corner, box / width, box / height, transform=axes.transAxes, facecolor=STATES[name], edgecolor=MUTED,
+                linewidth=0.6, clip_on=False,
+            )
+        )  # fmt: skip
+        axes.text(
+            (x + box + 0.06) / width, (y + box / 2) / height, name, transform=axes.transAxes, va="center", size=SMALL
+        )
+        x += room
+
+
+def _fitting(label: str, room: float) -> str:
+    """A label, cut to what fits into `room` inches."""
+    most = len(label)
+    while most > 1 and text_width(token_label(label, most), SMALL) > room:
+        most -= 1
+    return token_label(label, most)
+
+
+@themed
+def counted(counts: Sequence[int], labels: Sequence[str], title: str | None = None) -> Picture:
+    """Horizontal bars of how often something occurred, each ending in its count, with room for long labels.
+
+    Args:
+        counts: n whole numbers of at least 0.
+        labels: n strings, top to bottom.
+        title: by default the largest.
+
+    Raises:
+        ValueError: no counts, one that is no whole number of at least 0, or the wrong number of labels.
+    """
+    numbers = [read_whole(count, f"counts[{i}]", 0) for i, count in enumerate(counts)]
+    if not numbers:
+        raise ValueError("counts is empty; expected at least one whole number.")
+    labels = read_names(labels, len(numbers), "labels", "bars")
+    texts = [_fitting(label, 3.8) for label in labels]
+    figure = new_page()
+    side = max(text_width(text, SMALL) for text in texts) + 0.1
+    width, pitch = max(0.8, WIDEST - 2 * PAD - side - 0.35), 0.22
+    axes = new_axes(figure, 4.2, 1, width, pitch * len(numbers))
+    axes.barh(range(len(numbers)), numbers, height=0.72, color=BLUE)
+    axes.set_xlim(0, max(max(numbers), 1))
+    axes.set_ylim(len(numbers) - 0.45, -0.55)
+    bare(axes)
+    axes.set_yticks(range(len(numbers)), texts, size=SMALL)
+    axes.tick_params(length=0)
+    for i, count in enumerate(numbers):
+        axes.annotate(str(count), (count, i), (3, 0), textcoords="offset points", va="center", size=SMALL)
+    largest = max(range(len(numbers)), key=lambda i: numbers[i])
+    default = f"{labels[largest]}: {numbers[largest]}"
+    return finish(figure, title, default, ", ".join(f"{label} {n}" for label, n in zip(labels, numbers)) + ".")
