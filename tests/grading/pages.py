@@ -35,16 +35,15 @@ def untouched(name: str) -> bytes:
 
 
 def answering(exercise: str, source: str) -> bytes:
-    """A page with the course's own answers but for one, which stands in a cell of its own."""
+    """A page with the course's own answers but for one: a value in its place, any other in a cell of its own."""
     found = find(exercise)
     page, sources = lesson(found.lesson)
+    own = lessons.source_of(page.path, exercise)
     cells: list[str] = []
     for cell, text in zip([c for c in page.cells if c.kind == "code"], sources):
         tree = lessons.tree_of(cell)
         if exercise not in [name for node in tree.body for name in lessons.bound_names(node)] if tree else True:
             cells.append(text)
             continue
-        if found.kind != "value":
-            cells.append(text)
-        cells.append(source)
+        cells += [text.replace(own, source)] if found.kind == "value" else [text, source]
     return notebook(cells)

@@ -53,7 +53,7 @@ def here(exercise: str, folder: Path, page: str) -> Report:
             patch.setitem(vars(utils), name, silent)
         patch.setitem(vars(utils), "yours", loader(sources, folder))
         try:
-            given = answer_of(folder / page, exercise, found.kind, {"display": silent}, (), 10.0)
+            given = answer_of(folder / page, exercise, found.kind, {"display": silent}, 10.0)
         except NotThere as missing:
             return Report(exercise, "failed", str(missing), reason="raised")
     return diagnose(found, given)

@@ -21,11 +21,15 @@ from utils.grading.confine import MACHINES
 from utils.lessons.files import ROOT
 
 Isolation = Literal["bwrap", "none"]
-COURSE = "/course"  # where the runner finds `utils`
+COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils`, and what is installed
 ROOMS = ("lessons", "feedback", "stand_ins", "models", "gpt2", "show", "training", "notebook", "assets")
 OWN = ("__init__", "confine", "data", "given", "messages", "notes", "page", "runner", "warm", "wire")  # of this room
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
+UNPROTECTED = (
+    "Isolation is off: what students wrote runs as you, reads what you can read, and can change its own marks and the"
+    " marks of others. Use this for answers that you trust."
+)
 PROBING = 120.0  # seconds that a look at what a machine can may take, on the busiest
 
 
@@ -87,7 +91,7 @@ def command(isolation: Isolation, number: int) -> list[str]:
     """The command that starts the warm process, which speaks on the file descriptor `number`. Raises `SandboxError`."""
     confined = isolation == "bwrap"
     course = COURSE if confined else str(ROOT)
-    path = [course, *_packages()]
+    path = [course, *(_seen_as().values() if confined else _packages())]
     code = f"import sys; sys.path[:0] = {path[:1]!r}; sys.path += {path[1:]!r}; from utils.grading import warm;"
     start = [_python(), "-I", "-S", "-B", "-c", f"{code} warm.main({number}, {confined})"]
     if not confined:
@@ -118,15 +122,25 @@ def _system() -> Iterator[str]:
     prefix = os.path.realpath(sys.base_prefix)
     if not prefix.startswith("/usr"):
         yield from ("--ro-bind", prefix, prefix)
-    shown = (*SYSTEM, prefix)
     for hidden in {str(ROOT), os.path.realpath(Path.home()), os.getcwd()}:
-        if any(hidden.startswith(f"{place}/") for place in shown):
+        if _shown(hidden):
             yield from ("--tmpfs", hidden)
-    for place in _packages():
-        yield from ("--ro-bind", place, place)
+    for place, seen in _seen_as().items():
+        yield from ("--ro-bind", place, seen)
         for name in ("utils", "solutions"):  # of a course that was installed, not linked
             if os.path.isdir(os.path.join(place, name)):
-                yield from ("--tmpfs", os.path.join(place, name))
+                yield from ("--tmpfs", os.path.join(seen, name))
+
+
+def _shown(path: str) -> bool:
+    """Whether a path lies in what is bound whole."""
+    whole = (*SYSTEM, os.path.realpath(sys.base_prefix))
+    return any(path.startswith(f"{place}/") for place in whole)
+
+
+def _seen_as() -> dict[str, str]:
+    """Where a runner finds the folders of packages: outside of its temporary folder, wherever the clone may lie."""
+    return {place: place if _shown(place) else f"{PACKAGES}/{i}" for i, place in enumerate(_packages())}
 
 
 def _course() -> Iterator[str]:

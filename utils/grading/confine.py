@@ -229,7 +229,8 @@ def probe() -> None:
     """Try what every exercise is going to need, and print "well". Raises `OSError` where this machine refuses it."""
 
     def work() -> None:
-        Path("/tmp/probe").write_text("well")
-        os.write(1, Path("/tmp/probe").read_bytes())
+        held = Path("/tmp", "probe")
+        held.write_text("well")
+        os.write(1, held.read_bytes())
 
     os.waitpid(apart(work, Limits(), confined=True), 0)

@@ -276,17 +276,20 @@ def _is_there(out: Path, task: Submission, done: Graded) -> bool:
 def _all(
     todo: Iterator[Submission], settings: Settings, executor: Executor | None, jobs: int, done: Graded
 ) -> Iterator[LessonResult]:
-    """The results, as they come. Twice as many tasks as jobs are held at once, however large the class is."""
+    """The results, as they come. Twice as many tasks as jobs are held at once, however large the class is; one that was
+    there when a worker died is alone the next time, so that it is known which one it was."""
     again: list[tuple[Submission, int]] = []
     running: dict[Future, tuple[Submission, int]] = {}
     pool = executor or local(jobs)
     try:
         while True:
-            while len(running) < 2 * jobs and (task := again.pop() if again else _next(todo)):
+            while len(running) < (1 if again else 2 * jobs) and (task := again.pop() if again else _next(todo)):
                 if not task[0].pages:
                     yield absent(task[0].student, task[0].lesson, task[0].key)
                     continue
                 running[pool.submit(grade_one, task[0], settings)] = task
+                if task[1]:
+                    break
             if not running:
                 return
             ended, _ = wait(running, return_when=FIRST_COMPLETED)

@@ -210,7 +210,7 @@ class _Grading:
             own = [page for page in {self.pages[stem], *yours.values()} if page in self.submission.pages]
             answers = {page: _answers_of(page[: -len("_answers.ipynb")]) for page in {*yours.values()} - {*own}}
             self._send(session, own, answers)
-            remote.hold(self.pages[stem], yours, self._others(stem, name))
+            remote.hold(self.pages[stem], yours)
             report = diagnose_run(exercise, remote)
         except Over as over:
             self.incidents.append(Incident(_kind(over.kind), name, over.detail))
@@ -230,15 +230,6 @@ class _Grading:
         first = remote.digests[: len(drawn(exercise, 0))]
         wrong = hashlib.sha256(json.dumps([name, first]).encode()).hexdigest()[:16]
         return Verdict(report, "failed", wrong, elsewhere=True)
-
-    def _others(self, stem: str, name: str) -> list[str]:
-        """The values of a page that an answer does not build on: a loop in one of them is none of its business."""
-        answers, needed, waiting = self.read(stem).answers, {name}, [name]
-        while waiting:
-            used = set(answers.get(waiting.pop(), ("", []))[1]) - needed
-            needed |= used
-            waiting += used
-        return [n for n, e in self.exercises[stem].items() if e.kind == "value" and n not in needed]
 
     def _stopped(self, exercise: Exercise, over: Over) -> Report:
         if over.kind == "time":

@@ -8,7 +8,7 @@ import builtins
 import dis
 import symtable
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ class NotThere(Exception):
         self.error = error
 
 
-def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], others: Sequence[str], patience: float) -> Any:
+def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
     """The answer that a page gives to an exercise. Raises `NotThere`.
 
     A function or a class is taken from the page's definitions, and where that reads a name that the page works out,
@@ -125,7 +125,6 @@ def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], others: S
 
     Args:
         names: what a notebook has besides, such as `display`.
-        others: values that the answer does not build on; cells that work one out are left out.
         patience: seconds of CPU time that a cell before the answer may take; it is then interrupted, and left.
     """
     if kind != "value":
@@ -137,7 +136,7 @@ def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], others: S
             raise NotThere(str(error), error.__cause__) from None
         if all(hasattr(builtins, n) or n in vars(module) for n in _read_by(answer, vars(module))):
             return answer
-    return _run(lessons.read(path), name, kind, dict(names), others, patience)
+    return _run(lessons.read(path), name, kind, dict(names), patience)
 
 
 def _read_by(answer: Any, names: dict[str, Any]) -> set[str]:
@@ -166,9 +165,7 @@ def _codes(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
     return codes
 
 
-def _run(
-    lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], others: Sequence[str], patience: float
-) -> Any:
+def _run(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
     """What a name holds after the cells up to the one that it is checked in, or last bound in. Raises `NotThere`."""
     trees = [(cell, tree) for cell in lesson.cells if cell.kind == "code" and (tree := tree_of(cell))]
     bound = {cell.index: {n for node in tree.body for n in lessons.bound_names(node)} for cell, tree in trees}
@@ -183,8 +180,6 @@ def _run(
     for cell, tree in trees:
         if cell.index > last:
             break
-        if name not in bound[cell.index] and bound[cell.index] & {*others}:
-            continue
         try:
             code = compile(tree, file_of(cell, lesson), "exec", futures, dont_inherit=True)
             futures |= code.co_flags & _FUTURES

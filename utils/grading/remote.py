@@ -49,15 +49,14 @@ class Remote:
         self.out_of_memory, self.unfinished = False, ""
         self._traits: Traits | None = None
 
-    def hold(self, page: str, yours: dict[str, str], others: list[str]) -> None:
+    def hold(self, page: str, yours: dict[str, str]) -> None:
         """Load the page and hold the answer. Raises `Missing`.
 
         Args:
             yours: the page that `yours` takes each exercise from, for those that it may take.
-            others: values of the page that the answer does not build on.
         """
         form = messages.form_data(self.form)
-        self._ask("hold", lambda data, _: None, form=form, page=page, yours=yours, others=others)
+        self._ask("hold", lambda data, _: None, form=form, page=page, yours=yours)
 
     def traits(self) -> Traits:
         """As `Runner` has it."""

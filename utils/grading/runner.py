@@ -110,7 +110,7 @@ class Served:
         self.notes.begin()
         names = {"display": silent, "get_ipython": silent, "__name__": "__main__"}
         page, patience = self.folder / message["page"], self.limits.seconds / 4
-        self.answer = answer_of(page, form.name, form.kind, names, message["others"], patience)
+        self.answer = answer_of(page, form.name, form.kind, names, patience)
         self.notes.compare()
         self.runner = InProcess(form, self.answer)
 

@@ -17,10 +17,6 @@ from utils.grading.wire import FROM_RUNNER, Broken, Channel, Closed, Late
 WARMING = 120.0  # seconds in which the warm process must be ready, on the busiest machine
 WAITS = 6.0  # times its CPU limit may an exercise take by the clock, as `utils.feedback.alarm` has it
 GRACE = 10.0  # seconds more, until the judge gives up
-UNPROTECTED = (
-    "Isolation is off: what students wrote runs as you, reads what you can read, and can change its own marks and the"
-    " marks of others. Use this for answers that you trust."
-)
 
 
 class Over(BaseException):
