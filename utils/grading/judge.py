@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from utils import lessons
 from utils.feedback.diagnose import diagnose_run, stopped
@@ -25,6 +25,7 @@ from utils.grading.results import ExerciseResult, Incident, LessonResult, State
 from utils.grading.sandbox import Over, Sandbox, Session
 from utils.lessons.answers import with_answers
 
+T = TypeVar("T")
 POINTS = 1.0  # of an exercise, as in the assignments for nbgrader
 LARGEST = 20 << 20  # bytes of a page
 
@@ -68,6 +69,19 @@ class Verdict:
     elsewhere: bool = False
 
 
+class Kept(dict[str, T]):
+    """What was found out last, the oldest of it forgotten: a student's next lesson asks for it again."""
+
+    MOST = 512
+
+    def keep(self, key: str, value: T) -> T:
+        """Keep a value, and give it."""
+        self[key] = value
+        if len(self) > self.MOST:
+            del self[next(iter(self))]
+        return value
+
+
 @functools.lru_cache(maxsize=1)
 def exercises_of_lessons() -> dict[str, dict[str, Exercise]]:
     """The exercises of each lesson by its stem, in the order of the page."""
@@ -94,6 +108,8 @@ class Judge:
 
     def __init__(self, sandbox: Sandbox, limits: Limits, with_answers: tuple[str, ...] = ()) -> None:
         self.sandbox, self.limits, self.with_answers = sandbox, limits, with_answers
+        self.reads = Kept[Read]()  # by the bytes of a page
+        self.passed = Kept[bool]()  # by an exercise and the bytes of all pages that it may build on
 
     def grade(self, submission: Submission) -> LessonResult:
         """The verdicts on a submission. Raises `SandboxError`; nothing that a student wrote raises here."""
@@ -113,8 +129,7 @@ class _Grading:
         self.exercises = exercises_of_lessons()
         self.lesson_of = {name: stem for stem, found in self.exercises.items() for name in found}
         self.incidents: list[Incident] = []
-        self.reads: dict[str, Read] = {}
-        self.own: dict[str, bool] = {}  # whether an exercise of an earlier lesson passes
+        self.hashes = {stem: hashlib.sha256(submission.pages[name]).hexdigest() for stem, name in self.pages.items()}
 
     def result(self) -> LessonResult:
         stem = self.submission.lesson
@@ -127,6 +142,7 @@ class _Grading:
                 results[name] = _unread(name, read.unreadable)
             else:
                 results[name] = self.exercise(stem, exercise, results)
+                self.judge.passed.keep(self._key(stem, name), results[name].state == "passed")
         found = LessonResult(self.submission.student, stem, self.submission.key, tuple(results.values()))
         return dataclasses.replace(found, incidents=tuple(dict.fromkeys(self.incidents)))
 
@@ -134,9 +150,20 @@ class _Grading:
 
     def read(self, stem: str) -> Read:
         """What a page answers; it is read in a runner, for it may be anything."""
-        if stem not in self.reads:
-            self.reads[stem] = self._read(stem)
-        return self.reads[stem]
+        known = self.judge.reads
+        key = f"{stem} {self.hashes[stem]}"
+        return known[key] if key in known else known.keep(key, self._read(stem))
+
+    def _key(self, stem: str, name: str) -> str:
+        """An exercise and the pages that it may build on."""
+        pages, waiting = {stem}, [stem]
+        while waiting:
+            now = waiting.pop()
+            earlier = {self.lesson_of.get(asked, "99") for asked in self.read(now).asked}
+            new = {other for other in earlier if other < now and other in self.pages} - pages
+            pages |= new
+            waiting += new
+        return f"{name} " + " ".join(f"{page} {self.hashes[page]}" for page in sorted(pages))
 
     def _read(self, stem: str) -> Read:
         page = self.pages[stem]
@@ -176,13 +203,13 @@ class _Grading:
         """Whether the student's own answer to an exercise of an earlier lesson passes."""
         if self.only is not None:
             return True
-        if name not in self.own:
-            stem = self.lesson_of[name]
-            here = self.read(stem).unreadable is None
-            before = list(self.incidents)
-            self.own[name] = here and self.exercise(stem, self.exercises[stem][name], {}).state == "passed"
+        stem = self.lesson_of[name]
+        key, known = self._key(stem, name), self.judge.passed
+        if key not in known:
+            here, before = self.read(stem).unreadable is None, list(self.incidents)
+            known.keep(key, here and self.exercise(stem, self.exercises[stem][name], {}).state == "passed")
             self.incidents = before  # they belong to the lesson's own result
-        return self.own[name]
+        return known[key]
 
     # --- an exercise ------------------------------------------------------------------------------------
 
