@@ -329,7 +329,7 @@ def test_a_tensor_of_the_notebook(double):
     namespace = {"inputs": torch.randn(2, 3)}
     exec("def double(x):\n    return inputs * 2", namespace)
     assert (
-        "It uses `inputs`, a tensor of the notebook. All that it needs should come from its arguments `x`"
+        "It uses `inputs`, a tensor of the notebook. All that it needs should come from its argument `x`"
         in check(namespace["double"]).message
     )
     namespace["d_k"] = 3

@@ -66,7 +66,7 @@ def borrowed(probe: Probe, trial: Trial) -> str | None:
         arguments = probe.exercise.form.arguments
         given = f" `{arguments[0]}`" if len(arguments) == 1 else f"s {listing(arguments)}"
         return (
-            f"It uses `{name}`, {what} of the notebook. All that it needs should come from its arguments{given}, so"
+            f"It uses `{name}`, {what} of the notebook. All that it needs should come from its argument{given}, so"
             " that it works on other inputs too."
         )
     return None
