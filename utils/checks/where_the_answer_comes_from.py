@@ -285,6 +285,11 @@ def _what_was_exchanged(probe):
                 f"Asked for position {position}, the positions before it have other logits than in the clean run, and"
                 " none of them can see it: something else is exchanged, or the run itself is not the model's."
             )
+        if mine.shape == whole.shape and position:
+            return (
+                f"Asked for block {layer} and position {position}, the positions before it are right, and not all from"
+                f" it on. Is the corrupted run's vector put in as it goes into block {layer}, unchanged, and no other?"
+            )
     return None
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from utils.lessons.files import folder_atomically
 
 
 class FolderError(ValueError):
@@ -34,19 +33,5 @@ def replacing(out: Path, sign: str) -> Iterator[Path]:
         raise FolderError(f"{out} is a file, and a folder is to be written; name another.")
     if out.is_dir() and any(out.iterdir()) and not (out / sign).is_file():
         raise FolderError(f"{out} holds other things (it has no {sign} of an earlier run); name a new folder.")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent))
-    new, old = beside / "new", beside / "old"
-    try:
-        new.mkdir()  # unlike mkdtemp's, with the permissions of any new folder
+    with folder_atomically(out) as new:
         yield new
-        if out.exists():
-            os.replace(out, old)
-        try:
-            os.replace(new, out)
-        except OSError:
-            if old.exists():
-                os.replace(old, out)
-            raise
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)

@@ -1,9 +1,12 @@
-"""The files of the course: where lessons lie, their text as it is read, and the one way in which a file is written."""
+"""Files of the course: where lessons lie, their text as it is read, and the one way to write a file or a folder."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,3 +78,27 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def folder_atomically(folder: Path) -> Iterator[Path]:
+    """An empty folder to write into, which takes the place of `folder` when the block ends without an error.
+
+    After an error the older folder is there unchanged, and nothing is left beside it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
+        new, old = Path(beside) / "new", Path(beside) / "old"
+        new.mkdir()  # unlike the one around it, with the permissions of any new folder
+        yield new
+        if folder.exists():
+            os.replace(folder, old)
+        try:
+            os.replace(new, folder)
+        except BaseException:
+            if old.exists():
+                os.replace(old, folder)
+            raise

@@ -6,12 +6,12 @@ import contextlib
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import torch
 
+from utils.lessons.files import folder_atomically
 from utils.training.loop import History
 
 CARDS = Path(__file__).resolve().parent / "cards"
@@ -50,24 +50,13 @@ def publish(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
 
     The files named in `kept` are carried over from the older folder. After an error the older one is there unchanged.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
-        stage, old = Path(scratch) / "new", Path(scratch) / "old"
-        stage.mkdir()
+    with folder_atomically(folder) as stage:
         yield stage
         for name in kept:
             if (folder / name).exists():
                 shutil.copyfile(folder / name, stage / name)
         for path in stage.iterdir():
             path.chmod(0o644)  # safetensors makes files for their owner alone
-        if folder.exists():
-            os.replace(folder, old)
-        try:
-            os.replace(stage, folder)
-        except BaseException:
-            if old.exists():
-                os.replace(old, folder)
-            raise
 
 
 @contextlib.contextmanager
