@@ -6,17 +6,12 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from tests.browser import harness as browser
 from utils.feedback.exercise import all_exercises, find
 
 STUDENTS = browser.ROOT / "course" / "02_simplified_attention.ipynb"
-NO_KERNELS = """async () => {
-    const {kernels} = window.jupyterapp.serviceManager;
-    await kernels.refreshRunning();
-    return [...kernels.running()].length === 0;
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -63,31 +58,6 @@ def test_the_harness_waits_for_a_slow_server(tmp_path: Path, small: Path) -> Non
         notebook = browser.reopen(page, url)
         assert len(notebook.sources()) == 63
         assert "line 59" in notebook.run(notebook.cell("'line', 59"))
-
-
-def test_a_saved_page_keeps_its_widgets(tmp_path: Path) -> None:
-    """Reopened without its kernel, a prediction shows what was guessed instead of "model not found"."""
-    path = tmp_path / "00_small.ipynb"
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(
-        new_notebook(
-            cells=[new_code_cell("from utils import explore\nexplore.predict('How many?', answer=4)")], metadata=kernel
-        ),
-        path,
-    )
-    with browser.serve(tmp_path / "served", [path]) as url:
-        with browser.open_lab(url) as page:
-            notebook = browser.Notebook(page)
-            notebook.run_all()
-            notebook.panel.locator("input[placeholder='your guess: a number']").fill("7")
-            notebook.panel.get_by_role("button", name="Check my guess").click()
-            expect(notebook.panel).to_contain_text("Not this time. Your guess: 7")
-            notebook.save(tmp_path / "served" / "course" / path.name)
-            browser.menu(page, "Kernel", "Shut Down All Kernels…")
-            page.locator(".jp-Dialog .jp-mod-accept").click()
-            page.wait_for_function(NO_KERNELS)
-        with browser.open_lab(f"{url}&reset") as page:
-            expect(browser.Notebook(page).panel).to_contain_text("Not this time. Your guess: 7")
 
 
 def message(exercise: str, misconception: str) -> str:

@@ -1,4 +1,4 @@
-"""What a learner has passed, kept in one small file on this machine and nowhere else.
+"""What a learner has passed and answered, kept in one small file on this machine and nowhere else.
 
 The file is `.progress.json` beside the course, or where COURSE_PROGRESS points ("off" keeps nothing). It is replaced
 whole, so a crash leaves the old one or the new one. Writers take turns under a lock that the operating system gives
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from utils.lessons.files import write_atomically
 
 LOCK_PATIENCE = 2.0  # seconds; a turn takes milliseconds, so whoever holds it longer hangs
 STATES = ("passed", "failed", "todo")
+ANSWERS = "answers"  # beside the lessons' names, of which none is this
 Kept = dict[str, dict[str, dict[str, Any]]]
 
 
@@ -33,15 +34,66 @@ def store() -> Path | None:
 
 def read() -> Kept:
     """`{lesson: {exercise: {"status", "tries", "when"}}}`; empty when there is nothing, or nothing readable."""
-    path = store()
-    try:
-        return _read(path) if path else {}
-    except (OSError, ValueError):
-        return {}
+    tables = {lesson: entries for lesson, entries in _readable().items() if isinstance(entries, dict)}
+    return {
+        lesson: {name: entry for name, entry in entries.items() if _is_entry(entry)}
+        for lesson, entries in tables.items()
+        if lesson != ANSWERS
+    }
+
+
+def read_answers() -> dict[str, dict[str, Any]]:
+    """`{question: {"kind", "start", "right", "sure", "when"}}` of predictions and quizzes, the oldest first.
+
+    `start` is what the question was made from, so that it can be asked again.
+    """
+    kept = _readable().get(ANSWERS)
+    answers = kept if isinstance(kept, dict) else {}
+    whole = {question: entry for question, entry in answers.items() if _is_answer(entry)}
+    return dict(sorted(whole.items(), key=lambda pair: pair[1]["when"]))
 
 
 def record(lesson: str, exercise: str, status: str) -> None:
     """Note the outcome of a check. Once passed stays passed. Never fails: progress is not worth an error."""
+
+    def note(kept: dict[str, Any]) -> None:
+        entries = _table(kept, lesson)
+        entry = entries.get(exercise)
+        if not _is_entry(entry):
+            entry = entries[exercise] = {"status": "todo", "tries": 0, "when": ""}
+        entry["tries"] += status != "todo"
+        entry["status"] = "passed" if "passed" in (status, entry["status"]) else status
+        entry["when"] = _now()
+
+    _change(note)
+
+
+def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -> None:
+    """Note the first answer to a prediction or a quiz, in place of an older one. Never fails."""
+    entry = {"kind": kind, "start": dict(start), "right": right, "sure": sure, "when": _now()}
+    _change(lambda kept: _table(kept, ANSWERS).__setitem__(start["question"], entry))
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _table(kept: dict[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(kept.get(name), dict):
+        kept[name] = {}
+    return kept[name]
+
+
+def _readable() -> dict[str, Any]:
+    path = store()
+    try:
+        return _load(path) if path else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def _change(change: Callable[[dict[str, Any]], None]) -> None:
+    """Read the file, change what it holds, and replace it, alone; a file that cannot be understood is set aside."""
     path = store()
     if path is None:
         return
@@ -49,14 +101,11 @@ def record(lesson: str, exercise: str, status: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(path):
             try:
-                kept = _read(path)
+                kept = _load(path)
             except ValueError:
                 os.replace(path, path.with_name(path.name + ".damaged"))
                 kept = {}
-            entry = kept.setdefault(lesson, {}).setdefault(exercise, {"status": "todo", "tries": 0, "when": ""})
-            entry["tries"] += status != "todo"
-            entry["status"] = "passed" if "passed" in (status, entry["status"]) else status
-            entry["when"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            change(kept)
             write_atomically(path, json.dumps(kept, indent=1, sort_keys=True))
 
 
@@ -73,8 +122,8 @@ def _alone(path: Path) -> Iterator[None]:
         yield
 
 
-def _read(path: Path) -> Kept:
-    """What the file holds, without entries that are none.
+def _load(path: Path) -> dict[str, Any]:
+    """What the file holds.
 
     Raises:
         ValueError: it is damaged.
@@ -86,11 +135,16 @@ def _read(path: Path) -> Kept:
         return {}
     if not isinstance(kept, dict):
         raise ValueError(f"{path} holds no table of lessons")
-    tables = {lesson: entries for lesson, entries in kept.items() if isinstance(entries, dict)}
-    return {
-        lesson: {name: entry for name, entry in entries.items() if _is_entry(entry)}
-        for lesson, entries in tables.items()
-    }
+    return kept
+
+
+def _is_answer(entry: object) -> bool:
+    return (
+        isinstance(entry, dict)
+        and isinstance(entry.get("start"), dict)
+        and isinstance(entry.get("right"), bool)
+        and all(isinstance(entry.get(name), str) for name in ("kind", "sure", "when"))
+    )
 
 
 def _is_entry(entry: object) -> bool:

@@ -1,0 +1,104 @@
+"""Explorers, predictions and quizzes in JupyterLab: while the kernel is busy, after a restart, and without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+from playwright.sync_api import Page, expect
+
+from tests.browser import harness as browser
+
+CELLS = [
+    "from utils import explore",
+    "explore.predict('How many?', answer=60)",
+    "explore.quiz('Which?', {'red': 'Red is hot.', 'blue': 'Blue is far.'}, 'blue')",
+    "explore.causal([[0.0, 1.0], [0.0, 0.0]], ['a', 'b'], position=0)",
+    "while True: pass",
+]
+NO_KERNELS = """async () => {
+    const {kernels} = window.jupyterapp.serviceManager;
+    await kernels.refreshRunning();
+    return [...kernels.running()].length === 0;
+}"""
+BROKEN = """() => [...document.querySelectorAll('.jupyter-widgets-disconnected')]
+    .filter(node => getComputedStyle(node, '::before').content !== 'none').length"""
+
+
+@pytest.fixture
+def page_of_widgets(tmp_path: Path) -> Path:
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    path = tmp_path / "00_live.ipynb"
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in CELLS], metadata=kernel), path)
+    return path
+
+
+def run_widgets(notebook: browser.Notebook) -> None:
+    for source in CELLS[:-1]:
+        notebook.run(notebook.cell(source))
+
+
+def guess_60(notebook: browser.Notebook) -> None:
+    box = notebook.panel.get_by_role("textbox", name="Your guess: How many?")
+    box.press_sequentially("60", delay=0)
+    box.press("Enter")
+
+
+def try_everything(notebook: browser.Notebook) -> None:
+    """The prediction, the quiz and the explorer answer the hand."""
+    guess_60(notebook)
+    expect(notebook.panel).to_contain_text("Right. Your guess: 60")
+    notebook.panel.get_by_role("button", name="B blue").click()
+    expect(notebook.panel).to_contain_text("Right. Blue is far.")
+    notebook.panel.get_by_role("checkbox", name="mask on").check()
+    expect(notebook.panel).to_contain_text("may use 1 of 2")
+
+
+def busy(page: Page, notebook: browser.Notebook) -> None:
+    notebook.cell("while True").locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'"
+    )
+
+
+def test_a_guess_is_judged_as_it_stands_while_the_kernel_is_busy(tmp_path: Path, page_of_widgets: Path) -> None:
+    with browser.serve(tmp_path / "served", [page_of_widgets]) as url, browser.open_lab(url) as page:
+        notebook = browser.Notebook(page)
+        run_widgets(notebook)
+        busy(page, notebook)
+        try_everything(notebook)
+        page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()")
+
+
+def test_a_page_lives_on_without_its_kernel(tmp_path: Path, page_of_widgets: Path) -> None:
+    """After the kernel is gone nothing looks broken and everything works; a saved page comes back as it was left."""
+    with browser.serve(tmp_path / "served", [page_of_widgets]) as url:
+        with browser.open_lab(url) as page:
+            notebook = browser.Notebook(page)
+            run_widgets(notebook)
+            guess_60(notebook)
+            notebook.save(tmp_path / "served" / "course" / page_of_widgets.name)
+            page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+            page.wait_for_function(BROKEN.replace(".length", ".length === 0"))
+            notebook.panel.get_by_role("button", name="B blue").click()
+            expect(notebook.panel).to_contain_text("Right. Blue is far.")
+            browser.menu(page, "Kernel", "Shut Down All Kernels…")
+            page.locator(".jp-Dialog .jp-mod-accept").click()
+            page.wait_for_function(NO_KERNELS)
+            notebook.panel.get_by_role("checkbox", name="mask on").check()
+            expect(notebook.panel).to_contain_text("may use 1 of 2")
+            assert page.evaluate(BROKEN) == 0
+        with browser.open_lab(f"{url}&reset") as page:
+            notebook = browser.Notebook(page)
+            expect(notebook.panel).to_contain_text("Right. Your guess: 60")
+            notebook.panel.get_by_role("button", name="B blue").click()
+            expect(notebook.panel).to_contain_text("Right. Blue is far.")
+            notebook.panel.get_by_role("checkbox", name="mask on").check()
+            expect(notebook.panel).to_contain_text("may use 1 of 2")
+            page.keyboard.type("dd")  # Lab's keys are not taken by who types in a widget
+            expect(notebook.code_cells()).to_have_count(len(CELLS))
+            assert page.evaluate(BROKEN) == 0
+            browser.screenshot(page, "live-reopened")

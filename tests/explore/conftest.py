@@ -1,0 +1,31 @@
+"""One browser for all tests of a module that show live widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.explore.in_page import Shown, chromium
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def shown(browser: Browser) -> Iterator[Callable[..., Shown]]:
+    """Shows a widget; its page is closed at the end, and no script of it may have failed."""
+    pages: list[Shown] = []
+
+    def show(widget: Any, **how: Any) -> Shown:
+        pages.append(Shown(browser, widget, **how))
+        return pages[-1]
+
+    yield show
+    for page in pages:
+        page.close()

@@ -1,0 +1,141 @@
+"""Live widgets in a real browser, without a notebook around them: what they draw, compute and tell a kernel.
+
+with chromium() as browser:
+    shown = Shown(browser, explore.dot_product())
+    shown.set("angle_a", 90)
+    shown.numbers()["dot"]
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from playwright.sync_api import Browser, Locator, sync_playwright
+
+from tests.browser.harness import FLAGS, PICTURES
+from tests.browser.harness import chromium as program
+
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A live widget</title></head>
+<body style="margin:16px;background:BACKGROUND"><main><h1>A live widget</h1><div id="here"></div></main>
+</body></html>"""
+# What anywidget hands to a module: a model with get, set, save_changes, on, off and send.
+_RENDER = """async ([source, css, traits, data]) => {
+    const style = document.createElement('style');
+    style.textContent = css;
+    document.head.append(style);
+    traits.data = new DataView(Uint8Array.from(atob(data), c => c.charCodeAt(0)).buffer);
+    const heard = {};
+    window.sent = [], window.saved = 0, window.errors = [];
+    window.model = {
+        get: name => traits[name],
+        set: (name, value) => { traits[name] = value; },
+        save_changes: () => { window.saved += 1; if (window.gone) throw new Error('no kernel'); },
+        on: (event, f) => { (heard[event] ??= []).push(f); },
+        off: () => {},
+        send: message => { if (window.gone) throw new Error('no kernel'); window.sent.push(message); },
+    };
+    window.answer = message => { for (const f of heard['msg:custom'] ?? []) f(message, []); };
+    window.module = await import(URL.createObjectURL(new Blob([source], {type: 'text/javascript'})));
+    window.leave = await window.module.default.render({model: window.model, el: document.querySelector('#here')});
+}"""
+# JSON has no nan and no infinities
+_PLAIN = """value => JSON.stringify(value, (_, x) =>
+    typeof x === 'number' && !Number.isFinite(x) ? {special: String(x)} : ArrayBuffer.isView(x) ? [...x] : x)"""
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """One browser for many pages."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program(), args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Shown:
+    """A widget in a page of its own, as wide as is asked for; errors of its script are ours at once."""
+
+    def __init__(self, browser: Browser, widget: Any, width: int = 800, dark: bool = False) -> None:
+        self.page = browser.new_page(viewport={"width": width, "height": 900})
+        self.errors: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self._asked(request.url))
+        self.page.set_content(_PAGE.replace("BACKGROUND", "#111417" if dark else "#ffffff"))
+        traits = {"start": widget.start, "state": widget.state}
+        json.dumps(traits, allow_nan=False)  # what a browser cannot read is refused here
+        data = base64.b64encode(widget.data).decode("ascii")
+        self.page.evaluate(_RENDER, [widget._esm, widget._css, traits, data])
+        self.root: Locator = self.page.locator(".coginst")
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith(("data:", "blob:", "about:")):
+            self.errors.append(f"it asked for {url}")
+
+    def numbers(self) -> dict[str, Any]:
+        """What the explorer has computed, at full precision."""
+        return _floats(json.loads(self._plain("coginst.numbers")))
+
+    def state(self) -> dict[str, Any]:
+        """What the page has kept, as a saved notebook would."""
+        return json.loads(self.page.evaluate("() => JSON.stringify(window.model.get('state'))"))
+
+    def set(self, name: str, value: Any) -> None:
+        """Move a control, by the name of what it sets."""
+        self.page.evaluate(
+            "([name, value]) => document.querySelector('.coginst').coginst.set(name, value)", [name, value]
+        )
+        self.check()
+
+    def facts(self) -> dict[str, str]:
+        """{name: number} of the line of numbers."""
+        pairs = []
+        for fact in self.root.locator(".facts > span").all():
+            value = fact.locator("b").inner_text()
+            pairs.append([fact.inner_text().removesuffix(value).strip(), value])
+        self.check()
+        return dict(pairs)
+
+    def remark(self) -> str:
+        return self.root.locator(".remark").inner_text()
+
+    def said(self) -> str:
+        """The words of the picture."""
+        return self.root.locator("svg[role=img]").first.get_attribute("aria-label")
+
+    def sent(self) -> list[Any]:
+        """The messages to the kernel."""
+        return self.page.evaluate("() => window.sent")
+
+    def answer(self, message: Any) -> None:
+        """A message from the kernel."""
+        self.page.evaluate("message => window.answer(message)", message)
+
+    def check(self) -> None:
+        assert not self.errors, self.errors
+
+    def picture(self, name: str) -> None:
+        """Keep what is shown as build/browser/NAME.png."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+
+    def close(self) -> None:
+        self.check()
+        self.page.close()
+
+    def _plain(self, name: str) -> str:
+        return self.page.evaluate(f"() => ({_PLAIN})(document.querySelector('.coginst').{name})")
+
+
+def _floats(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"special"}:
+            return math.nan if value["special"] == "NaN" else float(value["special"].replace("Infinity", "inf"))
+        return {name: _floats(each) for name, each in value.items()}
+    return [_floats(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,149 @@
+"""A guess comes before the truth: in a browser, as a reader makes it, and with a kernel that is busy, or gone."""
+
+import math
+
+import pytest
+import torch
+
+from utils import explore
+from utils.feedback.progress import read_answers
+
+_JUDGE = """([kind, text, answer, tolerance]) => {
+    const given = window.module.readGuess(kind, text);
+    return given === null ? null : window.module.judged(kind, given, answer, tolerance).right;
+}"""
+
+
+def guess(page, text, check="Check my guess"):
+    page.root.get_by_role("textbox").fill(text)
+    page.root.get_by_role("button", name=check).click()
+
+
+def note(page):
+    return " ".join(page.root.locator(".note").inner_text().split())
+
+
+def test_nothing_is_revealed_before_a_guess(shown):
+    page = shown(explore.predict("How many are `True`?", 1234, explain="Because of 5678."))
+    page.root.get_by_role("textbox").fill("12")  # typing is not yet a guess
+    text = page.root.inner_html() + repr(explore.predict("How many are `True`?", 1234, explain="Because of 5678."))
+    assert "1234" not in text and "5678" not in text and "<code>True</code>" in text
+
+
+def test_what_is_typed_is_what_is_judged(shown):
+    """However fast the hand, and whatever the kernel does: nothing of the verdict travels."""
+    page = shown(explore.predict("How many?", 60, explain="1 + 2 + 3 + 4"))
+    page.page.evaluate("() => { window.gone = true; }")
+    page.root.get_by_role("textbox").press_sequentially("60", delay=0)
+    page.root.get_by_role("textbox").press("Enter")
+    assert note(page) == "Right. Your guess: 60 The answer: 60 1 + 2 + 3 + 4"
+    assert page.root.get_by_role("status").inner_text() == page.root.locator(".note").text_content()
+
+
+def test_a_wrong_guess_stands_beside_the_truth_and_the_first_one_counts(shown):
+    page = shown(explore.predict("How many?", 10))
+    page.root.get_by_role("radio", name="certain").check()
+    guess(page, "12")
+    assert note(page) == "Not this time. Your guess: 12 The answer: 10 off by 2"
+    box = page.root.get_by_role("textbox")
+    assert box.get_attribute("readonly") is not None
+    box.press("Enter")
+    page.root.get_by_role("button", name="Show me").click(force=True)
+    assert note(page).startswith("Not this time. Your guess: 12")
+    assert page.sent() == [{"event": "answered", "right": False, "sure": "certain", "said": "12"}]
+    assert page.state() == {"guess": "12", "sure": "certain", "done": "guessed"}
+
+
+def test_focus_stays_where_it_was(shown):
+    page = shown(explore.predict("How many?", 10))
+    page.root.get_by_role("textbox").fill("12")
+    page.root.get_by_role("button", name="Check my guess").press("Enter")
+    assert page.page.evaluate("() => document.activeElement.textContent") == "Check my guess"
+
+
+def test_a_saved_guess_is_there_again(shown):
+    widget = explore.predict("How many?", 10, explain="Count.")
+    widget.state = {"guess": "12", "sure": "guessing", "done": "guessed"}
+    page = shown(widget)
+    assert note(page) == "Not this time. Your guess: 12 The answer: 10 off by 2 Count." and page.sent() == []
+    assert page.root.get_by_role("textbox").input_value() == "12"
+
+
+def test_show_me_gives_the_answer_without_a_verdict(shown):
+    page = shown(explore.predict("How many?", 10, explain="Count."))
+    page.root.get_by_role("button", name="Show me").click()
+    assert note(page) == "The answer: 10 Count." and page.sent() == []
+
+
+def test_what_is_no_number_reveals_nothing(shown):
+    page = shown(explore.predict("How many?", 10))
+    for text in ["", "  ", "many", "nan", "1/0", "twelve", "1/2/3", "--1"]:
+        guess(page, text)
+        assert "a number" in note(page) and "10" not in note(page) and page.state()["done"] == ""
+
+
+RIGHT_OR_WRONG = [
+    (10, 0, "10", True), (10, 0, " 10.0 ", True), (10, 0, "11", False), (10, 0, "-10", False), (-1, 0, "−1", True),
+    (0.25, 0, "1/4", True), (0.25, 0, "25%", True), (0.25, 0, "0.26", False), (0.25, 0, ".25", True),
+    (0.24, 0.02, "0.26", True), (0.24, 0.02, "0.27", False), (1000, 0, "1e3", True), (1000, 0, "1_000", True),
+    (0.3, 0.1, "0.2", True), (math.inf, 0, "inf", True), (-math.inf, 0, "inf", False), (-math.inf, 0, "−inf", True),
+    (torch.tensor(1.5), 0, "1.5", True),
+    ("nan", 0, "NaN", True), ("the last row", 0, "The  last ROW", True), ("journey", 0, "starts", False),
+    (True, 0, "yes", True), (True, 0, "False", False), (False, 0, "n", True),
+    ([6, 3], 0, "[6, 3]", True), ([6, 3], 0, "6 x 3", True), ((6, 3), 0, "torch.Size([6, 3])", True),
+    ([6, 3], 0, "3, 6", False), ([6, 3], 0, "6", False),
+]  # fmt: skip
+
+
+def test_right_and_wrong_are_told_apart(shown):
+    page = shown(explore.predict("What?", 1))
+    for answer, tolerance, text, right in RIGHT_OR_WRONG:
+        start = explore.predict("What?", answer, tolerance).start
+        given = [start["kind"], text.strip(), start["answer"], start["tolerance"]]
+        assert page.page.evaluate(_JUDGE, given) is right, (answer, text)
+
+
+def test_a_near_guess_is_right_and_says_how_near(shown):
+    page = shown(explore.predict("What?", 0.24, tolerance=0.02))
+    guess(page, "0.25")
+    assert note(page) == "Right. Your guess: 0.25 The answer: 0.24 off by 0.01"
+
+
+def test_what_a_reader_types_is_text(shown):
+    page = shown(explore.predict("What?", "a"))
+    guess(page, "<script>x</script>")
+    assert "<script>" not in page.root.inner_html() and "<script>x</script>" in note(page)
+
+
+def test_a_first_answer_is_kept_for_later(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "kept.json"))
+    widget = explore.predict("How many?", 10)
+    heard = {"event": "answered", "right": True, "sure": "certain", "said": "10"}
+    for message in (heard, "what is this", {"event": "other"}):
+        widget._handle_custom_msg(message, [])  # what the browser sends
+    kept = read_answers()
+    assert list(kept) == ["How many?"]
+    entry = kept["How many?"]
+    assert (entry["kind"], entry["right"], entry["sure"]) == ("predictions", True, "certain")
+    assert entry["start"] == widget.start
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"question": "", "answer": 1}, "question must be a string"),
+        (
+            {"question": "What?", "answer": None},
+            "answer must be a number, a string, a bool or a list of numbers; got None",
+        ),
+        ({"question": "What?", "answer": ""}, "answer must be a number"),
+        ({"question": "What?", "answer": []}, "answer must be a number"),
+        ({"question": "What?", "answer": math.nan}, "answer must be a number"),
+        ({"question": "What?", "answer": 1, "tolerance": -1}, "tolerance must be a number of at least 0; got -1"),
+        ({"question": "What?", "answer": 1, "tolerance": math.nan}, "tolerance must be"),
+        ({"question": "What?", "answer": 1, "explain": 3}, "explain must be a string"),
+    ],
+)
+def test_predict_refuses(given, message):
+    with pytest.raises(ValueError, match=message):
+        explore.predict(**given)

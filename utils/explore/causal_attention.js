@@ -1,0 +1,42 @@
+import { bars, explorer, fixed, softmax, sum } from "./page.js";
+
+/** What the position `at` gives to each position: {weights, free: without a mask, seen}. */
+function numbers({ scores }, { position, mask }) {
+  const row = scores[position];
+  const seen = mask ? position + 1 : row.length;
+  return {
+    seen,
+    free: softmax(row),
+    weights: softmax(row.map((score, i) => (i < seen ? score : -Infinity))),
+  };
+}
+
+function say({ tokens }, { position, mask }, { weights, free, seen }) {
+  const future = fixed(sum(weights.slice(position + 1)));
+  return {
+    title: `“${tokens[position]}” gives ${future} of its weight to the future`,
+    facts: { asks: tokens[position], "may use": `${seen} of ${tokens.length}`, "on the future": future },
+    remark: remark(position === tokens.length - 1, mask, sum(free.slice(0, position + 1))),
+  };
+}
+
+function remark(last, mask, left) {
+  if (last) return "The last position has no future: the mask changes nothing.";
+  if (!mask) return "The orange bars are tokens that do not exist yet when a model writes. Switch the mask on.";
+  if (left < 1e-3) return "What the future held goes to the rest in proportion, which had next to nothing before.";
+  return `What the future held goes to the rest in proportion: each visible weight is ${fixed(1 / left)} times what it was.`;
+}
+
+export default explorer({
+  numbers,
+  say,
+  controls: ({ tokens }) => [
+    { kind: "slider", name: "position", label: "position", min: 0, max: tokens.length - 1, step: 1 },
+    { kind: "switch", name: "mask", label: "mask on" },
+  ],
+  draw(picture, { tokens }, { position, mask }, { weights, free }) {
+    const future = tokens.map((_, i) => i).filter((i) => i > position);
+    const group = { name: "weights", values: weights, ghosts: mask ? free : undefined };
+    return bars(picture, { groups: [group], labels: tokens, limit: 1, shaded: mask ? [] : future, strong: [position] });
+  },
+});

@@ -1,0 +1,551 @@
+/** What the course's live pages share: a theme, controls, a picture that is redrawn, and words for who listens.
+ *
+ * A kind is made by `explorer({controls, numbers, say, draw})`, or by `page(build)` where that does not fit. Nothing
+ * here asks a kernel or a network for anything.
+ */
+
+const SVG = "http://www.w3.org/2000/svg";
+export const SERIES = ["var(--blue)", "var(--vermilion)", "var(--green)", "var(--purple)", "var(--brown)", "var(--ink)"];
+
+// ---------------------------------------------------------------- elements
+
+/** An HTML element: `element("button", {class: "main", onclick: f}, "Go")`. */
+export function element(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** An SVG element: `drawn("rect", {x: 0, y: 0, width: 4, height: 4, fill: "var(--blue)"})`. */
+export function drawn(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function filled(made, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Plain text as nodes, what stands between backticks as code. */
+export function inline(text) {
+  return text.split(/`([^`\n]+)`/).flatMap((part, i) =>
+    i % 2 ? [element("code", {}, part)] : part.split("\n").flatMap((line, j) => (j ? [element("br"), line] : [line])));
+}
+
+/** How wide a text of the given size is, in pixels. */
+export function textWidth(text, size = 13, weight = 400) {
+  textWidth.context ??= document.createElement("canvas").getContext("2d");
+  textWidth.context.font = `${weight} ${size}px system-ui, sans-serif`;
+  return textWidth.context.measureText(text).width * 1.03;
+}
+
+// ---------------------------------------------------------------- numbers in words
+
+/** `digits` decimals, a true minus, and no sign on a zero. */
+export function fixed(x, digits = 2) {
+  const text = x.toFixed(digits);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+}
+
+/** At most `digits` significant decimals, without zeros at the end: 0.5, −12, 0.0001. */
+export function short(x, digits = 6) {
+  return String(Number(x.toPrecision(digits))).replace("-", "−");
+}
+
+// ---------------------------------------------------------------- arithmetic
+
+export const sum = (values) => values.reduce((total, x) => total + x, 0);
+export const dot = (a, b) => sum(a.map((x, i) => x * b[i]));
+
+/** Of a row of scores; a score of -Infinity gets 0. */
+export function softmax(scores) {
+  const highest = Math.max(...scores);
+  const powers = scores.map((score) => Math.exp(score - highest));
+  const total = sum(powers);
+  return powers.map((power) => power / total);
+}
+
+/** Tables that Python sent as float32 bytes, by their shapes {name: [rows, columns] or [n]}: the last axis is a
+ * Float32Array, the others are arrays. */
+export function float32Tables(data, shapes) {
+  const all = new Float32Array(data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength));
+  let at = 0;
+  const cut = ([n, ...rest]) => (rest.length ? Array.from({ length: n }, () => cut(rest)) : all.subarray(at, (at += n)));
+  return Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [name, cut(shape)]));
+}
+
+/** What torch's Linear makes of a vector: `weight` has a row for each output. */
+export function affine(weight, x, bias) {
+  return Float64Array.from(weight, (row, i) => {
+    let total = bias ? bias[i] : 0;
+    for (let j = 0; j < x.length; j++) total += row[j] * x[j];
+    return total;
+  });
+}
+
+/** What a layer norm makes of a vector. */
+export function rescaled(x, weight, bias, eps) {
+  const mean = sum(x) / x.length;
+  const variance = sum(x.map((value) => (value - mean) ** 2)) / x.length;
+  return x.map((value, i) => ((value - mean) / Math.sqrt(variance + eps)) * weight[i] + bias[i]);
+}
+
+/** In nats; 0 · log 0 is 0. */
+export const entropy = (weights) => -sum(weights.map((w) => (w > 0 ? w * Math.log(w) : 0)));
+
+// ---------------------------------------------------------------- a page's theme
+
+function isDark(node) {
+  for (let at = node; at; at = at.parentElement) {
+    const parts = getComputedStyle(at).backgroundColor.match(/[\d.]+/g)?.map(Number) ?? [0, 0, 0, 0];
+    if ((parts[3] ?? 1) > 0.5) return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] < 128;
+  }
+  return false;
+}
+
+function followTheme(root) {
+  const follow = () => { root.dataset.theme = isDark(root.parentElement) ? "dark" : "light"; };
+  const watcher = new MutationObserver(() => requestAnimationFrame(follow));
+  for (const node of [document.documentElement, document.body])
+    watcher.observe(node, { attributes: true, attributeFilter: ["class", "style", "data-theme", "data-jp-theme-light"] });
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", follow);
+  requestAnimationFrame(follow);
+  follow();
+  return () => { watcher.disconnect(); system.removeEventListener("change", follow); };
+}
+
+// ---------------------------------------------------------------- what a kind is made of
+
+/** A kind's module: `build(ui)` fills `ui.root`, and may return what is to be called when the page goes.
+ *
+ * `ui` has `root`, `start` (never changes), `state` (a copy), `data`, `keep()` (what is in `ui.state` stays, in the
+ * saved notebook too), `tell(message)` (to the kernel, which may be gone; returns whether it was sent), and
+ * `announce(text)` (for who listens).
+ */
+export function page(build) {
+  return {
+    render({ model, el }) {
+      const root = element("div", { class: "coginst", onkeydown: keepKey });
+      const spoken = element("div", { class: "unseen", role: "status" });
+      el.append(root);
+      const ui = {
+        root,
+        model,
+        start: model.get("start"),
+        state: structuredClone(model.get("state")),
+        data: model.get("data"),
+        keep() {
+          model.set("state", structuredClone(ui.state));
+          attempt(() => model.save_changes());
+        },
+        tell: (message) => attempt(() => model.send(message)),
+        announce(text) { spoken.textContent = text; },
+      };
+      const forget = followTheme(root);
+      const leave = build(ui);
+      root.append(spoken);
+      return () => { forget(); leave?.(); };
+    },
+  };
+}
+
+/** Lab's own keys (d d deletes a cell, arrows leave it) are not meant here; Ctrl+S and its like are. */
+function keepKey(event) {
+  if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
+}
+
+function attempt(act) {
+  try {
+    act();
+    return true;
+  } catch {
+    return false; // no kernel listens: the page lives on
+  }
+}
+
+/** An explorer: controls above, then numbers, a remark and a picture that follow them.
+ *
+ * controls(start, ui) -> [{name, kind: "slider" | "choice" | "switch" | "button" | "text", label, …}]
+ * numbers(start, state, data) -> what is computed, without a page; tests compare it with torch
+ * say(start, state, numbers) -> {facts: {name: text}, remark, title}
+ * draw(picture, start, state, numbers): appends to `picture.svg`, `picture.width` wide; returns its height
+ *
+ * `ui.root.coginst` has the latest `numbers` and `state`, and `set(name, value)`.
+ */
+export function explorer({ controls, numbers, say, draw, extra }) {
+  return page((ui) => {
+    const bar = element("div", { class: "row" });
+    const facts = element("div", { class: "facts" });
+    const remark = element("div", { class: "remark" });
+    const svg = drawn("svg", { role: "img" });
+    const holder = element("div", {}, svg);
+    ui.root.append(bar, facts, remark, holder);
+    const shown = {};
+
+    ui.redraw = () => {
+      const { start, state } = ui;
+      for (const [name, control] of Object.entries(shown)) if (name in state) control.show(state[name]);
+      const found = numbers(start, state, ui.data);
+      const said = say(start, state, found);
+      facts.replaceChildren(...Object.entries(said.facts).map(([name, value]) =>
+        element("span", {}, `${name} `, element("b", {}, value))));
+      remark.replaceChildren(...inline(said.remark));
+      const width = Math.max(260, Math.min(640, holder.clientWidth || 640));
+      svg.replaceChildren();
+      const top = said.title ? heading(svg, said.title, width) : 0;
+      const body = drawn("g", { transform: `translate(0 ${top})` });
+      svg.append(body);
+      const height = top + draw({ svg: body, width, ui }, start, state, found);
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      svg.setAttribute("width", width);
+      svg.setAttribute("height", height);
+      ui.said = `${Object.entries(said.facts).map((pair) => pair.join(" ")).join(", ")}. ${said.remark}`;
+      svg.setAttribute("aria-label", `${said.title ?? "Picture"}. ${ui.said}`);
+      ui.root.coginst.numbers = found;
+    };
+    /** A control moved; `rests` when it was let go. */
+    ui.moved = (rests) => {
+      ui.redraw();
+      if (!rests) return;
+      ui.keep();
+      ui.announce(ui.said);
+    };
+    ui.root.coginst = {
+      state: ui.state,
+      set(name, value) {
+        ui.state[name] = value;
+        shown[name]?.show(value);
+        ui.moved(true);
+      },
+    };
+    for (const control of controls(ui.start, ui)) {
+      shown[control.name] = MAKERS[control.kind](ui, control);
+      bar.append(shown[control.name].node);
+    }
+    const leave = extra?.(ui);
+    ui.redraw();
+    let last = holder.clientWidth;
+    const resized = new ResizeObserver(() => {
+      if (holder.clientWidth !== last) { last = holder.clientWidth; ui.redraw(); }
+    });
+    resized.observe(holder);
+    return () => { resized.disconnect(); leave?.(); };
+  });
+}
+
+// ---------------------------------------------------------------- controls
+
+const MAKERS = {
+  /** {label, min, max, step, written: value -> text} */
+  slider(ui, { name, label, min, max, step, written = short }) {
+    const input = element("input", { type: "range", min, max, step, "aria-label": label });
+    const shown = element("output", { "aria-hidden": "true" });
+    const show = (value) => {
+      input.value = value;
+      shown.textContent = written(value);
+      input.setAttribute("aria-valuetext", written(value));
+    };
+    const moved = (rests) => {
+      ui.state[name] = Number(input.value);
+      show(ui.state[name]);
+      ui.moved(rests);
+    };
+    input.addEventListener("input", () => moved(false));
+    input.addEventListener("change", () => moved(true));
+    show(ui.state[name]);
+    return { node: element("label", { class: "slider" }, element("span", {}, label), input, shown), show };
+  },
+  /** {label, options: [[text, value], …]}: a slider over the options, which are in an order */
+  choice(ui, { name, label, options }) {
+    const input = element("input", { type: "range", min: 0, max: options.length - 1, step: 1, "aria-label": label });
+    const shown = element("output", { "aria-hidden": "true" });
+    const show = (value) => {
+      const at = options.findIndex((option) => option[1] === value);
+      input.value = at;
+      shown.textContent = options[at][0];
+      input.setAttribute("aria-valuetext", options[at][0]);
+    };
+    const moved = (rests) => {
+      ui.state[name] = options[Number(input.value)][1];
+      show(ui.state[name]);
+      ui.moved(rests);
+    };
+    input.addEventListener("input", () => moved(false));
+    input.addEventListener("change", () => moved(true));
+    show(ui.state[name]);
+    return { node: element("label", { class: "slider" }, element("span", {}, label), input, shown), show };
+  },
+  /** {label} */
+  switch(ui, { name, label }) {
+    const input = element("input", { type: "checkbox" });
+    const show = (value) => { input.checked = value; };
+    input.addEventListener("change", () => {
+      ui.state[name] = input.checked;
+      ui.moved(true);
+    });
+    show(ui.state[name]);
+    return { node: element("label", {}, input, label), show };
+  },
+  /** {label, press: () -> void, title}: the press may change `ui.state` */
+  button(ui, { label, press, main = false }) {
+    const node = element("button", { type: "button", class: main ? "main" : "" }, label);
+    node.addEventListener("click", () => {
+      press();
+      ui.moved(true);
+    });
+    return { node, show() {} };
+  },
+  /** {label, placeholder, size} */
+  text(ui, { name, label, placeholder = "", size = 24 }) {
+    const input = element("input", { type: "text", placeholder, size, "aria-label": label, spellcheck: "false" });
+    const show = (value) => { input.value = value; };
+    input.addEventListener("input", () => {
+      ui.state[name] = input.value;
+      ui.moved(false);
+    });
+    input.addEventListener("change", () => ui.moved(true));
+    show(ui.state[name]);
+    return { node: element("label", {}, element("span", {}, label), input), show };
+  },
+};
+
+const SURE = ["guessing", "fairly sure", "certain"];
+
+/** How sure a learner is of an answer: {node, value(), settle()}; `ui.state.sure` is where it stands at first. */
+export function sureness(ui) {
+  sureness.made = (sureness.made ?? 0) + 1;
+  const name = `sure-${sureness.made}-${Math.random().toString(36).slice(2)}`;
+  const radios = SURE.map((value) => element("input", { type: "radio", name, value, checked: value === ui.state.sure }));
+  const labels = radios.map((radio) => element("label", {}, radio, radio.value));
+  const node = element("div", { class: "sure", role: "radiogroup", "aria-label": "How sure are you?" }, "I am ", ...labels);
+  return {
+    node,
+    value: () => radios.find((radio) => radio.checked).value,
+    settle() { radios.forEach((radio) => { radio.disabled = !radio.checked; }); },
+  };
+}
+
+// ---------------------------------------------------------------- tokens
+
+/** Tokens as coloured chips `[[text, id, class], …]` in `holder`; chips that stay the same are not made again. */
+export function chips(holder, tokens) {
+  const wanted = tokens.map(([text, id, mark = ""]) => `${text} ${id} ${mark}`);
+  const were = holder.chips ?? [];
+  const longest = Math.min(wanted.length, were.length);
+  let front = 0;
+  while (front < longest && wanted[front] === were[front]) front += 1;
+  let back = 0;
+  while (back < longest - front && wanted.at(-1 - back) === were.at(-1 - back)) back += 1;
+  for (let i = were.length - back - 1; i >= front; i -= 1) holder.children[i].remove();
+  const next = holder.children[front];
+  const all = document.createDocumentFragment();
+  let before = holder.children[front - 1]?.dataset.tint;
+  tokens.slice(front, tokens.length - back).forEach(([text, id, mark = ""], i, { length }) => {
+    const after = i === length - 1 ? next?.dataset.tint : undefined;
+    before = tintBetween(before, after);
+    const shown = text.length > 60 ? `${text.slice(0, 59)}…` : text;
+    all.append(element("span", { class: `chip ${mark}`, "data-tint": before }, shown, element("small", {}, String(id))));
+  });
+  holder.insertBefore(all, next ?? null);
+  holder.chips = wanted;
+}
+
+/** The next of five colours, and another one than both neighbours have. */
+function tintBetween(before = 4, after = -1) {
+  const next = (Number(before) + 1) % 5;
+  return next === Number(after) ? (next + 1) % 5 : next;
+}
+
+// ---------------------------------------------------------------- drawing
+
+/** A text at a place: `label(svg, "key 0", 10, 20, {"text-anchor": "end"})`. */
+export function label(svg, text, x, y, attributes = {}) {
+  const made = drawn("text", { x, y, ...attributes }, text);
+  svg.append(made);
+  return made;
+}
+
+/** A title in as many lines as it needs; returns how high it is. */
+function heading(svg, title, width) {
+  const lines = [[]];
+  for (const word of title.split(" ")) {
+    if (lines.at(-1).length && textWidth([...lines.at(-1), word].join(" "), 14, 600) > width) lines.push([]);
+    lines.at(-1).push(word);
+  }
+  lines.forEach((words, i) =>
+    label(svg, words.join(" "), 0, 15 + 19 * i, { class: "title", style: "font-size:14px" }));
+  return 19 * lines.length + 8;
+}
+
+/** Rows of horizontal bars, one column of them for each group; returns the height.
+ *
+ * groups: [{name, values, colour, colours (one for each row), written, ghosts}]; labels: one for each row
+ * ghosts: values that are dashed outlines
+ * limit: the end of a column's scale (by default its largest value, over all groups where `sameScale`)
+ * reference: {at, name}: a dashed line in the last column · shaded: rows in another colour
+ * strong: rows whose labels are bold
+ */
+export function bars(picture, { groups, labels, limit, sameScale = false, reference, shaded = [], strong = [] }) {
+  const { svg, width } = picture;
+  const left = Math.min(width * 0.35, Math.max(...labels.map((text) => textWidth(text, 13, 700))) + 8);
+  const gap = 22;
+  const room = (width - left - gap * (groups.length - 1)) / groups.length;
+  const top = groups.length > 1 || groups[0].name ? 22 : 4;
+  const row = 24;
+  const every = groups.flatMap((group) => group.values);
+  groups.forEach((group, g) => {
+    const x0 = left + g * (room + gap);
+    const written = group.written ?? ((x) => fixed(x));
+    const values = sameScale ? every : group.values;
+    const high = Math.max(limit ?? 0, ...values, ...(group.ghosts ?? []), 1e-12);
+    const low = Math.min(0, ...values, sameScale && limit && Math.min(...values) < 0 ? -limit : 0);
+    const wide = Math.max(...group.values.map((x) => textWidth(written(x)))) + 6;
+    const both = low < 0 ? 2 * wide : wide;
+    const scale = (x) => (x / (high - low)) * Math.max(20, room - both);
+    const zero = x0 + (low < 0 ? wide : 0) + scale(-low);
+    if (group.name) label(svg, group.name, x0, 13, { class: "muted" });
+    svg.append(drawn("line", { x1: zero, x2: zero, y1: top, y2: top + row * labels.length, stroke: "var(--faint)" }));
+    group.values.forEach((value, i) => {
+      const y = top + row * i;
+      const colour = shaded.includes(i) ? "var(--vermilion)" : group.colours?.[i] ?? group.colour ?? SERIES[g];
+      svg.append(drawn("rect", {
+        x: Math.min(zero, zero + scale(value)), y: y + 4, width: Math.abs(scale(value)), height: row - 8, fill: colour,
+      }));
+      if (group.ghosts) {
+        svg.append(drawn("rect", {
+          x: zero, y: y + 4, width: scale(group.ghosts[i]), height: row - 8, fill: "none",
+          stroke: "var(--muted)", "stroke-dasharray": "3 3",
+        }));
+      }
+      const end = zero + scale(Math.max(value, group.ghosts?.[i] ?? value));
+      label(svg, written(value), value < 0 ? end - 5 : end + 5, y + 17, { "text-anchor": value < 0 ? "end" : "start" });
+    });
+    if (reference && g === groups.length - 1) {
+      const x = zero + scale(reference.at);
+      const y2 = top + row * labels.length;
+      svg.append(drawn("line", { x1: x, x2: x, y1: top, y2: y2 + 4, stroke: "var(--muted)", "stroke-dasharray": "4 3" }));
+      label(svg, reference.name, x, y2 + 18, { class: "muted", "text-anchor": "middle" });
+    }
+  });
+  labels.forEach((text, i) => {
+    const shown = label(svg, text, left - 8, top + row * i + 17, {
+      "text-anchor": "end", "font-weight": strong.includes(i) ? 700 : 400,
+    });
+    if (textWidth(text) > left - 8) shown.setAttribute("textLength", left - 8);
+  });
+  return top + row * labels.length + (reference ? 24 : 4);
+}
+
+/** An arrow from (x1, y1) to (x2, y2). */
+export function arrow(svg, x1, y1, x2, y2, colour, width = 2.5) {
+  const length = Math.hypot(x2 - x1, y2 - y1);
+  const [ux, uy] = length ? [(x2 - x1) / length, (y2 - y1) / length] : [0, 0];
+  const head = Math.min(11, length);
+  const [bx, by] = [x2 - ux * head, y2 - uy * head];
+  const side = head * 0.45;
+  svg.append(
+    drawn("line", { x1, y1, x2: bx, y2: by, stroke: colour, "stroke-width": width, "stroke-linecap": "round" }),
+    drawn("path", { d: `M${x2} ${y2}L${bx - uy * side} ${by + ux * side}L${bx + uy * side} ${by - ux * side}Z`, fill: colour }),
+  );
+}
+
+/** A square piece of the plane, `side` pixels wide, with axes through the origin; x and y run from `low` to `high`.
+ *
+ * Gives `to([x, y])`, the pixels of a point, and `from({x, y})`, the point under a pixel.
+ */
+export function plane(svg, { left, top, side, low: [x0, y0], high: [x1, y1] }) {
+  const unit = side / Math.max(x1 - x0, y1 - y0);
+  const to = ([x, y]) => [left + (x - x0) * unit, top + (y1 - y) * unit];
+  const [ox, oy] = to([0, 0]);
+  const axis = { stroke: "var(--faint)", "stroke-width": 1 };
+  svg.append(
+    drawn("line", { x1: left, x2: left + side, y1: oy, y2: oy, ...axis }),
+    drawn("line", { x1: ox, x2: ox, y1: top, y2: top + side, ...axis }),
+  );
+  return { unit, to, from: ({ x, y }) => [x0 + (x - left) / unit, y1 - (y - top) / unit] };
+}
+
+/** A round handle at a place of an explorer's picture; `moved(place, rests)` is told where it is dragged to.
+ *
+ * The picture may be redrawn meanwhile. Only a pointer can drag: what it sets needs sliders too. Another `grip` than the
+ * circle is any shape of class draggable.
+ */
+export function handle(svg, x, y, moved, grip = drawn("circle", { cx: x, cy: y, r: 14, class: "draggable" })) {
+  grip.addEventListener("pointerdown", (event) => {
+    const frame = grip.ownerSVGElement;
+    let last = { x, y };
+    const follow = ({ clientX, clientY }) => {
+      const body = frame.querySelector(":scope > g"); // a new one after each redraw
+      last = new DOMPoint(clientX, clientY).matrixTransform(body.getScreenCTM().inverse());
+      moved(last, false);
+    };
+    const stop = () => {
+      frame.removeEventListener("pointermove", follow);
+      moved(last, true);
+    };
+    event.preventDefault();
+    frame.setPointerCapture(event.pointerId);
+    frame.addEventListener("pointermove", follow);
+    frame.addEventListener("lostpointercapture", stop, { once: true });
+  });
+  svg.append(grip);
+}
+
+/** Matplotlib's viridis at t in 0..1, by nine of its colours. */
+export function viridis(t) {
+  const at = Math.max(0, Math.min(1, t)) * (VIRIDIS.length - 1);
+  const i = Math.min(VIRIDIS.length - 2, Math.floor(at));
+  const mixed = VIRIDIS[i].map((c, k) => Math.round(c + (VIRIDIS[i + 1][k] - c) * (at - i)));
+  return `rgb(${mixed.join(" ")})`;
+}
+
+/** Black or white, whichever is read better on viridis at t. */
+export const onViridis = (t) => (t < 0.62 ? "#ffffff" : "#000000");
+
+const VIRIDIS = [
+  [68, 1, 84], [72, 40, 120], [62, 73, 137], [49, 104, 142], [38, 130, 142], [31, 158, 137], [53, 183, 121],
+  [110, 206, 88], [253, 231, 37],
+];
+
+/** The two axes of a line chart, with ticks and names; x and y are [low, high].
+ *
+ * Returns {x, y: from a value to a place, toX, toY: from a place to a value, line: rows of [x, y] -> a path, height}.
+ */
+export function lineAxes(picture, { x, y, xname, yname, high = 240, xticks = roundTicks(...x), yticks = roundTicks(...y) }) {
+  const { svg, width } = picture;
+  const [left, top, right] = [Math.max(...yticks.map((value) => textWidth(short(value)))) + 10, 28, 14];
+  const wide = width - left - right;
+  const toX = (at) => x[0] + ((at - left) / wide) * (x[1] - x[0]);
+  const toY = (at) => y[1] - ((at - top) / high) * (y[1] - y[0]);
+  const placeX = (value) => left + ((value - x[0]) / (x[1] - x[0])) * wide;
+  const placeY = (value) => top + ((y[1] - value) / (y[1] - y[0])) * high;
+  for (const value of yticks) {
+    const at = placeY(value);
+    svg.append(drawn("line", { x1: left, x2: width - right, y1: at, y2: at, stroke: "var(--faint)", "stroke-width": 0.7 }));
+    label(svg, short(value), left - 6, at + 4.5, { class: "muted", "text-anchor": "end" });
+  }
+  for (const value of xticks) {
+    const at = placeX(value);
+    svg.append(drawn("line", { x1: at, x2: at, y1: top + high, y2: top + high + 4, stroke: "var(--muted)" }));
+    label(svg, short(value), at, top + high + 18, { class: "muted", "text-anchor": "middle" });
+  }
+  const base = placeY(Math.max(y[0], Math.min(0, y[1])));
+  svg.append(drawn("line", { x1: left, x2: width - right, y1: base, y2: base, stroke: "var(--muted)" }));
+  label(svg, yname, 0, 14, { class: "muted" });
+  label(svg, xname, width - right, top + high + 38, { class: "muted", "text-anchor": "end" });
+  const line = (rows) => rows.map(([a, b], i) => `${i ? "L" : "M"}${placeX(a).toFixed(1)} ${placeY(b).toFixed(1)}`).join("");
+  return { x: placeX, y: placeY, toX, toY, line, height: top + high + 46 };
+}
+
+/** Four to eight round numbers from `low` to `high`. */
+function roundTicks(low, high) {
+  const raw = (high - low) / 5;
+  const ten = 10 ** Math.floor(Math.log10(raw));
+  const step = ten * [1, 2, 2.5, 5, 10].find((times) => times * ten >= raw * 0.999);
+  const first = Math.ceil(low / step - 1e-9);
+  return Array.from({ length: Math.floor(high / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
+}

@@ -1,0 +1,117 @@
+import { element, inline, page, short, sureness } from "./page.js";
+
+// ---------------------------------------------------------------- reading a guess
+
+const YES = { true: true, yes: true, y: true, false: false, no: false, n: false };
+
+/** What a text says as an answer of a kind, or null. */
+export function readGuess(kind, text) {
+  if (kind === "bool") return YES[text.toLowerCase()] ?? null;
+  if (kind === "number") return readNumber(text);
+  if (kind === "numbers") return readNumbers(text);
+  return text || null;
+}
+
+/** "10", "0.25", "1/4", "25%", "−inf"; null for anything else, nan included. */
+function readNumber(text) {
+  const plain = text.replace(/−/g, "-").trim();
+  const share = plain.endsWith("%");
+  const [over, under, ...more] = plain.replace(/%+$/, "").split("/").map(toNumber);
+  if (more.length) return null;
+  const number = under === undefined ? over : over / under;
+  return Number.isNaN(number) || under === 0 ? null : number / (share ? 100 : 1);
+}
+
+function toNumber(text) {
+  const infinite = text.trim().match(/^([+-]?)(inf|infinity|∞)$/i);
+  if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;
+  return /^\s*[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text.replace(/_/g, "")) : NaN;
+}
+
+/** "[6, 3]", "6 3", "6 × 3", "torch.Size([6, 3])"; null if there is no number, or a word. */
+function readNumbers(text) {
+  const parts = text.replace("torch.Size", "").split(/[\s,;x×()[\]]+/).filter(Boolean).map(readNumber);
+  return parts.length && !parts.includes(null) ? parts : null;
+}
+
+// ---------------------------------------------------------------- is it right
+
+/** {right, off}: off is how far a number is from the answer, where that says something. */
+export function judged(kind, given, answer, tolerance) {
+  if (kind === "word") {
+    const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean).join(" ");
+    return { right: words(given) === words(answer) };
+  }
+  if (kind === "numbers") {
+    const near = (x, i) => judged("number", x, number(answer[i]), tolerance).right;
+    return { right: given.length === answer.length && given.every(near) };
+  }
+  if (kind === "bool" || given === number(answer)) return { right: given === number(answer) };
+  const off = Math.abs(given - number(answer));
+  return { right: off <= tolerance * (1 + 1e-9) + 1e-12, off: Number.isFinite(off) ? off : undefined };
+}
+
+/** JSON has no infinities: they come as "inf" and "-inf". */
+const number = (value) => (value === "inf" ? Infinity : value === "-inf" ? -Infinity : value);
+
+// ---------------------------------------------------------------- the page
+
+export default page((ui) => {
+  const { question, kind, wanted, answer, written, tolerance, explain } = ui.start;
+  const guess = element("input", {
+    type: "text", size: Math.max(18, wanted.length + 12), placeholder: `your guess: ${wanted}`, "aria-label": `Your guess: ${question}`,
+    spellcheck: "false", autocomplete: "off",
+  });
+  const check = element("button", { type: "button", class: "main" }, "Check my guess");
+  const showMe = element("button", { type: "button" }, "Show me");
+  const sure = sureness(ui);
+  const note = element("div", { class: "note" });
+  const row = element("div", { class: "row" }, guess, sure.node, check, showMe);
+  ui.root.append(element("div", {}, ...inline(question)), row, note);
+  guess.value = ui.state.guess ?? "";
+
+  const say = (state, ...said) => {
+    note.className = `note ${state}`;
+    note.replaceChildren(...said);
+    ui.announce(note.textContent);
+  };
+  const why = explain ? [element("br"), ...inline(explain)] : [];
+  const together = (...parts) => element("span", { class: "together" }, ...parts);
+  const truth = () => [together("The answer: ", element("b", {}, written)), " "];
+
+  /** What was done stands, and cannot be done again. */
+  const settle = () => {
+    guess.readOnly = true;
+    for (const part of [check, showMe]) part.setAttribute("aria-disabled", "true");
+    sure.settle();
+    if (ui.state.done === "shown") return say("todo", ...truth(), ...why);
+    const { right, off } = judged(kind, readGuess(kind, ui.state.guess), answer, tolerance);
+    const apart = off === undefined ? [] : [together(`off by ${short(off, 3)}`)];
+    say(right ? "passed" : "failed", right ? "Right. " : "Not this time. ",
+      together("Your guess: ", element("b", {}, ui.state.guess)), " ", ...truth(), ...apart, ...why);
+    return undefined;
+  };
+  const finish = (done) => {
+    Object.assign(ui.state, { done, sure: sure.value() });
+    ui.keep();
+    settle();
+  };
+  const judge = () => {
+    if (ui.state.done) return;
+    const text = guess.value.trim();
+    const given = text ? readGuess(kind, text) : null;
+    if (given === null) {
+      say("todo", text ? `Write ${wanted}.` : `Write ${wanted} first; a guess costs nothing.`);
+      return;
+    }
+    ui.state.guess = text;
+    finish("guessed");
+    ui.tell({ event: "answered", right: judged(kind, given, answer, tolerance).right, sure: sure.value(), said: text });
+  };
+  check.addEventListener("click", judge);
+  showMe.addEventListener("click", () => ui.state.done || finish("shown"));
+  guess.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") judge();
+  });
+  if (ui.state.done) settle();
+});

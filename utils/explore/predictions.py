@@ -1,0 +1,74 @@
+"""A guess before the truth."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from utils.explore.answered import note_answer
+from utils.explore.live import live, read_text
+
+WANTED = {"bool": "yes or no", "number": "a number", "word": "a word", "numbers": "numbers, such as 2, 3"}
+SURE = "fairly sure"  # what is marked at first
+
+
+def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "") -> Any:
+    """Ask for a guess; show the truth beside it, and why, only after one was made.
+
+    Enter or the button gives the guess, "Show me" gives up. A guess that cannot be read as an answer of this kind
+    reveals nothing. The first guess counts, with how sure the learner was, and is kept for `progress()`.
+
+    Args:
+        question: plain text, `code` in backticks.
+        answer: a number, a short string (case and spaces do not matter), a bool, or a list of numbers such as a shape.
+        tolerance: how far a number may be off and still be right.
+        explain: shown with the truth.
+
+    Returns:
+        A widget whose `state` has `guess`, `sure` and `done`: "", "guessed" or "shown".
+    """
+    read_text("question", question)
+    read_text("explain", explain, empty=True)
+    answer = answer.tolist() if hasattr(answer, "tolist") else answer
+    kind = _kind(answer)
+    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not tolerance >= 0:
+        raise ValueError(f"tolerance must be a number of at least 0; got {tolerance!r}.")
+    start = {
+        "question": question, "kind": kind, "wanted": WANTED[kind], "answer": _sendable(answer),
+        "written": written(answer), "tolerance": tolerance, "explain": explain,
+    }  # fmt: skip
+    words = f"Predict. {question} Write the answer down, then type it in JupyterLab."
+    return live("predictions", words, start, {"guess": "", "sure": SURE, "done": ""}, heard=note_answer)
+
+
+def _kind(answer: Any) -> str:
+    """What kind of answer it is; see `WANTED`."""
+    if isinstance(answer, bool):
+        return "bool"
+    if isinstance(answer, (int, float)) and not math.isnan(answer):
+        return "number"
+    if isinstance(answer, str) and answer.strip():
+        return "word"
+    if isinstance(answer, (list, tuple)) and answer and all(_kind_is_number(x) for x in answer):
+        return "numbers"
+    raise ValueError(f"answer must be a number, a string, a bool or a list of numbers; got {answer!r}.")
+
+
+def _kind_is_number(x: Any) -> bool:
+    return isinstance(x, (int, float)) and not isinstance(x, bool) and not math.isnan(x)
+
+
+def _sendable(answer: Any) -> Any:
+    """The answer as JSON, which has no infinities."""
+    if isinstance(answer, (list, tuple)):
+        return [_sendable(each) for each in answer]
+    return f"{answer}" if isinstance(answer, float) and math.isinf(answer) else answer
+
+
+def written(answer: Any) -> str:
+    """The answer as a learner reads it."""
+    if isinstance(answer, (list, tuple)):
+        return "[" + ", ".join(map(written, answer)) + "]"
+    if isinstance(answer, bool):
+        return "yes" if answer else "no"
+    return f"{answer:.6g}" if isinstance(answer, float) else str(answer)

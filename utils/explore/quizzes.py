@@ -1,0 +1,43 @@
+"""A quiz in which every choice is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from utils.explore.answered import note_answer
+from utils.explore.live import live, read_text
+from utils.explore.predictions import SURE
+
+
+def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
+    """A question with choices, each of which is explained once it was chosen; any number of tries.
+
+    The first choice counts, with how sure the learner was, and is kept for `progress()`.
+
+    Args:
+        question: plain text, `code` in backticks; so are the choices and explanations.
+        choices: {choice: explanation}, 2 to 8 of them.
+        answer: the right choice.
+
+    Returns:
+        A widget whose `state` has `chosen`, the choices in the order in which they were taken, and `sure`.
+    """
+    read_text("question", question)
+    if not isinstance(choices, Mapping) or not 2 <= len(choices) <= 8:
+        raise ValueError(f"choices must be a dict of 2 to 8 choices with their explanations; got {choices!r}.")
+    for choice, explanation in choices.items():
+        read_text("a choice", choice)
+        read_text(f"the explanation of {choice!r}", explanation)
+    if answer not in choices:
+        raise ValueError(f"the answer {answer!r} is not among the choices: {', '.join(map(repr, choices))}.")
+    start = {
+        "question": question,
+        "choices": [
+            {"choice": choice, "explanation": explanation, "right": choice == answer}
+            for choice, explanation in choices.items()
+        ],
+    }
+    lettered = " ".join(f"{letter}) {choice}" for letter, choice in zip("ABCDEFGH", choices))
+    words = f"Quiz. {question} {lettered} Choose in JupyterLab; every choice is explained."
+    return live("quizzes", words, start, {"chosen": [], "sure": SURE}, heard=note_answer)
