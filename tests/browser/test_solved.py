@@ -43,11 +43,9 @@ def slide(label: str, key: str) -> Callable[[Locator], None]:
     """Take a slider's handle and press a key: "Home" is its lowest value, "End" its highest."""
 
     def act(cell: Locator) -> None:
-        handle = cell.locator(".widget-slider, .widget-hslider", has_text=re.compile(f"^{re.escape(label)}")).locator(
-            ".noUi-handle"
-        )
+        handle = cell.get_by_role("slider", name=re.compile(f"^{re.escape(label)}"))
         handle.focus()
-        cell.page.keyboard.press(key)
+        handle.press(key)
 
     return act
 
@@ -66,7 +64,7 @@ def press_titled(words: str) -> Callable[[Locator], None]:
 
 def write(text: str) -> Callable[[Locator], None]:
     def act(cell: Locator) -> None:
-        box = cell.locator(".jupyter-widgets").locator("input[type=text], textarea").first
+        box = cell.locator(".coginst").locator("input[type=text], textarea").first
         box.fill(text)
         box.press("Enter")
 

@@ -128,11 +128,14 @@ def test_the_token_explorers_answer(tmp_path: Path) -> None:
         expect(following).to_contain_text("these are the model's own probabilities")
         following.get_by_role("button", name="Sample").click()
         expect(following).to_contain_text("Drawn: ")
+        expect(following.locator(".chip.drawn")).to_have_count(1)  # the kernel has answered
         prompt = following.locator("input[type=text]").first
         prompt.fill("a b c")
         prompt.press("Enter")
-        expect(following.locator("img[alt*='probability']")).to_be_visible()
         expect(following).not_to_contain_text("Drawn: ")
+        expect(following.locator(".chip")).to_have_count(3)
+        expect(following).not_to_contain_text("kernel")
+        expect(following.locator("svg[aria-label*='probability']")).to_be_visible()
         browser.theme(page, "Dark")
         browser.screenshot(tokens, "explore-tokens-dark")
         browser.screenshot(following, "explore-next-token-dark")

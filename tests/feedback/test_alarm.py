@@ -106,3 +106,11 @@ def test_time_in_which_others_work_does_not_count(monkeypatch):
         for _ in range(5):
             clock._ended.wait(0.02)
     assert not clock.rung
+
+
+def test_the_page_says_that_it_waits(short, monkeypatch, capsys):
+    monkeypatch.setattr(alarm, "LOOK", 0.01)
+    monkeypatch.setattr(engine, "LIMIT", 0.5)
+    monkeypatch.setattr(engine, "PATIENCE", 0.02)
+    diagnose(find("get_mask"), endless)
+    assert capsys.readouterr().out == engine.WAITING + "\n"

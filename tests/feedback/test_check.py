@@ -14,10 +14,12 @@ from tests.fresh_python import printed
 from tests.lesson_files import HEADER
 from utils import lessons
 from utils.feedback import check as feedback
+from utils.feedback import diagnose as engine
 from utils.feedback import exercise as declared
 from utils.feedback.check import CheckFailed, NotYet, check, hint, solution, yours
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Float
+from utils.feedback.progress import record
 from utils.feedback.runner import runnable
 from utils.feedback.words import named_size, position
 from utils.lessons import ROOT, files
@@ -37,7 +39,8 @@ from utils.lessons.stubs import unfilled, unfinished_name
         (lambda: check(lambda x: x), "A lambda has no name"),
         (lambda: check(torch.zeros(3)), "pass it by its name, as in check("),
         (lambda: check(3), "pass it by its name"),
-        (lambda: check(row_sum=1), "No exercise is called row_sum. Did you mean row_sums? There are: "),
+        (lambda: check(row_sum=1), "No exercise is called row_sum. Did you mean row_sums?"),
+        (lambda: check(zzz=1), f"No exercise is called zzz. `progress()` lists all {len(declared.all_exercises())}."),
         (lambda: check(row_sums=1), "`row_sums` is a function: pass it as it is, check(row_sums)."),
         (lambda: check(named("simple_attn", lambda x: x)), "Did you mean simple_attention?"),
         (
@@ -103,6 +106,7 @@ def test_hints_come_in_three_grades(double, monkeypatch):
     assert "There are three grades" in hint("double", 7).text
     assert "No exercise is called dubble" in hint("dubble").text
     assert hint(double=3).title.startswith("double: hint 2") and "in quotes for a value" in hint(torch.ones(2)).text
+    assert hint("double", 1).text.endswith("(`hint(double, 2)` gives the idea.)") and hint("double", 3).text == HINTS[2]
 
 
 def test_solution_shows_the_answer_or_says_where_to_ask(monkeypatch):
@@ -180,6 +184,21 @@ def test_yours_falls_back_to_the_reference_with_a_note(desk, capsys, monkeypatch
     assert f"Using the course's own row_sums: yours in 00_start_here.md {why}." in capsys.readouterr().out
 
 
+def test_yours_that_has_passed_and_was_not_saved_says_so(desk, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "kept.json"))
+    desk('raise NotImplementedError("row_sums")')
+    record("start_here", "row_sums", "passed")
+    with pytest.raises(NotYet, match="yours has passed, and 00_start_here.md as it is saved does not hold it: save"):
+        yours("row_sums")
+
+
+def test_yours_that_does_not_end_says_so(desk, monkeypatch):
+    monkeypatch.setattr(engine, "LIMIT", 0.05)
+    desk("while True: pass")
+    with pytest.raises(NotYet, match="yours in 00_start_here.md does not come to an end"):
+        yours("row_sums")
+
+
 def test_yours_speaks_of_what_was_asked_for_alone(tmp_path, monkeypatch, capsys):
     """The layer is made of two other exercises, for which its lesson asks as it is loaded."""
     for path in lessons.all_lessons(ROOT / "course"):
@@ -199,7 +218,7 @@ def test_yours_without_solutions_says_what_to_finish(desk):
 def test_yours_of_a_value_or_of_nothing():
     with pytest.raises(ValueError, match="`attn_scores_2` is a value"):
         yours("attn_scores_2")
-    with pytest.raises(declared.UnknownExercise, match="There are: "):
+    with pytest.raises(declared.UnknownExercise, match="Did you mean LayerNorm?"):
         yours("LayerNorn")
 
 

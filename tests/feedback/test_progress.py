@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from utils.feedback import progress
-from utils.feedback.progress import read, record
+from utils.feedback.progress import read, read_answers, record, record_answer
 from utils.lessons import ROOT
 
 
@@ -96,6 +96,7 @@ def test_off_and_unwritable_keep_nothing_and_raise_nothing(store, monkeypatch, t
 def test_two_notebooks_writing_at_once_lose_nothing(store, lock):
     """Both ways of taking turns: what the operating system locks, and a file that stands in for it on some disks."""
     using = f"import filelock; filelock.FileLock = filelock.{lock}\n"
+    using += "from utils.feedback import progress; progress.LOCK_PATIENCE = 600\n"  # a busy machine may need it
     loop = "for i in range(60): record('start_here', f'exercise_{%d}_{i}', 'passed')"
     both = [writer(using + loop % n) for n in (0, 1)]
     seen, damaged = 0, 0
@@ -174,3 +175,36 @@ def test_a_disk_that_is_full_leaves_the_old_file(store, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda *_: (_ for _ in ()).throw(OSError("no space left on device")))
     record("simplified_attention", "softmax", "passed")
     assert store.read_text() == before and files_beside(store) == set()
+
+
+# --- predictions and quizzes --------------------------------------------------------------------------
+
+
+def asked(question):
+    return {"question": question, "kind": "number", "answer": 3}
+
+
+def test_answers_are_kept_beside_the_exercises(store):
+    record("start_here", "row_sums", "passed")
+    record_answer("predictions", asked("How many?"), right=False, sure="certain")
+    record_answer("predictions", asked("How many?"), right=True, sure="guessing")
+    record("start_here", "row_sums", "failed")
+    (entry,) = read_answers().values()
+    assert (entry["kind"], entry["right"], entry["sure"]) == ("predictions", True, "guessing")
+    assert entry["start"] == asked("How many?") and list(read()) == ["start_here"]
+
+
+def test_answers_come_oldest_first_and_whole(store):
+    for question in ("First?", "Second?", "Third?"):
+        record_answer("quizzes", asked(question), right=True, sure="certain")
+    kept = json.loads(store.read_text())
+    for day, question in enumerate(("Second?", "Third?", "First?"), 1):
+        kept["answers"][question]["when"] = f"2026-01-0{day}T00:00:00+00:00"
+    kept["answers"]["Damaged?"] = {"right": "yes"}
+    store.write_text(json.dumps(kept))
+    assert list(read_answers()) == ["Second?", "Third?", "First?"]
+    kept["answers"] = "none"
+    store.write_text(json.dumps(kept))
+    assert read_answers() == {}
+    record_answer("quizzes", asked("New?"), right=True, sure="certain")
+    assert list(read_answers()) == ["New?"]

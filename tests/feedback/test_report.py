@@ -77,3 +77,46 @@ def test_a_batch_shows_the_item_that_is_wrong(made):
         diagnose(made("flat", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2, 2))]), odd).table.caption
         == "item 2"
     )
+
+
+# --- beside the verdict: what was given, and what was printed -----------------------------------------
+
+
+def test_a_small_input_stands_beside_the_result(double):
+    report = diagnose(double, lambda x: x + 1)
+    ((name, rows),) = report.table.given
+    assert name == "x" and len(rows) == len(report.table.yours)
+    assert "given x" in str(report) and "given x" in report._repr_html_()
+    number = float(rows[0][0])
+    assert float(report.table.yours[0][0]) == pytest.approx(number + 1, abs=2e-4)
+    assert float(report.table.expected[0][0]) == pytest.approx(number * 2, abs=2e-4)
+
+
+def test_a_large_input_does_not(made):
+    wide = made("wide", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(7, 7))])
+    assert diagnose(wide, lambda x: x + 1).table.given == []
+
+
+def test_what_an_answer_prints_is_shown_below_the_verdict(double, capsys):
+    def talks(x):
+        print("sizes:", list(x.shape), "<b>")
+        return x * 2
+
+    passed = diagnose(double, talks)
+    assert passed and passed.printed == "sizes: [2, 3] <b>\n" and str(passed).endswith("It printed:\nsizes: [2, 3] <b>")
+    assert "sizes: [2, 3] &lt;b&gt;" in passed._repr_html_()
+    assert capsys.readouterr().out == ""
+    assert diagnose(double, lambda x: x * 2).printed == ""
+
+
+def test_of_a_failing_answer_the_case_that_is_spoken_of_is_shown(double):
+    def wrong_on_the_large(x):
+        print(f"{len(x)} rows")
+        return x * 2 if len(x) == 2 else x * 3
+
+    report = diagnose(double, wrong_on_the_large)
+    assert report.status == "failed" and report.printed == "4 rows\n"
+
+
+def test_endless_printing_is_cut(double):
+    assert len(diagnose(double, lambda x: [print("a" * 100) for _ in range(100)] and x * 2).printed) == 2000

@@ -86,3 +86,45 @@ def test_a_real_error_is_shown_whole(shell, capsys, code, last):
     _, text = run(shell, capsys, code)
     assert "Traceback" in text or "Cell In" in text or "File" in text
     assert last in text
+
+
+@pytest.fixture
+def page(tmp_path, monkeypatch):
+    """A lesson whose first cell makes `x`, as the kernel's notebook."""
+    import nbformat
+    from nbformat.v4 import new_code_cell, new_notebook
+
+    path = tmp_path / "00_page.ipynb"
+    cells = [new_code_cell(source) for source in ("%matplotlib inline\nx = 1", "x_squared = x * x", "late = 3")]
+    nbformat.write(new_notebook(cells=cells), path)
+    monkeypatch.setenv("JPY_SESSION_NAME", str(path))
+    return path
+
+
+def test_a_cell_that_is_run_too_early_says_what_cures_it(shell, capsys, page):
+    shell.user_ns.pop("x", None)
+    _, text = run(shell, capsys, "x_squared = x * x")
+    assert text.startswith(
+        "`x` is not there yet: it is made in a cell above that has not run since the kernel started."
+    )
+    assert "Run All Above Selected Cell" in text and "Traceback" not in text
+
+
+@pytest.mark.parametrize("code", ["print(late)", "x_squared = x * x"])
+def test_what_no_cell_above_makes_is_an_error(shell, capsys, page, code):
+    """`late` is made below the cell that reads it, and of a page that cannot be read nothing is known."""
+    page.write_text(page.read_text().replace("x_squared = x * x", code) if "late" in code else "no notebook")
+    for name in ("x", "late"):
+        shell.user_ns.pop(name, None)
+    assert "NameError" in run(shell, capsys, code)[1]
+
+
+def test_a_gap_shows_what_it_is(shell, capsys):
+    assert run(shell, capsys, "...")[1].strip().endswith("... (to be filled in)")
+
+
+def test_an_error_in_a_cell_that_makes_a_value_is_explained(shell, capsys):
+    cell = "import torch\na = torch.ones(2) @ torch.ones(3)\ncheck(a=a)"
+    _, text = run(shell, capsys, cell)
+    assert "RuntimeError" in text and text.splitlines()[-1] == "torch.dot takes two vectors of the same length."
+    assert run(shell, capsys, cell.replace("check(a=a)", ""))[1].strip().splitlines()[-1].startswith("RuntimeError")

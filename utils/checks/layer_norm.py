@@ -58,7 +58,7 @@ exercise(
         "mean-distance": Wrong(
             lambda: (_X - _X.mean()) / (_X - _X.mean()).abs().mean(),
             "You divided by 2, the mean distance from the mean. The standard deviation is the root of the mean"
-            " *square*, 2.24.",
+            " square, 2.24.",
         ),
         "wrong-way-round": Wrong(
             lambda: (_X.mean() - _X) / _X.var(correction=0).sqrt(),
@@ -78,7 +78,7 @@ exercise(
         "unit-length": Wrong(
             lambda: (_X - _X.mean()) / (_X - _X.mean()).norm(),
             "Your vector has length 1. With four numbers of variance 1 the squares sum to 4, so the length is 2:"
-            " divide by the root of the *mean* square.",
+            " divide by the root of the mean square.",
         ),
     },
     hints=Hints(

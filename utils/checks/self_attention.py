@@ -167,7 +167,7 @@ def _answers(qkv):
         ),
         "wrong-axis": Wrong(
             wrong_by(axis=-2),
-            "Softmax ran down the columns: the weights that each *key* receives sum to one. Each query shares out one"
+            "Softmax ran down the columns: the weights that each key receives sum to one. Each query shares out one"
             " unit of attention, so it must run along the rows.",
         ),
         "query-and-key-swapped": Wrong(
@@ -510,7 +510,7 @@ exercise(
         "Three steps: make queries and keys from x, compare every query with every key, turn each row into shares.",
         "The comparison is queries @ keys transposed, divided by the root of d_head. If there is a mask, the scores"
         " where it is False become -inf before softmax.",
-        "With masked_fill, fill -inf where the mask is *not* True; then softmax along dim -1. d_head is W_K.shape[-1].",
+        "With masked_fill, fill -inf where the mask is not True; then softmax along dim -1. d_head is W_K.shape[-1].",
     ),
 )
 

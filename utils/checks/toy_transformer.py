@@ -767,7 +767,7 @@ exercise(
         "max-len-of-the-whole": Wrong(
             _writes(rounds=lambda max_len, n: max(0, max_len - n)),
             "max_len counts the prompt too, so a longer prompt gets a shorter answer. It is the largest number of"
-            " *new* tokens.",
+            " new tokens.",
         ),
         "nothing-without-a-stop": Wrong(
             _only_when_it_stops,

@@ -13,6 +13,8 @@ from utils.lessons import ROOT
 # Jupyter looks for `labconfig/default_setting_overrides.json` in here: a .md lesson opens as a notebook, nothing asks
 # for news.
 SETTINGS = ROOT / "utils" / "assets"
+# Not in Lab's list of files: Jupyter's own patterns, and each lesson's text, which stands there as a notebook as well.
+HIDDEN = ("__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~", "*.md")
 PORT, LAST_PORT, RETRIES = 8888, 65535, 50
 
 
@@ -95,6 +97,7 @@ def _prepare_environment() -> None:
     os.environ.setdefault(
         "JUPYTERLAB_WORKSPACES_DIR", str(ROOT / "build" / "lab")
     )  # open tabs are remembered here, apart from those of other projects
+    os.environ.setdefault("PYTHONSTARTUP", str(ROOT / "utils" / "notebook" / "startup.py"))  # IPython runs it
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a python3 kernel in the user's home would be another Python
 
 
@@ -117,4 +120,5 @@ def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str
         "LanguageServerManager.autodetect": False,
         "LabApp.extension_manager": "readonly",  # the other one asks a registry on every start
     }
-    return [f"--{name}={value}" for name, value in options.items()]
+    hidden = [f"--ContentsManager.hide_globs={pattern}" for pattern in HIDDEN]
+    return [f"--{name}={value}" for name, value in options.items()] + hidden

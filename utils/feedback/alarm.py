@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import math
 import signal
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 AGAIN = 1.0  # seconds until the next interrupt, where the answer has caught one
@@ -19,10 +21,15 @@ class Alarm:
 
     What counts is this process's own CPU time: on a busy machine a right answer in slow style takes long by any other
     clock. In another thread, where Python delivers no interrupts, it does nothing.
+
+    Args:
+        seconds: of work, until it rings.
+        patience: of work, until `say` is called, once, in another thread.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, patience: float = math.inf, say: Callable[[], None] = lambda: None) -> None:
         self.seconds, self.rung, self._before = seconds, False, None
+        self.patience, self.say = patience, say
         self._ended, self._ringing = threading.Event(), threading.Lock()
 
     def __enter__(self) -> Alarm:
@@ -47,9 +54,13 @@ class Alarm:
 
     def _watch(self) -> None:
         worked, began = time.process_time(), time.monotonic()
+        said = False
         while time.process_time() - worked < self.seconds and time.monotonic() - began < IDLE * self.seconds:
             if self._ended.wait(min(LOOK, self.seconds)):
                 return
+            if not said and time.process_time() - worked > self.patience:
+                said = True
+                self.say()
         while not self._ended.is_set():
             with self._ringing:
                 if not self._ended.is_set():

@@ -16,7 +16,7 @@ import torch
 from utils import lessons
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, UnknownExercise, all_exercises, find
-from utils.feedback.progress import record
+from utils.feedback.progress import read, record
 from utils.feedback.report import Note, Report
 
 STRICT = "COURSE_CHECKS"  # set to "strict", a report that is not passed raises: what CI wants
@@ -139,9 +139,11 @@ def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
         return Note("hint", str(error))
     if grade is not None and grade not in (1, 2, 3):
         return Note("hint", f"There are three grades, 1 to 3, and {grade!r} was asked for.")
-    grade = grade or min(_hints_given.get(found.name, 0) + 1, 3)
+    asked, grade = grade, grade or min(_hints_given.get(found.name, 0) + 1, 3)
     _hints_given[found.name] = grade
-    more = f" (Call it again for {_GRADES[grade]}.)" if grade < 3 else ""
+    handle = f'"{found.name}"' if found.kind == "value" else found.name
+    further = f"`hint({handle}, {grade + 1})` gives" if asked else "Call it again for"
+    more = f" ({further} {_GRADES[grade]}.)" if grade < 3 else ""
     return Note(f"{found.name}: hint {grade} of 3, {_GRADES[grade - 1]}", found.hints[grade - 1] + more)
 
 
@@ -238,6 +240,8 @@ def _own(exercise: Exercise) -> tuple[Any, str]:
         report = diagnose(exercise, answer)
         if report:
             return answer, ""
-        what = "is not attempted yet" if report.status == "todo" else "does not pass its check yet"
-        return None, f"yours in {path.name} {what}."
+        if read().get(exercise.lesson, {}).get(exercise.name, {}).get("status") == "passed":
+            return None, f"yours has passed, and {path.name} as it is saved does not hold it: save that notebook."
+        what = {"todo": "is not attempted yet", "stopped": "does not come to an end"}.get(report.reason)
+        return None, f"yours in {path.name} {what or 'does not pass its check yet'}."
     return None, f"there is no notebook of lesson {exercise.lesson} beside this one."

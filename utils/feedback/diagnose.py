@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import sys
 from typing import Any
 
 from utils.feedback import report, words
@@ -21,9 +22,12 @@ from utils.feedback.questions import QUESTIONS
 from utils.feedback.relations import relation
 from utils.feedback.report import Report
 from utils.feedback.runner import InProcess, Runner, known_result, observe, runnable
+from utils.lessons.stubs import written_below
 
 REDRAW = 1  # the second seed, with which an answer that passes once must pass again
 LIMIT = 10.0  # seconds of work that the check of an answer of this process may take
+PATIENCE = 3.0  # seconds of work after which the page says that it waits
+WAITING = f"`check` is still waiting for your answer. After {LIMIT:.0f} seconds it is stopped; ■ above stops it now."
 TABLE_SIZE = 6  # a recognised mistake is shown on the largest failing case up to this many rows
 
 
@@ -33,7 +37,8 @@ def diagnose(exercise: Exercise, answer: Any) -> Report:
     What has not ended after `LIMIT` seconds is interrupted, as a learner may do it sooner; either way the report's
     reason is "stopped". It is "failed" where the clock did it, and "todo" where nothing was decided.
     """
-    alarm = Alarm(LIMIT)
+    shown = sys.stdout  # while an answer runs, what it prints goes elsewhere
+    alarm = Alarm(LIMIT, PATIENCE, lambda: print(WAITING, file=shown, flush=True))
     try:
         with alarm:
             return diagnose_run(exercise, InProcess(exercise.form, answer))
@@ -70,6 +75,12 @@ def diagnose_run(exercise: Exercise, runner: Runner) -> Report:
 
 def _diagnose(exercise: Exercise, runner: Runner) -> Report:
     probe = Probe.of(exercise, runner, seed=0)
+    found = _verdict(exercise, runner, probe)
+    found.printed = _printed(probe)
+    return found
+
+
+def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
     todo = _todo(probe)
     if todo:
         return Report(exercise.name, "todo", todo, reason="todo")
@@ -109,6 +120,9 @@ def _todo(probe: Probe) -> str | None:
     if owner not in ("", name):
         return f"it needs `{owner}`, and that is not attempted yet."
     handle = f'"{name}"' if probe.exercise.kind == "value" else name
+    if written_below(probe.runner.traits().source, unfinished[0]):
+        line = f'raise NotImplementedError("{unfinished[0]}")'
+        return f"Something is written below `{line}`, and that line still ends the function: delete it."
     start = f"`{method}` is not attempted yet." if method not in ("", "__init__") else "not attempted yet."
     return f"{start} `hint({handle})` gives a nudge."
 
@@ -122,6 +136,12 @@ def _nearly(probe: Probe) -> bool:
     """Whether it is off by so little that another set of numbers may hide it."""
     atol = 100 * probe.exercise.atol
     return all(same(t.yours.value, t.expected.value, atol, probe.exercise.dtypes) for t in probe.trials)
+
+
+def _printed(probe: Probe) -> str:
+    """What the answer printed on the smallest case on which it failed or, all being right, on the first."""
+    wrong = [t for t in probe.trials if not t.right(probe.exercise)]
+    return (_smallest(wrong) if wrong else probe.trials[0]).yours.printed
 
 
 # --- what is wrong ------------------------------------------------------------------------------------
@@ -199,11 +219,15 @@ def _broken_property(probe: Probe) -> Report | None:
 
 
 def _difference(probe: Probe, wrong: list[Trial]) -> str:
-    # What a case is remarked on (its loud numbers, say) is news only where the plain ones are right.
-    smallest = min(wrong, key=lambda trial: (bool(trial.case.note), _numbers_in(trial))) if wrong else probe.trials[0]
+    smallest = _smallest(wrong) if wrong else probe.trials[0]
     several = len(probe.trials) > 1
     count = f"In {len(wrong)} of {len(probe.trials)} cases the result differs; the smallest: " if several else ""
     return count + _first_difference(probe, smallest)
+
+
+def _smallest(wrong: list[Trial]) -> Trial:
+    # What a case is remarked on (its loud numbers, say) is news only where the plain ones are right.
+    return min(wrong, key=lambda trial: (bool(trial.case.note), _numbers_in(trial)))
 
 
 def _numbers_in(trial: Trial) -> int:
@@ -254,13 +278,15 @@ def _table(probe: Probe, up_to: int = 0) -> report.Table | None:
     shown = []
     for trial in probe.trials:
         parts = [p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.facts)]
-        shown += [(_numbers_in(trial), part) for part in parts[:1]]
+        shown += [(_numbers_in(trial), part, trial) for part in parts[:1]]
     if not shown:
         return None
-    shown.sort(key=lambda pair: pair[0])
-    fitting = [pair for pair in shown if max(pair[1].yours.shape[-2:]) <= up_to]
-    part = (fitting or shown[:1])[-1][1]
+    shown.sort(key=lambda three: three[0])
+    fitting = [three for three in shown if max(three[1].yours.shape[-2:]) <= up_to]
+    _, part, trial = (fitting or shown[:1])[-1]
     spec = part.spec
-    return report.table(
-        part.yours, part.expected, probe.exercise.atol, spec.axes if spec else (), spec.name if spec else ""
-    )
+    axes, name = (spec.axes, spec.name) if spec else ((), "")
+    table = report.table(part.yours, part.expected, probe.exercise.atol, axes, name)
+    if table and probe.exercise.kind == "function":
+        table.given = report.given_rows(probe.named(trial.case))
+    return table

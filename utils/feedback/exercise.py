@@ -321,7 +321,7 @@ def all_exercises() -> dict[str, Exercise]:
 
 
 class UnknownExercise(ValueError):
-    """No exercise has this name; the message says which names there are."""
+    """No exercise has this name; the message says which is meant, or where they are listed."""
 
 
 def find(name: str) -> Exercise:
@@ -330,5 +330,7 @@ def find(name: str) -> Exercise:
     if name in known:
         return known[name]
     close = difflib.get_close_matches(name, known, n=1)
-    guess = f" Did you mean {close[0]}?" if close else ""
-    raise UnknownExercise(f"No exercise is called {name}.{guess} There are: {', '.join(known)}.")
+    raise UnknownExercise(
+        f"No exercise is called {name}. "
+        + (f"Did you mean {close[0]}?" if close else f"`progress()` lists all {len(known)}.")
+    )

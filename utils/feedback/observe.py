@@ -14,6 +14,7 @@ import linecache
 import math
 import random
 import sys
+import tokenize
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -85,17 +86,22 @@ class Observation:
     drew: bool = False  # whether the call used or seeded torch's global random numbers
     operations: int = 0  # how many torch operations ran, where they were counted
     largest: int = 0  # how many numbers the largest tensor held that one of them gave
+    printed: str = ""  # what it printed, cut to MOST_PRINTED characters
 
 
 # --- a sealed world -----------------------------------------------------------------------------------
 
 
+MOST_PRINTED = 2000  # characters
 _within = False  # whether a sealed block is being run
 
 
 @contextlib.contextmanager
-def sealed(seed: int = 0) -> Iterator[None]:
-    """Run the block with seeded random numbers and silence; put every global state back afterwards."""
+def sealed(seed: int = 0) -> Iterator[io.StringIO]:
+    """Run the block with seeded random numbers and silence; put every global state back afterwards.
+
+    Gives what would have been printed.
+    """
     global _within
     numpy, outermost = sys.modules.get("numpy"), not _within
     cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
@@ -104,7 +110,8 @@ def sealed(seed: int = 0) -> Iterator[None]:
     # This one costs more than all others together, and blocks within a sealed one are many: the outermost restores it.
     numpy_state = numpy.random.get_state() if numpy and outermost else None
     devices = list(range(torch.cuda.device_count())) if cuda else []
-    with torch.random.fork_rng(devices=devices), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    printed = io.StringIO()
+    with torch.random.fork_rng(devices=devices), contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             _within = True
@@ -116,7 +123,7 @@ def sealed(seed: int = 0) -> Iterator[None]:
             random.seed(seed)
             if numpy:
                 numpy.random.seed(seed)
-            yield
+            yield printed
         finally:
             _within = not outermost
             torch.set_grad_enabled(grad)
@@ -166,7 +173,7 @@ def record(
     args, kwargs = fresh(case.args), fresh(dict(case.kwargs))
     named = form.named(args, kwargs)
     leaves = {name: value.requires_grad_() for name, value in named.items() if look.gradients and is_float(value)}
-    with sealed(case.seed):
+    with sealed(case.seed) as printed:
         try:
             call = answer
             if form.kind == "module":
@@ -187,6 +194,7 @@ def record(
                 seen.detached, seen.level, seen.broken = _reach(seen.value, leaves, case.seed)
         except (Exception, SystemExit) as error:
             seen.failure = failure_of(error, answer)
+    seen.printed = printed.getvalue()[:MOST_PRINTED]
     if not look.gradients:
         before = form.named(case.args, dict(case.kwargs))
         seen.changed = tuple(n for n in named if not unchanged(before[n], named[n]))
@@ -274,10 +282,12 @@ def failure_of(error: BaseException, answer: Any) -> Failure:
 
 
 def source_of(code: types.CodeType) -> str:
-    """The lines that a function's code stands on, as they were written."""
-    numbers = [number for *_, number in code.co_lines() if number]
-    lines = range(min(numbers, default=1), max(numbers, default=0) + 1)
-    return "".join(linecache.getline(code.co_filename, number) for number in lines)
+    """A function as it was written, with what can never be reached; "" where nothing is known of it."""
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    try:
+        return "".join(inspect.getblock(lines))
+    except (tokenize.TokenError, IndentationError, SyntaxError):
+        return "".join(lines)
 
 
 def files_of(answer: Any) -> set[str]:

@@ -58,9 +58,9 @@ def record(lesson: str, exercise: str, status: str) -> None:
 
     def note(kept: dict[str, Any]) -> None:
         entries = _table(kept, lesson)
-        entry = entries.get(exercise)
-        if not _is_entry(entry):
-            entry = entries[exercise] = {"status": "todo", "tries": 0, "when": ""}
+        if not _is_entry(entries.get(exercise)):
+            entries[exercise] = {"status": "todo", "tries": 0, "when": ""}
+        entry = entries[exercise]
         entry["tries"] += status != "todo"
         entry["status"] = "passed" if "passed" in (status, entry["status"]) else status
         entry["when"] = _now()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,8 @@ from utils.feedback.compare import different
 from utils.show import html
 
 MAX_CELLS = 8  # rows and columns of a table that are shown
+MAX_GIVEN = 36  # numbers of an input that is shown beside a result
+PRINTED = "It printed:"
 REASONS = (
     "passed",
     "todo",
@@ -28,12 +31,16 @@ REASONS = (
 
 @dataclass
 class Table:
-    """A result beside the expected one, as rows of text; `wrong` are the cells that differ."""
+    """A result beside the expected one, as rows of text; `wrong` are the cells that differ.
+
+    `given` are the small inputs that it was made from: (name, rows).
+    """
 
     yours: list[list[str]]
     expected: list[list[str]]
     wrong: set[tuple[int, int]]
     caption: str = ""
+    given: list[tuple[str, list[list[str]]]] = field(default_factory=list)
 
 
 @dataclass
@@ -50,6 +57,7 @@ class Report:
         property: which one is broken where the reason is "property", such as "rows_sum_to_one"; else None.
         relation: of a "difference", how the numbers are related to the expected ones ("factor", "transpose" …), or
             None.
+        printed: what the answer printed on the case that is spoken of.
     """
 
     name: str
@@ -60,6 +68,7 @@ class Report:
     reason: str = field(kw_only=True)
     property: str | None = None
     relation: str | None = None
+    printed: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if self.reason not in REASONS:
@@ -72,6 +81,8 @@ class Report:
         lines = [f"{html.MARK[self.status]} {self.name}: {self.message}"]
         if self.table:
             lines += ["", *_text_table(self.table)]
+        if self.printed:
+            lines += ["", PRINTED, *self.printed.splitlines()]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -79,7 +90,10 @@ class Report:
     def _repr_html_(self) -> str:
         sign, name = f'<span aria-hidden="true">{html.MARK[self.status]} </span>', html.escape(self.name)
         message = f"<b>{sign}<code>{name}</code></b>: {html.inline(self.message)}"
-        return html.card(message, self.status, wide=_html_table(self.table) if self.table else "", status=True)
+        wide = _html_table(self.table) if self.table else ""
+        if self.printed:
+            wide += html.line(PRINTED) + html.code_block(self.printed)
+        return html.card(message, self.status, wide=wide, status=True)
 
 
 def table(yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), name: str = "") -> Table | None:
@@ -112,6 +126,15 @@ def table(yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), na
     return Table(text(yours), text(expected), {tuple(i) for i in cut(wrong).nonzero().tolist()}, ", ".join(captions))
 
 
+def given_rows(named: Mapping[str, Any]) -> list[tuple[str, list[list[str]]]]:
+    """The tensors of a call as rows of text, by name; none where one is too large to be looked at."""
+    tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
+    if any(t.dim() > 2 or not 0 < t.numel() <= MAX_GIVEN for t in tensors.values()):
+        return []
+    rows = {name: torch.atleast_2d(t.detach().cpu()).tolist() for name, t in tensors.items()}
+    return [(name, [[number_text(v) for v in row] for row in table]) for name, table in rows.items()]
+
+
 def _window(wrong: torch.Tensor, axis: int) -> range:
     """At most MAX_CELLS indices along an axis that include the first wrong one."""
     size = wrong.shape[axis]
@@ -132,21 +155,26 @@ def number_text(value: Any) -> str:
 def _text_table(table: Table) -> list[str]:
     """Side by side, wrong cells in [brackets]."""
 
-    def block(title, rows, wrong):
+    def block(title: str, rows: list[list[str]], wrong: Collection[tuple[int, int]] = ()) -> list[str]:
         cells = [[f"[{v}]" if (i, j) in wrong else f" {v} " for j, v in enumerate(row)] for i, row in enumerate(rows)]
         width = max(len(v) for row in cells for v in row)
         return [title, *(" ".join(v.rjust(width) for v in row) for row in cells)]
 
     left = block("yours", table.yours, table.wrong)
-    right = block("expected", table.expected, set())
+    right = block("expected", table.expected)
     width = max(map(len, left))
     lines = [f"{a.ljust(width)}   {b}".rstrip() for a, b in zip(left, right)]
+    for name, rows in table.given:
+        lines += ["", *block(f"given {name}", rows)]
     return [f"({table.caption})", *lines] if table.caption else lines
 
 
 def _html_table(table: Table) -> str:
     of = f" ({table.caption})" if table.caption else ""
-    return html.side_by_side(html.table(f"yours{of}", table.yours, table.wrong), html.table("expected", table.expected))
+    given = [html.table(f"given {name}", rows) for name, rows in table.given]
+    return html.side_by_side(
+        html.table(f"yours{of}", table.yours, table.wrong), html.table("expected", table.expected), *given
+    )
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterable, Sequence
 
 TODO = "# YOUR CODE HERE"
@@ -44,6 +45,39 @@ def unfinished_name(error: BaseException) -> str | None:
     if isinstance(error, NotImplementedError) and (not text or text.replace(".", "").isidentifier()):
         return text
     return "" if unfilled(text) else None
+
+
+def written_below(source: str, name: str) -> bool:
+    """Whether an answer stands below the `raise` of its stub, which still ends the function before it.
+
+    A page's own last line, `return state`, is no answer.
+
+    Args:
+        source: functions as they were written.
+        name: the dotted name that the stub's error gives.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(source))
+    except SyntaxError:
+        return False
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return any(any(map(_answers, _after_stub(function.body, name))) for function in functions)
+
+
+def _after_stub(statements: list[ast.stmt], name: str) -> list[ast.stmt]:
+    raises = [i for i, statement in enumerate(statements) if _is_stub(statement, name)]
+    return statements[raises[-1] + 1 :] if raises else []
+
+
+def _is_stub(statement: ast.stmt, name: str) -> bool:
+    made = statement.exc if isinstance(statement, ast.Raise) else None
+    if not isinstance(made, ast.Call) or ast.unparse(made.func) != "NotImplementedError" or len(made.args) != 1:
+        return False
+    return isinstance(made.args[0], ast.Constant) and made.args[0].value == name
+
+
+def _answers(statement: ast.stmt) -> bool:
+    return not (isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name))
 
 
 def unfilled(text: str) -> bool:

@@ -1,15 +1,20 @@
-"""One calm line instead of a red traceback where a cell only waits for an exercise to be filled in.
+"""One calm line instead of a red traceback where a cell only waits: for an exercise, or for a cell above it.
 
-Registered under IPython when `utils` is imported. Every other exception looks as it always does.
+Registered under IPython when `utils` is imported, and by `coginst lab` before any cell is run. Every other exception
+looks as it always does.
 """
 
 from __future__ import annotations
 
 import ast
 import dis
+import os
+import re
 import traceback
+from pathlib import Path
 
-from utils.lessons import bound_names
+from utils import lessons
+from utils.lessons import bound_names, without_magics
 from utils.lessons.stubs import unfinished_name
 from utils.show.html import card, inline
 
@@ -34,6 +39,8 @@ def register() -> None:
     shell = get_ipython()
     if shell is not None:
         shell.set_custom_exc((Exception,), _handle)
+        plain = shell.display_formatter.formatters["text/plain"]
+        plain.singleton_printers[id(...)] = lambda value, printer, cycle: printer.text("... (to be filled in)")
 
 
 _waiting: dict[str, str] = {}  # names that a waiting cell would have made, and the exercise it waits for
@@ -83,18 +90,61 @@ def _handle(shell, kind, error, trace, tb_offset=None):
             f"This needs `{error.name}`. The cell above that makes it waits for `{exercise}`: run it again when that is"
             " done."
         )
+    elif isinstance(error, NameError) and made_above(error.name, shell.user_ns["In"][-1]):
+        line = (
+            f"`{error.name}` is not there yet: it is made in a cell above that has not run since the kernel started."
+            " Choose Run ▸ Run All Above Selected Cell in the menu, then run this cell again."
+        )
     elif kind.__name__ == "NotYet":
         line = str(error)
     else:
-        lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
-        shell._showtraceback(kind, error, lines)
-        return lines
+        return _in_red(shell, kind, error, trace, tb_offset)
     from IPython.display import display
 
     display(Calm(line))
     return [line]
 
 
+def _in_red(shell, kind, error, trace, tb_offset) -> list[str]:
+    """The traceback as it always looks and, where a value was to be made, what a check would say of the error."""
+    lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
+    shell._showtraceback(kind, error, lines)
+    words = _explained(error, shell.user_ns["In"][-1])
+    if words:
+        from IPython.display import display
+
+        display(Calm(words))
+    return lines
+
+
+def _explained(error: BaseException, source: str) -> str:
+    """An error of a cell that was to make an exercise's value, in a learner's words; "" where there are none."""
+    if not re.search(r"(?m)^check\(\w+=", source):
+        return ""
+    from utils.feedback.observe import Failure
+    from utils.feedback.torch_errors import explain
+
+    failure = Failure(type(error).__name__, str(error))
+    words = explain(failure, "")
+    return "" if not failure.text or words.startswith(failure.text.splitlines()[0][:40]) else words
+
+
+def made_above(name: str | None, source: str) -> bool:
+    """Whether the lesson that this kernel runs makes `name` in a cell above the one that reads `source`."""
+    path = Path(os.environ.get("JPY_SESSION_NAME", ""))  # Jupyter's word to a kernel for its notebook
+    if not name or not path.is_file():
+        return False
+    try:
+        cells = [cell.source for cell in lessons.read(path).cells if cell.kind == "code"]
+    except lessons.LessonError:
+        return False
+    above = cells[: cells.index(source)] if source in cells else cells
+    return any(name in _would_make(cell) for cell in above)
+
+
 def _would_make(source: str) -> list[str]:
-    """The names that a cell assigns at its top level."""
-    return [name for node in ast.parse(source).body for name in bound_names(node)]
+    """The names that a cell binds at its top level; none where it is not Python."""
+    try:
+        return [name for node in ast.parse(without_magics(source)).body for name in bound_names(node)]
+    except SyntaxError:
+        return []

@@ -1,0 +1,36 @@
+"""When an answer stands below the stub that should have gone."""
+
+import pytest
+
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import find
+from utils.lessons.stubs import written_below
+
+STUB = 'def f(x):\n    """Says what."""\n    # YOUR CODE HERE\n    raise NotImplementedError("f")\n'
+
+
+@pytest.mark.parametrize(
+    "source, found",
+    [
+        (STUB, False),
+        (STUB + "    return x.sum()\n", True),
+        (STUB + "    y = x\n    return y\n", True),
+        (STUB + "    return state\n", False),  # a page's own last line
+        ("class A:\n    " + STUB.replace("\n", "\n    ") + "    return 1\n", True),
+        ("    " + STUB.replace("\n", "\n    ") + "    return 1\n", True),  # a method, cut out of its class
+        (STUB.replace('("f")', '("g")') + "    return x.sum()\n", False),
+        ("def f(x):\n    return x(\n", False),
+    ],
+)
+def test_what_stands_below_a_stub(source, found):
+    assert written_below(source, "f") is found
+
+
+def test_the_report_names_the_line_to_delete(tmp_path):
+    path = tmp_path / "page.py"
+    path.write_text(STUB.replace("f(x)", "row_sums(x)").replace('"f"', '"row_sums"') + "    return x.sum(dim=1)\n")
+    names = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    report = diagnose(find("row_sums"), names["row_sums"])
+    assert report.status == "todo"
+    assert 'below `raise NotImplementedError("row_sums")`, and that line still ends' in report.message
