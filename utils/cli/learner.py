@@ -23,6 +23,19 @@ def lab(
 
 
 @app.command()
+def reset(
+    lesson: str = typer.Argument(..., help="A lesson, such as 02 or 02_simplified_attention."),
+    exercise: str | None = typer.Argument(None, help="Only the cell of this exercise, which may be gone."),
+) -> None:
+    """Put a lesson, or one exercise of it, back to what you first got; what stood there is kept aside."""
+    from utils.cli import reset as resetting
+
+    with errors_in_red():
+        for sentence in resetting.reset(lesson, exercise):
+            typer.echo(sentence)
+
+
+@app.command()
 def fetch(
     what: Literal["gpt2"] = typer.Argument(..., help="What to download: gpt2, the real one, 550 MB."),
 ) -> None:

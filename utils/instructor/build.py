@@ -322,6 +322,12 @@ def _read_manifest(path: Path) -> dict[str, str]:
         return {}
 
 
+def changed(path: Path) -> bool:
+    """Whether a student's file is another than the build made; one of which no manifest tells is taken as it is."""
+    made = _read_manifest(path.parent / MANIFEST).get(path.name)
+    return made is not None and made != _hash(path.read_bytes())
+
+
 def _read_bytes(path: Path) -> bytes | None:
     try:
         return path.read_bytes()

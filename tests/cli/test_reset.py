@@ -1,0 +1,112 @@
+"""A spoilt lesson, or one cell of it, is put back; nothing that a learner wrote is lost."""
+
+import json
+import shutil
+
+import pytest
+
+from utils.cli import reset as module
+from utils.cli.reset import reset
+from utils.lessons import ROOT
+
+STEM = "02_simplified_attention"
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A learner's folder with lesson 02, as they first got it."""
+    folder = tmp_path / "course"
+    folder.mkdir()
+    for name in (f"{STEM}.ipynb", f"{STEM}.md", ".coginst.json"):
+        shutil.copy(ROOT / "course" / name, folder)
+    return folder
+
+
+@pytest.fixture(params=["from the solutions", "from the text"])
+def again(request, course, tmp_path, monkeypatch):
+    """Resets with the answers at hand, and as a student who has none."""
+    if request.param == "from the text":
+        monkeypatch.setattr(module, "ROOT", tmp_path / "nowhere")
+    return lambda *what: reset(*what, course=course, kept=tmp_path / "kept")
+
+
+def cells(course):
+    return json.loads((course / f"{STEM}.ipynb").read_text(encoding="utf-8"))["cells"]
+
+
+def write(course, cells):
+    path = course / f"{STEM}.ipynb"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "cells": cells}), encoding="utf-8")
+
+
+def place(cells, name):
+    return next(n for n, cell in enumerate(cells) if f"check({name}" in "".join(cell["source"]))
+
+
+def test_a_whole_lesson(course, again, tmp_path):
+    first = (course / f"{STEM}.ipynb").read_bytes()
+    write(course, cells(course)[:3])
+    spoilt = (course / f"{STEM}.ipynb").read_bytes()
+    said = again("02")
+    assert (course / f"{STEM}.ipynb").read_bytes() == first
+    (kept,) = (tmp_path / "kept").iterdir()
+    assert kept.read_bytes() == spoilt and str(kept) in said[1]
+
+
+def test_a_lesson_that_is_gone(course, again):
+    first = (course / f"{STEM}.ipynb").read_bytes()
+    (course / f"{STEM}.ipynb").unlink()
+    again("02")
+    assert (course / f"{STEM}.ipynb").read_bytes() == first
+
+
+def test_one_exercise_and_nothing_else(course, again):
+    page = cells(course)
+    at, other = place(page, "softmax"), place(page, "simple_attention")
+    stub = page[at]["source"]
+    page[at] = {**page[at], "source": "spoilt", "execution_count": 4}
+    page[other]["source"] = "my answer"
+    write(course, page)
+    again(STEM, "softmax")
+    assert cells(course)[at]["source"] == stub and cells(course)[at]["execution_count"] is None
+    assert cells(course)[other]["source"] == "my answer"
+
+
+def test_a_cell_that_was_deleted_comes_back_where_it_was(course, again):
+    page = cells(course)
+    at = place(page, "softmax")
+    mine = {"cell_type": "markdown", "id": "mine", "metadata": {}, "source": "my notes"}
+    write(course, [*page[: at - 1], mine, *page[at + 1 :]])  # the cell above it is gone, too
+    again("02", "softmax")
+    back = [cell["id"] for cell in cells(course)]
+    assert back[at - 2 : at + 1] == [page[at - 2]["id"], page[at]["id"], "mine"] and len(back) == len(page)
+
+
+@pytest.mark.parametrize(
+    "what, words",
+    [
+        (("02", "sofmax"), "no exercise 'sofmax'. It has: .*softmax"),
+        (("77",), "77"),
+    ],
+)
+def test_what_there_is_not(course, again, what, words):
+    before = (course / f"{STEM}.ipynb").read_bytes()
+    with pytest.raises(ValueError, match=words):
+        again(*what)
+    assert (course / f"{STEM}.ipynb").read_bytes() == before
+
+
+def test_nothing_to_make_it_from(course, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "ROOT", tmp_path / "nowhere")
+    with open(course / f"{STEM}.md", "a") as text:
+        text.write("mine")
+    with pytest.raises(ValueError, match="is missing or was changed. Take 02_simplified_attention.ipynb from"):
+        reset("02", course=course, kept=tmp_path / "kept")
+
+
+def test_a_page_that_is_no_notebook(course, again):
+    (course / f"{STEM}.ipynb").write_text("{}")
+    with pytest.raises(ValueError, match="reset the whole lesson"):
+        again("02", "softmax")
+    again("02")
+    assert cells(course)
