@@ -16,8 +16,11 @@ from urllib.parse import quote
 from utils import lessons
 from utils.feedback.exercise import all_exercises
 from utils.feedback.progress import read
-from utils.show.html import MARK, TEXT_COLOUR, escape, mark
+from utils.notebook.answered import SURE, Calibration, WarmUp, calibration, warm_up
+from utils.notebook.showcase import NAME, showcase
+from utils.show.html import MARK, TEXT_COLOUR, escape, inline, mark
 
+SHOWN = "progress().save() makes my_course.html, a page that shows what you built."
 WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
 
 
@@ -79,8 +82,24 @@ class Page:
 class Home:
     """What `progress()` shows: plain text in a terminal, a list with links in a notebook."""
 
-    def __init__(self, pages: list[Page]):
+    def __init__(self, pages: list[Page], answers: Calibration | None = None):
         self.pages = pages
+        self.answers = answers or Calibration(dict.fromkeys(SURE, (0, 0)))
+
+    def warm_up(self) -> WarmUp:
+        """Three predictions or quizzes once more: those that were answered longest ago."""
+        return warm_up()
+
+    def save(self, who: str = "", path: str | Path = NAME) -> Path:
+        """Write `my_course.html`, a page that shows what you built, and say where it is.
+
+        Args:
+            who: a name for its title.
+            path: the file to write; one that is there is replaced.
+        """
+        path = Path(path)
+        lessons.write_atomically(path, showcase(self, who))
+        return path
 
     @property
     def passed(self) -> int:
@@ -125,6 +144,10 @@ class Home:
         for page in self.pages:
             facts = [f"{page.stem[:2]} {page.title}", f"{page.minutes} minutes" if page.minutes else "", page.summary]
             lines += [" · ".join(filter(None, facts)), *(f"  {item}" for item in page.items)]
+        if self.answers.total:
+            lines += [str(self.answers), "progress().warm_up() asks three of them again."]
+        if self.passed:
+            lines.append(SHOWN)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -137,6 +160,10 @@ class Home:
         key = " · ".join(f"{mark(state)} {word}" for state, word in WORD.items())
         parts = [f"<div>{self._headline()}.</div>", f"<div>{go_on}</div>"]
         parts += [f'<div role="list" style="margin:6px 0">{rows}</div>', f"<div>{key}</div>"]
+        if self.answers.total:
+            parts.append(self.answers.html() + "<div><code>progress().warm_up()</code> asks three of them again.</div>")
+        if self.passed:
+            parts.append(f"<div>{inline(SHOWN.replace('progress().save()', '`progress().save()`'))}</div>")
         return f'<div style="line-height:1.6;{TEXT_COLOUR}">{"".join(parts)}</div>'
 
 
@@ -181,7 +208,8 @@ def progress() -> Home:
     for exercise in all_exercises().values():
         names.setdefault(exercise.lesson, []).append(exercise.name)
     return Home(
-        [_page(stem, paths, names.get(stem[3:], []), kept.get(stem[3:], {})) for stem, paths in _course().items()]
+        [_page(stem, paths, names.get(stem[3:], []), kept.get(stem[3:], {})) for stem, paths in _course().items()],
+        calibration(),
     )
 
 

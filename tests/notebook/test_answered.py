@@ -1,0 +1,80 @@
+"""What was predicted comes back: how sure, how right, three questions again, and a page to show."""
+
+import json
+
+import pytest
+
+from utils import progress
+from utils.feedback.progress import read_answers, record, record_answer
+from utils.lessons import ROOT
+from utils.notebook.answered import asked_again, calibration, warm_up
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    path = tmp_path / "progress.json"
+    monkeypatch.setenv("COURSE_PROGRESS", str(path))
+    monkeypatch.chdir(ROOT / "course")
+    return path
+
+
+def answer(question, right, sure="certain", kind="predictions"):
+    record_answer(kind, {"question": question}, right=right, sure=sure)
+
+
+def days(store, *questions):
+    """Make the answers one day apart, in this order."""
+    kept = json.loads(store.read_text())
+    for day, question in enumerate(questions, 1):
+        kept["answers"][question]["when"] = f"2026-01-{day:02}T00:00:00+00:00"
+    store.write_text(json.dumps(kept))
+
+
+def test_how_sure_and_how_right(store):
+    assert str(calibration()) == "" and "warm_up" not in repr(progress())
+    for n in range(3):
+        answer(f"{n}?", right=n > 0)
+    answer("a?", right=True, sure="guessing", kind="quizzes")
+    said = "Predictions and quizzes: 3 of 4 right at first. certain: 2 of 3; guessing: 1 of 1."
+    assert str(calibration()) == said and said in repr(progress())
+    page = progress()._repr_html_()
+    assert "<b>3 of 4</b>" in page and "width:67%" in page and "fairly" not in page
+
+
+def test_the_oldest_three_are_asked_again_and_go_to_the_end(store):
+    for question in "abcd":
+        answer(question, right=True)
+    days(store, "c", "a", "d", "b")
+    assert repr(warm_up()) == "1. c\n2. a\n3. d" == repr(progress().warm_up())
+    widget = asked_again(read_answers()["c"])
+    assert widget.start == {"question": "c"} and widget.state["done"] == ""
+    widget._handle_custom_msg({"event": "answered", "right": False, "sure": "guessing"}, [])
+    assert repr(warm_up()) == "1. a\n2. d\n3. b" and read_answers()["c"]["right"] is False
+
+
+def test_a_quiz_is_asked_again_with_nothing_chosen(store):
+    answer("q", right=True, kind="quizzes")
+    assert asked_again(read_answers()["q"]).state == {"chosen": [], "sure": "fairly sure"}
+
+
+def test_nothing_to_warm_up_with(store, capsys):
+    progress().warm_up()._ipython_display_()
+    assert "answer a prediction or a quiz in a lesson first" in capsys.readouterr().out
+
+
+def test_a_page_shows_what_was_built(store, tmp_path, monkeypatch):
+    page = (ROOT / "course" / "00_start_here.ipynb").read_text(encoding="utf-8")
+    mine = page.replace('raise NotImplementedError(\\"row_sums\\")', "return x.sum(dim=1)  # <mine>").replace(
+        "# YOUR CODE HERE", ""
+    )
+    assert mine != page
+    (tmp_path / "00_start_here.ipynb").write_text(mine, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    record("start_here", "row_sums", "passed")
+    record("simplified_attention", "softmax", "passed")  # its page was not saved
+    path = progress().save("Ada & Co")
+    text = path.read_text(encoding="utf-8")
+    assert path.name == "my_course.html" and "<h1>Ada &amp; Co: what I built</h1>" in text
+    assert "return x.sum(dim=1)  # &lt;mine&gt;" in text
+    assert "<code>softmax</code>" in text and "YOUR CODE HERE" not in text and "2 of " in text
+    assert "src=" not in text and "http" not in text

@@ -1,0 +1,94 @@
+"""Predictions and quizzes that were answered: how sure one was, how right, and three of them to warm up with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from utils.feedback.progress import read_answers
+from utils.show.html import escape
+
+SURE = ("certain", "fairly sure", "guessing")
+WARM_UP = 3  # questions
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How often the first answers were right, by how sure the learner was: `{sure: (right, all)}`."""
+
+    counts: Mapping[str, tuple[int, int]]
+
+    @property
+    def total(self) -> int:
+        return sum(every for _, every in self.counts.values())
+
+    @property
+    def right(self) -> int:
+        return sum(right for right, _ in self.counts.values())
+
+    def __str__(self) -> str:
+        if not self.total:
+            return ""
+        parts = [f"{sure}: {right} of {every}" for sure, (right, every) in self.counts.items() if every]
+        return f"Predictions and quizzes: {self.right} of {self.total} right at first. {'; '.join(parts)}."
+
+    def html(self) -> str:
+        """The same as a small table with bars."""
+        rows = "".join(_row(sure, *self.counts[sure]) for sure in SURE if self.counts[sure][1])
+        head = f"Predictions and quizzes: <b>{self.right} of {self.total}</b> right at first."
+        return f'<div style="margin-top:10px">{head}<table style="border-spacing:8px 0">{rows}</table></div>'
+
+
+def _row(sure: str, right: int, every: int) -> str:
+    track = "display:inline-block;width:8em;height:0.7em;border:1px solid currentColor;border-radius:3px"
+    filled = f"display:block;height:100%;width:{right / every:.0%};background:currentColor"
+    bar = f'<span aria-hidden="true" style="{track}"><span style="{filled}"></span></span>'
+    cell = '<td style="text-align:left;padding:0">'
+    return f"<tr>{cell}when {escape(sure)}</td>{cell}{bar}</td>{cell}{right} of {every}</td></tr>"
+
+
+def calibration() -> Calibration:
+    """From what this machine has kept."""
+    answers = read_answers().values()
+    counts = {}
+    for sure in SURE:
+        those = [entry["right"] for entry in answers if entry["sure"] == sure]
+        counts[sure] = (sum(those), len(those))
+    return Calibration(counts)
+
+
+class WarmUp:
+    """A few questions once more, each as its lesson asked it; in a terminal their words."""
+
+    def __init__(self, entries: list[Mapping[str, Any]]) -> None:
+        self.entries = entries
+
+    def __repr__(self) -> str:
+        if not self.entries:
+            return "There is nothing to warm up with yet: answer a prediction or a quiz in a lesson first."
+        return "\n".join(f"{n}. {entry['start']['question']}" for n, entry in enumerate(self.entries, 1))
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        if not self.entries:
+            print(self)
+        for entry in self.entries:
+            display(asked_again(entry))
+
+
+def asked_again(entry: Mapping[str, Any]) -> Any:
+    """The widget of a question that was answered before, with nothing in it."""
+    from utils.explore.answered import note_answer
+    from utils.explore.live import live
+
+    start = entry["start"]
+    empty = {"predictions": {"guess": "", "done": ""}, "quizzes": {"chosen": []}}[entry["kind"]]
+    return live(entry["kind"], start["question"], start, {**empty, "sure": "fairly sure"}, heard=note_answer)
+
+
+def warm_up() -> WarmUp:
+    """The questions whose answers are longest ago; an answer puts a question last."""
+    known = [entry for entry in read_answers().values() if entry["kind"] in ("predictions", "quizzes")]
+    return WarmUp(known[:WARM_UP])

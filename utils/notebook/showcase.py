@@ -1,0 +1,66 @@
+"""`my_course.html`: one page, to keep or to show, with what a learner has built."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from utils import lessons
+from utils.notebook.answered import calibration
+from utils.show.html import escape
+
+if TYPE_CHECKING:
+    from utils.notebook.home import Home, Item, Page
+
+NAME = "my_course.html"
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.6 system-ui, sans-serif; max-width: 46em; margin: 2em auto; padding: 0 1em; }
+h1, h2 { line-height: 1.25; }
+h2 { margin-top: 2em; border-bottom: 1px solid; }
+pre { overflow-x: auto; padding: 0.7em 1em; border: 1px solid; border-radius: 6px; font-size: 0.85em; }
+summary { cursor: pointer; }
+""".strip()
+
+
+def showcase(home: Home, who: str = "") -> str:
+    """The page: each lesson with the exercises that are passed, and the learner's own code where it can be read."""
+    title = f"{who}: what I built" if who else "What I built"
+    told = f"{home.passed} of {home.total} exercises of a course on attention, from byte pairs to a GPT-2."
+    sure = str(calibration())
+    parts = [f"<h1>{escape(title)}</h1>", f"<p>{told}</p>", f"<p>{escape(sure)}</p>" if sure else ""]
+    parts += [_lesson(page) for page in home.pages if page.done]
+    parts.append(f"<p><small>{date.today().isoformat()}</small></p>")
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    return (
+        f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n'
+        + "\n".join(filter(None, parts))
+        + "\n</body></html>\n"
+    )
+
+
+def _lesson(page: Page) -> str:
+    passed = [item for item in page.items if item.state == "passed"]
+    head = f"<h2>{page.stem[:2]} {escape(page.title)}</h2>"
+    return head + "".join(_exercise(page, item) for item in passed)
+
+
+def _exercise(page: Page, item: Item) -> str:
+    tries = f", {item.tried}" if item.tries else ""
+    summary = f"<summary><code>{escape(item.name)}</code>{tries}</summary>"
+    code = _code(page.path, item.name)
+    return (
+        f"<details>{summary}<pre>{escape(code)}</pre></details>" if code else f"<p><code>{item.name}</code>{tries}</p>"
+    )
+
+
+def _code(path: Path | None, name: str) -> str:
+    """The learner's own code, as their notebook is saved; "" where there is none, or it is a stub still."""
+    if path is None or path.parent == lessons.ROOT / "solutions":
+        return ""
+    try:
+        code = lessons.source_of(path, name)
+    except lessons.LessonError:
+        return ""
+    return "" if "YOUR CODE HERE" in code else code
