@@ -16,16 +16,17 @@ ROOMS = {
     "lessons": set(),
     "gpt2": {"lessons"},
     "show": {"lessons"},
-    "loop": set(),  # utils.training.loop: below the models that it trains, as the recipes are above them
-    "models": {"lessons", "loop", "show", "gpt2"},
+    "live": set(),  # utils.explore.live and .training: below the loop, which shows what it does while it does it
+    "loop": {"live"},  # utils.training.loop: below the models that it trains, as the recipes are above them
+    "models": {"lessons", "live", "loop", "show", "gpt2"},
     "training": {"lessons", "gpt2", "loop", "models"},
-    "explore": {"lessons", "show", "models", "gpt2"},
+    "explore": {"lessons", "live", "show", "models", "gpt2", "feedback"},
     "stand_ins": {"lessons", "gpt2", "models"},
     "feedback": {"lessons", "show"},
     "checks": {"lessons", "feedback", "stand_ins", "models", "gpt2"},
-    "notebook": {"lessons", "feedback", "show"},
+    "notebook": {"lessons", "feedback", "show", "live", "explore"},
     "instructor": {"lessons", "feedback"},
-    "grading": {"lessons", "feedback", "stand_ins", "models", "show", "instructor"},
+    "grading": {"lessons", "feedback", "stand_ins", "models", "gpt2", "show", "instructor"},
     "cli": {"lessons", "gpt2", "training", "instructor", "grading"},
 }
 LONGEST = 350  # lines of a module of the engine
@@ -66,11 +67,16 @@ IMPORTS = {module: imported(module) for module in SOURCES}
 def room(module: str) -> str:
     if module == "utils.training.loop":
         return "loop"
+    if module in ("utils.explore.live", "utils.explore.training"):
+        return "live"
     return module.split(".")[1] if "." in module else ""
 
 
 def test_the_rooms_are_these():
-    assert {path.name for path in UTILS.iterdir() if path.is_dir()} - {"assets", "__pycache__"} == set(ROOMS) - {"loop"}
+    assert {path.name for path in UTILS.iterdir() if path.is_dir()} - {"assets", "__pycache__"} == set(ROOMS) - {
+        "live",
+        "loop",
+    }
     assert [path.name for path in UTILS.glob("*.py")] == ["__init__.py"]
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from solutions import abc_sorter as lesson
-from utils import explore, show
+from utils import show
 from utils.feedback.exercise import find
 from utils.models import abc_sorter as sorting
 from utils.models.abc_sorter import SEP, VOCAB, encode
@@ -606,27 +606,6 @@ def test_the_trace_is_drawn_with_its_numbers():
     assert "bca becomes abc" in picture.alt and all(f"{p:.3f}" in words for step in steps for p in step.probs.values())
     with pytest.raises(ValueError, match="steps is empty"):
         show.trace([])
-
-
-def test_the_box_answers_what_is_typed():
-    panel = explore.sorter(trained()[0], "bca")
-    assert "<b>bca</b> becomes <b>abc</b>" in panel.remark.value and "bca becomes abc" in panel.picture.value
-    panel.box.value = "Cab"
-    assert "<b>cab</b> becomes <b>abc</b>" in panel.remark.value
-    before = panel.picture.value
-    panel.box.value = "ca"
-    assert "1 more letter:" in panel.remark.value
-    panel.box.value = "c<x"
-    assert "three letters from a, b, c" in panel.remark.value and "<x" not in panel.remark.value
-    assert panel.picture.value == before
-    assert "cab becomes abc" in repr(panel)
-
-
-def test_a_wrong_answer_of_the_model_is_called_so():
-    torch.manual_seed(1)
-    panel = explore.sorter(sorter(1), "cba")
-    answer = "".join(step.chosen for step in sorting.trace(sorter(1), "cba"))
-    assert answer != "abc" and f"<b>cba</b> becomes <b>{answer}</b>; sorted it is abc." in panel.remark.value
 
 
 def test_in_a_terminal_letters_are_asked_for(monkeypatch, capsys):

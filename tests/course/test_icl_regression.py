@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from solutions import icl_regression as lesson
-from utils import explore, show
+from utils import show
 from utils.checks import icl_regression as checks
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import case, find
@@ -571,7 +571,7 @@ def test_a_rotation_of_all_x_changes_no_answer_of_the_formula():
     assert torch.allclose(formula(*turned), formula(FRESH.z_q[:100], FRESH.z[:100]), atol=1e-5)
 
 
-# ---------------------------------------------------------------- figures and explorer
+# ---------------------------------------------------------------- figures
 
 
 def test_prompts_shows_every_dot_and_the_ring():
@@ -632,19 +632,6 @@ def test_valley_shows_the_curve_and_the_points():
     for bad in (([0.2, 0.1], [1, 2]), ([0.0, 0.1], [1, 2]), ([0.1, 0.2], [1, 2, 3])):
         with pytest.raises(ValueError, match="w must be positive"):
             show.valley(*bad, {"yours": [(0.1, 1.0)]})
-
-
-def test_the_explorer_follows_its_sliders():
-    panel = explore.regression()
-    assert "Above the curve" in panel.readout.value
-    first = panel.picture.value
-    panel.w.value, panel.mu.value = 0.1, 4.45
-    assert panel.picture.value != first and "one step of gradient descent" in panel.readout.value
-    assert "0.89" in panel.readout.value
-    panel.mu.value = 1.0
-    assert "Below the curve" in panel.readout.value
-    panel.w.value, panel.mu.value = 0.3, 1.5
-    assert "A smaller w" in panel.readout.value
 
 
 def test_the_slack_for_drawn_prompts_is_six_standard_deviations():

@@ -11,8 +11,7 @@ from torch.nn import functional as F
 
 from solutions import self_attention
 from tests.show.figures import assert_apart, assert_whole
-from utils import explore, lessons, show
-from utils.explore import normalising
+from utils import lessons, show
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, find
 from utils.show.words import number_text
@@ -380,21 +379,3 @@ def test_each_place_of_the_norm_is_drawn_and_said():
     for wrong in ([], ["peri-norm"]):
         with pytest.raises(ValueError, match="some of only attention"):
             show.norm_places(wrong)
-
-
-def test_the_explorer_follows_its_sliders():
-    panel = explore.layer_norm()
-    first = panel.picture.value
-    assert "variance after <b>1.00</b>" in panel.readout.value and "only the pattern" in panel.readout.value
-    panel.shift.value, panel.scale.value = -4.0, 3.0
-    assert panel.picture.value != first and "variance after <b>1.00</b>" in panel.readout.value
-    assert "mean before <b>−4" in panel.readout.value
-    panel.scale.value = 1e-4
-    small = (
-        F.layer_norm(torch.tensor(normalising.VECTOR, dtype=torch.float64) * 1e-4, (8,), eps=1e-6)
-        .var(correction=0)
-        .item()
-    )
-    assert f"variance after <b>{small:.2f}</b>" in panel.readout.value
-    assert "holds the result back" in panel.readout.value
-    assert "Explorer:" in repr(panel)

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from solutions import positional_encoding as lesson
 from solutions import simplified_attention
-from utils import explore, show
+from utils import show
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find
 
@@ -373,7 +373,7 @@ def test_the_prediction_about_dog():
     assert torch.allclose(*seen, atol=1e-6) and not torch.allclose(*with_marks, atol=1e-2)
 
 
-# ---------------------------------------------------------------- figures and explorer
+# ---------------------------------------------------------------- figures
 
 
 def test_heat_shows_every_number_it_is_given():
@@ -402,15 +402,3 @@ def test_turning_keeps_lengths_and_says_where_each_arrow_ends():
     for pair, at in (([0.0, 0.0], [1]), ([1.0], [1]), ([1.0, 2.0], range(9))):
         with pytest.raises(ValueError):
             show.turning(pair, at, 0.5)
-
-
-def test_the_explorer_follows_its_sliders():
-    panel = explore.positions()
-    assert "544 positions" in panel.readout.value and "waves of many speeds cancel" in panel.readout.value
-    first = panel.picture.value
-    panel.base.value, panel.width.value = 10.0, 2
-    assert panel.picture.value != first and "longest wave <b>6 positions</b>" in panel.readout.value
-    assert "repeats" in panel.readout.value
-    panel.base.value, panel.width.value = 10000.0, 512
-    assert f"{2 * math.pi * 10000 ** (510 / 512):,.0f} positions" in panel.readout.value
-    assert "Base 10000, width 512" in panel.picture.value

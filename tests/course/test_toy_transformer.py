@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import utils
 from solutions import layer_norm, positional_encoding
 from solutions import toy_transformer as lesson
-from utils import explore, lessons
+from utils import lessons
 from utils.cli.commands import app
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find
@@ -706,33 +706,6 @@ def test_no_layer_without_positions_can_tell_an_anagram():
     assert not torch.allclose(model(a)[:, -1], model(b)[:, -1], atol=1e-4)
     model.pos_encoder = nn.Identity()
     assert torch.allclose(model(a)[:, -1], model(b)[:, -1], atol=1e-4)
-
-
-# ---------------------------------------------------------------- the box to type into
-
-
-def test_the_box_goes_on_with_what_is_typed(shipped):
-    panel = explore.writer(*shipped, "strawberry upper")
-    assert "strawberry upper<b> STRAWBERRY.</b>" in panel.written.value and "Right would be" not in panel.written.value
-    panel.box.value = "minecraft echo"
-    assert "minecraft echo<b> minecraft.</b>" in panel.written.value and "minecraft echo minecraft." in repr(panel)
-    for typed, told in (
-        ("mine7raft echo", "not &#x27;7&#x27;"),
-        ("<b>x", "&#x27;&lt;&#x27;"),
-        ("  ", "Type a word of 5 to 10"),
-        ("a" * 30, "has 30 characters"),
-    ):
-        panel.box.value = typed
-        assert told in panel.written.value and "<b>x" not in panel.written.value
-
-
-def test_a_wrong_answer_is_called_so(shipped):
-    torch.manual_seed(0)
-    untrained = lesson.CogModel(55, 64, 1)
-    panel = explore.writer(untrained.eval(), shipped[1], "minecraft upper")
-    assert "Right would be: minecraft upper MINECRAFT." in panel.written.value
-    panel.box.value = "minecraft"  # no command: nothing is right or wrong
-    assert "Right would be" not in panel.written.value
 
 
 # ---------------------------------------------------------------- making it anew

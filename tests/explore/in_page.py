@@ -40,6 +40,7 @@ _RENDER = """async ([source, css, traits, data]) => {
         send: message => { if (window.gone) throw new Error('no kernel'); window.sent.push(message); },
     };
     window.answer = message => { for (const f of heard['msg:custom'] ?? []) f(message, []); };
+    window.tell = state => { traits.state = state; for (const f of heard['change:state'] ?? []) f(); };
     window.module = await import(URL.createObjectURL(new Blob([source], {type: 'text/javascript'})));
     window.leave = await window.module.default.render({model: window.model, el: document.querySelector('#here')});
 }"""
@@ -116,6 +117,16 @@ class Shown:
     def answer(self, message: Any) -> None:
         """A message from the kernel."""
         self.page.evaluate("message => window.answer(message)", message)
+
+    def right_edge(self) -> float:
+        """How far to the right the picture's marks reach, in pixels of the page; what overflows makes no page wider."""
+        edges = "all => Math.max(...all.map(one => one.getBoundingClientRect().right))"
+        return self.root.locator("svg *").evaluate_all(edges)
+
+    def tell(self, state: dict[str, Any]) -> None:
+        """A new state from the kernel."""
+        self.page.evaluate("state => window.tell(state)", state)
+        self.check()
 
     def check(self) -> None:
         assert not self.errors, self.errors

@@ -120,3 +120,9 @@ def test_of_a_failing_answer_the_case_that_is_spoken_of_is_shown(double):
 
 def test_endless_printing_is_cut(double):
     assert len(diagnose(double, lambda x: [print("a" * 100) for _ in range(100)] and x * 2).printed) == 2000
+
+
+def test_a_small_difference_is_seen(double):
+    report = diagnose(double, lambda x: x * 2 + 3e-5)
+    pairs = [(a, b) for mine, right in zip(report.table.yours, report.table.expected) for a, b in zip(mine, right)]
+    assert all(a != b for a, b in pairs) and len(pairs[0][0].split(".")[1]) == 6

@@ -10,7 +10,8 @@ from utils import lessons, progress
 from utils.feedback.exercise import all_exercises
 from utils.feedback.progress import record
 from utils.lessons import ROOT
-from utils.notebook.home import Home, Item, Page
+from utils.notebook.home import Home
+from utils.notebook.pages import Item, Page
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import torch
 
 from tests.show.figures import assert_apart, assert_whole
 from utils import show
-from utils.explore.gram_attention import LONGEST, arrows
 from utils.show.gram_attention import placed
 
+LONGEST = 2.0  # of the explorer's key
 BODY = ([1.2, 0.2, 0.1], [0.6, 1.2, 0.3], [0.1, 0.3, 1.0])  # volume 1.224: no printed figure is near an edge
 AWKWARD = [
     BODY,
@@ -25,6 +25,15 @@ AWKWARD = [
     ([3, 1, 2], [6, 2, 4], [-3, -1, -2]),
     torch.randn(3, 16, generator=torch.Generator().manual_seed(0)),
 ]
+
+
+def arrows(rise: float, length: float, angle: float) -> np.ndarray:
+    """What the explorer shows: query and reference of length 1, `angle` degrees apart, and a key above the middle
+    between them; [3, 3]: query, key, reference."""
+    up, half, apart = math.radians(rise), math.radians(angle / 2), math.radians(angle)
+    key = length * np.array([math.cos(up) * math.cos(half), math.cos(up) * math.sin(half), math.sin(up)])
+    rows = np.array([[1.0, 0.0, 0.0], key, [math.cos(apart), math.sin(apart), 0.0]])
+    return rows.round(12) + 0.0  # cos 90° is 6e-17 on a computer
 
 
 def gram(query, key, reference):

@@ -111,3 +111,21 @@ def test_the_bar_is_there_unless_silence_is_asked_for(capsys: pytest.CaptureFixt
         train(loss, torch.optim.SGD([x], lr=0.1), 3, progress=progress, title="a parabola")
         out = capsys.readouterr()
         assert ("a parabola" in out.err and "3/3" in out.err) == progress and out.out == ""
+
+
+@pytest.mark.parametrize("parameters, threads", [(999_999, 1), (1_000_000, 2)])
+def test_a_small_model_is_trained_on_one_thread_and_the_others_are_given_back(parameters: int, threads: int) -> None:
+    x, seen, before = torch.nn.Parameter(torch.zeros(parameters)), [], torch.get_num_threads()
+
+    def loss(step):
+        seen.append(torch.get_num_threads())
+        if step == 1:
+            raise KeyboardInterrupt
+        return x.sum()
+
+    torch.set_num_threads(2)
+    try:
+        history = train(loss, torch.optim.SGD([x], lr=0.1), 3, progress=False)
+        assert (seen, torch.get_num_threads(), history.done) == ([threads] * 2, 2, 1)
+    finally:
+        torch.set_num_threads(before)

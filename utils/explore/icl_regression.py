@@ -2,53 +2,55 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-import numpy as np
 import torch
 
-from utils import show
-from utils.explore.panel import explorer, slider, two
+from utils.explore.live import live
 
 D, L, N = 5, 40, 4000
-CURVE = np.geomspace(0.04, 0.6, 25)
+LOWEST, STEP, COUNT = 0.04, 0.01, 57  # w from 0.04 to 0.6
+HIGHEST = 11.0  # of μ
 
 
 def regression() -> Any:
     """Sliders for w and μ of a pair of opposite heads, and the mean squared error on 4,000 prompts beside the best one.
 
-    The static twin is `show.valley`.
+    For a given w the error is a parabola in μ. The page has its coefficients for every place of the slider for w, so
+    the error that it shows is that of the 4,000 prompts. The point can be dragged, too. The static twin is
+    `show.valley`.
 
     Returns:
-        A box with `.w`, `.mu`, `.readout` and `.picture`.
+        A widget whose `state` has `w` and `mu`.
+    """
+    words = "Explorer: the error of a pair of opposite heads, with sliders for w and μ."
+    return live("icl_regression", words, parabolas(), {"w": 0.3, "mu": 4.0})
+
+
+@functools.cache
+def parabolas() -> dict[str, Any]:
+    """Over the prompts, with k the estimate for μ = 1: the mean of y², and for each w those of y·k and k².
+
+    The error is mean(y²) − 2μ · mean(y·k) + μ² · mean(k²).
     """
     from utils.models import icl_regression as lab
 
-    prompts = lab.draw(N, L, D, generator=torch.Generator().manual_seed(1))
-    mus = [lab.best_mu(float(w), prompts)[0] for w in CURVE]
-    lowest = min(lab.best_mu(float(w), prompts)[1] for w in CURVE[:8])
-    w = slider("FloatSlider", "w", value=0.3, min=0.04, max=0.6, step=0.01)
-    mu = slider("FloatSlider", "μ", value=4.0, min=0.0, max=11.0, step=0.05)
-
-    def draw() -> tuple[show.Picture, dict[str, str], str]:
-        error = lab.mean_squared_error(lab.kernel((w.value, -w.value), (mu.value, -mu.value)), prompts)
-        best, least = lab.best_mu(w.value, prompts)
-        facts = {
-            "error": f"{error:.3f}",
-            "lowest for this w": f"{least:.3f} at μ {two(best)}",
-            "lowest of all": f"{lowest:.3f}",
-            "2wμ": two(2 * w.value * mu.value),
-        }
-        if error < lowest + 0.01:
-            remark = "On the curve, and w is small: this pair is one step of gradient descent."
-        elif error < least + 0.02:
-            remark = "On the curve. A smaller w with a larger μ would be better still."
-        elif mu.value > best:
-            remark = "Above the curve: the answers are too large."
-        else:
-            remark = "Below the curve: the answers are too small."
-        yours = {"your pair": [(w.value, mu.value)]}
-        return show.valley(CURVE, mus, yours, title="Two heads, ±w and ±μ"), facts, remark
-
-    about = "Explorer: the error of a pair of opposite heads, with sliders for w and μ."
-    return explorer([w, mu], draw, about, w=w, mu=mu)
+    z_q, z, y_q = (t.double() for t in lab.draw(N, L, D, generator=torch.Generator().manual_seed(1)))
+    answers, y = y_q.flatten(), z[..., -1]
+    scores = (z[..., :-1] @ z_q[:, 0, :-1, None]).squeeze(-1)
+    up, factor = (LOWEST * scores).exp(), (STEP * scores).exp()  # no score is near 100: exp can do without a maximum
+    linear, square = [], []
+    for _ in range(COUNT):
+        down = 1 / up
+        k = (up * y).sum(-1) / up.sum(-1) - (down * y).sum(-1) / down.sum(-1)
+        linear.append((answers @ k).item() / N)
+        square.append((k @ k).item() / N)
+        up *= factor
+    return {
+        "w": [round(LOWEST + STEP * i, 2) for i in range(COUNT)],
+        "highest": HIGHEST,
+        "constant": (answers @ answers).item() / N,
+        "linear": linear,
+        "square": square,
+    }

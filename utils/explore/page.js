@@ -241,8 +241,8 @@ export function explorer({ controls, numbers, say, draw, extra }) {
 
 const MAKERS = {
   /** {label, min, max, step, written: value -> text} */
-  slider(ui, { name, label, min, max, step, written = short }) {
-    const input = element("input", { type: "range", min, max, step, "aria-label": label });
+  slider(ui, { name, label: caption, min, max, step, written = short }) {
+    const input = element("input", { type: "range", min, max, step, "aria-label": caption });
     const shown = element("output", { "aria-hidden": "true" });
     const show = (value) => {
       input.value = value;
@@ -257,11 +257,11 @@ const MAKERS = {
     input.addEventListener("input", () => moved(false));
     input.addEventListener("change", () => moved(true));
     show(ui.state[name]);
-    return { node: element("label", { class: "slider" }, element("span", {}, label), input, shown), show };
+    return { node: element("label", { class: "slider" }, element("span", {}, caption), input, shown), show };
   },
   /** {label, options: [[text, value], …]}: a slider over the options, which are in an order */
-  choice(ui, { name, label, options }) {
-    const input = element("input", { type: "range", min: 0, max: options.length - 1, step: 1, "aria-label": label });
+  choice(ui, { name, label: caption, options }) {
+    const input = element("input", { type: "range", min: 0, max: options.length - 1, step: 1, "aria-label": caption });
     const shown = element("output", { "aria-hidden": "true" });
     const show = (value) => {
       const at = options.findIndex((option) => option[1] === value);
@@ -277,10 +277,10 @@ const MAKERS = {
     input.addEventListener("input", () => moved(false));
     input.addEventListener("change", () => moved(true));
     show(ui.state[name]);
-    return { node: element("label", { class: "slider" }, element("span", {}, label), input, shown), show };
+    return { node: element("label", { class: "slider" }, element("span", {}, caption), input, shown), show };
   },
   /** {label} */
-  switch(ui, { name, label }) {
+  switch(ui, { name, label: caption }) {
     const input = element("input", { type: "checkbox" });
     const show = (value) => { input.checked = value; };
     input.addEventListener("change", () => {
@@ -288,11 +288,11 @@ const MAKERS = {
       ui.moved(true);
     });
     show(ui.state[name]);
-    return { node: element("label", {}, input, label), show };
+    return { node: element("label", {}, input, caption), show };
   },
   /** {label, press: () -> void, title}: the press may change `ui.state` */
-  button(ui, { label, press, main = false }) {
-    const node = element("button", { type: "button", class: main ? "main" : "" }, label);
+  button(ui, { label: caption, press, main = false }) {
+    const node = element("button", { type: "button", class: main ? "main" : "" }, caption);
     node.addEventListener("click", () => {
       press();
       ui.moved(true);
@@ -300,8 +300,8 @@ const MAKERS = {
     return { node, show() {} };
   },
   /** {label, placeholder, size} */
-  text(ui, { name, label, placeholder = "", size = 24 }) {
-    const input = element("input", { type: "text", placeholder, size, "aria-label": label, spellcheck: "false" });
+  text(ui, { name, label: caption, placeholder = "", size = 24 }) {
+    const input = element("input", { type: "text", placeholder, size, "aria-label": caption, spellcheck: "false" });
     const show = (value) => { input.value = value; };
     input.addEventListener("input", () => {
       ui.state[name] = input.value;
@@ -309,7 +309,7 @@ const MAKERS = {
     });
     input.addEventListener("change", () => ui.moved(true));
     show(ui.state[name]);
-    return { node: element("label", {}, element("span", {}, label), input), show };
+    return { node: element("label", {}, element("span", {}, caption), input), show };
   },
 };
 
@@ -381,7 +381,7 @@ function heading(svg, title, width) {
   return 19 * lines.length + 8;
 }
 
-/** Rows of horizontal bars, one column of them for each group; returns the height.
+/** Rows of horizontal bars, one column of them for each group, below each other on a narrow page; returns the height.
  *
  * groups: [{name, values, colour, colours (one for each row), written, ghosts}]; labels: one for each row
  * ghosts: values that are dashed outlines
@@ -393,22 +393,35 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
   const { svg, width } = picture;
   const left = Math.min(width * 0.35, Math.max(...labels.map((text) => textWidth(text, 13, 700))) + 8);
   const gap = 22;
-  const room = (width - left - gap * (groups.length - 1)) / groups.length;
-  const top = groups.length > 1 || groups[0].name ? 22 : 4;
-  const row = 24;
   const every = groups.flatMap((group) => group.values);
-  groups.forEach((group, g) => {
-    const x0 = left + g * (room + gap);
+  const columns = groups.map((group) => {
     const written = group.written ?? ((x) => fixed(x));
     const values = sameScale ? every : group.values;
     const high = Math.max(limit ?? 0, ...values, ...(group.ghosts ?? []), 1e-12);
     const low = Math.min(0, ...values, sameScale && limit && Math.min(...values) < 0 ? -limit : 0);
-    const wide = Math.max(...group.values.map((x) => textWidth(written(x)))) + 6;
-    const both = low < 0 ? 2 * wide : wide;
-    const scale = (x) => (x / (high - low)) * Math.max(20, room - both);
+    return { written, high, low, wide: Math.max(...group.values.map((x) => textWidth(written(x)))) + 6 };
+  });
+  const taken = Math.max(...columns.map(({ low, wide }) => (low < 0 ? 2 * wide : wide))); // by numbers beside bars
+  const shared = (width - left - gap * (groups.length - 1)) / groups.length;
+  const stacked = groups.length > 1 && shared - taken < 60;
+  const room = stacked ? width - left : shared;
+  const above = groups.length > 1 || groups[0].name ? 22 : 4;
+  const row = 24;
+  const block = above + row * labels.length;
+  groups.forEach((group, g) => {
+    const { written, high, low, wide } = columns[g];
+    const x0 = left + (stacked ? 0 : g * (room + gap));
+    const top = above + (stacked ? g * (block + 8) : 0);
+    const end = top + row * labels.length;
+    const scale = (x) => (x / (high - low)) * Math.max(20, room - (low < 0 ? 2 * wide : wide));
     const zero = x0 + (low < 0 ? wide : 0) + scale(-low);
-    if (group.name) label(svg, group.name, x0, 13, { class: "muted" });
-    svg.append(drawn("line", { x1: zero, x2: zero, y1: top, y2: top + row * labels.length, stroke: "var(--faint)" }));
+    if (group.name) label(svg, group.name, x0, top - 9, { class: "muted" });
+    svg.append(drawn("line", { x1: zero, x2: zero, y1: top, y2: end, stroke: "var(--faint)" }));
+    if (reference && g === groups.length - 1) {
+      const x = zero + scale(reference.at);
+      svg.append(drawn("line", { x1: x, x2: x, y1: top, y2: end + 4, stroke: "var(--muted)", "stroke-dasharray": "4 3" }));
+      label(svg, reference.name, x, end + 18, { class: "muted", "text-anchor": "middle" });
+    }
     group.values.forEach((value, i) => {
       const y = top + row * i;
       const colour = shaded.includes(i) ? "var(--vermilion)" : group.colours?.[i] ?? group.colour ?? SERIES[g];
@@ -421,23 +434,19 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
           stroke: "var(--muted)", "stroke-dasharray": "3 3",
         }));
       }
-      const end = zero + scale(Math.max(value, group.ghosts?.[i] ?? value));
-      label(svg, written(value), value < 0 ? end - 5 : end + 5, y + 17, { "text-anchor": value < 0 ? "end" : "start" });
+      const tip = zero + scale(Math.max(value, group.ghosts?.[i] ?? value));
+      const beside = value < 0 ? { x: tip - 5, anchor: "end" } : { x: tip + 5, anchor: "start" };
+      label(svg, written(value), beside.x, y + 17, { "text-anchor": beside.anchor, class: "number" });
     });
-    if (reference && g === groups.length - 1) {
-      const x = zero + scale(reference.at);
-      const y2 = top + row * labels.length;
-      svg.append(drawn("line", { x1: x, x2: x, y1: top, y2: y2 + 4, stroke: "var(--muted)", "stroke-dasharray": "4 3" }));
-      label(svg, reference.name, x, y2 + 18, { class: "muted", "text-anchor": "middle" });
-    }
-  });
-  labels.forEach((text, i) => {
-    const shown = label(svg, text, left - 8, top + row * i + 17, {
-      "text-anchor": "end", "font-weight": strong.includes(i) ? 700 : 400,
+    if (g && !stacked) return;
+    labels.forEach((text, i) => {
+      const shown = label(svg, text, left - 8, top + row * i + 17, {
+        "text-anchor": "end", "font-weight": strong.includes(i) ? 700 : 400,
+      });
+      if (textWidth(text) > left - 8) shown.setAttribute("textLength", left - 8);
     });
-    if (textWidth(text) > left - 8) shown.setAttribute("textLength", left - 8);
   });
-  return top + row * labels.length + (reference ? 24 : 4);
+  return (stacked ? groups.length * (block + 8) - 8 : block) + (reference ? 24 : 4);
 }
 
 /** An arrow from (x1, y1) to (x2, y2). */

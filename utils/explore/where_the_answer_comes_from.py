@@ -1,20 +1,21 @@
-"""Type a sentence and its twin: a table of every place where one vector can be exchanged; a click shows the answer."""
+"""A sentence and its twin: a table of every place where one vector can be exchanged; a click shows the answer there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from utils.explore.panel import live, note, read_text
+from utils.explore.live import live, read_text
 from utils.gpt2 import load_tokenizer
-from utils.show.colours import DIVERGING
-from utils.show.html import escape
 from utils.show.words import token_label
 
 MOST = 24  # tokens of a sentence: a button for each of them and each block
+AT_ONCE = 5e9  # parameters × tokens × places that are computed before the explorer is shown: a second or so
+
+Found = dict[str, Any]
 
 
 class _Pair:
@@ -33,14 +34,15 @@ class _Pair:
             raise ValueError(f"A sentence of 2 to {MOST} tokens is needed; this one has {n}.")
         if torch.equal(self.clean, self.corrupted):
             raise ValueError("The two sentences are the same: exchange a word in one of them.")
-        with torch.no_grad():
-            mine, other = (model(tokens)[0, -1].log_softmax(-1) for tokens in (self.clean, self.corrupted))
-        self.right, self.wrong = int(mine.argmax()), int(other.argmax())
+        self.mine, self.other = self._answers()
+        self.right, self.wrong = int(self.mine.argmax()), int(self.other.argmax())
         if self.right == self.wrong:
             answer = load_tokenizer().decode([self.right])
             raise ValueError(f"Both sentences are continued with {answer!r}, so there is nothing to move.")
-        self.ends = self._difference(mine), self._difference(other)
-        self.seen: dict[tuple[int, int], Tensor] = {}
+
+    @torch.no_grad()
+    def _answers(self) -> list[Tensor]:
+        return [self.model(tokens)[0, -1].log_softmax(-1) for tokens in (self.clean, self.corrupted)]
 
     @property
     def tokens(self) -> list[str]:
@@ -48,26 +50,38 @@ class _Pair:
         pairs = zip(self.clean[0].tolist(), self.corrupted[0].tolist())
         return [decode([a]) if a == b else f"{decode([a])}/{decode([b]).strip()}" for a, b in pairs]
 
-    def at(self, layer: int, position: int) -> Tensor:
-        """Log probabilities [vocab] of the next token with the vector at one place exchanged."""
-        if (layer, position) not in self.seen:
-            with torch.no_grad():
-                logits = self.patch(self.model, self.clean, self.corrupted, layer, position)
-            self.seen[layer, position] = logits[0, -1].log_softmax(-1)
-        return self.seen[layer, position]
+    def differs(self, layer: int, position: int) -> bool:
+        """Whether the two streams can differ there. A position sees itself and earlier ones, so up to the first token
+        that was exchanged they are the same, and before block 0 wherever the tokens are."""
+        changed = self.clean[0] != self.corrupted[0]
+        return bool(changed[position] if layer == 0 else changed[: position + 1].any())
 
-    def moved(self, layer: int, position: int) -> float:
-        """How much of the answer moves: 0 as without an exchange, 1 as in the twin."""
-        mine, other = self.ends
-        return (mine - self._difference(self.at(layer, position))) / (mine - other)
+    def at(self, layer: int, position: int) -> Found:
+        """What is answered with the vector at one place exchanged."""
+        if not self.differs(layer, position):
+            return self.answer(self.mine)
+        with torch.no_grad():
+            logits = self.patch(self.model, self.clean, self.corrupted, layer, position)
+        return self.answer(logits[0, -1].log_softmax(-1))
 
-    def _difference(self, logs: Tensor) -> float:
-        return float(logs[self.right] - logs[self.wrong])
+    def answer(self, logs: Tensor) -> Found:
+        """Of log probabilities [vocab]: how much of the answer has moved (0 as in the sentence, 1 as in the twin), and
+        the probabilities of the sentence's answer, of the twin's, and of the best of all others."""
+        mine, other, this = (float(x[self.right] - x[self.wrong]) for x in (self.mine, self.other, logs))
+        probs = logs.exp()
+        right, wrong = probs[[self.right, self.wrong]].tolist()
+        probs[[self.right, self.wrong]] = -1
+        best = int(probs.argmax())
+        name = repr(load_tokenizer().decode([best]))
+        share = (mine - this) / (mine - other)
+        return {"moved": share, "right": right, "wrong": wrong, "other": name, "others": float(probs[best])}
 
 
 def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> Any:
-    """A button for each block and position, coloured by how much of the answer moves there; a click tells the answer.
+    """A button for each block and position, coloured by how much of the answer moves there; pointing tells the answer.
 
+    The table is computed at once where that takes a second or so, as with the small GPT-2; it then needs no kernel.
+    For a larger model, and for sentences that are typed, the page asks the kernel, which answers row by row.
     The static twin is `show.effects`.
 
     Args:
@@ -76,90 +90,65 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
         clean, corrupted: what stands in the two boxes at first.
 
     Returns:
-        A box with `.clean`, `.corrupted`, `.remark`, `.cells` (rows of buttons) and `.grid`.
+        A widget whose `state` has `clean` and `corrupted` (what is in the boxes), `place` (block and position that were
+        chosen, or None) and `found` (the table, or why there is none).
     """
-    import ipywidgets as widgets
-
-    texts = [read_text("clean", clean), read_text("corrupted", corrupted)]
-    style = {"description_width": "5em"}
-    boxes = [
-        widgets.Text(value=text, description=name, style=style, continuous_update=False, layout={"width": "auto"})
-        for text, name in zip(texts, ("sentence", "its twin"))
-    ]
-    remark, grid = widgets.HTML(), widgets.GridBox()
-    cells: list[list[Any]] = []
-
-    def update() -> str:
-        try:
-            pair = _Pair(model, patch, *(box.value.strip() for box in boxes))
-        except ValueError as error:
-            remark.value, grid.children, cells[:] = note(escape(str(error)), "failed"), (), []
-            return str(error)
-        places = range(len(pair.tokens))
-        cells[:] = [[_button(pair, layer, place, remark) for place in places] for layer in range(len(model.blocks))]
-        rows = [[_name(""), *map(_name, pair.tokens)], *([_row(i), *row] for i, row in enumerate(cells))]
-        # as wide as the page allows: no table that has to be scrolled
-        grid.layout = {"grid_template_columns": f"5em repeat({len(places)}, minmax(0, 3em))", "grid_gap": "2px"}
-        grid.children = [part for row in rows for part in row]
-        words = _ends(pair)
-        remark.value = note(escape(words))
-        return words
-
+    texts = [read_text("clean", clean).strip(), read_text("corrupted", corrupted).strip()]
     about = "Explorer: type a sentence and its twin, click on a place, and see the answer with the twin's vector there."
-    parts = {"clean": boxes[0], "corrupted": boxes[1], "remark": remark, "cells": cells, "grid": grid}
-    return live(boxes, update, [*boxes, remark, grid], about, **parts)
+
+    def heard(widget: Any, message: Mapping[str, Any]) -> None:
+        asked = [str(text).strip() for text in message["asked"]]
+        for found in _results(model, patch, asked):
+            widget.send({"asked": message["asked"], "found": found})
+
+    found = _at_once(model, patch, texts)
+    state = {"clean": texts[0], "corrupted": texts[1], "place": None, "found": found}
+    words = f"{about} {_words(found)}" if found else about
+    return live("where_the_answer_comes_from", words, {"blocks": len(model.blocks)}, state, heard=heard)
 
 
-def _ends(pair: _Pair) -> str:
+def _at_once(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Found | None:
+    """The whole table, or None where that takes long."""
+    try:
+        pair = _Pair(model, patch, *texts)
+    except ValueError as error:
+        return {"refused": str(error)}
+    seq = pair.clean.shape[1]
+    places = sum(pair.differs(layer, position) for layer in range(len(model.blocks)) for position in range(seq))
+    if places * seq * sum(part.numel() for part in model.parameters()) > AT_ONCE:
+        return None
+    return list(_rows(pair))[-1]
+
+
+def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iterator[Found]:
+    """The table, more of it each time; or why there is none."""
+    try:
+        pair = _Pair(model, patch, *texts)
+    except ValueError as error:
+        yield {"refused": str(error)}
+        return
+    try:
+        yield from _rows(pair)
+    except Exception as error:  # a learner's function: whatever it is, the page should not wait for ever
+        yield {"refused": f"The exchange failed. {type(error).__name__}: {error}"}
+
+
+def _rows(pair: _Pair) -> Iterator[Found]:
     decode = load_tokenizer().decode
-    right, wrong = (repr(decode([token])) for token in (pair.right, pair.wrong))
-    return f"The sentence is continued with {right}, its twin with {wrong}. Click on a place."
+    found = {
+        "tokens": [token.strip() for token in pair.tokens],
+        "labels": [token_label(token, 14) for token in pair.tokens],
+        "right": repr(decode([pair.right])),
+        "wrong": repr(decode([pair.wrong])),
+        "sentence": pair.answer(pair.mine),
+    }
+    rows: list[list[Found]] = []
+    for layer in range(len(pair.model.blocks)):
+        rows.append([pair.at(layer, position) for position in range(pair.clean.shape[1])])
+        yield {**found, "rows": [*rows]}
 
 
-def _button(pair: _Pair, layer: int, position: int, remark: Any) -> Any:
-    import ipywidgets as widgets
-
-    share = pair.moved(layer, position)
-    token = pair.tokens[position]
-    where = f"before block {layer}, position {position} ({token.strip()})"
-    button = widgets.Button(
-        description=f"{share + 0.0:.1f}".replace("-0.0", "0.0"),
-        tooltip=f"Exchange the vector {where}",
-        layout={"width": "auto", "padding": "0", "margin": "0", "min_width": "0"},
-    )
-    button.style.font_size = "0.8em"
-    button.style.button_color = _colour(share)
-    button.style.text_color = "#1f2328"
-
-    def tell(_: Any) -> None:
-        probs, decode = pair.at(layer, position).exp(), load_tokenizer().decode
-        names = [f"{decode([t])!r} {probs[t]:.1%}" for t in (pair.right, pair.wrong)]
-        best = int(probs.argmax())
-        other = "" if best in (pair.right, pair.wrong) else f"; the best is {decode([best])!r}, {probs[best]:.1%}"
-        remark.value = note(escape(f"The twin's vector {where}: {', '.join(names)}{other}."))
-
-    button.on_click(tell)
-    return button
-
-
-def _colour(share: float) -> str:
-    """Red towards the twin's answer, blue away from it; pale enough for dark letters."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    return to_hex(colormaps[DIVERGING](0.5 + 0.3 * max(-1.0, min(1.0, share))))
-
-
-def _name(token: str) -> Any:
-    """A token, upright, above its column."""
-    import ipywidgets as widgets
-
-    upright = "writing-mode:vertical-rl;transform:rotate(180deg);line-height:1.2;margin:auto"
-    text = f'<div style="{upright}">{escape(token_label(token, 14))}</div>' if token else ""
-    return widgets.HTML(text, layout={"margin": "0", "min_width": "0", "align_self": "flex-end"})
-
-
-def _row(layer: int) -> Any:
-    import ipywidgets as widgets
-
-    return widgets.Label(f"before {layer}", layout={"margin": "0", "width": "auto"})
+def _words(found: Found) -> str:
+    if "refused" in found:
+        return found["refused"]
+    return f"The sentence is continued with {found['right']}, its twin with {found['wrong']}."

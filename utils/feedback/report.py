@@ -122,8 +122,14 @@ def table(yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), na
             f"rows {rows[0]}–{rows[-1]}, columns {columns[0]}–{columns[-1]} of {yours.shape[0]} × {yours.shape[1]}"
         )
     cut = lambda t: t[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    text = lambda t: [[number_text(v) for v in row] for row in cut(t).tolist()]
-    return Table(text(yours), text(expected), {tuple(i) for i in cut(wrong).nonzero().tolist()}, ", ".join(captions))
+    cells = {tuple(i) for i in cut(wrong).nonzero().tolist()}
+    # As many decimals as it takes to see a difference where one is outlined.
+    for digits in (4, 6, 8):
+        text = lambda t, digits=digits: [[number_text(v, digits) for v in row] for row in cut(t).tolist()]
+        left, right = text(yours), text(expected)
+        if all(left[i][j] != right[i][j] for i, j in cells):
+            break
+    return Table(left, right, cells, ", ".join(captions))
 
 
 def given_rows(named: Mapping[str, Any]) -> list[tuple[str, list[list[str]]]]:
@@ -144,11 +150,11 @@ def _window(wrong: torch.Tensor, axis: int) -> range:
     return range(start, min(size, start + MAX_CELLS))
 
 
-def number_text(value: Any) -> str:
-    """A number of a result, to four decimals; a bool or an int as it is."""
+def number_text(value: Any, digits: int = 4) -> str:
+    """A number of a result, to so many decimals; a bool or an int as it is."""
     if isinstance(value, float):
-        value = 0.0 if abs(value) < 5e-5 else value  # no -0.0000
-        return f"{value:.4f}" if abs(value) < 1e4 else f"{value:.3g}"
+        value = 0.0 if abs(value) < 0.5 * 10**-digits else value  # no -0.0000
+        return f"{value:.{digits}f}" if abs(value) < 1e4 else f"{value:.{digits - 1}g}"
     return str(value)
 
 

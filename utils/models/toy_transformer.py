@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from utils.explore.training import Sample, watch
 from utils.lessons.files import ROOT
 from utils.models.of_lesson import load_parameters, of_lesson
-from utils.training.loop import History, one_cycle, train
+from utils.training.loop import History, one_cycle, one_thread, train
 
 ASSET = ROOT / "utils" / "assets" / "cogmodel"
 STOP = 0
@@ -24,6 +25,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 ALPHABET = " ." + LETTERS + LETTERS.upper()
 VOCAB_SIZE = 1 + len(ALPHABET)
 COMMANDS = {"echo": str, "upper": str.upper}
+SAMPLE = "minecraft upper"  # what a model is asked while it is trained
 SHORTEST, LONGEST = 5, 10  # letters of a word
 CONTEXT = LONGEST + len(" upper ") + LONGEST + len(".") + 1  # the longest text, with its stop
 REAL_WORDS = (  # a few of these join each batch, so that real words are no strangers; minecraft is kept back
@@ -148,13 +150,49 @@ def tokens_of(prompts: Iterable[str]) -> tuple[Tensor, Tensor]:
     return torch.tensor(rows), torch.tensor(asked)
 
 
-def batches(steps: int, size: int, seed: int = 0, progress: bool = True) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches to train on, each `draw_batch` of fresh words, with a bar that shows how many are left."""
-    from tqdm.auto import tqdm
+def batches(
+    steps: int,
+    size: int,
+    seed: int = 0,
+    progress: bool = True,
+    model: nn.Module | None = None,
+    losses: Sequence[float] = (),
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches to train on, each `draw_batch` of fresh words, with a picture of how far the training is.
 
+    Until the last one has been used torch keeps to one thread, as in `utils.training.loop`: so small a model trains
+    faster.
+
+    Args:
+        model: the model that is trained, to see what it writes after SAMPLE on the way.
+        losses: the list that the caller appends each step's loss to, to see these too.
+        progress: False for silence; else a live page in a notebook, and a bar in a terminal.
+    """
     generator = torch.Generator().manual_seed(seed)
-    for _ in tqdm(range(steps), desc="training", unit="step", disable=not progress, dynamic_ncols=True):
-        yield draw_batch(size, generator)
+    right = completed(SAMPLE)[len(SAMPLE) + 1 :]
+    sample = model and Sample(SAMPLE, right, lambda: written(model, SAMPLE, len(right) + 3))
+    shown = watch(steps, sample=sample) if progress else None
+    try:
+        with one_thread():
+            for step in range(steps):
+                yield draw_batch(size, generator)
+                if shown:
+                    shown.step(step + 1, losses[-1] if losses else None)
+    finally:
+        if shown:
+            shown.close()
+
+
+@torch.no_grad()
+def written(model: nn.Module, prompt: str, most: int) -> str:
+    """At most `most` characters that a model writes after a prompt, greedily, until it says token 0."""
+    ids = torch.tensor([_ids(prompt)], device=next(model.parameters()).device)
+    for _ in range(most):
+        new = model(ids)[:, -1].argmax(-1)
+        if new == STOP:
+            break
+        ids = torch.cat([ids, new[:, None]], dim=1)
+    return "".join(ALPHABET[i - 1] for i in ids[0, len(prompt) :].tolist() if i)
 
 
 @torch.no_grad()

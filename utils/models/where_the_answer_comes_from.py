@@ -110,8 +110,8 @@ def entries(model: nn.Module, head: int) -> slice:
 
 
 def without_heads(model: nn.Module, heads: Iterable[tuple[int, int]]) -> nn.Module:
-    """A copy of lesson 12's GPT in which the heads `(layer, head)` write nothing."""
-    other = copy.deepcopy(model)
+    """A copy of lesson 12's GPT in which the heads `(layer, head)` write nothing; it shares the embedding."""
+    other = copy.deepcopy(model, {id(model.wte): model.wte})
     with torch.no_grad():
         for layer, head in heads:
             other.blocks[layer].attn.out_proj.weight[:, entries(model, head)] = 0

@@ -1,82 +1,16 @@
-"""The home view: every lesson with its stated time, its exercises with their state, and where to go on.
-
-It is read off the pages that the learner has (the folder of the notebook, then `course/`, then `solutions/`) and
-`utils.feedback.progress`.
-"""
+"""The home view: every lesson with its stated time, its exercises with their state, and where to go on."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
-from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
 
 from utils import lessons
-from utils.feedback.exercise import all_exercises
-from utils.feedback.progress import read
 from utils.notebook.answered import SURE, Calibration, WarmUp, calibration, warm_up
+from utils.notebook.pages import WORD, Item, Page, pages
 from utils.notebook.showcase import NAME, showcase
-from utils.show.html import MARK, TEXT_COLOUR, escape, inline, mark
+from utils.show.html import TEXT_COLOUR, escape, inline, mark
 
 SHOWN = "progress().save() makes my_course.html, a page that shows what you built."
-WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
-
-
-@dataclass(frozen=True)
-class Item:
-    """One exercise: its state ("passed", "failed", "todo"), how often it was tried, when last, and the id of the cell
-    with its heading."""
-
-    name: str
-    state: str = "todo"
-    tries: int = 0
-    when: str = ""
-    cell: str = ""
-
-    @property
-    def tried(self) -> str:
-        """ "2 tries", or nothing."""
-        return f"{self.tries} {'try' if self.tries == 1 else 'tries'}" if self.tries else ""
-
-    def __str__(self) -> str:
-        return f"{MARK[self.state]} {self.name}{f' ({self.tried})' if self.tries else ''}"
-
-
-@dataclass(frozen=True)
-class Page:
-    """One lesson: its stem, title and stated minutes (None where it states none), the file to open, its exercises in
-    order."""
-
-    stem: str
-    title: str
-    minutes: int | None = None
-    path: Path | None = None
-    items: list[Item] = field(default_factory=list)
-
-    @property
-    def done(self) -> int:
-        return sum(item.state == "passed" for item in self.items)
-
-    @property
-    def summary(self) -> str:
-        """ "done", "3 of 7", or nothing where nothing was tried."""
-        if self.items and self.done == len(self.items):
-            return "done"
-        return f"{self.done} of {len(self.items)}" if any(item.tries for item in self.items) else ""
-
-    def link(self, item: Item | None = None) -> str | None:
-        """The address of the page, or of an exercise on it, from the folder that the notebook runs in."""
-        if self.path is None:
-            return None
-        try:
-            address = Path(os.path.relpath(self.path)).as_posix()
-        except (ValueError, OSError):  # another drive; a folder that is gone
-            return None
-        # Lab draws cells as they come into view, and finds one that it has not drawn by its id alone, not by its
-        # heading.
-        return quote(address) + (f"#cell-id={quote(item.cell)}" if item and item.cell else "")
 
 
 class Home:
@@ -98,7 +32,7 @@ class Home:
             path: the file to write; one that is there is replaced.
         """
         path = Path(path)
-        lessons.write_atomically(path, showcase(self, who))
+        lessons.write_atomically(path, showcase(self.pages, who))
         return path
 
     @property
@@ -198,74 +132,6 @@ def _anchor(address: str | None, inside: str) -> str:
     return f'<a href="{escape(address)}">{inside}</a>' if address else inside
 
 
-# --- reading it off the pages -----------------------------------------------------------------------
-
-
 def progress() -> Home:
     """All lessons and exercises with what this machine knows of them, and a link to where to go on."""
-    kept = read()
-    names: dict[str, list[str]] = {}
-    for exercise in all_exercises().values():
-        names.setdefault(exercise.lesson, []).append(exercise.name)
-    return Home(
-        [_page(stem, paths, names.get(stem[3:], []), kept.get(stem[3:], {})) for stem, paths in _course().items()],
-        calibration(),
-    )
-
-
-def _course() -> dict[str, list[Path]]:
-    """For each lesson of the course by its stem, in order, the files that may be it: first the one that the learner
-    works in."""
-    own = [lessons.ROOT / "course", lessons.ROOT / "solutions"]
-    stems = sorted({path.stem for folder in own for path in lessons.all_lessons(folder)})
-    try:
-        folders = [Path.cwd(), *own]
-    except OSError:  # the folder was deleted under the notebook
-        folders = own
-    return {
-        stem: [
-            path
-            for folder in dict.fromkeys(folders)
-            for end in ("ipynb", "md")
-            if (path := folder / f"{stem}.{end}").is_file()
-        ]
-        for stem in stems
-    }
-
-
-def _page(stem: str, paths: list[Path], names: list[str], kept: dict[str, dict]) -> Page:
-    """One lesson; a page that cannot be read is passed over for the next, and only its facts are missing in the end."""
-    title, minutes, places = stem[3:].replace("_", " "), None, {}
-    for path in paths:
-        try:
-            lesson = lessons.read(path)
-        except lessons.LessonError:
-            continue
-        text = "\n".join(cell.source for cell in lesson.cells if cell.kind == "markdown")
-        stated = re.search(r"\*\*Time:\*\* (\d+) minutes", text)
-        title, minutes, places = lesson.title, int(stated[1]) if stated else None, _places(lesson, names)
-        break
-    items = []
-    for name in sorted(names, key=lambda name: list(places).index(name) if name in places else len(places)):
-        entry = kept.get(name, {})
-        items.append(
-            Item(name, entry.get("status", "todo"), entry.get("tries", 0), entry.get("when", ""), places.get(name, ""))
-        )
-    return Page(stem, title, minutes, paths[0] if paths else None, items)
-
-
-def _places(lesson: lessons.Lesson, names: list[str]) -> dict[str, str]:
-    """For each exercise, as they follow each other on the page, the id of the cell with its heading; in markdown cells
-    have none."""
-    ids = {}
-    if lesson.path.suffix == ".ipynb":
-        ids = {n: cell.get("id", "") for n, cell in enumerate(json.loads(lessons.read_text(lesson.path))["cells"])}
-    found, heading = {}, ""
-    for cell in lesson.cells:
-        if cell.kind == "markdown" and re.search(r"(?m)^#+ ", cell.source):
-            heading = ids.get(cell.index, "")
-        elif cell.kind == "code":
-            for name in re.findall(r"(?m)^check\((\w+)", cell.source):
-                if name in names:
-                    found.setdefault(name, heading)
-    return found
+    return Home(pages(), calibration())

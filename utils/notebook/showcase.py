@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from utils import lessons
 from utils.notebook.answered import calibration
+from utils.notebook.pages import Item, Page
 from utils.show.html import escape
-
-if TYPE_CHECKING:
-    from utils.notebook.home import Home, Item, Page
 
 NAME = "my_course.html"
 STYLE = """
@@ -24,13 +21,14 @@ summary { cursor: pointer; }
 """.strip()
 
 
-def showcase(home: Home, who: str = "") -> str:
+def showcase(pages: list[Page], who: str = "") -> str:
     """The page: each lesson with the exercises that are passed, and the learner's own code where it can be read."""
     title = f"{who}: what I built" if who else "What I built"
-    told = f"{home.passed} of {home.total} exercises of a course on attention, from byte pairs to a GPT-2."
+    passed, total = sum(page.done for page in pages), sum(len(page.items) for page in pages)
+    told = f"{passed} of {total} exercises of a course on attention, from byte pairs to a GPT-2."
     sure = str(calibration())
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{told}</p>", f"<p>{escape(sure)}</p>" if sure else ""]
-    parts += [_lesson(page) for page in home.pages if page.done]
+    parts += [_lesson(page) for page in pages if page.done]
     parts.append(f"<p><small>{date.today().isoformat()}</small></p>")
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     return (

@@ -1,16 +1,20 @@
-"""The one training loop: a progress bar, a schedule, Ctrl-C that keeps what is done."""
+"""The one training loop: a picture of its progress, a schedule, Ctrl-C that keeps what is done."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from utils.explore.training import watch
+
 Schedule = Callable[[int, int], float]
+SMALL = 1_000_000  # parameters; a step of a model below this gains nothing from a second thread
 
 
 @dataclass
@@ -66,14 +70,15 @@ def train(
         schedule: `(step, steps) -> factor` on the rates that the optimiser came with, each group keeping its own.
         clip: the largest norm of all gradients together.
         log_every: how often the loss is read, which on a GPU makes the program wait; the last one always is.
-        progress: False for silence.
+        progress: False for silence; else a live page in a notebook, and a bar in a terminal.
         first: where to begin, for a run that is taken up again; the schedule goes by the whole.
         before: called with each step's number before it, to draw data or to take readings.
         graph: record one step as a CUDA graph and replay it: launching the dozens of tiny kernels of a small model
             takes longer than running them. `step_loss` is then called for the first few steps only, so nothing in it
             may depend on the step or on the CPU; rates are tensors on the GPU, and Adam is told `capturable=True`.
 
-    Ctrl-C ends the run after what is done, and the history says so.
+    Ctrl-C ends the run after what is done, and the history says so. A model of fewer than a million parameters is
+    trained on one thread.
 
     Raises:
         ValueError: the loss is not one number, or no longer finite.
@@ -82,7 +87,7 @@ def train(
     optimisers = [optimiser] if isinstance(optimiser, torch.optim.Optimizer) else list(optimiser)
     groups = [group for each in optimisers for group in each.param_groups]
     rates = [float(group["lr"]) for group in groups]
-    bar = _bar(steps, title, first) if progress else None
+    shown = watch(steps, title, first) if progress else None
     make_step = (GraphStep if graph else EagerStep)(step_loss, optimisers, clip)
     history.done = first
 
@@ -96,20 +101,20 @@ def train(
             raise ValueError(f"The loss is {value} at step {step}. A smaller learning rate, or a warm-up, often helps.")
         history.steps.append(step)
         history.losses.append(value)
-        if bar:
-            bar.set_postfix(loss=f"{value:.4f}", refresh=False)
 
+    small = sum(p.numel() for group in groups for p in group["params"]) < SMALL
     try:
-        for step in range(first, steps):
-            if before:
-                before(step)
-            factor = schedule(step, steps)
-            for group, rate in zip(groups, rates):
-                _set_rate(group, rate * factor)
-            make_step(step, look)
-            history.done = step + 1
-            if bar:
-                bar.update()
+        with one_thread() if small else contextlib.nullcontext():
+            for step in range(first, steps):
+                if before:
+                    before(step)
+                factor = schedule(step, steps)
+                for group, rate in zip(groups, rates):
+                    _set_rate(group, rate * factor)
+                make_step(step, look)
+                history.done = step + 1
+                if shown:
+                    shown.step(history.done, history.losses[-1] if history.steps[-1:] == [step] else None)
     except KeyboardInterrupt:
         history.interrupted = True
     finally:
@@ -117,10 +122,25 @@ def train(
             _set_rate(group, rate)
         for each in optimisers:
             each.zero_grad(set_to_none=True)
-        if bar:
-            bar.close()
+        if shown:
+            shown.close()
     history.seconds = time.perf_counter() - began
     return history
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Run the block on one thread of torch's.
+
+    Threads that share out a small tensor wait for each other most of the time: with two, a step of the course's models
+    takes twice the work on a quiet machine, and ten times the time on a busy one.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 Look = Callable[[int, Tensor], None]
@@ -183,10 +203,3 @@ def _set_rate(group: dict, rate: float) -> None:
         group["lr"].fill_(rate)  # in place: a recorded step reads this tensor
     else:
         group["lr"] = rate
-
-
-def _bar(steps: int, title: str, first: int):
-    from tqdm.auto import tqdm
-
-    # dynamic_ncols: on a narrow page the numbers go below the bar
-    return tqdm(total=steps, desc=title, unit="step", initial=first, dynamic_ncols=True)

@@ -1,0 +1,28 @@
+"""axe-core on a part of a page: what somebody who listens, or who sees little, would stumble over."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page
+
+from utils.lessons import ROOT
+
+SCRIPT = ROOT / ".ci" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
+_RUN = """async ([selector, exclude]) => {
+    const parts = [...document.querySelectorAll(selector)];
+    if (!parts.length) return ['there is nothing at ' + selector];
+    const {violations} = await axe.run({include: [[selector]], exclude: exclude.map(each => [each])}, {
+        resultTypes: ['violations'],
+        rules: {region: {enabled: false}},
+    });
+    return violations.flatMap(rule => rule.nodes.map(node =>
+        `${rule.id} (${rule.impact}): ${node.target.join(' ')} ${node.any.concat(node.all, node.none).map(c => c.message)[0]}`
+        + ` in ${node.html.slice(0, 160)}`));
+}"""
+
+
+def violations(page: Page, selector: str, exclude: tuple[str, ...] = ()) -> list[str]:
+    """One line for each violation within what `selector` finds; contrast is measured as it is drawn."""
+    assert SCRIPT.is_file(), "axe-core is not there: run  bash .ci/install-npm .venv/bin/python"
+    if not page.evaluate("() => Boolean(window.axe)"):
+        page.add_script_tag(content=SCRIPT.read_text(encoding="utf-8"))
+    return page.evaluate(_RUN, [selector, list(exclude)])

@@ -1,0 +1,115 @@
+"""The explorer of a body, in a browser: its volume is torch's, however it is turned."""
+
+import math
+
+import pytest
+import torch
+
+from tests.show.test_gram_attention import arrows
+from utils import explore
+
+
+@pytest.mark.parametrize(
+    "rise, length, angle", [(30, 1.5, 90), (0, 2.0, 90), (90, 2.0, 120), (45, 0.0, 60), (60, 1.0, 0), (5, 0.1, 10)]
+)
+def test_it_shows_what_torch_computes(shown, rise, length, angle):
+    page = shown(explore.volume())
+    for name, value in (("rise", rise), ("length", length), ("angle", angle)):
+        page.set(name, value)
+    vectors = torch.tensor(arrows(rise, length, angle))
+    gram = vectors @ vectors.T
+    determinant = max(0.0, float(torch.linalg.det(gram)))
+    found = page.numbers()
+    assert torch.tensor(found["gram"], dtype=torch.float64) == pytest.approx(gram, abs=1e-9)
+    rows = torch.tensor(found["vectors"], dtype=torch.float64)
+    assert rows @ rows.T == pytest.approx(gram, abs=1e-9)
+    assert found["score"] == pytest.approx(-determinant, abs=1e-9)
+    assert found["volume"] == pytest.approx(math.sqrt(determinant), abs=1e-5)
+    assert found["area"] * found["height"] == pytest.approx(found["volume"])
+    said = page.facts()
+    assert float(said["score"].replace("−", "-")) == pytest.approx(-determinant, abs=0.0051)
+    assert said["score"] != "−0.00"
+    assert said["dot product of query and key"] == f"{gram[0, 1]:.2f}"
+
+
+def test_each_remark_on_a_volume_comes_where_it_is_true(shown):
+    page = shown(explore.volume())
+    assert page.facts()["volume"] == "0.75" and page.facts()["score"] == "−0.56"
+    assert page.remark() == "Twice as long would be twice the volume and four times the score: −2.25."
+    page.set("rise", 0)
+    assert "stays 0 at any length" in page.remark() and page.facts()["score"] == "0.00"
+    page.set("length", 0)
+    assert "A key of length 0 spans nothing" in page.remark()
+    page.set("length", 1)
+    page.set("angle", 0)
+    assert "they span no plane" in page.remark()
+
+
+def tips(page):
+    """Where the arrows of query, key and reference end, in pixels from where they start."""
+    script = """all => all.filter(p => p.getAttribute('d').endsWith('Z')).map(p => {
+        const line = p.previousElementSibling;
+        const [x, y] = p.getAttribute('d').match(/^M(\\S+) ([^L]+)/).slice(1).map(Number);
+        return [x - line.getAttribute('x1'), line.getAttribute('y1') - y];
+    })"""
+    return torch.tensor(page.root.locator("svg path").evaluate_all(script), dtype=torch.float64)
+
+
+def test_turning_moves_the_picture_and_no_number(shown):
+    page = shown(explore.volume())
+    before, facts, unit = tips(page), page.facts(), None
+    page.page.evaluate("() => { window.gone = true; }")
+    box = page.root.locator("rect.draggable").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.page.mouse.move(x, y)
+    page.page.mouse.down()
+    page.page.mouse.move(x + 60, y + 40, steps=6)
+    page.page.mouse.up()
+    state = page.state()
+    assert state["turn"] < -40 and state["tilt"] > 35 and page.facts() == facts
+    assert (tips(page) - before).abs().max() > 5
+    page.set("tilt", 90)  # from above, lengths on the floor are true
+    flat = tips(page)
+    unit = flat[0].norm()
+    assert flat[2].norm() == pytest.approx(unit) and abs(float(flat[0] @ flat[2])) < 1e-6 * unit**2
+    assert flat[1].norm() == pytest.approx(1.5 * math.cos(math.radians(30)) * unit)
+    page.set("tilt", 0)  # from the side, only heights are left
+    assert tips(page)[:, 1] / unit == pytest.approx(torch.tensor([0.0, 0.75, 0.0]).double(), abs=1e-6)
+
+
+def test_the_frame_holds_still_while_the_key_grows(shown):
+    page = shown(explore.volume())
+    before = tips(page)
+    page.set("length", 0.75)
+    assert tips(page) == pytest.approx(before * torch.tensor([[1.0], [0.5], [1.0]]), abs=1e-3)
+
+
+def test_every_slider_turns_by_key_on_a_narrow_page(shown):
+    page = shown(explore.volume(), width=360)
+    for name, key in (
+        ("key rises by", "Home"),
+        ("length of key", "End"),
+        ("query to ref.", "End"),
+        ("view turned", "ArrowRight"),
+        ("view raised", "End"),
+    ):
+        page.root.get_by_role("slider", name=name).press(key)
+    assert page.state() == {"rise": 0, "length": 2, "angle": 120, "turn": -22, "tilt": 90}
+    assert page.page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def hidden(page):
+    """How many edges of the body are dashed, and how many are not."""
+    script = "all => all.map(line => line.getAttribute('stroke-dasharray') === '3 3')"
+    edges = page.root.locator("svg g > line[stroke='var(--muted)']").evaluate_all(script)
+    return sum(edges), len(edges) - sum(edges)
+
+
+def test_of_twelve_edges_the_three_behind_are_dashed(shown):
+    page = shown(explore.volume())
+    for turn, tilt in ((-23, 24), (70, 50), (-150, 10)):
+        page.set("turn", turn)
+        page.set("tilt", tilt)
+        assert hidden(page) == (3, 9)
+    page.set("rise", 0)
+    assert hidden(page) == (0, 0)

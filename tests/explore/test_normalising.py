@@ -1,0 +1,36 @@
+"""The explorer of layer norm, in a browser: its numbers are torch's."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from utils import explore
+from utils.explore.normalising import VECTOR
+
+BASE = torch.tensor(VECTOR, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    "shift, scale, eps", [(2, 2, 1e-6), (-5, 3, 0.1), (0, 1e-4, 1e-6), (5, 1e-4, 0.001), (-0.5, 0.1, 0.1)]
+)
+def test_its_numbers_are_torchs(shown, shift, scale, eps):
+    page = shown(explore.layer_norm())
+    for name, value in (("shift", shift), ("scale", scale), ("eps", eps)):
+        page.set(name, value)
+    before = BASE * scale + shift
+    after = F.layer_norm(before, (8,), eps=eps)
+    found = page.numbers()
+    assert found["before"] == pytest.approx(before.tolist(), abs=1e-6)
+    assert found["after"] == pytest.approx(after.tolist(), abs=1e-5)
+    assert found["variance_after"] == pytest.approx(after.var(correction=0).item(), abs=1e-6)
+    assert page.facts()["variance after"] == f"{after.var(correction=0):.2f}"
+
+
+def test_only_a_variance_near_eps_is_held_back(shown):
+    page = shown(explore.layer_norm())
+    facts = {"mean before": "2.00", "variance before": "2.9", "mean after": "0.00", "variance after": "1.00"}
+    assert page.facts() == facts and "only the pattern" in page.remark()
+    page.root.get_by_role("slider", name="multiply by").press("Home")
+    assert page.state()["scale"] == 1e-4 and "eps holds the result back" in page.remark()
+    page.root.get_by_role("slider", name="add").press("ArrowRight")
+    assert page.state()["shift"] == 2.5 and page.said().startswith("Added 2.5, times 0.0001: ")

@@ -1,0 +1,163 @@
+"""The way of one query, in a browser: scores, weights and mix are torch's, wherever the query is dragged."""
+
+import pytest
+import torch
+
+from tests.show.figures import TOKENS
+from utils import explore
+
+INPUTS = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ]
+)
+
+
+def lesson_matrices():
+    torch.manual_seed(123)
+    return [torch.nn.Parameter(torch.rand(3, 2)) for _ in range(3)]
+
+
+def expected(query, matrices, scaled=True):
+    """Scores, weights and mix, as torch computes them."""
+    keys, values = (INPUTS @ W.detach() for W in matrices[1:])
+    query = torch.tensor(query)
+    scale = None if scaled else 1.0
+    mix = torch.nn.functional.scaled_dot_product_attention(query[None], keys, values, scale=scale)[0]
+    weights = torch.nn.functional.scaled_dot_product_attention(query[None], keys, torch.eye(6), scale=scale)[0]
+    return {"scores": keys @ query, "weights": weights, "context": mix}
+
+
+def assert_numbers(page, wanted, near=1e-5):
+    found = page.numbers()
+    for name, values in wanted.items():
+        assert found[name] == pytest.approx(values.tolist(), abs=near), name
+
+
+@pytest.fixture
+def lesson(shown):
+    return shown(explore.query(INPUTS, TOKENS, "journey", *lesson_matrices()))
+
+
+@pytest.mark.parametrize("asks", range(6))
+def test_each_token_asks_with_its_own_query(lesson, asks):
+    matrices = lesson_matrices()
+    lesson.set("asks", (asks + 1) % 6)
+    lesson.set("x", -1.0)
+    lesson.set("asks", asks)
+    own = (INPUTS[asks] @ matrices[0]).tolist()
+    assert [lesson.state()["x"], lesson.state()["y"]] == pytest.approx(own)
+    assert_numbers(lesson, expected(own, matrices))
+    lesson.set("scaled", False)
+    assert_numbers(lesson, expected(own, matrices, scaled=False))
+
+
+@pytest.mark.parametrize("query", [(0.0, 0.0), (-2.5, -1.2), (2.9, -2.0), (3.0, 3.0)])
+def test_a_moved_query_is_answered_as_torch_does(lesson, query):
+    lesson.set("x", query[0])
+    lesson.set("y", query[1])
+    assert_numbers(lesson, expected(query, lesson_matrices()))
+
+
+def test_without_arguments_it_shows_lesson_03(shown):
+    page = shown(explore.query())
+    matrices = lesson_matrices()
+    assert_numbers(page, expected((INPUTS[1] @ matrices[0]).tolist(), matrices), near=5e-4)
+    assert page.facts() == {"query": "(0.43, 1.46)", "mix of the values": "(0.31, 0.82)"}
+    assert page.said().startswith("“journey” gets the largest weight, 0.23")
+
+
+def drag(page, x, y):
+    box = page.root.locator("circle.draggable").bounding_box()
+    page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + box["width"] / 2 + x, box["y"] + box["height"] / 2 + y, steps=6)
+
+
+def test_the_query_is_dragged_and_goes_back(lesson):
+    lesson.page.evaluate("() => { window.gone = true; }")
+    before = lesson.state()
+    drag(lesson, -60, 40)
+    held = lesson.facts()["query"]
+    lesson.page.mouse.up()
+    after = lesson.state()
+    assert after["x"] < before["x"] - 0.5 and after["y"] < before["y"] - 0.3
+    assert held == lesson.facts()["query"] != "(0.43, 1.46)" and "another direction" in lesson.remark()
+    assert_numbers(lesson, expected((after["x"], after["y"]), lesson_matrices()))
+    slider = lesson.root.get_by_role("slider", name="query, up")
+    assert float(slider.input_value()) == pytest.approx(after["y"], abs=0.02)
+    lesson.root.get_by_role("button", name="Back to its own query").press("Enter")
+    assert [lesson.state()[name] for name in ("x", "y")] == [before["x"], before["y"]]
+    assert lesson.remark().startswith("This is the query of “journey”.")
+
+
+def test_a_query_is_not_dragged_out_of_its_plane(lesson):
+    drag(lesson, -600, -600)
+    lesson.page.mouse.up()
+    assert (lesson.state()["x"], lesson.state()["y"]) == (-3, 3)
+
+
+def test_a_finger_drags_too(shown):
+    page = shown(explore.query(), width=360)
+    touch = page.page.context.new_cdp_session(page.page)
+    box = page.root.locator("circle.draggable").bounding_box()
+    x, y = box["x"] + 14, box["y"] + 14
+    for kind, points in (
+        ("touchStart", [{"x": x, "y": y}]),
+        ("touchMove", [{"x": x - 30, "y": y + 20}]),
+        ("touchMove", [{"x": x - 60, "y": y + 40}]),
+        ("touchEnd", []),
+    ):
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    assert page.state()["x"] < 0 and page.facts()["query"] != "(0.43, 1.46)"
+    assert page.page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def test_keys_move_everything(lesson):
+    lesson.root.get_by_role("slider", name="query, across").press("Home")
+    assert lesson.state()["x"] == -3
+    lesson.root.get_by_role("slider", name="who asks").press("End")
+    assert lesson.state()["asks"] == 5 and lesson.state()["x"] != -3
+    lesson.root.get_by_role("checkbox", name="divide by √d_k").press("Space")
+    assert lesson.state()["scaled"] is False and "1.41 times as far apart" in lesson.remark()
+
+
+def test_remarks_come_where_they_are_true(shown):
+    identity = torch.eye(2)
+    page = shown(explore.query(torch.eye(2) * 5, ["a", "b"], 0, identity, identity, identity))
+    assert "Nearly all the weight is on one token" in page.remark()
+    page.set("x", 0)
+    page.set("y", 0)
+    assert "all share equally" in page.remark() and page.numbers()["weights"] == [0.5, 0.5]
+
+
+def test_vectors_of_zeros_are_drawn(shown):
+    nothing = torch.zeros(2, 2)
+    page = shown(explore.query(torch.zeros(2, 2), ["a", "b"], 0, nothing, nothing, nothing))
+    assert page.numbers()["context"] == [0, 0]
+    assert "NaN" not in page.root.inner_html()
+
+
+WQ, WK, WV = (torch.ones(3, 2) for _ in range(3))
+REFUSED = {
+    "one missing": ((INPUTS, TOKENS, 1, WQ, WK), "missing: W_value. Give inputs, tokens and the three matrices"),
+    "nine tokens": ((torch.ones(9, 3), ["a"] * 9, 1, WQ, WK, WV), "2 to 8 tokens; got 9"),
+    "five names": ((INPUTS, TOKENS[:5], 1, WQ, WK, WV), "5 tokens were given for 6"),
+    "three wide": ((INPUTS, TOKENS, 1, torch.ones(3, 3), WK, WV), r"W_query has the shape \[3, 3\]; expected \[3, 2\]"),
+    "turned": ((INPUTS, TOKENS, 1, WQ, WK.T, WV), r"W_key has the shape \[2, 3\].*pass \.weight\.T"),
+    "nobody": ((INPUTS, TOKENS, "you", WQ, WK, WV), "the query 'you' is in the tokens 0 times"),
+    "beyond": ((INPUTS, TOKENS, 6, WQ, WK, WV), "query must be a token, or a whole number from 0 to 5; got 6"),
+    "unfilled": ((INPUTS, TOKENS, 1, ..., WK, WV), "W_query is still `...`"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_it_refuses(case):
+    given, message = REFUSED[case]
+    with pytest.raises(ValueError, match=message):
+        explore.query(*given)

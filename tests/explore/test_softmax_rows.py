@@ -1,0 +1,35 @@
+"""The explorer of the softmax, in a browser: its numbers are torch's."""
+
+import pytest
+import torch
+
+from tests.show.figures import TOKENS
+from utils import explore
+
+SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
+
+
+@pytest.mark.parametrize("factor, shift", [(1.0, 0.0), (0.0, 3.0), (20.0, -10.0), (4.0, 2.0)])
+def test_its_numbers_are_torchs(shown, factor, shift):
+    page = shown(explore.softmax(torch.tensor(SCORES, requires_grad=True), TOKENS))
+    page.set("factor", factor)
+    page.set("shift", shift)
+    scores = torch.tensor(SCORES, dtype=torch.float64)
+    weights = (scores * factor).softmax(0)  # the shift is left out: it must change nothing
+    found = page.numbers()
+    assert found["weights"] == pytest.approx(weights.tolist(), abs=1e-6)
+    assert found["scores"] == pytest.approx((scores * factor + shift).tolist(), abs=1e-5)
+    assert page.facts() == {
+        "largest weight": f"{weights.max():.2f}",
+        "of the given scores": f"{scores.softmax(0).max():.2f}",
+        "changed by the shift": "0.0000",
+    }
+
+
+def test_it_follows_the_keyboard(shown):
+    page = shown(explore.softmax(SCORES, TOKENS))
+    assert page.said().startswith("Scores × 4 + 2: ")
+    page.root.get_by_role("slider", name="multiply by").press("Home")
+    assert page.facts()["largest weight"] == "0.17"
+    page.root.get_by_role("slider", name="then add").press("Home")
+    assert page.state() == {"factor": 0, "shift": -10} and page.said().startswith("Scores × 0 − 10: ")

@@ -1,0 +1,40 @@
+"""Points for nbgrader where nbgrader is not installed, as in the lock. What the real one makes of them is in
+test_real_gradebook.py."""
+
+from __future__ import annotations
+
+import sys
+
+from typer.testing import CliRunner
+
+from tests.fresh_python import printed
+from tests.grading.pages import solved
+from utils.cli.commands import app
+
+
+def test_without_nbgrader_nothing_is_graded_and_the_cure_is_said(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "nbgrader", None)
+    (tmp_path / "in" / "anna").mkdir(parents=True)
+    (tmp_path / "in" / "anna" / "00_start_here.ipynb").write_bytes(solved("00"))
+    (tmp_path / "gradebook.db").write_bytes(b"")
+    out, book = tmp_path / "out", tmp_path / "gradebook.db"
+    asked = [
+        "grade",
+        str(tmp_path / "in"),
+        "--out",
+        str(out),
+        "--isolation",
+        "none",
+        "--nbgrader",
+        str(book),
+        "--quiet",
+    ]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 2 and 'pip install -e ".[nbgrader]"' in done.stderr and "instructors.md" in done.stderr
+    assert not out.exists() and book.read_bytes() == b""
+
+
+def test_it_is_not_imported_unless_it_is_asked_for():
+    assert (
+        printed("import sys; sys.modules['nbgrader'] = None; import utils.grading.gradebook; print('here')") == "here"
+    )

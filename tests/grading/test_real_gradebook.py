@@ -1,0 +1,229 @@
+"""Points from `coginst grade` in the gradebook of the real nbgrader, and what its form grader then has.
+
+Skipped where nbgrader is not installed: it has an environment of its own, which `make test-nbgrader` makes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import site
+import sqlite3
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from typer.testing import CliRunner
+
+from tests.fresh_python import own_jupyter, python, without
+from tests.grading.pages import solved
+from utils.cli.commands import app
+from utils.grading.bubblewrap import lacks
+from utils.grading.gradebook import GradebookError, ready, record
+from utils.grading.judge import absent
+from utils.grading.results import ExerciseResult, LessonResult
+from utils.instructor.nbgrader.export import export
+from utils.lessons import ROOT
+
+Gradebook = pytest.importorskip(
+    "nbgrader.api", reason="needs nbgrader, which has an environment of its own: make test-nbgrader"
+).Gradebook
+
+START, SOFTMAX = "00_start_here", "02_simplified_attention"
+TAG = "<script>alert(1)</script> [a](https://evil.example) and `more`"
+
+
+def nbgrader(course: Path, *arguments: str) -> str:
+    """Run nbgrader as an instructor does, in the course's folder and away from the user's own Jupyter."""
+    environment = without("PYTEST_", "COURSE_CHECKS", "COURSE_PROGRESS") | own_jupyter(course.parent)
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment["PYTHONPATH"] = str(ROOT)
+    done = python("-m", "nbgrader", *arguments, cwd=course, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gradebook") / "course"
+    export(folder, [START, SOFTMAX])
+    nbgrader(folder, "generate_assignment", "--assignment=*")
+    return folder
+
+
+@pytest.fixture
+def course(generated, tmp_path):
+    """The folder of a course, with a gradebook in which nobody has a point yet."""
+    return Path(shutil.copytree(generated, tmp_path / "course"))
+
+
+@pytest.fixture
+def book(course):
+    return course / "gradebook.db"
+
+
+def rows(book: Path) -> dict[tuple[str, str], tuple]:
+    """What a gradebook holds of each exercise of each student: points, points by hand, to be looked at, comment."""
+    with Gradebook(f"sqlite:///{book}", "attention") as held:
+        found = {}
+        for assignment in held.assignments:
+            for submission in assignment.submissions:
+                for page in submission.notebooks:
+                    words = {c.name.removeprefix("answer-"): c.comment for c in page.comments}
+                    for grade in page.grades:
+                        name = grade.name.removeprefix("points-")
+                        values = (grade.auto_score, grade.manual_score, grade.needs_manual_grade, words[name])
+                        found[submission.student_id, name] = values
+        return found
+
+
+def every_row(book: Path) -> list[str]:
+    with sqlite3.connect(book) as held:
+        return list(held.iterdump())
+
+
+NAMES = [e.name for e in absent("x", SOFTMAX).exercises]
+STATES = ["passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable"]
+
+
+def a_result(student: str = "ada", **states: str) -> LessonResult:
+    """A result of lesson 02 with one exercise in each state, or in those that are given."""
+    exercises = (
+        ExerciseResult(name, state, float(state == "passed"), 1.0, message=f"About {name}.")
+        for name, state in (dict(zip(NAMES, STATES)) | states).items()
+    )
+    return LessonResult(student, SOFTMAX, "k", tuple(exercises))
+
+
+def test_what_has_no_points_is_for_a_person_to_decide_and_no_zero(book):
+    done = record(book, [a_result(), absent("ben", SOFTMAX)])
+    found = rows(book)
+    assert {student for student, _ in found} == {"ada"}, "nothing is written for somebody who handed in nothing"
+    assert [found["ada", name][:3] for name in NAMES] == [
+        (1.0, None, False),
+        (0.0, None, False),
+        (0.0, None, False),
+        (None, None, True),
+        (None, None, True),
+        (None, None, True),
+    ]
+    assert found["ada", NAMES[0]][3] is None
+    assert [found["ada", name][3] for name in NAMES[1:]] == [
+        f"{state}\n\n    About {name}." for name, state in zip(NAMES[1:], STATES[1:])
+    ]
+    assert (done.submissions, done.undecided, done.without_cell) == (1, 3, [])
+
+
+def test_doing_it_again_changes_nothing_and_a_new_result_what_is_new(book):
+    record(book, [a_result()])
+    before = every_row(book)
+    record(book, [a_result()])
+    assert every_row(book) == before
+    record(book, [a_result(**{NAMES[1]: "passed", NAMES[4]: "failed"})])
+    found = rows(book)
+    assert found["ada", NAMES[1]] == (1.0, None, False, None) and found["ada", NAMES[4]][:3] == (0.0, None, False)
+
+
+def test_what_a_person_gave_stays_and_is_looked_at_again_where_the_points_changed(book):
+    record(book, [a_result()])
+    with Gradebook(f"sqlite:///{book}", "attention") as held:
+        for name in NAMES[1:5]:
+            grade = held.find_grade(f"points-{name}", SOFTMAX, SOFTMAX, "ada")
+            grade.manual_score, grade.needs_manual_grade = 0.5, False
+        held.find_comment(f"answer-{NAMES[1]}", SOFTMAX, SOFTMAX, "ada").manual_comment = "Nearly."
+        held.db.commit()
+    done = record(book, [a_result(**{NAMES[2]: "passed"})])
+    found = rows(book)
+    assert found["ada", NAMES[1]] == (0.0, 0.5, False, "Nearly.") and found["ada", NAMES[4]][:3] == (None, 0.5, False)
+    assert found["ada", NAMES[2]][:3] == (1.0, 0.5, True)
+    assert done.undecided == 1, "unreadable; the others have been decided"
+
+
+def test_points_are_the_cell_s_and_what_has_no_cell_is_told(book):
+    with sqlite3.connect(book) as held:
+        held.execute("UPDATE grade_cells SET max_score = 4 WHERE id IN (SELECT id FROM base_cell WHERE name = ?)",
+                     [f"points-{NAMES[0]}"])  # fmt: skip
+    result = a_result()
+    half = dataclasses.replace(result.exercises[0], points=0.25)
+    extra = dataclasses.replace(result.exercises[1], name="new_one")
+    results = [dataclasses.replace(result, student=who, exercises=(half, extra)) for who in ("ada", "ben")]
+    assert record(book, results, {"ben": "Ben Ö"}).without_cell == [f"{SOFTMAX} new_one"]
+    assert rows(book)["ada", NAMES[0]][0] == 1.0 and rows(book)["Ben Ö", NAMES[0]][0] == 1.0
+
+
+def test_what_is_no_gradebook_is_refused_and_stays(book, tmp_path):
+    text = tmp_path / "text.db"
+    text.write_text("no gradebook " * 100)
+    for path, stems, words in [
+        (tmp_path / "none.db", [START], "nbgrader generate_assignment"),
+        (text, [START], "is no gradebook of nbgrader"),
+        (book, [START, "03_self_attention", "04_causal_attention"], "has no assignment 03_self_attention, 04_causal"),
+    ]:
+        with pytest.raises(GradebookError) as told:
+            ready(path, stems)
+        assert words in str(told.value), told.value
+    assert not (tmp_path / "none.db").exists() and text.read_text() == "no gradebook " * 100
+    before = every_row(book)
+    ready(book, [START, SOFTMAX])
+    assert every_row(book) == before
+
+
+@pytest.fixture
+def packages(monkeypatch):
+    """The environment of .ci/nbgrader finds its packages through a .pth, which a runner's Python does not read."""
+    folders = [place for place in sys.path if place.endswith("-packages")]
+    monkeypatch.setattr(site, "getsitepackages", lambda: folders)
+
+
+def call(*arguments: object) -> str:
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_the_command_after_nbgrader_s_copies_that_run_nothing(packages, course, book, tmp_path):
+    """As docs/grading.md says: what students filled in goes into nbgrader's folders without being run, and the points,
+    with the words, come from here."""
+    trap = tmp_path / "ran"
+    answers = {
+        "ada": "    return x.sum(dim=1)",
+        "bob": "    return x.sum(dim=0)",
+        "eve": f"    try:\n        open({str(trap)!r}, 'w')\n    finally:\n        raise ValueError({TAG!r})",
+    }
+    for student, answer in answers.items():
+        page = nbformat.read(course / "release" / START / f"{START}.ipynb", 4)
+        (gap,) = [cell for cell in page.cells if cell.metadata.get("nbgrader", {}).get("solution")]
+        gap.source = gap.source.replace('    raise NotImplementedError("row_sums")', answer)
+        assert answer in gap.source
+        folder = course / "submitted" / student / START
+        folder.mkdir(parents=True)
+        nbformat.write(page, folder / f"{START}.ipynb")
+    nbgrader(course, "autograde", START, "--no-execute", "--SaveAutoGrades.enabled=False")
+    assert {values[:3] for values in rows(book).values()} == {(None, None, True)}, "no points of nbgrader's own"
+    assert not trap.exists(), "nor has it run what they wrote"
+
+    (tmp_path / "roster.csv").write_text("id,name\nada,Ada L\nbob,Bob B\neve,Eve E\n")
+    taken, out = tmp_path / "handed-in", tmp_path / "results"
+    call("collect", course / "submitted", "--roster", tmp_path / "roster.csv", "--out", taken)
+    isolation = "none" if lacks() else "bwrap"
+    asked = ["grade", taken, "--out", out, "--nbgrader", book, "--quiet", "--isolation", isolation]
+    assert f"Points in {book}: 3 submissions." in call(*asked)
+    found = rows(book)
+    assert {student: values[:3] for (student, _), values in found.items()} == {
+        "ada": (1.0, None, False),
+        "bob": (0.0, None, False),
+        "eve": (0.0, None, False),
+    }
+
+    nbgrader(course, "generate_feedback", START)
+    pages = {s: (course / "feedback" / s / START / f"{START}.html").read_text(encoding="utf-8") for s in answers}
+    assert "(Score: 1.0 / 1.0)" in pages["ada"] and "(Score: 0.0 / 1.0)" in pages["bob"]
+    told = {s: text.split("<b>Comments:</b>")[1].split("</div>")[0] for s, text in pages.items() if s != "ada"}
+    assert "<b>Comments:</b>" not in pages["ada"] and "You added down the columns" in told["bob"]
+    assert "&lt;script&gt;alert(1)" in told["eve"] and "<script" not in told["eve"] and "<a " not in told["eve"]
+
+    (taken / "bob" / f"{START}.ipynb").write_bytes(solved("00"))
+    call(*asked)
+    assert rows(book)["bob", "row_sums"] == (1.0, None, False, None)

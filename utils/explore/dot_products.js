@@ -1,0 +1,81 @@
+import { arrow, dot, drawn, explorer, fixed, handle, label, plane, SERIES } from "./page.js";
+
+const LONGEST = 2;
+const NAMES = ["a", "b"];
+const radians = (degrees) => (degrees / 180) * Math.PI;
+/** cos 90° is 6e-17 on a computer: what is that small is 0. */
+const clean = (x) => Math.round(x * 1e9) / 1e9 + 0;
+
+/** The arrows' ends, their dot product, the angle between them, and its cosine (null where an arrow has no length). */
+function numbers(_, state) {
+  const [a, b] = NAMES.map((name) => end(state[`angle_${name}`], state[`length_${name}`]));
+  const between = Math.abs(((((state.angle_b - state.angle_a + 180) % 360) + 360) % 360) - 180);
+  const flat = state.length_a === 0 || state.length_b === 0;
+  return { a, b, dot: clean(dot(a, b)), angle: flat ? null : between, cosine: flat ? null : clean(Math.cos(radians(between))) };
+}
+
+const end = (angle, length) => [length * Math.cos(radians(angle)), length * Math.sin(radians(angle))];
+
+function say(_, state, found) {
+  const flat = found.cosine === null;
+  return {
+    title: `a · b = ${fixed(found.dot)}`,
+    facts: {
+      "dot product": fixed(found.dot),
+      cosine: flat ? "none" : fixed(found.cosine),
+      angle: flat ? "none" : `${found.angle}°`,
+    },
+    remark: remark(flat, found.dot),
+  };
+}
+
+function remark(flat, product) {
+  if (flat) return "A vector of length 0 points nowhere: its dot product with anything is 0.";
+  if (product === 0) return "At a right angle the dot product is 0, whatever the lengths.";
+  return product > 0 ? "Positive: the arrows lean the same way." : "Negative: the arrows lean apart.";
+}
+
+/** The arc from a to b, and the angle on it. */
+function arc(svg, { to, unit }, state, { angle }) {
+  const turn = ((((state.angle_b - state.angle_a) % 360) + 540) % 360) - 180;
+  const radius = Math.min(34, 0.6 * unit * Math.min(state.length_a, state.length_b));
+  const at = (degrees, far = radius) => to(end(degrees, far / unit)).join(" ");
+  const path = `M${at(state.angle_a)}A${radius} ${radius} 0 0 ${turn > 0 ? 0 : 1} ${at(state.angle_a + turn)}`;
+  svg.append(drawn("path", { d: path, fill: "none", stroke: "var(--muted)" }));
+  const far = Math.max(radius + 18, 18 / Math.sin(radians(Math.max(angle, 1)) / 2));
+  if (far > 0.8 * unit * Math.max(state.length_a, state.length_b)) return; // the facts have it too
+  const [x, y] = to(end(state.angle_a + turn / 2, far / unit));
+  label(svg, `${angle}°`, x, y + 5, { "text-anchor": "middle", class: "muted" });
+}
+
+function tip(svg, { to, from }, state, name, point, colour, ui) {
+  const [x, y] = to(point);
+  arrow(svg, ...to([0, 0]), x, y, colour, 3);
+  const [ux, uy] = end(state[`angle_${name}`], 1);
+  label(svg, name, x + 24 * ux, y - 24 * uy + 5, { "text-anchor": "middle", "font-weight": 700, style: `fill:${colour}` });
+  handle(svg, x, y, (place, rests) => {
+    const [to_x, to_y] = from(place);
+    const length = Math.min(LONGEST, Math.round(Math.hypot(to_x, to_y) * 20) / 20);
+    if (length) state[`angle_${name}`] = Math.round((Math.atan2(to_y, to_x) / Math.PI) * 180);
+    state[`length_${name}`] = length;
+    ui.moved(rests);
+  });
+}
+
+export default explorer({
+  numbers,
+  say,
+  controls: () =>
+    NAMES.flatMap((name) => [
+      { kind: "slider", name: `angle_${name}`, label: `angle of ${name}, °`, min: -180, max: 180, step: 5 },
+      { kind: "slider", name: `length_${name}`, label: `length of ${name}`, min: 0, max: LONGEST, step: 0.1 },
+    ]),
+  draw({ svg, width, ui }, _, state, found) {
+    const side = Math.min(width, 380);
+    const limit = 2.4;
+    const area = plane(svg, { left: (width - side) / 2, top: 0, side, low: [-limit, -limit], high: [limit, limit] });
+    if (found.angle !== null) arc(svg, area, state, found);
+    NAMES.forEach((name, i) => tip(svg, area, state, name, found[name], SERIES[i], ui));
+    return side;
+  },
+});

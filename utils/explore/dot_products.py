@@ -1,0 +1,19 @@
+"""Explorer of the dot product: two arrows to turn and to stretch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from utils.explore.live import live
+
+
+def dot_product() -> Any:
+    """Two arrows whose heads can be dragged, with sliders for angles and lengths; dot product, cosine and angle.
+
+    The static twin is `show.vectors({"a": …, "b": …}, angle=("a", "b"))`.
+
+    Returns:
+        A widget whose `state` has `angle_a` and `angle_b` in degrees, and `length_a` and `length_b`.
+    """
+    words = "Explorer: two arrows to drag, sliders for their angles and lengths, and their dot product."
+    return live("dot_products", words, {}, {"angle_a": 20, "length_a": 1.5, "angle_b": 80, "length_b": 1.0})

@@ -1,0 +1,254 @@
+import { bars, chips, element, explorer, fixed } from "./page.js";
+
+const BARS = 10;
+const RARE = "a rare token"; // the kernel knows which
+const PATIENCE = 3000; // ms that a kernel gets before the page says what else may be the matter
+
+// ---------------------------------------------------------------- the logits and what is drawn from
+
+/** {logits: as Python's `packed` wrote them, from the highest down, own: the softmax of the first few}. */
+function unpacked(text) {
+  if (unpacked.text !== text) {
+    const logits = read(Uint8Array.from(atob(text), (char) => char.charCodeAt(0)));
+    const own = [...distribution(logits, 1, logits.length).slice(0, BARS)];
+    Object.assign(unpacked, { text, kept: { logits, own } });
+  }
+  return unpacked.kept;
+}
+
+function read(bytes) {
+  const ordered = [];
+  let at = 0;
+  const number = () => {
+    let [value, unit] = [0, 1];
+    for (;; unit *= 128) {
+      const byte = bytes[at];
+      at += 1;
+      value += (byte & 127) * unit;
+      if (byte < 128) return value;
+    }
+  };
+  let last = 2 ** 31;
+  while (at < bytes.length) {
+    const step = number();
+    const count = step ? 1 : number();
+    last -= step;
+    for (let i = 0; i < count; i += 1) ordered.push(last);
+  }
+  const bits = Int32Array.from(ordered, (key) => (key < 0 ? key ^ 0x7fffffff : key));
+  return new Float32Array(bits.buffer);
+}
+
+/** The softmax of the k highest logits (they fall) at a temperature; at 0 all of it is on the highest. */
+function distribution(logits, temperature, k) {
+  const probs = new Float64Array(temperature === 0 ? 1 : k);
+  let total = 0;
+  for (let i = 0; i < probs.length; i += 1) total += probs[i] = Math.exp((logits[i] - logits[0]) / (temperature || 1));
+  for (let i = 0; i < probs.length; i += 1) probs[i] /= total;
+  return probs;
+}
+
+const shownPass = ({ first }, { now, base }) => now ?? base ?? first;
+
+/** {probs: from the likeliest down, own: the model's of the first few, entropy, carriers: of 90 %}. */
+function numbers(start, state) {
+  const pass = shownPass(start, state);
+  const { logits, own } = unpacked(pass.values);
+  const probs = distribution(logits, state.temperature, Math.min(state.k, logits.length));
+  let [entropy, carried, carriers] = [0, 0, 0];
+  for (const p of probs) {
+    if (p > 0) entropy -= p * Math.log(p);
+    if (carried < 0.9 - 1e-12) carriers += 1;
+    carried += p;
+  }
+  return { probs, entropy, carriers, own };
+}
+
+/** The rank of what is drawn: the same seed gives the same ranks from the same probabilities. */
+function drawnRank(probs, seed, draws) {
+  let left = uniform(seed, draws);
+  for (let rank = 0; rank < probs.length; rank += 1) {
+    left -= probs[rank];
+    if (left < 0) return rank;
+  }
+  return probs.findLastIndex((p) => p > 0);
+}
+
+/** The n-th number from 0 to 1 of a seed (mulberry32). */
+function uniform(seed, n) {
+  let x = (seed + Math.imul(n + 1, 0x6d2b79f5)) | 0;
+  x = Math.imul(x ^ (x >>> 15), x | 1);
+  x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
+  return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
+}
+
+// ---------------------------------------------------------------- words
+
+function say(start, state, { probs, entropy, carriers }) {
+  const [[, likeliest]] = shownPass(start, state).names;
+  return {
+    title: `Next token: ${likeliest} with probability ${fixed(probs[0])}`,
+    facts: {
+      likeliest: fixed(probs[0]),
+      entropy: fixed(entropy),
+      "tokens that carry 90 %": carriers.toLocaleString("en"),
+    },
+    remark: remark(start, state),
+  };
+}
+
+function remark({ ks }, { temperature, k, told }) {
+  const still = told && told.temperature === temperature && told.k === k;
+  const text = still ? told.text : advice(temperature, k, ks.at(-1));
+  return told?.waits ? `${text} ${told.waits}` : text;
+}
+
+function advice(temperature, k, vocab) {
+  if (temperature === 0) return "Temperature 0 is greedy: the likeliest token is taken every time, and k does not matter.";
+  if (k === 1) return "With one token kept there is nothing to choose from: greedy again, at any temperature.";
+  if (k < vocab) return `Only the ${k} likeliest can be drawn; their probabilities are scaled up to sum to 1.`;
+  if (temperature === 1) return "At temperature 1, with all tokens kept, these are the model's own probabilities.";
+  if (temperature < 1) return "Below 1 the temperature stretches differences between logits: likely tokens gain.";
+  return "Above 1 the temperature shrinks differences between logits: unlikely tokens gain.";
+}
+
+const WAITS = {
+  token: "The kernel works out what may follow; Sample draws another one until then.",
+  prompt: "The kernel reads the new prompt; until then the picture is that of the text before.",
+};
+const LONG = "The kernel has not answered yet. It may be busy; if it is not, run this cell again to go on.";
+const ALONE = {
+  token: "To go on from there, run this cell again: no kernel listens.",
+  prompt: "To read another prompt, run this cell again: no kernel listens.",
+};
+
+// ---------------------------------------------------------------- what is done
+
+/** Put words in the place of the advice, until a control is moved. */
+function tell(ui, text, more = {}) {
+  const { temperature, k } = ui.state;
+  ui.state.told = { text, temperature, k, ...more };
+}
+
+/** Ask the kernel; `what` is "token" or "prompt". */
+function ask(ui, what, question) {
+  ui.asked += 1;
+  clearTimeout(ui.patience);
+  if (!ui.tell({ ask: ui.asked, ...question })) {
+    ui.state.told.waits = ALONE[what];
+    return;
+  }
+  ui.state.told.waits = WAITS[what];
+  ui.patience = setTimeout(() => {
+    ui.state.told.waits = LONG;
+    ui.moved(true);
+  }, PATIENCE);
+}
+
+/** Draw a token; what follows it is the kernel's to say. */
+function draw(ui) {
+  const { start, state } = ui;
+  const pass = shownPass(start, state);
+  const { probs } = ui.root.coginst.numbers;
+  const rank = drawnRank(probs, start.seed, state.draws);
+  state.draws += 1;
+  const [id, name] = pass.names[rank] ?? [null, RARE];
+  const text = probs[rank] === 1
+    ? `Taken: ${name}, the only one that is left to draw from.`
+    : `Drawn: ${name}, which had the probability ${fixed(probs[rank])} and was number ${(rank + 1).toLocaleString("en")} in the model's order.`;
+  tell(ui, text, { pending: { rank, id, name } });
+  const drawn = pass.drawn + 1;
+  ask(ui, "token", id === null ? { ids: pass.ids, rank, drawn } : { ids: [...pass.ids, id], drawn });
+}
+
+function startOver(ui, text = "Back to the prompt.") {
+  ui.asked += 1; // an answer that is on its way comes too late
+  clearTimeout(ui.patience);
+  ui.state.now = null;
+  tell(ui, text);
+}
+
+function newPrompt(ui) {
+  const { start, state } = ui;
+  if (state.prompt === (state.base?.text ?? start.prompt)) return startOver(ui);
+  if (state.prompt === start.prompt) {
+    state.base = null;
+    return startOver(ui);
+  }
+  tell(ui, "");
+  return ask(ui, "prompt", { text: state.prompt });
+}
+
+function answered(ui, { ask: number, refused, ...pass }) {
+  if (number !== ui.asked) return;
+  clearTimeout(ui.patience);
+  const { state } = ui;
+  if (refused) tell(ui, `${refused} The picture is still that of the text before.`);
+  else if (pass.drawn) {
+    state.now = pass;
+    const text = state.told.text.replace(RARE, () => `'${pass.pieces.at(-1)}'`);
+    state.told = { ...state.told, text, pending: null, waits: "" };
+  } else {
+    Object.assign(state, { base: { ...pass, text: state.prompt }, now: null, told: null });
+  }
+  ui.moved(true);
+}
+
+/** The text so far, what was drawn with an edge. */
+function showText(ui) {
+  const { pieces, ids, drawn } = shownPass(ui.start, ui.state);
+  const hidden = ids.length - pieces.length;
+  const made = pieces.map((piece, i) => [piece, ids[hidden + i], hidden + i >= ids.length - drawn ? "drawn" : ""]);
+  const pending = ui.state.told?.pending;
+  if (pending) made.push([pending.name.replace(/^'([^]*)'$/, "$1"), pending.id ?? "?", "waits"]);
+  ui.before.textContent = hidden ? `… ${hidden.toLocaleString("en")} token${hidden === 1 ? "" : "s"} before` : "";
+  chips(ui.text, made);
+}
+
+export default explorer({
+  numbers,
+  say,
+  controls: ({ ks }, ui) => [
+    { kind: "text", name: "prompt", label: "prompt", placeholder: "type a text, then press Enter", size: 60 },
+    { kind: "slider", name: "temperature", label: "temperature", min: 0, max: 2, step: 0.1, written: (x) => fixed(x, 1) },
+    {
+      kind: "choice", name: "k", label: "keep the top",
+      options: ks.map((k, i) => [i === ks.length - 1 ? "all" : String(k), k]),
+    },
+    { kind: "button", label: "Sample", main: true, press: () => draw(ui) },
+    { kind: "button", label: "Start over", press: () => startOver(ui) },
+  ],
+  extra(ui) {
+    Object.assign(ui, { asked: 0, before: element("div"), text: element("div", { class: "chips" }) });
+    ui.root.querySelector(".facts").before(ui.before, ui.text);
+    if (ui.state.told?.waits) { // asked before the notebook was closed: nobody answers
+      Object.assign(ui.state, { told: null, prompt: ui.state.base?.text ?? ui.start.prompt });
+    }
+    ui.root.querySelector("input[type=text]").addEventListener("change", () => {
+      newPrompt(ui);
+      ui.moved(true);
+    });
+    const heard = (message) => answered(ui, message);
+    ui.model.on("msg:custom", heard);
+    return () => {
+      clearTimeout(ui.patience);
+      ui.model.off("msg:custom", heard);
+    };
+  },
+  draw(picture, start, state, { probs, own }) {
+    const { ui } = picture;
+    showText(ui);
+    const { names } = shownPass(start, state);
+    const shown = own.map((_, i) => probs[i] ?? 0);
+    return bars(picture, {
+      groups: [
+        { name: "the model's own", values: own },
+        { name: "drawn from", values: shown },
+      ],
+      labels: own.map((_, i) => names[i][1]),
+      limit: 1,
+      sameScale: true,
+      strong: state.told?.pending ? [state.told.pending.rank] : [],
+    });
+  },
+});

@@ -1,0 +1,89 @@
+"""A sentence of the learner's own, which later lessons draw beside theirs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from utils.explore.live import live
+from utils.feedback import progress
+from utils.gpt2.layer0 import Checkpoint
+from utils.gpt2.sources import WeightsError, resolve
+from utils.gpt2.tokenizer import backend
+from utils.lessons.files import write_atomically
+from utils.show.tokenization import quoted
+
+FEWEST, MOST = 2, 16  # tokens: what the pictures of lessons 02 to 05 hold
+
+
+def my_sentence(default: str = "Mary likes the cat and Tom likes the dog") -> str:
+    """The sentence of 2 to 16 tokens that the learner kept with `explore.sentence()`; `default` where none was kept."""
+    return _kept() or default
+
+
+def sentence() -> Any:
+    """A text box for a sentence of one's own; it is kept on this machine, and `my_sentence` gives it to later lessons.
+
+    It is kept beside the progress file, and not where COURSE_PROGRESS is "off". An empty sentence forgets it.
+
+    Returns:
+        A widget whose `state` has `text`.
+    """
+    words = "A text box: the sentence that is written there is kept on this machine, and lessons 02 to 05 draw it too."
+    return live("own_sentence", words, {}, {"text": _kept(), "told": ""}, heard=_heard)
+
+
+def _heard(widget: Any, message: Mapping[str, Any]) -> None:
+    widget.send({"text": message["text"], "told": keep(message["text"])})
+
+
+def keep(text: str) -> str:
+    """Keep a sentence, if it can be drawn; what there is to say about it."""
+    path = _place()
+    if path is None:
+        return "Nothing is kept here, because COURSE_PROGRESS is off."
+    text = " ".join(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").split())
+    try:
+        if not text:
+            path.unlink(missing_ok=True)
+            return "No sentence is kept: the lessons show their own."
+        ids = backend().encode(text).ids
+        if not FEWEST <= len(ids) <= MOST:
+            count = f"{len(ids)} token{'' if len(ids) == 1 else 's'}"
+            return f"Not kept: that makes {count}, and the pictures hold {FEWEST} to {MOST}. Try another length."
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text)
+    except OSError as problem:
+        return f"Not kept: {path.name} cannot be written ({problem.strerror})."
+    return (
+        f"Kept: {len(ids)} tokens. Run the cells with `my_sentence` in lessons 02 to 05 to see it there.{_strange(ids)}"
+    )
+
+
+def _place() -> Path | None:
+    store = progress.store()
+    return store and store.with_name(f"{store.name}.sentence")
+
+
+def _kept() -> str:
+    path = _place()
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        text = path.read_text(encoding="utf-8").strip() if path else ""
+        return text if FEWEST <= len(backend().encode(text).ids) <= MOST else ""
+    return ""
+
+
+def _strange(ids: list[int]) -> str:
+    """A sentence on tokens that the small GPT-2 was not trained on: to it they are all the same."""
+    try:
+        with Checkpoint(resolve()) as checkpoint:
+            known = set(checkpoint.trained_ids().tolist())
+    except WeightsError:  # the real one knows all of them
+        return ""
+    strange = [quoted(backend().decode([number])) for number in dict.fromkeys(ids) if number not in known]
+    if not strange:
+        return ""
+    some = ", ".join(strange[:4]) + (" and others" if len(strange) > 4 else "")
+    return f" The small GPT-2 has never met {some}: it takes every unknown token for one and the same."

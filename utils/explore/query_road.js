@@ -1,0 +1,180 @@
+import { arrow, bars, dot, drawn, explorer, fixed, handle, label, plane, SERIES, softmax, sum } from "./page.js";
+
+const INK = "var(--ink)";
+const colourOf = (i) => SERIES[i % 5]; // ink is for the query and the mix
+const ROOT = Math.SQRT2; // of d_k = 2
+
+/** The scores of the query with all keys, their weights, and the mix of the values. */
+function numbers({ keys, values }, { x, y, scaled }) {
+  const scores = keys.map((key) => dot(key, [x, y]));
+  const weights = softmax(scores.map((score) => (scaled ? score / ROOT : score)));
+  return { scores, weights, context: [0, 1].map((d) => sum(values.map((value, i) => value[d] * weights[i]))) };
+}
+
+const pair = (point) => `(${point.map((x) => fixed(x)).join(", ")})`;
+
+function say({ tokens, queries }, { asks, x, y, scaled }, { weights, context }) {
+  const most = weights.indexOf(Math.max(...weights));
+  return {
+    title: `“${tokens[most]}” gets the largest weight, ${fixed(weights[most])}`,
+    facts: { query: pair([x, y]), "mix of the values": pair(context) },
+    remark: remark(tokens[asks], queries[asks], [x, y], scaled, weights[most]),
+  };
+}
+
+function remark(token, own, at, scaled, largest) {
+  if (Math.hypot(...at) === 0) return "A query of length 0 asks for nothing: all scores are 0, and all share equally.";
+  if (largest > 0.9) return "Nearly all the weight is on one token: the mix is hardly more than its value.";
+  if (!scaled) return `Without the division the scores lie ${fixed(ROOT)} times as far apart, so the weights differ more.`;
+  if (own.every((x, d) => x === at[d])) return `This is the query of “${token}”. Drag it: what if it looked elsewhere?`;
+  return "A longer query spreads the scores, another direction favours other keys. The mix never leaves the shaded area.";
+}
+
+// ---------------------------------------------------------------- the two planes
+
+/** The tokens' names in a column on the left (side -1) or right (1) of their places, with a hair line to each. */
+function names(svg, tokens, places, sideOf) {
+  for (const side of [-1, 1]) {
+    const here = places.map((_, i) => i).filter((i) => sideOf(places[i]) === side);
+    const x = side * Math.max(...here.map((i) => side * places[i][0])) + side * 26;
+    const ys = spread(here.map((i) => places[i][1]), 17);
+    here.forEach((i, k) => {
+      const [from, y] = places[i];
+      const style = `fill:${colourOf(i)};paint-order:stroke;stroke:var(--paper);stroke-width:3px`;
+      svg.append(drawn("line", { x1: from, y1: y, x2: x - side * 3, y2: ys[k], stroke: colourOf(i), opacity: 0.5 }));
+      label(svg, cut(tokens[i]), x, ys[k] + 4, { "text-anchor": side < 0 ? "end" : "start", style });
+    });
+  }
+}
+
+const dots = (svg, places) =>
+  places.forEach(([cx, cy], i) => svg.append(drawn("circle", { cx, cy, r: 4, fill: colourOf(i) })));
+
+const cut = (text) => (text.length > 12 ? `${text.slice(0, 11)}…` : text);
+
+/** Places as near to the wanted ones as can be, at least `gap` apart. */
+function spread(wanted, gap) {
+  const order = wanted.map((_, i) => i).sort((a, b) => wanted[a] - wanted[b]);
+  const placed = [];
+  order.forEach((i, k) => { placed[i] = k ? Math.max(wanted[i], placed[order[k - 1]] + gap) : wanted[i]; });
+  const shift = (sum(placed) - sum(wanted)) / wanted.length;
+  return placed.map((y) => y - shift);
+}
+
+/** Keys as points, their shadows on the query's line, and the query, which can be dragged. */
+function asked(svg, [left, top, side], { tokens, keys, reach }, state, ui) {
+  label(svg, "query and keys", left, top - 8, { class: "muted" });
+  const area = plane(svg, { left, top, side, low: [-reach, -reach], high: [reach, reach] });
+  const { to, from } = area;
+  const zero = to([0, 0]);
+  const at = [state.x, state.y];
+  if (Math.hypot(...at)) shadows(svg, area, keys, at, reach);
+  dots(svg, keys.map(to));
+  names(svg, tokens, keys.map(to), () => (state.x < 0 ? 1 : -1)); // out of the query's way
+  const [x, y] = to(at);
+  arrow(svg, ...zero, x, y, INK, 3.5);
+  const below = state.y < 0;
+  label(svg, "query", Math.max(left + 20, Math.min(left + side - 20, x)), below ? y + 30 : y - 20, { "text-anchor": "middle", "font-weight": 700 });
+  handle(svg, x, y, (place, rests) => {
+    const inside = from(place).map((d) => Math.round((Math.max(-reach, Math.min(reach, d)) / reach) * 100) * (reach / 100));
+    [state.x, state.y] = inside;
+    ui.moved(rests);
+  });
+}
+
+function shadows(svg, { to }, keys, at, reach) {
+  const far = reach / Math.max(...at.map(Math.abs));
+  const [[x1, y1], [x2, y2]] = [far, -far].map((times) => to(at.map((d) => d * times)));
+  svg.append(drawn("line", { x1, y1, x2, y2, stroke: "var(--muted)", opacity: 0.5 }));
+  keys.forEach((key, i) => {
+    const times = dot(key, at) / dot(at, at);
+    const [[tip_x, tip_y], [foot_x, foot_y]] = [to(key), to(at.map((d) => d * times))];
+    svg.append(drawn("line", {
+      x1: tip_x, y1: tip_y, x2: foot_x, y2: foot_y, stroke: colourOf(i), "stroke-dasharray": "3 3",
+    }));
+  });
+}
+
+/** The weighted values tip to tail, and their sum; the shaded area is what a mix can reach. */
+function mixed(svg, [left, top, side], { tokens, values }, { weights, context }) {
+  label(svg, "weighted values, tip to tail", left, top - 8, { class: "muted" });
+  const every = [[0, 0], ...values];
+  const [low, high] = [Math.min, Math.max].map((end) => [0, 1].map((d) => end(...every.map((point) => point[d]))));
+  const pad = 0.06 * (Math.max(high[0] - low[0], high[1] - low[1]) || 1);
+  const { to } = plane(svg, { left, top, side, low: low.map((x) => x - pad), high: high.map((x) => x + pad) });
+  const shape = hull(values).map((point) => to(point).join(" ")).join("L");
+  svg.append(drawn("path", { d: `M${shape}Z`, fill: "var(--faint)", opacity: 0.5 }));
+  arrow(svg, ...to([0, 0]), ...to(context), INK, 4.5);
+  let tail = [0, 0];
+  values.forEach((value, i) => {
+    const tip = tail.map((x, d) => x + weights[i] * value[d]);
+    arrow(svg, ...to(tail), ...to(tip), colourOf(i), 2);
+    tail = tip;
+  });
+  dots(svg, values.map(to));
+  names(svg, tokens, values.map(to), ([x]) => (x < to([0, 0])[0] ? -1 : 1));
+  const [x, y] = to(context.map((d) => 0.35 * d));
+  label(svg, "mix", x + 12, y + 8, { "font-weight": 700, class: "number" });
+}
+
+/** The corners of the smallest convex shape around points, in order. */
+function hull(points) {
+  const sorted = [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const half = (ordered) => {
+    const kept = [];
+    for (const point of ordered) {
+      while (kept.length > 1 && turn(kept.at(-2), kept.at(-1), point) <= 0) kept.pop();
+      kept.push(point);
+    }
+    return kept.slice(0, -1);
+  };
+  return [...half(sorted), ...half(sorted.reverse())];
+}
+
+const turn = (a, b, c) => (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+
+/** Scores and weights, a row for each token. */
+function rows(svg, width, top, { tokens }, { asks }, { scores, weights }) {
+  const colours = tokens.map((_, i) => colourOf(i));
+  const groups = [{ name: "scores", values: scores, colours }, { name: "weights", values: weights, colours }];
+  const inner = drawn("g", { transform: `translate(0 ${top})` });
+  svg.append(inner);
+  const reference = { at: 1 / tokens.length, name: "equal share" };
+  return bars({ svg: inner, width }, { groups, labels: tokens, limit: 1, reference, strong: [asks] });
+}
+
+/** Its own query for the token that asks, whenever another is chosen. */
+function followAsker(ui) {
+  const { moved } = ui;
+  let last = ui.state.asks;
+  ui.own = () => { [ui.state.x, ui.state.y] = ui.start.queries[ui.state.asks]; };
+  ui.moved = (rests) => {
+    if (ui.state.asks !== last) ui.own();
+    last = ui.state.asks;
+    moved(rests);
+  };
+}
+
+export default explorer({
+  numbers,
+  say,
+  extra: followAsker,
+  controls: ({ tokens, reach }, ui) => [
+    { kind: "choice", name: "asks", label: "who asks", options: tokens.map((token, i) => [cut(token), i]) },
+    { kind: "switch", name: "scaled", label: "divide by √d_k" },
+    { kind: "slider", name: "x", label: "query, across", min: -reach, max: reach, step: reach / 100, written: fixed },
+    { kind: "slider", name: "y", label: "query, up", min: -reach, max: reach, step: reach / 100, written: fixed },
+    { kind: "button", name: "back", label: "Back to its own query", press: () => ui.own() },
+  ],
+  draw({ svg, width, ui }, start, state, found) {
+    const wide = width >= 500;
+    const side = wide ? (width - 24) / 2 : width;
+    asked(svg, [0, 24, side], start, state, ui);
+    const first = 24 + side + 12;
+    if (wide) mixed(svg, [side + 24, 24, side], start, found);
+    const second = first + rows(svg, width, first, start, state, found);
+    if (wide) return second;
+    mixed(svg, [0, second + 24, side], start, found);
+    return second + 24 + side;
+  },
+});

@@ -1,0 +1,107 @@
+"""Explorer of the way of one query: scores with each key, weights, and the mix of values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from utils.explore.live import live
+from utils.show.arguments import read_names, read_numbers, read_whole, shape_text
+from utils.show.words import visible
+
+MOST = 8  # tokens whose labels fit into the pictures
+EXAMPLE = {  # that of lesson 03, its matrices in four decimals
+    "inputs": [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ],
+    "tokens": ["Your", "journey", "starts", "with", "one", "step"],
+    "W_query": [[0.2961, 0.5166], [0.2517, 0.6886], [0.0740, 0.8665]],
+    "W_key": [[0.1366, 0.1025], [0.1841, 0.7264], [0.3153, 0.6871]],
+    "W_value": [[0.0756, 0.1966], [0.3164, 0.4017], [0.1186, 0.8274]],
+}
+
+
+def query(
+    inputs: Any = None,
+    tokens: Sequence[str] | None = None,
+    query: int | str = 1,
+    W_query: Any = None,
+    W_key: Any = None,
+    W_value: Any = None,
+) -> Any:
+    """The way of one query: its arrow can be dragged; scores, weights and the mix of values follow.
+
+    Without arguments it shows the example of lesson 03. The static twin is
+    `show.steps(inputs, tokens, query, W_query, W_key, W_value)`.
+
+    Args:
+        inputs: [seq, d_in], seq from 2 to 8.
+        tokens: seq strings.
+        query: which token asks at first: its index, or its token if that is there once.
+        W_query, W_key, W_value: [d_in, 2] each, so that a plane shows what they make. Of an `nn.Linear` pass
+            `.weight.T`.
+
+    Returns:
+        A widget whose `state` has `asks`, the index of the token that asks; `x` and `y`, the query; and `scaled`,
+        whether scores are divided by √d_k.
+
+    Raises:
+        ValueError: a part is missing or cannot be drawn.
+    """
+    given = {"inputs": inputs, "tokens": tokens, "W_query": W_query, "W_key": W_key, "W_value": W_value}
+    missing = [name for name, part in given.items() if part is None]
+    if 0 < len(missing) < len(given):
+        raise ValueError(f"missing: {', '.join(missing)}. Give inputs, tokens and the three matrices, or none of them.")
+    if missing:
+        given = EXAMPLE
+    x = read_numbers(given["inputs"], "inputs", [2], "one vector in each row, [seq, d_in]")
+    if not 2 <= len(x) <= MOST:
+        raise ValueError(f"query draws 2 to {MOST} tokens; got {len(x)}. Choose some, as in inputs[:{MOST}].")
+    names = read_names(given["tokens"], len(x), "tokens", "inputs (rows)")
+    at = _position(query, names)
+    made = {name: x @ _matrix(given[f"W_{one}"], f"W_{one}", x.shape[1]) for name, one in _MADE.items()}
+    reach = _reach(np.vstack([made["queries"], made["keys"]]))
+    words = (
+        "Explorer: the way of one query. Choose a token and drag its query: its scores with all keys, the weights and"
+        " the mix of the values follow."
+    )
+    start = {"tokens": names, "reach": reach, **{name: rows.tolist() for name, rows in made.items()}}
+    asks = made["queries"][at].tolist()
+    return live("query_road", words, start, {"asks": at, "x": asks[0], "y": asks[1], "scaled": True})
+
+
+_MADE = {"queries": "query", "keys": "key", "values": "value"}
+
+
+def _matrix(given: Any, name: str, d_in: int) -> np.ndarray:
+    matrix = read_numbers(given, name, [2], f"[d_in, 2], here [{d_in}, 2]")
+    if matrix.shape == (d_in, 2):
+        return matrix
+    cure = " Of an nn.Linear pass .weight.T." if matrix.shape == (2, d_in) else ""
+    raise ValueError(f"{name} has the shape {shape_text(matrix)}; expected [{d_in}, 2], to be drawn in a plane.{cure}")
+
+
+def _position(query: Any, names: Sequence[str]) -> int:
+    if not isinstance(query, str):
+        return read_whole(query, "query", 0, len(names) - 1, "a token, or a whole number")
+    times = names.count(visible(query))
+    if times != 1:
+        raise ValueError(f"the query {query!r} is in the tokens {times} times; give its index instead.")
+    return names.index(visible(query))
+
+
+def _reach(points: np.ndarray) -> float:
+    """How far a query can be dragged: at least twice as far as anything lies, rounded up to one digit."""
+    far = 2 * float(np.abs(points).max())
+    if far == 0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(far))
+    return math.ceil(far / unit) * unit

@@ -1,0 +1,41 @@
+import { bars, explorer, fixed, short, softmax } from "./page.js";
+
+/** The moved scores, their weights, the largest weight before and after, and what the shift alone has changed. */
+function numbers({ scores }, { factor, shift }) {
+  const moved = scores.map((score) => score * factor + shift);
+  const weights = softmax(moved);
+  const unshifted = softmax(scores.map((score) => score * factor));
+  return {
+    scores: moved,
+    weights,
+    largest: Math.max(...weights),
+    before: Math.max(...softmax(scores)),
+    changed: Math.max(...weights.map((weight, i) => Math.abs(weight - unshifted[i]))),
+  };
+}
+
+function say(_, { factor, shift }, { largest, before, changed }) {
+  const sign = shift < 0 ? "−" : "+";
+  return {
+    title: `Scores × ${short(factor)} ${sign} ${short(Math.abs(shift))}: the largest weight is ${fixed(largest)}`,
+    facts: {
+      "largest weight": fixed(largest),
+      "of the given scores": fixed(before),
+      "changed by the shift": fixed(changed, 4),
+    },
+    remark: "Softmax looks at differences between scores: a factor stretches them, a shift leaves them alone.",
+  };
+}
+
+export default explorer({
+  numbers,
+  say,
+  controls: () => [
+    { kind: "slider", name: "factor", label: "multiply by", min: 0, max: 20, step: 0.5 },
+    { kind: "slider", name: "shift", label: "then add", min: -10, max: 10, step: 0.5 },
+  ],
+  draw(picture, { labels }, _, { scores, weights }) {
+    const groups = [{ name: "scores", values: scores }, { name: "weights", values: weights }];
+    return bars(picture, { groups, labels, limit: 1, reference: { at: 1 / labels.length, name: "uniform" } });
+  },
+});

@@ -1,0 +1,29 @@
+"""Explorer of the softmax: a row of scores, multiplied and shifted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from utils.explore.live import live
+from utils.show.arguments import read_names, read_numbers
+
+
+def softmax(scores: Any, labels: Sequence[str]) -> Any:
+    """Sliders that multiply and shift scores: the factor sharpens the softmax, the shift changes nothing.
+
+    The static twin is `show.bars({"scores": …, "weights": …}, labels)`.
+
+    Args:
+        scores: [n] finite numbers, at most 16.
+        labels: n strings.
+
+    Returns:
+        A widget whose `state` has `factor` and `shift`.
+    """
+    given = read_numbers(scores, "scores", [1], "a row of numbers")
+    names = read_names(labels, len(given), "labels", "scores")
+    if len(given) > 16:
+        raise ValueError(f"softmax shows at most 16 scores; got {len(given)}.")
+    words = "Explorer: a row of scores beside its softmax, with sliders that multiply and shift the scores."
+    return live("softmax_rows", words, {"scores": given.tolist(), "labels": names}, {"factor": 4.0, "shift": 2.0})

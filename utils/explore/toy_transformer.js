@@ -1,0 +1,150 @@
+import { affine, drawn, explorer, fixed, float32Tables, label, rescaled, softmax } from "./page.js";
+
+const STOP = 0;
+const NEAR = 0.01; // float32 and float64 differ by a thousandth of this
+const CELL = 18; // pixels from one character to the next
+const LINE = 66;
+
+// ---------------------------------------------------------------- the model
+
+/** What reads a text token by token: `read(id)` gives the logits of the next one. Keys and values are kept. */
+function reader({ layers, eps }, weights) {
+  const kept = Array.from({ length: layers }, () => ({ keys: [], values: [] }));
+  let place = 0;
+  const norm = (name, x) => rescaled(x, weights[`${name}.w`], weights[`${name}.b`], eps[name]);
+  const linear = (name, x) => affine(weights[`${name}.weight`], x, weights[`${name}.bias`]);
+
+  return (id) => {
+    const where = weights.places[place++];
+    let x = Float64Array.from(weights["embed.weight"][id], (value, i) => value + where[i]);
+    kept.forEach(({ keys, values }, layer) => {
+      const query = linear(`layers.${layer}.self_attn.q_layer`, x);
+      keys.push(linear(`layers.${layer}.self_attn.k_layer`, x));
+      values.push(linear(`layers.${layer}.self_attn.v_layer`, x));
+      const shares = softmax(affine(keys, query).map((score) => score / Math.sqrt(x.length)));
+      const mixed = new Float64Array(x.length);
+      values.forEach((value, at) => { for (let i = 0; i < mixed.length; i++) mixed[i] += shares[at] * value[i]; });
+      const added = norm(`layers.${layer}.norm1`, mixed);
+      x = x.map((value, i) => value + added[i]);
+    });
+    return linear("decoder", norm("norm", x));
+  };
+}
+
+const highest = (values) => values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
+
+/** The tables of a page's bytes, and how far its logits of the sample are from the model's own. Computed once. */
+function opened(start, data) {
+  if (!opened.known.has(data)) {
+    const weights = float32Tables(data, start.shapes);
+    const read = reader(start, weights);
+    const off = Math.max(...start.sample.map((id, at) => {
+      const logits = read(id);
+      return Math.max(...logits.map((value, i) => Math.abs(value - weights.sample[at][i])));
+    }));
+    opened.known.set(data, { weights, off });
+  }
+  return opened.known.get(data);
+}
+opened.known = new WeakMap();
+
+// ---------------------------------------------------------------- what it writes
+
+function problem({ characters, longest }, text) {
+  if (!text) return "Type a word of 5 to 10 letters, a space, and echo or upper.";
+  const odd = [...new Set(text)].filter((character) => !characters.includes(character)).sort();
+  if (odd.length) {
+    return "This model knows the letters a–z and A–Z, the space and the full stop; not " +
+      `${odd.map((character) => `'${character}'`).join(", ")}.`;
+  }
+  if ([...text].length > longest)
+    return `The text has ${text.length} characters; the longest one that this model was trained on has ${longest}.`;
+  return "";
+}
+
+/** What should be written after a prompt, or null where nothing is right or wrong. */
+function wanted({ commands }, text) {
+  const [word, ...rest] = text.split(" ");
+  const command = rest.join(" ");
+  if (!commands.includes(command)) return null;
+  return ` ${command === "upper" ? word.toUpperCase() : word}.`;
+}
+
+/** {problem}, or {text, written, chances, logits, right, off}: `logits` and `chances` of each new token, the stop too. */
+function numbers(start, { prompt }, data) {
+  const text = prompt.trim();
+  const { weights, off } = opened(start, data);
+  const found = { text, off, problem: problem(start, text), written: "", chances: [], logits: [], right: null };
+  if (!(off < NEAR)) {
+    found.problem = "This model does not compute what its parts should: on a sample its scores are up to " +
+      `${fixed(off, 2)} away from what the page computes with its parameters. What does \`check(CogModel)\` say?`;
+  }
+  if (found.problem) return found;
+  const read = reader(start, weights);
+  let logits;
+  for (const character of text) logits = read(start.characters.indexOf(character));
+  for (let i = 0; i < start.most; i++) {
+    const id = highest(logits);
+    found.logits.push([...logits]);
+    found.chances.push(softmax(logits)[id]);
+    if (id === STOP) break;
+    found.written += start.characters[id];
+    if (i < start.most - 1) logits = read(id);
+  }
+  found.right = wanted(start, text);
+  return found;
+}
+
+// ---------------------------------------------------------------- how it is shown
+
+const name = (character) => (character === " " ? "the space" : character === undefined ? "stop" : `“${character}”`);
+
+function say(start, state, { problem, text, written, chances, right }) {
+  if (problem) return { title: "What the model writes", facts: { "least sure of": "…" }, remark: problem };
+  const least = chances.indexOf(Math.min(...chances));
+  return {
+    title: `${text}${written}`,
+    facts: { "least sure of": `${name(written[least])}, ${fixed(chances[least], 3)}` },
+    remark: remark(text, written, chances.length > written.length, right),
+  };
+}
+
+function remark(text, written, stopped, right) {
+  if (right === null) return "After a word, a space, and `echo` or `upper` it can be told right from wrong.";
+  if (written !== right) return `Right would be: \`${text}${right}\``;
+  return stopped ? "Right to the last letter, and it stops." : "Right to the last letter, but it does not stop there.";
+}
+
+/** The new characters in cells; under each how sure the model was, and what would be right where it is not. */
+function draw({ svg, width }, start, state, { problem, written, chances, right }) {
+  if (problem) return LINE + 22;
+  const across = 99;
+  const cells = chances.map((_, i) => written[i]);
+  const expected = cells.map((character, i) => (right === null ? character : right[i]));
+  cells.forEach((character, i) => {
+    const [x, y] = [(i % across) * CELL + CELL / 2, Math.floor(i / across) * LINE + 18];
+    const colour = expected[i] === character ? "var(--blue)" : "var(--vermilion)";
+    letter(svg, character, x, y, `font-size:17px;font-weight:700;fill:${colour}`);
+    const high = 24 * chances[i];
+    svg.append(
+      drawn("rect", { x: x - 6, y: y + 6, width: 12, height: 24, fill: "var(--faint)" }),
+      drawn("rect", { x: x - 6, y: y + 30 - high, width: 12, height: high, fill: colour }),
+    );
+    if (expected[i] !== character && i <= right.length) letter(svg, expected[i], x, y + 44, "fill:var(--muted)");
+  });
+  const below = Math.ceil(cells.length / across) * LINE + 14;
+  label(svg, "bar: how likely it found it · ␣ space · ■ stop", 0, below, { class: "muted" });
+  return below + 8;
+}
+
+function letter(svg, character, x, y, style) {
+  const shown = character === undefined ? "■" : character === " " ? "␣" : character;
+  label(svg, shown, x, y, { "text-anchor": "middle", style: `font-family:monospace;${style}` });
+}
+
+export default explorer({
+  numbers,
+  say,
+  draw,
+  controls: () => [{ kind: "text", name: "prompt", label: "prompt", placeholder: "minecraft upper", size: 30 }],
+});

@@ -1,0 +1,220 @@
+import { bars, drawn, element, fixed, page, textWidth } from "./page.js";
+
+const PATIENCE = 4000; // milliseconds without an answer after which the page says so
+
+const percent = (x) => `${fixed(100 * x, 1)}%`;
+
+/** What is said of one place; of the sentence itself where `place` is null. */
+function words({ tokens, right, wrong, sentence, rows }, place) {
+  if (!place) return `The sentence is continued with ${right}, its twin with ${wrong}. Choose a place.`;
+  const [layer, position] = place;
+  const answer = rows[layer][position];
+  const other = answer.others > Math.max(answer.right, answer.wrong)
+    ? `; the best is ${answer.other}, ${percent(answer.others)}` : "";
+  const where = `before block ${layer}, position ${position} (${tokens[position]})`;
+  const same = answer.moved === sentence.moved ? " The answer is that of the sentence." : "";
+  const shares = `${right} ${percent(answer.right)}, ${wrong} ${percent(answer.wrong)}`;
+  return `The twin's vector ${where}: ${shares}${other}.${same}`;
+}
+
+/** Orange towards the twin's answer, blue away from it; pale enough for letters in both themes. */
+function colour(share) {
+  const strength = Math.round(50 * Math.min(1, Math.abs(share)));
+  return `color-mix(in srgb, var(${share > 0 ? "--vermilion" : "--blue"}) ${strength}%, transparent)`;
+}
+
+/** A table of buttons, blocks down and positions across, or the other way on a narrow page. */
+class Places {
+  constructor(found, blocks, tall, tell) {
+    Object.assign(this, { found, blocks, tall, tell, buttons: new Map() });
+    const [down, across] = tall ? [this.positions(), this.layers()] : [this.layers(), this.positions()];
+    const head = element("tr", {}, element("td", {}, tall ? "before block" : ""), ...across.map((name) =>
+      element("th", { scope: "col" }, element("span", {}, name))));
+    const rows = down.map((name, i) => element("tr", {}, element("th", { scope: "row" }, name), ...across.map((_, j) =>
+      element("td", {}, tall ? this.button(j, i) : this.button(i, j)))));
+    this.node = element("table", { class: tall ? "places tall" : "places", "data-lm-suppress-shortcuts": true },
+      element("caption", { class: "unseen" }, "How much of the answer moves with one vector"),
+      element("thead", {}, head), element("tbody", {}, ...rows));
+    this.node.addEventListener("pointerleave", () => tell(null, false));
+  }
+
+  layers() {
+    return Array.from({ length: this.blocks }, (_, i) => `${this.tall ? "" : "before "}${i}`);
+  }
+
+  positions() {
+    return this.found.labels;
+  }
+
+  button(layer, position) {
+    const answer = this.found.rows[layer]?.[position];
+    if (!answer) return element("span", { class: "wait" }, "…");
+    const share = fixed(answer.moved, 1);
+    const name = `${share}: before block ${layer}, position ${position} (${this.found.tokens[position]})`;
+    const made = element("button", {
+      type: "button", "aria-label": name, tabindex: -1, style: `background:${colour(answer.moved)}`,
+    }, share);
+    made.addEventListener("click", () => this.tell([layer, position], true));
+    made.addEventListener("pointerenter", (event) => {
+      if (event.pointerType === "mouse") this.tell([layer, position], false);
+    });
+    made.addEventListener("keydown", (event) => this.step(event, layer, position));
+    this.buttons.set(`${layer} ${position}`, made);
+    return made;
+  }
+
+  /** The arrow keys go from place to place. */
+  step(event, layer, position) {
+    const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    const [down, across] = steps[event.key] ?? [];
+    if (down === undefined) return;
+    event.preventDefault();
+    const [l, p] = this.tall ? [layer + across, position + down] : [layer + down, position + across];
+    const next = this.buttons.get(`${l} ${p}`);
+    if (!next) return;
+    this.tell([l, p], true);
+    next.focus();
+  }
+
+  /** Marks the chosen place; the Tab key comes to it, or else to the first one. */
+  mark(place) {
+    for (const made of this.buttons.values()) {
+      made.tabIndex = -1;
+      made.setAttribute("aria-pressed", "false");
+    }
+    const chosen = place && this.buttons.get(place.join(" "));
+    chosen?.setAttribute("aria-pressed", "true");
+    const reached = chosen ?? this.buttons.values().next().value;
+    if (reached) reached.tabIndex = 0;
+  }
+}
+
+/** Whether blocks stand across: where the columns of the other way would be too narrow for a number. */
+const isTall = (found, width) => width < 70 + 31 * found.labels.length;
+
+export default page((ui) => {
+  const { blocks } = ui.start;
+  const { state } = ui;
+  const boxes = ["clean", "corrupted"].map((name) =>
+    element("input", { type: "text", spellcheck: "false", value: state[name] }));
+  const note = element("div", { class: "note" });
+  const holder = element("div");
+  const legend = element("div", { class: "legend" }, "1: the answer becomes the twin's. 0: it stays.");
+  const svg = drawn("svg", { role: "img" });
+  const picture = element("div", {}, svg);
+  ["sentence", "its twin"].forEach((name, i) =>
+    ui.root.append(element("label", { class: "line" }, element("span", {}, name), boxes[i])));
+  ui.root.append(note, legend, holder, picture);
+  let places = null;
+  let waiting = 0;
+
+  function draw(answer) {
+    const { right, wrong } = state.found;
+    const width = Math.max(260, Math.min(640, picture.clientWidth || 640));
+    svg.replaceChildren();
+    const labels = [right, wrong, answer.other];
+    const roomy = Math.max(...labels.map((text) => textWidth(text, 13, 700))) < 0.3 * width;
+    const values = [answer.right, answer.wrong, answer.others];
+    const group = { name: "probability of what comes next", values, written: percent };
+    const names = roomy ? labels : labels.map((text) => text.slice(0, 14));
+    const height = bars({ svg, width }, { groups: [group], labels: names, limit: 1 });
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("width", width);
+    svg.setAttribute("height", height);
+    svg.setAttribute("aria-label", note.textContent);
+  }
+
+  /** Shows a place, or with `chosen` also keeps it; null is the chosen one again. */
+  function tell(place, chosen) {
+    if (chosen) state.place = place;
+    const at = place ?? state.place;
+    note.textContent = words(state.found, at);
+    draw(at ? state.found.rows[at[0]][at[1]] : state.found.sentence);
+    if (!chosen) return;
+    places.mark(state.place);
+    ui.keep();
+    ui.announce(note.textContent);
+  }
+
+  function show() {
+    const { found } = state;
+    const refused = Boolean(found?.refused);
+    note.classList.toggle("failed", refused);
+    places = null;
+    holder.replaceChildren();
+    for (const part of [legend, picture]) part.hidden = !found || refused;
+    if (refused) note.textContent = found.refused;
+    if (!found || refused) return;
+    places = new Places(found, blocks, isTall(found, ui.root.clientWidth || 640), tell);
+    holder.append(places.node);
+    const there = state.place && found.rows[state.place[0]]?.[state.place[1]];
+    if (!there) state.place = null;
+    places.mark(state.place);
+    tell(null, false);
+  }
+
+  const asked = () => [state.clean, state.corrupted];
+  const known = new Map(); // what was answered: it comes back with its sentences, without a kernel
+  const key = () => asked().join("\n");
+  const nobody = () => say("No answer yet. The kernel is busy, or none is running: then run this cell again.");
+
+  function say(text) {
+    note.classList.remove("failed");
+    note.textContent = text;
+    ui.announce(text);
+  }
+
+  function ask() {
+    clearTimeout(waiting);
+    state.found = known.get(key()) ?? null;
+    state.place = null;
+    show();
+    if (state.found) {
+      ui.keep();
+      ui.announce(note.textContent);
+      return;
+    }
+    say("Asking the model…");
+    if (ui.tell({ asked: asked() })) waiting = setTimeout(nobody, PATIENCE);
+    else nobody();
+  }
+
+  function answered(message) {
+    if (message?.asked?.join("\n") !== key()) return; // of sentences that were there before
+    clearTimeout(waiting);
+    state.found = message.found;
+    show();
+    ui.root.coginst.numbers = state.found;
+    if (message.found.rows && message.found.rows.length < blocks) return;
+    known.set(key(), message.found);
+    ui.keep();
+    ui.announce(note.textContent);
+  }
+
+  boxes.forEach((box, i) => {
+    box.addEventListener("keydown", (event) => event.stopPropagation());
+    box.addEventListener("change", () => {
+      state[["clean", "corrupted"][i]] = box.value.trim();
+      ask();
+    });
+  });
+  ui.root.coginst = { state, numbers: state.found };
+  ui.model.on("msg:custom", answered);
+  if (state.found) {
+    known.set(key(), state.found);
+    show();
+  } else ask();
+
+  let last = ui.root.clientWidth;
+  const resized = new ResizeObserver(() => {
+    if (ui.root.clientWidth === last) return;
+    last = ui.root.clientWidth;
+    if (places && !places.node.contains(document.activeElement)) show();
+  });
+  resized.observe(ui.root);
+  return () => {
+    clearTimeout(waiting);
+    resized.disconnect();
+    ui.model.off("msg:custom", answered);
+  };
+});
