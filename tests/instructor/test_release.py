@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from typer.testing import CliRunner
 
+import utils
 from tests.fresh_python import own_jupyter, python, without
 from tests.lesson_files import HEADER
 from utils import lessons
@@ -91,6 +92,7 @@ def test_it_holds_the_students_course_and_nothing_else(course):
         "course",
         "utils",
         "docs",
+        "AGENTS.md",
         "LICENSE",
         "Makefile",
         "README.md",
@@ -112,6 +114,15 @@ def test_it_holds_the_students_course_and_nothing_else(course):
     }
     assert not [name for name in files if "__pycache__" in name or name.startswith((".", "course/."))]
     assert course.stat().st_size < 10e6
+
+
+def test_a_learners_assistant_is_told_to_teach(course):
+    """What it is told to call is there, and what is off limits is named as it is called."""
+    text = read(course)["AGENTS.md"].decode()
+    do, _, never = text.partition("**Do not**")
+    assert "check(NAME)" in do and "hint(NAME)" in do and all(grade in do for grade in ("a nudge", "the idea"))
+    assert "solution(" not in do and all(f"`{room}/`" in never for room in ("solutions", "utils/checks"))
+    assert all(f"`{name}(" in never and callable(getattr(utils, name)) for name in ("solution", "yours"))
 
 
 def test_what_git_does_not_know_stays_here_and_is_named(tmp_path, small):

@@ -22,7 +22,7 @@ from utils.lessons.files import ROOT
 
 Isolation = Literal["bwrap", "none"]
 COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils`, and what is installed
-ROOMS = ("lessons", "feedback", "stand_ins", "models", "gpt2", "show", "training", "notebook", "assets")
+ROOMS = ("lessons", "feedback", "stand_ins", "models", "gpt2", "show", "explore", "training", "notebook", "assets")
 OWN = ("__init__", "confine", "data", "given", "messages", "notes", "page", "runner", "warm", "wire")  # of this room
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
@@ -106,7 +106,8 @@ def _command(bwrap: str) -> list[str]:
     """bubblewrap with everything that a runner sees."""
     own = "--unshare-all --die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --hostname runner"
     seen = [*_system(), *_course()]
-    end = "--proc /proc --dev /dev --dir /tmp --remount-ro / --remount-ro /dev --chdir /"
+    # The warm process has a /tmp, for some libraries do not load without; each exercise gets another one over it.
+    end = "--proc /proc --dev /dev --tmpfs /tmp --remount-ro / --remount-ro /dev --chdir /"
     return [bwrap, *own.split(), *seen, *end.split(), "--"]
 
 

@@ -27,6 +27,7 @@ from utils.instructor.strip import MarkerError, Stripped, strip, without_notes
 from utils.lessons import ROOT, Lesson
 
 AS_THEY_ARE = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
+FROM_TEMPLATES = ("Makefile", "AGENTS.md")
 WITH_MARKERS = "utils/instructor/templates/lesson/lesson.md"  # what a new lesson starts from
 TEMPLATES = Path(__file__).parent / "templates" / "release"
 MANIFEST = "release.txt"  # the paths of more files to pack, one a line; of all where there is no git
@@ -117,7 +118,7 @@ def _files(root: Path, solved: list[str], tracked: set[str]) -> dict[str, bytes]
     files = {f"course/{name}": content for name, content in student_files(root / "solutions").items()}
     files |= {name: (root / name).read_bytes() for name in tracked if name.startswith("utils/")}
     files |= {name: (root / name).read_bytes() for name in AS_THEY_ARE}
-    files["Makefile"] = (TEMPLATES / "Makefile").read_bytes()
+    files |= {name: (TEMPLATES / name).read_bytes() for name in FROM_TEMPLATES}
     page = _readme((root / "README.md").read_text(encoding="utf-8"), solved)
     files["README.md"] = page.encode()
     for link in _LINK.findall(page):
@@ -208,7 +209,7 @@ def _belongs(name: str, solved: set[str]) -> bool:
         return rest == "__init__.py" if not rest.endswith(".md") else rest[:-3] in solved
     if lessons.FILE_NAME.fullmatch(PurePosixPath(name).name):
         return False
-    return room in ("utils", "docs") or name in (*AS_THEY_ARE, "Makefile", "README.md")
+    return room in ("utils", "docs") or name in (*AS_THEY_ARE, *FROM_TEMPLATES, "README.md")
 
 
 def _answers_in(files: dict[str, bytes], solved: set[str], root: Path) -> list[str]:
