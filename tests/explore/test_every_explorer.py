@@ -1,4 +1,7 @@
-"""What holds for every explorer: it is a widget, in a terminal a sentence, and it refuses what it cannot show."""
+"""What holds for every explorer: it is a widget, in a terminal a sentence, and it refuses what it cannot show.
+
+In a page it can be read in both themes, fits on any width, and is used with keys alone.
+"""
 
 import math
 import re
@@ -8,9 +11,16 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from solutions import abc_sorter, toy_transformer
+from tests.browser import axe
+from tests.browser.contrast import faint
+from tests.explore.test_where_the_answer_comes_from import copying
 from tests.show.figures import TOKENS
 from utils import explore
+from utils.explore.live import live
 from utils.gpt2 import load_tokenizer
+from utils.models.abc_sorter import Sorter
+from utils.models.toy_transformer import CharTokenizer, load_cogmodel
 
 SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
 TABLE = torch.randn(6, 6, generator=torch.Generator().manual_seed(3)) * 2
@@ -21,9 +31,26 @@ def flat(ids):
     return SimpleNamespace(logits=torch.zeros(1, ids.shape[1], 50257))
 
 
+def sorter():
+    torch.manual_seed(1)
+    return explore.sorter(Sorter(abc_sorter.DeepQKVAttention(6, 2, 7)), "bca")
+
+
+def writer(prompt="strawberry upper"):
+    return explore.writer(load_cogmodel(build=toy_transformer.CogModel)[0], CharTokenizer(), prompt)
+
+
+def predict():
+    return explore.predict("How many `rows` has it?", 10, explain="Each token has `one`.")
+
+
+def quiz():
+    return explore.quiz("Which `one`?", {"a `row`": "No: `dim=0`.", "b": "Yes."}, "b")
+
+
 EXPLORERS = {  # how it is made
-    "predict": lambda: explore.predict("How many?", 10),
-    "quiz": lambda: explore.quiz("Which?", {"a": "no", "b": "yes"}, "b"),
+    "predict": predict,
+    "quiz": quiz,
     "dot_product": explore.dot_product,
     "scaling": explore.scaling,
     "softmax": lambda: explore.softmax(SCORES, TOKENS),
@@ -35,7 +62,15 @@ EXPLORERS = {  # how it is made
     "tokens": lambda: explore.tokens(load_tokenizer()),
     "next_token": lambda: explore.next_token(flat, load_tokenizer(), " a b"),
     "sentence": explore.sentence,
+    "regression": explore.regression,
+    "sorter": sorter,
+    "writer": writer,
+    "patching": copying,
 }
+
+
+def test_none_is_left_out():
+    assert set(EXPLORERS) == set(explore.__all__) - {"my_sentence"}  # words, no widget
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -78,3 +113,212 @@ def test_explorers_refuse(case):
     make, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         make()
+
+
+# ---------------------------------------------------------------- in a page
+
+
+def training(done, running=True):
+    lines = [[1, " xx"], [done, " MINEcraft."]]
+    losses = [[step, 4 / step] for step in range(1, done + 1)]
+    start = {
+        "steps": 40,
+        "title": "training",
+        "first": 0,
+        "prompt": "minecraft upper",
+        "right": "MINECRAFT.",
+        "lines": 5,
+    }
+    state = {"done": done, "loss": 0.1, "losses": losses, "lines": lines, "running": running}
+    return live("training", "Training.", start, state)
+
+
+def write(text):
+    def act(page):
+        box = page.root.locator("input[type=text]").first
+        box.fill(text)
+        box.press("Enter")
+
+    return act
+
+
+def press(name):
+    return lambda page: page.root.get_by_role("button", name=name).click()
+
+
+def both(page):
+    for n in range(2):
+        page.root.locator("button.choice").nth(n).click()
+
+
+def put(name, value):
+    return lambda page: page.set(name, value)
+
+
+def rests(page):
+    """As it comes."""
+
+
+# What is to be looked at besides a page as it comes: {name: (how it is made, what is done)}.
+SEEN = {name: (make, rests) for name, make in EXPLORERS.items()} | {
+    "predict, right": (predict, write("10")),
+    "predict, wrong": (predict, write("12")),
+    "predict, unread": (predict, write("ten")),
+    "predict, shown": (predict, press("Show me")),
+    "quiz, answered": (quiz, both),
+    "causal, masked": (EXPLORERS["causal"], put("mask", True)),
+    "dot_product, flat": (explore.dot_product, put("length_a", 0)),
+    "next_token, drawn": (EXPLORERS["next_token"], press("Sample")),
+    "patching, chosen": (copying, press("before block 0, position 2 ")),
+    "sentence, asked": (explore.sentence, write("a cat and a dog")),
+    "sorter, a head off": (sorter, put("head_0", False)),
+    "sorter, half typed": (sorter, put("letters", "ca")),
+    "training, begun": (lambda: training(4), rests),
+    "training, stopped": (lambda: training(20, running=False), rests),
+    "writer, wrong": (lambda: writer("Minecraft echo"), rests),
+    "writer, refused": (writer, put("prompt", "a1")),
+}
+_TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+_OUTSIDE = """roots => roots.flatMap(root => {
+    const edge = root.getBoundingClientRect();
+    return [...root.querySelectorAll('*')].filter(part => part.checkVisibility() && !part.closest('.unseen'))
+        .map(part => [part, part.getBoundingClientRect()])
+        .filter(([part, at]) => at.right > edge.right + 1 || at.left < edge.left - 1)
+        .map(([part]) => `${part.tagName} ${part.textContent.slice(0, 40)}`);
+})"""
+
+
+def wear(page, theme):
+    """The page's background changes, and the widget follows."""
+    page.page.evaluate(
+        "colour => { document.body.style.background = colour; }", {"light": "#fff", "dark": "#111417"}[theme]
+    )
+    page.page.wait_for_selector(f".coginst[data-theme={theme}]")
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_it_is_read_in_both_themes_and_fits(shown, name):
+    """axe finds nothing, text has a contrast of 4.5, and nothing reaches over the edge."""
+    make, act = SEEN[name]
+    page = shown(make())
+    act(page)
+    for width in (800, 360):
+        page.page.set_viewport_size({"width": width, "height": 1200})
+        page.page.evaluate(_TWO_FRAMES)
+        for theme in ("light", "dark"):
+            wear(page, theme)
+            found = axe.violations(page.page, "#here") + faint(page.root) + page.root.evaluate_all(_OUTSIDE)
+            assert found == [], (width, theme)
+        assert page.page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+# What there is to reach, each under a number; those of a group share one place in the order of Tab.
+_CONTROLS = """() => {
+    const all = [...document.querySelectorAll('.coginst :is(input, button, textarea, select, [tabindex])')];
+    all.forEach((one, i) => { one.dataset.number = i; });
+    return all.map(one => ({kind: one.type ?? 'other', grouped: Boolean(one.name || one.closest('table'))}));
+}"""
+_AT = "() => Number(document.activeElement.dataset.number ?? -1)"
+_DEAD = "() => document.activeElement.getAttribute('aria-disabled') === 'true'"
+_LOOKS = """() => JSON.stringify([document.querySelector('.coginst').innerHTML,
+    ...[...document.querySelectorAll('.coginst :is(input, textarea)')].map(one => [one.value, one.checked])])"""
+KEYS = {
+    "range": ["ArrowLeft", "ArrowRight"],
+    "checkbox": ["Space"],
+    "text": ["7"],
+    "textarea": ["7"],
+    "radio": ["ArrowDown"],
+}
+ARROWS = ("ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft")
+
+
+def answers(page, kind):
+    """Press the control's keys until something changes; whether it did, at once and without moving about."""
+    if kind == "text":
+        page.page.keyboard.press("End")
+    for key in KEYS.get(kind, ["Enter"]):
+        before = page.page.evaluate(_LOOKS)
+        page.page.keyboard.press(key)
+        after = page.page.evaluate(_LOOKS)
+        assert page.page.evaluate("() => document.getAnimations().length") == 0
+        page.page.evaluate(_TWO_FRAMES)
+        assert page.page.evaluate(_LOOKS) == after
+        if after != before:
+            if kind == "text":
+                page.page.keyboard.press("Backspace")  # what belongs to a text is there for the same text only
+            return True
+    return False
+
+
+def of_group(page, most):
+    """The numbers that the arrow keys lead to: round and round in a list, row by row in a table."""
+    reached = {page.page.evaluate(_AT)}
+    for _ in range(most):
+        for key in ARROWS[:2]:
+            page.page.keyboard.press(key)
+            reached.add(page.page.evaluate(_AT))
+    return reached
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_keys_alone_reach_and_use_it(shown, name):
+    """Tab comes to every control, and of a group to one from which arrows lead to the others.
+
+    Each answers its keys, and nothing moves about where reduced motion is asked for.
+    """
+    page = shown(EXPLORERS[name]())
+    page.page.emulate_media(reduced_motion="reduce")
+    controls = page.page.evaluate(_CONTROLS)
+    reached = set()
+    for _ in controls:
+        page.page.keyboard.press("Tab")
+        number = page.page.evaluate(_AT)
+        if number < 0:
+            break
+        reached.add(number)
+        if controls[number]["grouped"]:
+            reached |= of_group(page, len(controls))
+        assert answers(page, controls[number]["kind"]) or page.page.evaluate(_DEAD), controls[number]
+    assert reached == set(range(len(controls)))
+    page.check()
+
+
+_STATE = "() => ({...document.querySelector('.coginst').coginst.state})"
+_PLACES = "() => [...document.querySelectorAll('.coginst input[type=range]')].map(one => one.ariaValueText)"
+
+
+@pytest.mark.parametrize("name, handles", [("dot_product", 2), ("query", 1), ("volume", 1), ("regression", 1)])
+def test_what_is_dragged_has_a_slider(shown, name, handles):
+    """Whoever cannot drag loses nothing: all that a handle sets, a slider sets too."""
+    page = shown(EXPLORERS[name]())
+    assert page.root.locator(".draggable").count() == handles
+    for n in range(handles):
+        before, places = page.page.evaluate(_STATE), page.page.evaluate(_PLACES)
+        at = page.root.locator(".draggable").nth(n).bounding_box()
+        x, y = at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
+        page.page.mouse.move(x, y)
+        page.page.mouse.down()
+        page.page.mouse.move(x + 24, y + 15, steps=3)
+        page.page.mouse.up()
+        dragged = [key for key, value in page.page.evaluate(_STATE).items() if value != before[key]]
+        moved = [new for old, new in zip(places, page.page.evaluate(_PLACES)) if new != old]
+        assert len(dragged) == len(moved) >= 1
+
+
+def test_numbers_are_read_on_every_colour_of_a_table(shown):
+    page = shown(sorter())
+    shares = [i / 200 for i in range(201)]
+    pairs = page.page.evaluate("all => all.map(t => [module.viridis(t), module.onViridis(t)])", shares)
+    contrast = [
+        apart([int(x) for x in re.findall(r"\d+", colour)], [255 * (ink == "#ffffff")] * 3) for colour, ink in pairs
+    ]
+    assert min(contrast) > 4.5
+
+
+def apart(*colours):
+    """The contrast of two colours, as WCAG defines it."""
+    linear = lambda x: x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4
+    dark, bright = sorted(
+        sum(share * linear(x / 255) for share, x in zip((0.2126, 0.7152, 0.0722), colour)) for colour in colours
+    )
+    return (bright + 0.05) / (dark + 0.05)

@@ -4,50 +4,71 @@ from __future__ import annotations
 
 from typing import Any
 
-from utils import show
-from utils.explore.panel import DPI, live, note
+import torch
+
+from utils.explore.live import live
+from utils.explore.weights import packed, read_parameters
 from utils.models import abc_sorter as sorting
-from utils.show.html import escape
+
+WHAT = "lesson 09's Sorter around a DeepQKVAttention"
+NORMS = ("norm1", "norm2", "final_norm")
 
 
 def sorter(model: Any, letters: str = "cab") -> Any:
-    """Type three letters; see them sorted one by one, with the probabilities and where each head looked.
+    """Type three letters; see them sorted one by one, with the probabilities and where each head looked; switch heads
+    off.
 
-    The static twin is `show.trace(sorting.trace(model, letters))`. In a terminal it is the trace in words;
-    `python -m utils.models.abc_sorter` asks for letters there.
+    The page computes it from the model's parameters. The static twin is `show.trace(sorting.trace(model, letters))`.
+    In a terminal, `python -m utils.models.abc_sorter` asks for letters.
 
     Args:
-        model: a trained `utils.models.abc_sorter.Sorter`, or what is called like one.
+        model: a trained `utils.models.abc_sorter.Sorter` around lesson 09's `DeepQKVAttention`, the learner's own
+            or the course's; its parameters are taken by their names.
         letters: what the box holds at first.
 
     Returns:
-        A box with `.box`, `.remark` and `.picture`.
+        A widget whose `state` has `letters`, and `head_0`, `head_1`, …: whether what a head finds is passed on.
+
+    Raises:
+        ValueError: the letters are not three of a, b, c; or the model lacks a parameter, or has one more.
     """
-    import ipywidgets as widgets
-
     sorting.encode(letters)
-    layout, style = {"width": "16em"}, {"description_width": "7em"}
-    box = widgets.Text(value=letters, placeholder="cab", description="three letters", layout=layout, style=style)
-    remark, picture = widgets.HTML(), widgets.HTML()
-    latest = {}
+    parameters = read_parameters(model, _shapes(model), WHAT)
+    sequences = sorting.all_sequences()[:, :-1]
+    with torch.no_grad():
+        sample = model(sequences.to(next(model.parameters()).device))
+    shapes, data = packed({**parameters, "sample": sample})
+    heads = len(parameters["attention.qA"])
+    start = {
+        "shapes": shapes,
+        "heads": heads,
+        "temp": float(getattr(model.attention, "temp", 1.0)),
+        "eps": {name: float(getattr(model, name).eps) for name in NORMS},
+        "vocab": list(sorting.VOCAB),
+        "sequences": sequences.tolist(),
+    }
+    words = (
+        "Explorer: type three of the letters a, b, c; the sorter writes its answer, and shows where each head looks."
+    )
+    state = {"letters": letters, **{f"head_{i}": True for i in range(heads)}}
+    return live("abc_sorter", words, start, state, data)
 
-    def update() -> str:
-        typed = box.value.strip().lower()
-        if len(typed) < 3 and not set(typed) - set(sorting.LETTERS):
-            missing = 3 - len(typed)
-            remark.value = note(f"{missing} more letter{'s' if missing > 1 else ''}: a, b or c.")
-            return latest["alt"]
-        try:
-            steps = sorting.trace(model, typed)
-        except ValueError as error:
-            remark.value = note(escape(str(error)), "failed")
-            return latest["alt"]
-        answer, right = "".join(step.chosen for step in steps), "".join(sorted(typed))
-        beside = "." if answer == right else f"; sorted it is {right}."
-        remark.value = note(f"<b>{typed}</b> becomes <b>{answer}</b>{beside}", "todo" if answer == right else "failed")
-        drawn = show.trace(steps)
-        picture.value, latest["alt"] = drawn.html(DPI), drawn.alt
-        return drawn.alt
 
-    about = "Explorer: type three of the letters a, b, c."
-    return live([box], update, [box, remark, picture], about, box=box, remark=remark, picture=picture)
+def _shapes(model: Any) -> dict[str, list[int]]:
+    """The parameters of a sorter with as many heads, of the same rank, with bases or without, as this one."""
+    own = dict(model.named_parameters()) if isinstance(model, torch.nn.Module) else {}
+    try:
+        heads, width, rank = own["attention.qA"].shape
+    except (KeyError, ValueError):
+        raise ValueError(
+            f"model must be {WHAT}, with a parameter attention.qA [heads, embed_dim, rank]; got {type(model).__name__}."
+        ) from None
+    if heads < 1 or width % heads:
+        raise ValueError(f"attention.qA has {heads} heads, which do not share out a width of {width}.")
+    shapes = {"token_embed.weight": [len(sorting.VOCAB), width], "pos_embed.weight": [sorting.LENGTH, width]}
+    for n in "qkv":
+        shapes |= {f"attention.{n}A": [heads, width, rank], f"attention.{n}B": [heads, rank, width // heads]}
+        if "attention.q_base" in own:
+            shapes[f"attention.{n}_base"] = [heads, width, width // heads]
+    shapes |= {f"{name}.{part}": [width] for name in NORMS for part in ("weight", "bias")}
+    return shapes | {name: [width, width] for name in ("attention.o.weight", "mlp.0.weight", "mlp.2.weight")}

@@ -79,11 +79,14 @@ export function float32Tables(data, shapes) {
 
 /** What torch's Linear makes of a vector: `weight` has a row for each output. */
 export function affine(weight, x, bias) {
-  return Float64Array.from(weight, (row, i) => {
+  const found = new Float64Array(weight.length);
+  for (let i = 0; i < weight.length; i++) {
+    const row = weight[i];
     let total = bias ? bias[i] : 0;
     for (let j = 0; j < x.length; j++) total += row[j] * x[j];
-    return total;
-  });
+    found[i] = total;
+  }
+  return found;
 }
 
 /** What a layer norm makes of a vector. */
@@ -513,7 +516,7 @@ export function viridis(t) {
 }
 
 /** Black or white, whichever is read better on viridis at t. */
-export const onViridis = (t) => (t < 0.62 ? "#ffffff" : "#000000");
+export const onViridis = (t) => (t < 0.49 ? "#ffffff" : "#000000");
 
 const VIRIDIS = [
   [68, 1, 84], [72, 40, 120], [62, 73, 137], [49, 104, 142], [38, 130, 142], [31, 158, 137], [53, 183, 121],

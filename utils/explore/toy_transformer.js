@@ -100,12 +100,13 @@ function numbers(start, { prompt }, data) {
 const name = (character) => (character === " " ? "the space" : character === undefined ? "stop" : `“${character}”`);
 
 function say(start, state, { problem, text, written, chances, right }) {
-  if (problem) return { title: "What the model writes", facts: { "least sure of": "…" }, remark: problem };
+  const title = "How sure the model is of each letter";
+  if (problem) return { title, facts: { "least sure of": "…" }, remark: problem };
   const least = chances.indexOf(Math.min(...chances));
   return {
-    title: `${text}${written}`,
+    title,
     facts: { "least sure of": `${name(written[least])}, ${fixed(chances[least], 3)}` },
-    remark: remark(text, written, chances.length > written.length, right),
+    remark: `\`${text}${written}\`\n${remark(text, written, chances.length > written.length, right)}`,
   };
 }
 
@@ -118,7 +119,7 @@ function remark(text, written, stopped, right) {
 /** The new characters in cells; under each how sure the model was, and what would be right where it is not. */
 function draw({ svg, width }, start, state, { problem, written, chances, right }) {
   if (problem) return LINE + 22;
-  const across = 99;
+  const across = Math.floor((width - 4) / CELL);
   const cells = chances.map((_, i) => written[i]);
   const expected = cells.map((character, i) => (right === null ? character : right[i]));
   cells.forEach((character, i) => {

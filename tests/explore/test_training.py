@@ -1,0 +1,201 @@
+"""A training as it happens: what a kernel tells the page, what stays when it is stopped, and what the page shows."""
+
+import json
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from utils.explore.live import live
+from utils.explore.training import LINES, POINTS, Bar, in_notebook, watch
+from utils.lessons import ROOT
+
+CODE = """
+import torch
+from solutions import toy_transformer as lesson
+from utils.models import toy_transformer as toy
+from utils.training.loop import train
+
+def learn(steps, stop=None, **how):
+    torch.manual_seed(0)
+    model, losses = lesson.CogModel(55, 8, 1), []
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    shown = how or dict(model=model, losses=losses)
+    for batch in toy.batches(steps, 8, **shown):
+        if len(losses) == stop:
+            raise KeyboardInterrupt
+        losses.append(lesson.training_step(model, optimizer, batch))
+    return losses, model
+
+def fit(steps, stop=None, worth=1.0, **how):
+    x = torch.nn.Parameter(torch.tensor(5.0))
+    def loss(step):
+        if step == stop:
+            raise KeyboardInterrupt
+        return worth * x ** 2 / (step + 1)
+    return train(loss, torch.optim.SGD([x], lr=0.0), steps, title="a parabola", log_every=1, **how)
+"""
+CELLS = {
+    "whole": "losses, model = learn(28)\nprint(losses, toy.written(model, 'minecraft upper', 13))",
+    "stopped": "learn(28, stop=9)",
+    "silent": "learn(3, progress=False)",
+    "nothing done": "learn(3, stop=0)",
+    "a loop": "fit(1000)",
+    "a loop stopped": "print(fit(1000, stop=600).done)",
+    "a loop taken up": "fit(1000, stop=990, first=900)",
+    "a silent loop": "fit(3, progress=False)",
+    "no number": "fit(3, worth=float('nan'))",
+}
+
+
+@pytest.fixture(scope="module")
+def ran():
+    """{name: (what stands there as words, the widget's traits or None, what was printed)} of a notebook that ran."""
+    cells = [nbformat.v4.new_code_cell(code) for code in (CODE, *CELLS.values())]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client = NotebookClient(notebook, timeout=600, allow_errors=True, kernel_name="python3", coalesce_streams=True)
+    client.execute(cwd=str(ROOT))
+    widgets = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
+    found = {}
+    for name, cell in zip(CELLS, cells[1:]):
+        words, traits, printed = None, None, ""
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                assert output.name == "stdout", output  # no bar of characters
+                printed += output.text
+            elif output.output_type == "display_data":
+                assert words is None, "shown twice"
+                words = output.data["text/plain"]
+                traits = widgets[output.data["application/vnd.jupyter.widget-view+json"]["model_id"]]["state"]
+        found[name] = words, traits, printed
+    return found
+
+
+def test_a_notebook_keeps_the_whole_training(ran):
+    words, traits, printed = ran["whole"]
+    losses, text = printed.strip()[1:].split("] ")
+    assert traits["start"] == {
+        "steps": 28, "title": "training", "first": 0, "prompt": "minecraft upper", "right": "MINECRAFT.", "lines": 15,
+    }  # fmt: skip
+    state = traits["state"]
+    assert state["done"] == 28 and state["running"] is False and "left" not in state
+    expected = [[i + 1, pytest.approx(loss, abs=1e-6)] for i, loss in enumerate(json.loads(f"[{losses}]"))]
+    assert state["losses"] == expected and state["loss"] == expected[-1][1]
+    assert [step for step, _ in state["lines"]] == [1, *range(2, 29, 2)] and state["lines"][-1][1] == f"{text}"
+    assert words == "Training (training): all 28 steps are done."
+
+
+def test_a_stopped_training_says_so(ran):
+    words, traits, _ = ran["stopped"]
+    state = traits["state"]
+    assert state["done"] == 9 and state["running"] is False and len(state["losses"]) == 9
+    assert state["lines"][-1][0] == 9  # what the half-trained model writes
+    assert words == "Training (training): 9 of 28 steps; the model is half trained."
+
+
+def test_where_nothing_was_done_nothing_is_shown(ran):
+    for name in ("silent", "nothing done", "a silent loop", "no number"):
+        assert ran[name] == (None, None, "")
+
+
+def test_the_loop_shows_itself_and_keeps_a_curve_of_a_bounded_size(ran):
+    words, traits, _ = ran["a loop"]
+    state = traits["state"]
+    assert traits["start"] == {"steps": 1000, "title": "a parabola", "first": 0}
+    assert state["losses"] == [[step, pytest.approx(25 / step, abs=1e-6)] for step in range(1, 1001, 3)]
+    assert len(state["losses"]) <= POINTS and state["loss"] == pytest.approx(0.025) and state["lines"] == []
+    assert words == "Training (a parabola): all 1000 steps are done."
+    words, traits, printed = ran["a loop stopped"]
+    assert traits["state"]["done"] == 600 == int(printed) and not traits["state"]["running"]
+    assert words == "Training (a parabola): 600 of 1000 steps; the model is half trained."
+    state = ran["a loop taken up"][1]["state"]
+    assert state["done"] == 990 and [step for step, _ in state["losses"]] == list(range(901, 991))
+
+
+def test_in_a_terminal_it_is_a_bar(capsys):
+    assert not in_notebook()
+    bar = watch(4, "a parabola", first=1)
+    assert isinstance(bar, Bar)
+    bar.step(2, 0.5)
+    bar.step(4)
+    bar.close()
+    out, err = capsys.readouterr()
+    assert "a parabola" in err and "4/4" in err and "loss=0.5000" in err and out == ""
+
+
+# ---------------------------------------------------------------- in a page
+
+START = {"steps": 40, "title": "training", "first": 0, "prompt": "minecraft upper", "right": "MINECRAFT.", "lines": 15}
+
+
+def state(done, running=True, **more):
+    losses = [[step, 4 / step] for step in range(1, done + 1)]
+    lines = [[1, "xx"], [done, " MINE"]]
+    return {"done": done, "loss": losses[-1][1], "losses": losses, "lines": lines, "running": running, **more}
+
+
+def page_of(shown, at, start=START, **how):
+    return shown(live("training", "Training.", start, at), **how)
+
+
+def test_the_page_follows_what_the_kernel_tells(shown):
+    page = page_of(shown, state(4, left=12.2))
+    assert page.facts() == {"step": "4 of 40", "loss": "1.0000", "left": "about 12 s"}
+    assert page.remark() == "Training. ■ in the toolbar stops it."
+    page.tell(state(20, left=0.4))
+    assert page.facts() == {"step": "20 of 40", "loss": "0.2000"} and page.numbers()["share"] == 0.5
+    curve = page.root.locator("svg path").get_attribute("d")
+    assert curve.count("L") == 19
+    rows = page.root.locator("svg text", has=page.page.locator("tspan"))
+    assert rows.all_text_contents() == ["xx", "MINE"]
+    fills = rows.last.locator("tspan").evaluate_all("all => all.map(one => one.style.fill)")
+    assert fills == ["var(--blue)"] * 4
+    page.tell(state(40, running=False))
+    assert page.remark() == "Trained: all steps are done."
+    assert "all steps are done" in page.root.get_by_role("status").inner_text()
+
+
+def test_a_stopped_training_stays_as_it_ended(shown):
+    page = page_of(shown, state(12, running=False))
+    assert page.remark().startswith("Stopped after 12 of 40 steps: the model is half trained.")
+
+
+def test_a_page_whose_kernel_went_silent_says_so(shown):
+    page = page_of(shown, state(12, left=30))
+    page.page.clock.install()
+    page.tell(state(13, left=29))
+    page.page.clock.run_for(19_000)
+    assert page.remark().startswith("Training.")
+    page.tell(state(14, left=28))
+    page.page.clock.run_for(19_000)
+    assert page.remark().startswith("Training.")
+    page.page.clock.run_for(2_000)
+    assert page.remark().startswith("No step for a while.") and "left" not in page.facts()
+    page.tell(state(40, running=False))
+    page.page.clock.run_for(60_000)
+    assert page.remark() == "Trained: all steps are done."
+
+
+def test_a_loss_that_is_no_number_is_said(shown):
+    page = page_of(shown, {**state(3), "loss": "nan"})
+    assert page.facts()["loss"] == "not a number" and "smaller learning rate" in page.remark()
+
+
+def test_without_losses_there_is_a_bar(shown):
+    start = {"steps": 40, "title": "2 heads", "first": 20}
+    page = page_of(shown, {**state(25), "loss": None, "losses": [], "lines": []}, start)
+    bars = page.root.locator("svg rect")
+    widths = [float(bars.nth(i).get_attribute("width")) for i in (0, 1)]
+    assert widths[1] == pytest.approx(widths[0] / 4) and page.facts() == {"step": "25 of 40"}
+    assert page.said().startswith("2 heads.")
+
+
+@pytest.mark.parametrize("width", [360, 800])
+def test_it_fits(shown, width):
+    at = {**state(40), "lines": [[i, " MMMMMMMMMMMMM"] for i in range(LINES + 1)]}
+    page = page_of(shown, at, width=width)
+    assert page.right_edge() <= width - 16
+    curve = page.root.locator("svg path").bounding_box()
+    lines = page.root.locator("svg text", has=page.page.locator("tspan")).first.bounding_box()
+    assert curve["width"] > 250
+    assert (lines["y"] > curve["y"] + curve["height"]) == (width == 360)  # below the curve, or beside it
