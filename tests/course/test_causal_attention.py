@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from solutions import causal_attention as lesson
 from solutions import self_attention
-from utils import lessons, show
+from utils import explore, gpt2, lessons, show
 from utils.checks._attention import INPUTS
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find
@@ -485,6 +485,15 @@ def test_whose_weights_tell_of_the_future():
         mask = lesson.get_mask(6)
         assert changed(WEIGHTS * mask, others * mask) == [True] * 6
         assert changed(*(lesson.masked_then_renormalised(w, mask) for w in (WEIGHTS, others))) == [False] * 5 + [True]
+
+
+def test_which_word_has_most_to_lose():
+    """In the sentence that the lesson draws where the learner kept none, seen by the small GPT-2's head 0.1."""
+    tokens, x = gpt2.get_pre_attn(explore.my_sentence())
+    W_Q, W_K = gpt2.get_split_l0_heads(1)
+    weights = torch.softmax(x @ W_Q @ W_K.T @ x.T / math.sqrt(W_K.shape[1]), -1)
+    lost = [float(row[i + 1 :].sum()) for i, row in enumerate(weights)]
+    assert tokens[1] == " likes" and max(lost) == lost[1] and abs(lost[1] - 0.98) < 0.005
 
 
 def test_three_masks_that_are_none():

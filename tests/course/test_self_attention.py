@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from solutions import self_attention as lesson
-from utils import show
+from utils import explore, show
 from utils.checks._attention import INPUTS
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find
-from utils.gpt2 import get_split_l0_heads
+from utils.gpt2 import get_pre_attn, get_split_l0_heads
 
 with torch.random.fork_rng():
     torch.manual_seed(123)
@@ -367,6 +367,18 @@ def test_linear_starts_centred_and_rand_does_not():
     assert abs(weight.mean()) < 0.01 and weight.abs().max() <= 1 / 8 and torch.rand(64, 64).min() >= 0
 
 
+def test_a_trained_head_looks_one_way():
+    """Without a mask and without biases, as the lesson says; what it draws where the learner kept no sentence."""
+    tokens, x = get_pre_attn(explore.my_sentence())
+    cat, dog = tokens.index(" cat"), tokens.index(" dog")
+    W_Q, W_K = (W.double() for W in get_split_l0_heads(1))
+    queries, keys = x.double() @ W_Q, x.double() @ W_K
+    weights = F.softmax(queries @ keys.T / math.sqrt(W_K.shape[1]), -1)
+    assert abs(weights[cat, dog] - 0.46) < 0.005 and weights[dog, cat] < 0.005
+    assert cat < dog  # so that GPT-2 would hide it
+    assert torch.allclose(lesson.compute_attn_weights(*get_split_l0_heads(1), x).double(), weights, atol=1e-5)
+
+
 def test_hidden_weight_goes_to_the_others():
     mask = torch.ones(6, 6, dtype=torch.bool)
     mask[[0, 2, 3, 4, 5], 1] = False
@@ -407,6 +419,16 @@ def test_a_head_learns_to_find_the_flag_from_any_start():
             _, weights = head(x, return_weights=True)
             assert loss < 0.02
             assert abs(weights[(x[..., 3] == 1)[:, None].expand_as(weights)].mean() - 0.99) < 0.02
+
+
+def test_everyone_looks_at_the_flag_on_one():
+    """The lesson's own seed and words."""
+    with torch.random.fork_rng():
+        head, _ = trained(0)
+        x = torch.cat((INPUTS, torch.zeros(6, 1)), dim=1)
+        x[4, 3] = 1.0
+        _, found = head(x, return_weights=True)
+    assert (found[:, 4] > 0.9).all()
 
 
 def test_no_token_finds_the_flagged_one_alone():

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from solutions import simplified_attention as lesson
 from tests.show.figures import AWKWARD, assert_apart, assert_whole, words
-from utils import show
+from utils import explore, gpt2, show
 from utils.checks._attention import INPUTS
 from utils.feedback.check import check
 from utils.feedback.exercise import find
@@ -290,6 +290,29 @@ def test_claims_about_all_six():
     order = [5, 3, 1, 0, 2, 4]
     again = (INPUTS[order] @ INPUTS[order].T).softmax(-1) @ INPUTS[order]
     assert torch.allclose(again, (weights @ INPUTS)[order], atol=1e-6)
+
+
+def test_the_context_vectors_that_the_page_prints():
+    wanted = [
+        [0.4421, 0.5931, 0.5790],
+        [0.4419, 0.6515, 0.5683],
+        [0.4431, 0.6496, 0.5671],
+        [0.4304, 0.6298, 0.5510],
+        [0.4671, 0.5910, 0.5266],
+        [0.4177, 0.6503, 0.5645],
+    ]
+    assert torch.allclose(lesson.simple_attention(INPUTS)[0], torch.tensor(wanted), atol=5.1e-5)
+
+
+def test_words_in_the_small_gpt_2s_vectors():
+    """What the lesson says of the sentence that is drawn where the learner kept none."""
+    tokens, x = gpt2.get_pre_attn(explore.my_sentence())
+    assert "".join(tokens) == "Mary likes the cat and Tom likes the dog"
+    alike = F.cosine_similarity(x[tokens.index(" cat")], x, dim=-1).tolist()
+    dog = tokens.index(" dog")
+    assert abs(alike[dog] - 0.41) < 0.005 and sorted(alike)[-3] < 0.32 < alike[dog] == sorted(alike)[-2]
+    assert all(10 < float(row.norm()) < 11 and float(row.dot(row)) > 100 for row in x)
+    assert (F.softmax(x @ x.T, -1).diagonal() > 0.9999).all()
 
 
 def test_first_quiz():

@@ -1,9 +1,16 @@
 """Lesson 00: right answers of its exercise, and what its prose says."""
 
+import inspect
+import json
+import re
+
 import torch
 
 from utils import lessons
+from utils.cli import reset
 from utils.feedback.check import check
+from utils.feedback.diagnose import LIMIT
+from utils.notebook.answered import WARM_UP
 
 RIGHT = {
     "row_sums": [
@@ -36,6 +43,27 @@ def test_quiz_and_prediction():
     assert torch.zeros(4, 7).sum(dim=1).shape == (4,)
     assert torch.zeros(4, 7).sum(dim=0, keepdim=True).shape == (1, 7)
     assert sum([10, 20, 30]) == 60
+
+
+def test_what_the_page_says_of_stopping_getting_back_and_coming_back():
+    text = lessons.find("00").read_text(encoding="utf-8")
+    assert f"a check stops by itself after {LIMIT:.0f} seconds" in text
+    assert "asks three predictions or quizzes once more" in text and WARM_UP == 3
+    assert "*File ▸ Reload Notebook from Disk*" in text
+    assert "File ▸ Reload Notebook from Disk" in inspect.getsource(reset)
+
+
+def test_a_cell_is_had_back_as_the_page_says(tmp_path):
+    """`coginst reset 00 row_sums` where the exercise's cell is gone."""
+    said = re.search(r"`!coginst reset (\S+) (\S+)`", lessons.find("00").read_text(encoding="utf-8"))
+    course = tmp_path / "course"
+    course.mkdir()
+    notebook = course / "00_start_here.ipynb"
+    whole = json.loads((lessons.ROOT / "course" / notebook.name).read_text(encoding="utf-8"))
+    left = [cell for cell in whole["cells"] if "def row_sums" not in "".join(cell["source"])]
+    notebook.write_text(json.dumps({**whole, "cells": left}), encoding="utf-8")
+    reset.reset(*said.groups(), course=course, kept=tmp_path / "kept")
+    assert json.loads(notebook.read_text(encoding="utf-8"))["cells"] == whole["cells"] != left
 
 
 def test_the_research_questions_are_lessons():

@@ -17,6 +17,7 @@ from tests.gpt2.test_real_gpt2 import BOAST, GUESSES
 from utils import lessons
 from utils.checks import tokenization
 from utils.checks.tokenization import DRAWN_FROM, sampling, shares
+from utils.explore.own_sentence import FEWEST, MOST
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Sampler, find
@@ -842,3 +843,10 @@ def test_spelling(tokenizer):
     ids = [tokenizer.encode(word) for word in ("Strawberry", " strawberry", " strawbery")]
     assert not set(ids[0]) & set(ids[1]) and not set(ids[1]) & set(ids[2]) and not set(ids[0]) & set(ids[2])
     assert tokenizer.encode("Strawberry strawberry strawbery") == [i for word in ids for i in word]
+
+
+def test_the_sentence_that_later_lessons_draw():
+    text = lessons.find("01").read_text(encoding="utf-8")
+    assert f"of {FEWEST} to {MOST} tokens: lessons 02 to 05 draw it too" in text
+    drawn = [p.stem[:2] for p in lessons.all_lessons() if "explore.my_sentence(" in p.read_text(encoding="utf-8")]
+    assert drawn == ["02", "03", "04", "05"]
