@@ -1,11 +1,13 @@
 """What tests of figures share: texts that are hard to draw, and how to read a figure back."""
 
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import torch
 
 from utils.checks._attention import INPUTS
+from utils.show import Picture
 
 TOKENS = "Your journey starts with one step".split()
 SCORES = INPUTS @ INPUTS.T
@@ -79,6 +81,7 @@ def assert_whole(picture, widest=6.001):
     border = np.concatenate([shot[0], shot[-1], shot[:, 0], shot[:, -1]])
     assert (border == 255).all(), "something touches the edge"
     assert 4 <= width <= widest, f"{width} inches wide"
+    assert ElementTree.fromstring(Picture.html(picture)).get("aria-label") == " ".join(picture.alt.split())
     assert picture.alt and not re.search(r"\t|\bnan\b", picture.alt)
     for title in figure.texts:
         top = max(axes.get_tightbbox(figure.canvas.get_renderer()).y1 for axes in figure.axes)

@@ -1,20 +1,55 @@
-"""One table of colours: what is written is legible on what it stands on."""
+"""One table of colours: what is written is legible on what it stands on, on a light page and on a dark one."""
+
+import re
+from pathlib import Path
 
 import pytest
+from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
+import utils.explore
 from tests.show.figures import contrast
 from utils.show import colours
+from utils.show.colours import PALETTE
+
+TONES = {"light": 0, "dark": 1}
+DARK_PAGES = ("#111111", "#111417", "#14181e")  # JupyterLab's, ours, and that of Sphinx's book theme
+WRITTEN = ["ink", "muted", "blue", "vermilion", "green", "purple", "brown"]
+TINTS = [name for name in PALETTE if name.startswith("tint-")]
 
 
-@pytest.mark.parametrize("text", [colours.INK, colours.MUTED, *colours.SERIES])
-def test_what_is_written_on_paper_is_legible(text):
-    assert contrast(to_rgb(text), to_rgb(colours.PAPER)) >= 4.5
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_is_written_on_paper_is_legible(name):
+    light, dark = PALETTE[name]
+    assert contrast(to_rgb(light), to_rgb("#ffffff")) >= 4.5
+    assert all(contrast(to_rgb(dark), to_rgb(page)) >= 4.5 for page in DARK_PAGES)
 
 
-@pytest.mark.parametrize("tint", [*colours.TINTS, colours.YES, colours.NO])
-def test_ink_is_legible_on_every_tint(tint):
-    assert contrast(to_rgb(colours.INK), to_rgb(tint)) >= 10
+@pytest.mark.parametrize("tone", TONES)
+@pytest.mark.parametrize("tint", [*TINTS, "shade"])
+def test_ink_is_legible_on_every_tint(tint, tone):
+    tones = PALETTE["ink"], PALETTE[tint]
+    assert contrast(*(to_rgb(pair[TONES[tone]]) for pair in tones)) >= 7
+
+
+def test_no_two_colours_of_the_table_are_the_same():
+    """A figure's colours are found in it by their light tones."""
+    assert len({light for light, _ in PALETTE.values()}) == len(PALETTE)
+    assert colours.readable_on((0, 0, 0)) not in {light for light, _ in PALETTE.values()}
+
+
+@pytest.mark.parametrize("name", [colours.SEQUENTIAL, colours.DIVERGING])
+def test_numbers_are_legible_in_every_cell(name):
+    for k in range(256):
+        cell = colormaps[name](k)
+        assert contrast(to_rgb(colours.readable_on(cell)), cell[:3]) >= 4.5
+
+
+def test_the_live_pages_have_the_same_colours():
+    css = (Path(utils.explore.__file__).parent / "page.css").read_text()
+    light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6})", block)) for block in re.findall(r"\{([^}]*)\}", css)[:2])
+    for name in set(WRITTEN) | {"paper", "faint"}:
+        assert (light[name], dark[name]) == PALETTE[name]
 
 
 @pytest.mark.parametrize("accent", colours.ACCENT.values())

@@ -78,6 +78,8 @@ def others(_):
     yield "saturation", show.saturation((1, 3), scaled=[True], seq=1, draws=5)
     series = {name: [0.0, i / 100] for i, name in enumerate(AWKWARD[:6])}
     yield "lines", show.lines([0, 1], series, ylabel="y", reference=("W" * 40, 0))
+    yield "strips", show.strips([0, 1], series, xlabel="x", ylabel="a long name of an axis")
+    yield "strips", show.strips([3.0], {"a": [1e9]}, title="$\\frac")
     yield "lines", show.lines([3.0], {"a": [1e9]}, xlabel="a long label of the axis " * 2, title="$\\frac")
     for names, at in (
         (TOKENS, 0),
@@ -113,6 +115,11 @@ def refused(name, message, *args, **kwargs):
 
 
 REFUSED = [
+    refused(
+        "attention", "heads must differ, so that one can be chosen; got a, a", list("abcd"), HEADS, heads=["a", "a"]
+    ),
+    refused("attention", "1 heads were given for 2 patterns", list("abcd"), HEADS, heads=["a"]),
+    refused("strips", "x must increase", [2, 1], {"a": [1, 2]}),
     refused("weights", r"weights has the shape \[1, 6, 6\]; expected .*weights\[0\]", WEIGHTS[None], TOKENS),
     refused("weights", r"weights\[2, 3\] is nan", NAN, TOKENS),
     refused("scores", r"scores\[2, 3\] is nan", NAN, TOKENS),

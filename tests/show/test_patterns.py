@@ -13,7 +13,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 
+from tests.explore.in_page import chromium
 from tests.show.figures import assert_whole, awkward, box, patterns, words
 from utils import show
 from utils.show import circuitsvis
@@ -37,7 +39,8 @@ def props(text):
 def test_every_head_has_its_table(heads, n):
     given = patterns(heads, n)
     picture = show.attention(awkward(n), given)
-    tables = [axes for axes in picture.figure.axes if axes.images and (axes.get_title() or heads == 1)]
+    *tables, scale = [axes for axes in picture.figure.axes if axes.images]
+    assert [label.get_text() for label in scale.get_yticklabels()] == ["0", "0.5", "1"]
     assert len(tables) == heads
     for k, axes in enumerate(tables):
         assert np.allclose(axes.images[0].get_array(), given[k], atol=1e-6)
@@ -96,10 +99,17 @@ def test_the_script_holds_the_numbers_and_the_tokens():
     held = props(page(show.attention(TOKENS, given)))
     assert held["tokens"] == ["<|endoftext|>", "When", "·Mary", "·and"]
     assert np.allclose(held["attention"], given, atol=5.1e-5)
-    assert (held["minValue"], held["maxValue"], held["maskUpperTri"]) == (0, 1, True)
+    assert (held["minValue"], held["maxValue"], held["maskUpperTri"]) == (0, 1, False)
     assert held["attentionHeadNames"] == ["head 0", "head 1", "head 2"]
-    assert props(page(show.attention(TOKENS, patterns(3, 4, causal=False))))["maskUpperTri"] is False
-    assert props(page(show.attention(["a"], [[1.0]])))["maskUpperTri"] is False
+
+
+def test_heads_are_called_by_the_names_that_they_are_given():
+    names = ["head 0.5, previous", "head 0.1", "head 0.11"]
+    picture = show.attention(TOKENS, patterns(3, 4), heads=names)
+    assert [name for name in words(picture) if name.startswith("head")] == names
+    assert props(page(picture))["attentionHeadNames"] == names
+    assert all(f"{name}: <|endoftext|> → " in picture.alt for name in names) and "head 0:" not in picture.alt
+    assert re.match(r"The largest weight: .* in head 0\.\d+", picture.alt)
 
 
 HOSTILE = [
@@ -126,7 +136,9 @@ def test_tokens_cannot_break_out():
     assert said[1:3] == HOSTILE[1:3] and said[6:] == HOSTILE[6:]
     assert said[4] == "\\u2028\\u2029"  # hidden characters are shown as escapes
     outside = re.sub(r"<script>.*?</script>|<style>.*?</style>", "", text, flags=re.DOTALL)
-    assert re.findall(r"<(\w+)", outside) == ["div", "img", "div", "div"], "a token became a tag"
+    outside = re.sub(r"<svg.*?</svg>", "<svg>", outside, flags=re.DOTALL)
+    tags = ["div", "div", "svg", "div", "div", "small", "i", "div"]
+    assert re.findall(r"<(\w+)", outside) == tags, "a token became a tag"
 
 
 def test_the_picture_and_the_sentence_stand_without_a_script():
@@ -146,9 +158,8 @@ def test_the_same_figure_gives_the_same_output_and_others_do_not_collide():
     first, second, other = (page(show.attention(TOKENS, patterns(2, 4, seed=seed))) for seed in (0, 0, 1))
     assert first == second and key(first) != key(other)
     assert f'[data-attention="{key(first)}"]' in first
-    assert not re.search(r"\sid=", re.sub(r"<script>.*?</script>", "", first, flags=re.DOTALL)), (
-        "ids are made on the page"
-    )
+    static = re.sub(r"<script>.*?</script>|<svg.*?</svg>", "", first, flags=re.DOTALL)
+    assert not re.search(r"\sid=", static), "ids are made on the page"
 
 
 def test_nothing_asks_the_network():
@@ -163,6 +174,66 @@ def test_circuitsvis_says_queries_and_keys():
     library = gzip.decompress(base64.b64decode(packed_library())).decode()
     for theirs, ours in WORDS.items():
         assert theirs not in library and (ours in library), f"this circuitsvis has no {theirs}"
+    assert len(re.findall(r"\(courseShade\(\w/\w\)\)", library)) == 1, "this circuitsvis mixes its colours otherwise"
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+@pytest.fixture(scope="module")
+def live():
+    """A page with two figures that have drawn themselves."""
+    names = ["head 0.5, previous", "head 0.1, current", "head 0.11, first"]
+    figures = (
+        show.attention([f"t{i}" for i in range(5)], patterns(3, 5), "One of each", names),
+        show.attention(TOKENS, patterns(1, 4)[0]),
+    )
+    with chromium() as browser:
+        opened = browser.new_page(viewport={"width": 800, "height": 900})
+        opened.set_content(f"<body style='background: #fff'>{''.join(map(page, figures))}</body>")
+        expect(opened.locator("[data-place] canvas")).to_have_count(4 + 2)
+        yield opened
+
+
+def test_the_picture_gives_way_and_is_still_there_for_who_listens(live):
+    twin, title = live.locator("[data-twin]").first, live.locator("[data-title]").first
+    expect(title).to_be_visible()
+    assert title.inner_text().startswith("One of each") and twin.bounding_box()["width"] <= 1
+    assert "head 0.11, first" in twin.locator("svg").get_attribute("aria-label")
+    live.emulate_media(media="print")
+    assert twin.bounding_box()["width"] > 300 and not live.locator("[data-place]").first.is_visible()
+    live.emulate_media(media="screen")
+
+
+def test_heads_are_chosen_by_keyboard_and_have_names_that_can_be_read(live):
+    heads, group = live.locator("[role=radio]"), live.get_by_role("radiogroup", name="heads").first
+    assert group.get_by_role("radio").count() == 3
+    chosen = lambda: [heads.nth(k).get_attribute("aria-checked") for k in range(3)].index("true")
+    heads.nth(chosen()).focus()
+    for key, head in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowRight", 0), ("ArrowLeft", 2), ("Home", 2)):
+        live.keyboard.press(key)
+        expect(heads.nth(head)).to_have_attribute("aria-checked", "true")
+        expect(heads.nth(head)).to_be_focused()
+        expect(live.locator("h3").nth(1)).to_have_text(heads.nth(head).get_attribute("aria-label"))
+    badge = "getComputedStyle(document.querySelector('[role=radio] h4'))"
+    assert float(live.evaluate(f"{badge}.fontSize")[:-2]) >= 12
+    written, behind = live.evaluate(f"[{badge}.color, {badge}.backgroundColor]")
+    assert behind == "rgba(0, 0, 0, 0)" and written == live.evaluate("getComputedStyle(document.body).color")
+    assert not live.locator("[role=radio]").nth(3).is_visible(), "of a single head there is none to choose"
+
+
+def test_a_live_table_has_the_picture_s_colours(live):
+    """The first query looks at itself alone: its cell is the end of the scale, and the one beside it the start."""
+    read = """canvas => {
+        const {width, height} = canvas, paper = canvas.getContext("2d"), found = new Set();
+        for (const colour of new Uint32Array(paper.getImageData(0, 0, width, height).data.buffer)) found.add(colour);
+        return [...found].map(colour => [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255].join());
+    }"""
+    from matplotlib import colormaps
+
+    found = live.locator("[data-place] canvas").first.evaluate(read)
+    for end in (0.0, 1.0):
+        assert ",".join(str(round(255 * part)) for part in colormaps["viridis"](end)[:3]) in found
 
 
 def test_without_circuitsvis_the_picture_is_all(monkeypatch):

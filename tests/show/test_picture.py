@@ -14,9 +14,9 @@ def test_mime_bundle_is_text_and_an_image_with_the_same_words():
     bundle = picture._repr_mimebundle_()
     assert bundle["text/plain"] == picture.alt == repr(picture)
     image = bundle["text/html"]
-    assert image.count("<") == 1 and image.startswith("<img ") and 'src="data:image/png;base64,' in image
-    assert "&lt;b&gt;&amp;&quot; 0.21" in image
-    assert int(re.search(r'width="(\d+)"', image)[1]) == round(picture.figure.get_figwidth() * 100)
+    assert image.startswith('<svg class="course-figure" role="img" aria-label="') and image.endswith("</svg>")
+    assert "&lt;b&gt;&amp;&quot; 0.21" in image and "<b>" not in image and "script" not in image
+    assert int(re.search(r' width="(\d+)"', image)[1]) == round(picture.figure.get_figwidth() * 100)
 
 
 def test_the_png_has_twice_the_pixels_of_its_width():
@@ -39,12 +39,20 @@ def test_save_refuses_other_suffixes(tmp_path):
 def test_the_readers_style_neither_changes_a_figure_nor_is_changed():
     import matplotlib
 
-    before = show.weights(WEIGHTS, TOKENS).png()
+    before, page = show.weights(WEIGHTS, TOKENS).png(), show.weights(WEIGHTS, TOKENS).html()
     with matplotlib.rc_context(
         {"font.size": 30, "axes.labelweight": "bold", "savefig.bbox": "tight", "text.parse_math": True}
     ):
         assert show.weights(WEIGHTS, TOKENS).png() == before
+        assert show.weights(WEIGHTS, TOKENS).html() == page
         assert matplotlib.rcParams["font.size"] == 30
+
+
+def test_showing_a_figure_leaves_it_as_it_was():
+    picture = show.weights(WEIGHTS, TOKENS)
+    before, page = picture.png(), picture.html()
+    assert picture.png() == before and picture.html() == page and picture.figure.patch.get_visible()
+    assert picture.figure.dpi == 100
 
 
 @pytest.mark.parametrize(

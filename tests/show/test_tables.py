@@ -55,13 +55,23 @@ def test_a_large_mask_has_a_dot_for_each_yes():
 def test_weights_print_and_colour_the_numbers_given():
     from matplotlib import colormaps
 
+    low, high = WEIGHTS.min().item(), WEIGHTS.max().item()
+    sharp = (SCORES * 20).softmax(-1)
+    for given, scaled in ((WEIGHTS, (WEIGHTS - low) / (high - low)), (sharp, sharp)):
+        picture = show.weights(given, TOKENS)
+        for i, j in itertools.product(range(6), range(6)):
+            assert in_cells(picture)[i, j].get_text().replace("0.00", "0") == f"{given[i, j]:.2f}".replace("0.00", "0")
+            colour = 255 * np.array(colormaps["viridis"](scaled[i, j].item())[:3])
+            assert np.abs(cell_colour(picture, i, j) - colour).max() <= 3
+    assert sharp.max() > 0.5 and len(picture.figure.axes) == 1, "from 0 to 1, nothing needs to be said"
+
+
+def test_colours_that_run_over_what_is_there_say_so():
     picture = show.weights(WEIGHTS, TOKENS)
-    for i, j in itertools.product(range(6), range(6)):
-        assert in_cells(picture)[i, j].get_text() == f"{WEIGHTS[i, j]:.2f}"
-        assert (
-            np.abs(cell_colour(picture, i, j) - 255 * np.array(colormaps["viridis"](WEIGHTS[i, j].item())[:3])).max()
-            <= 1
-        )
+    _, scale = picture.figure.axes
+    assert [label.get_text() for label in scale.get_yticklabels()] == ["0.10", "0.24"]
+    assert "The colours run from 0.10 to 0.24." in picture.alt
+    assert len(show.weights(torch.full((3, 3), 1 / 3), list("abc")).figure.axes) == 1, "nothing to tell apart"
     assert "journey: Your 0.14, journey 0.24, starts 0.23, with 0.12, one 0.11, step 0.16." in picture.alt
     assert "Every row sums to 1." in picture.alt and picture.alt.startswith(
         "The largest weight: 'journey' → 'journey', 0.24"

@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = attach(
         "abc_sorter": ["gates", "trace"],
         "causal_attention": ["causal", "dropped"],
         "class_results": ["counted", "standing"],
-        "charts": ["bars", "curves", "lines"],
+        "charts": ["bars", "curves", "lines", "strips"],
         "flow": ["steps"],
         "gram_attention": ["volume"],
         "icl_regression": ["against", "circuits", "dynamics", "prompts", "valley"],

@@ -1,4 +1,4 @@
-"""Charts: horizontal bars in one group or two, lines whose names stand at their ends, and the spread of runs."""
+"""Charts: horizontal bars, lines whose names stand at their ends or in strips of their own, the spread of runs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from utils.show.marks import bare
 from utils.show.page import Picture, finish, new_axes, new_page, spread, themed
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
 from utils.show.words import listed, number_text, text_width, token_label
+
+LEADER = 0.25  # inches: the room for hair lines that lead from lines to their names
 
 
 @themed
@@ -212,7 +214,8 @@ def read_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str, 
 def chart_size(names: Iterable[str], mark: tuple[str, float] | None, height: float) -> tuple[float, float]:
     """The inches that remain for the lines beside their names."""
     ends = [_end_label(name) for name in names] + ([_mark_label(mark)] if mark else [])
-    return WIDEST - 2 * PAD - 0.85 - max(text_width(text, TEXT, bold=True) for text in ends), height
+    beside = max(text_width(text, TEXT, bold=True) for text in ends) + (LEADER if len(ends) > 1 else 0)
+    return WIDEST - 2 * PAD - 0.85 - beside, height
 
 
 def _end_label(name: str) -> str:
@@ -251,16 +254,63 @@ def draw_lines(
         ends.append((mark[1], _mark_label(mark), MUTED))
     axes.set_ylim(bottom=bottom)
     low, high = axes.get_ylim()
-    inch = height / (high - low)
-    for (_, text, colour), at in zip(ends, spread([end[0] for end in ends], 0.18 / inch)):
-        place = (1, (at - low) / (high - low))
-        axes.annotate(
-            text, place, (6, 0), "axes fraction", textcoords="offset points", va="center", color=colour, weight="bold"
-        )
+    _name_ends(axes, float(xs[-1]), ends, height / (high - low))
     axes.set_ylim(low, high)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
+
+
+def _name_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]], inch: float) -> None:
+    """Names (y, text, colour) at the right; where one stands away from its line, hair lines lead to all of them.
+
+    Args:
+        x: where the lines end; inch: how many inches a unit of y has.
+    """
+    places = spread([y for y, _, _ in ends], 0.18 / inch)
+    far = any(abs(at - y) * inch > 0.1 for (y, _, _), at in zip(ends, places))
+    to_axes = (axes.transData + axes.transAxes.inverted()).transform
+    right = 1 + (LEADER if far else 0) / (BENCH * axes.get_position().width)
+    for (y, text, colour), at in zip(ends, places):
+        place = (right, to_axes((x, at))[1])
+        style = {"textcoords": "offset points", "va": "center", "color": colour, "weight": "bold"}
+        axes.annotate(text, place, (6, 0), "axes fraction", **style)
+        if far:
+            start = (1, to_axes((x, y))[1]) if colour == MUTED else to_axes((x, y))
+            axes.plot(*zip(start, place), transform=axes.transAxes, color=colour, linewidth=0.7, clip_on=False)
+
+
+@themed
+def strips(x: Any, series: Mapping[str, Any], title: str | None = None, xlabel: str = "", ylabel: str = "") -> Picture:
+    """A line chart in which each line has a strip of its own, one below the other, all on one scale.
+
+    For lines that would cross too often to be followed.
+
+    Args:
+        x: [n] numbers, increasing.
+        series: {name: [n] numbers}, one to six lines.
+    """
+    xs, ys = read_series(x, series, False)
+    figure, (wide, high) = new_page(), chart_size(ys, None, 0.62)
+    low, top = min(y.min() for y in ys.values()), max(y.max() for y in ys.values())
+    room = 0.08 * (top - low) or 1.0
+    pitch, whole = high + 0.14, high * len(ys) + 0.14 * (len(ys) - 1)
+    for k, ((name, y), colour) in enumerate(zip(ys.items(), SERIES)):
+        axes = new_axes(figure, 2, 8 - k * pitch, wide, high)
+        axes.plot(xs, y, color=colour, linewidth=1.8)
+        axes.set_ylim(low - room, top + room)
+        axes.locator_params(axis="y", nbins=3)
+        axes.grid(axis="y", color=FAINT, linewidth=0.5)
+        axes.set_axisbelow(True)
+        axes.tick_params(labelbottom=k == len(ys) - 1, length=2)
+        style = {"textcoords": "offset points", "va": "center", "color": colour, "weight": "bold"}
+        axes.annotate(_end_label(name), (1, 0.5), (6, 0), "axes fraction", **style)
+        if k == 0:
+            axes.set_ylabel(ylabel)
+            axes.yaxis.set_label_coords(-0.5 / wide, 1 - whole / high / 2)
+    axes.set_xlabel(xlabel)
+    what = f"{ylabel or 'Lines'} against {xlabel or 'x'}, a strip for each line."
+    return finish(figure, title, "", f"{what}\n{lines_in_words(xs, ys, xlabel or 'x', None)}")
 
 
 def lines_in_words(xs: np.ndarray, ys: Mapping[str, np.ndarray], xname: str, mark: tuple[str, float] | None) -> str:

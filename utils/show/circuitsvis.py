@@ -14,14 +14,16 @@ import hashlib
 import html
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
-from utils.show.colours import FAINT, INK, PAPER
+from utils.show.colours import SEQUENTIAL
 from utils.show.page import Picture
 
-# circuitsvis speaks of destinations and sources; the course of queries and keys.
+# circuitsvis speaks of destinations and sources, the course of queries and keys; its heads are chosen by pointing, here
+# by the keyboard too; it numbers its tokens.
 WORDS = {
     '"Destination Token"': '"query (asks)"',
     '"Source Token"': '"key (answers)"',
@@ -29,15 +31,27 @@ WORDS = {
     "`Dest: ${": "`query: ${",
     "`Val: ${": "`weight: ${",
     '" Zoomed"': '""',
+    '"Head Selector (hover to view, click to lock)"': '"Point at a head to see it, or choose one"',
+    "ticks:{display:!0": "ticks:{color:courseInk,callback:courseToken,display:!0",
+    "title:{display:!0": "title:{color:courseInk,display:!0",
 }
+# It mixes a colour with white; the course has one scale for weights everywhere.
+MIXED = re.compile(r'return (\w)>=0\?(\w+)\(\w\)\.mix\(\2\("white"\),Math\.min\(Math\.max\(1-\1/(\w),0\),1\)\):')
+OURS = r"return \1>=0?\2(courseShade(\1/\3)):"
+_HELPERS = """var courseInk = context => getComputedStyle(context.chart.canvas).color;
+var courseToken = function (value) { return this.getLabelForValue(value).replace(/ \\(\\d+\\)$/, ""); };
+var courseShades = "SHADES";
+var courseShade = share => "#" + courseShades.substr(6 * Math.round(255 * Math.min(Math.max(share, 0), 1)), 6);
+"""
 TRUST = (
-    "To hover over heads and weights, run this cell; or trust the notebook: "
+    "To choose a head and point at its weights, run this cell; or trust the notebook: "
     "View → Activate Command Palette, then Trust Notebook."
 )
-MISSING = "To hover over heads and weights, run this cell again."
+MISSING = "To choose a head and point at its weights, run this cell again."
 
 # A figure draws itself into every box of its content that no script has claimed: that is right for equal figures, for
 # two views of one notebook, and wherever the script itself ends up. Ids are made on the page, so none is stored.
+# Once it is drawn, the picture is there for who listens and for paper alone.
 _FIGURE = """<script>(() => {
 const props = PROPS;
 const boxes = [...document.querySelectorAll('[data-attention="KEY"]')].filter(box => !box.dataset.claimed);
@@ -45,19 +59,50 @@ for (const box of boxes) {
   box.dataset.claimed = "yes";
   const words = box.querySelector("[data-words]"), place = box.querySelector("[data-place]");
   let drawn = false;
-  const draw = () => {
-    if (drawn || !window.CircuitsVis) return;
-    drawn = true;
-    window.courseFigures = (window.courseFigures || 0) + 1;
-    place.id = "course-figure-" + window.courseFigures;
-    place.style.cssText = "CARD";
-    window.CircuitsVis.render(place.id, window.CircuitsVis.AttentionHeads, props);
-    words.remove();
+  const named = () => {
+    const heads = [...place.querySelectorAll("h4")], chosen = place.querySelectorAll("h3")[1]?.textContent;
+    const group = heads[0]?.parentElement.parentElement.parentElement.parentElement;
+    group?.setAttribute("role", "radiogroup");
+    group?.setAttribute("aria-label", "heads");
+    heads.forEach((head, i) => {
+      const one = head.parentElement.parentElement, on = head.textContent === chosen;
+      one.setAttribute("role", "radio");
+      one.setAttribute("aria-label", head.textContent);
+      one.setAttribute("aria-checked", on);
+      one.tabIndex = on ? 0 : -1;
+      one.onkeydown = event => {
+        const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, " ": 0, Enter: 0}[event.key];
+        if (step === undefined) return;
+        event.preventDefault();
+        event.stopPropagation();
+        const next = heads[(i + step + heads.length) % heads.length].parentElement.parentElement;
+        next.click();
+        next.focus();
+      };
+    });
+    for (const canvas of place.querySelectorAll("canvas")) canvas.setAttribute("aria-hidden", "true");
   };
-  words.textContent = "";
+  const draw = () => {
+    if (!window.CircuitsVis) return;
+    drawn = true;
+    const live = document.createElement("div");
+    window.courseFigures = (window.courseFigures || 0) + 1;
+    live.id = "course-figure-" + window.courseFigures;
+    place.replaceChildren(live);
+    window.CircuitsVis.render(live.id, window.CircuitsVis.AttentionHeads, props);
+    words.remove();
+    box.dataset.drawn = "yes";
+  };
+  new MutationObserver(named).observe(place, {childList: true, subtree: true, characterData: true});
   draw();
-  window.addEventListener("course-circuitsvis", draw, {once: true});
-  setTimeout(() => { draw(); if (!drawn) words.textContent = MISSING; }, 4000);
+  if (!drawn) window.addEventListener("course-circuitsvis", draw, {once: true});
+  const themes = new MutationObserver(() => {
+    if (!box.isConnected) themes.disconnect();
+    else if (drawn) requestAnimationFrame(draw);
+  });
+  for (const [node, sign] of [[document.body, "data-jp-theme-light"], [document.documentElement, "data-theme"]])
+    themes.observe(node, {attributeFilter: [sign]});
+  setTimeout(() => { if (!drawn) words.textContent = MISSING; }, 4000);
 }
 })()</script>"""
 
@@ -75,14 +120,29 @@ try {
 } finally { window.courseCircuitsVis = ""; }
 })()</script>"""
 
-_CARD = (
-    f"background:{PAPER};color:{INK};border:1px solid {FAINT};border-radius:6px;max-width:540px;margin-top:8px;"
-    "padding:8px 4px;box-sizing:border-box;overflow:hidden"
-)
+# circuitsvis writes its colours and sizes into each element: what must be otherwise needs !important.
 _STYLE = """<style>
-.course-attention h2, .course-attention h3, .course-attention h4 {color: inherit; line-height: 1.2; font-weight: 600}
-.course-attention [data-place] > div > h3 + div > div {flex: 0 0 16.6% !important; max-width: 16.6% !important}
-.course-attention h2 {font-size: 14px} .course-attention h3 {font-size: 13px} .course-attention h4 {font-size: 9px}
+.course-attention {max-width: 600px; position: relative; font-size: 14px; line-height: 1.5}
+.course-attention :is(h2, h3, h4) {color: inherit; line-height: 1.3; font-weight: 600; margin: 0 !important}
+.course-attention h3 {font-size: 14px; padding: 4px 0}
+.course-attention h2 {display: none}
+.course-attention h4 {position: static !important; background: none !important; color: inherit !important;
+  font-size: 12px; padding: 0 2px !important}
+.course-attention [role=radiogroup] > div {
+  flex: 0 0 max(var(--across), 72px) !important; max-width: max(var(--across), 72px) !important}
+.course-attention [role=radio] {cursor: pointer; border-radius: 4px; border: 2px solid transparent}
+.course-attention [role=radio] > div {border-color: transparent !important; box-shadow: none !important}
+.course-attention [role=radio][aria-checked=true] {border-color: currentcolor}
+.course-attention [role=radio]:focus-visible {outline: 2px solid currentcolor; outline-offset: 2px}
+.course-attention[data-alone] :is(h3, [role=radiogroup]) {display: none !important}
+.course-attention [data-title] {display: none; font-weight: 700; font-size: 15px}
+.course-attention[data-drawn] [data-title] {display: block}
+.course-attention [data-title] small {font-weight: 400; white-space: nowrap; margin-left: 1em}
+.course-attention [data-title] i {
+  display: inline-block; width: 6em; height: 0.7em; background: linear-gradient(90deg, STOPS)}
+@media print {.course-attention :is([data-place], [data-title]) {display: none !important}}
+@media screen {.course-attention[data-drawn] [data-twin] {
+  position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}}
 </style>"""
 
 
@@ -92,22 +152,24 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def interactive(picture: str, props: dict[str, Any], with_library: bool) -> str:
-    """The picture in a light card, with a place for circuitsvis and the script that fills it."""
+def interactive(picture: str, title: str, props: dict[str, Any], with_library: bool) -> str:
+    """The picture, which gives way to circuitsvis where the script that comes with it runs."""
     library = packed_library()
     if library is None:  # circuitsvis is not installed: the picture says it all
         return picture
     data = script_json(props)
     key = hashlib.sha256(data.encode("ascii")).hexdigest()[:12]
-    words = f'<div data-words="" style="line-height:1.5;max-width:46em">{html.escape(TRUST)}</div>'
-    box = f'<div class="course-attention" data-attention="{key}">{picture}{words}<div data-place=""></div></div>'
-    script = (
-        _FIGURE.replace("KEY", key)
-        .replace("MISSING", script_json(MISSING))
-        .replace("CARD", _CARD)
-        .replace("PROPS", data)
+    heads = len(props["attention"])
+    look = f' style="--across:{"16.6%" if heads > 4 else "25%"}"' + (' data-alone=""' if heads == 1 else "")
+    box = (
+        f'<div class="course-attention" data-attention="{key}"{look}><div data-twin="">{picture}</div>'
+        f'<div data-words="">{html.escape(TRUST)}</div>'
+        f'<div data-title="" aria-hidden="true">{html.escape(title)}<small>0 <i></i> 1</small></div>'
+        '<div data-place=""></div></div>'
     )
-    return box + _STYLE + script + (_LIBRARY.replace("PACKED", library) if with_library else "")
+    stops = ", ".join(f"#{_shades()[k : k + 6]}" for k in range(0, 6 * 256, 6 * 51))
+    script = _FIGURE.replace("KEY", key).replace("MISSING", script_json(MISSING)).replace("PROPS", data)
+    return box + _STYLE.replace("STOPS", stops) + script + (_LIBRARY.replace("PACKED", library) if with_library else "")
 
 
 @functools.cache
@@ -120,7 +182,17 @@ def packed_library() -> str | None:
     text = path.read_text(encoding="utf-8").split("//# sourceMappingURL=")[0]  # a page must not ask for the map
     for theirs, ours in WORDS.items():
         text = text.replace(theirs, ours)
+    text = _HELPERS.replace("SHADES", _shades()) + MIXED.sub(OURS, text)
     return base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")
+
+
+@functools.cache
+def _shades() -> str:
+    """The course's scale of weights, 0 to 1 in 256 colours of six letters each."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return "".join(to_hex(colormaps[SEQUENTIAL](k))[1:] for k in range(256))
 
 
 class Bundle:
@@ -189,12 +261,13 @@ class Heads(Picture):
 
     Args:
         figure, alt: as for `Picture`.
+        title: what stands above circuitsvis as it does in the picture.
         props: what circuitsvis draws.
     """
 
-    def __init__(self, figure: Any, alt: str, props: dict[str, Any]) -> None:
+    def __init__(self, figure: Any, alt: str, title: str, props: dict[str, Any]) -> None:
         super().__init__(figure, alt)
-        self.props = props
+        self.title, self.props = title, props
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": self.alt, "text/html": interactive(self.html(), self.props, _bundle.is_due())}
+        return {"text/plain": self.alt, "text/html": interactive(self.html(), self.title, self.props, _bundle.is_due())}

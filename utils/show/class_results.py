@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from utils.show.arguments import read_names, read_whole
-from utils.show.colours import BLUE, INK, MUTED, PAPER, PURPLE, TINTS, VERMILION
+from utils.show.colours import BLUE, GREY, INK, MUTED, OCHRE, PAPER, PURPLE, TINTS, VERMILION
 from utils.show.marks import bare, lines_between_cells
 from utils.show.page import Picture, finish, new_axes, new_page, themed
 from utils.show.sizes import PAD, SMALL, SMALLEST, WIDEST
@@ -17,8 +17,8 @@ from utils.show.words import text_width, token_label
 # What a grader says of an exercise, each with a colour of its own lightness, from what went well to what did not.
 STATES = {
     "passed": TINTS[0],
-    "not attempted": "#aeb6bf",
-    "waits for another exercise": "#d9a441",
+    "not attempted": GREY,
+    "waits for another exercise": OCHRE,
     "failed": VERMILION,
     "stopped": PURPLE,
     "unreadable": INK,
@@ -69,7 +69,6 @@ def standing(
     axes = new_axes(figure, 2.4, 0.7, cell * m, tall * n)
     axes.imshow(
         table, cmap=ListedColormap(list(STATES.values())), vmin=-0.5, vmax=len(names) - 0.5, aspect="auto",
-        interpolation="nearest",
     )  # fmt: skip
     axes.set_yticks(range(n), rows, size=size)
     axes.set_xticks([])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from utils.show.arguments import read_names, read_numbers, shape_text
-from utils.show.colours import GREEN, INK, MUTED, SEQUENTIAL, VERMILION, readable_on
+from utils.show.colours import GREEN, INK, MUTED, SEQUENTIAL, SHADE, TINTS, VERMILION, readable_on
 from utils.show.marks import arrow, rounded
 from utils.show.page import Picture, finish, new_axes, new_page, themed
 from utils.show.sizes import BENCH, MOST_NUMBERS, SMALL
@@ -149,7 +149,7 @@ class _Flow:
         top = self.y if first else self.y + self.GAP
         for j, row in enumerate(rows):
             heavy = first and j == self.at
-            bottom = self._box(self.x(j), top, self._lines(row), "#f6f8fa", VERMILION if heavy else MUTED, heavy)
+            bottom = self._box(self.x(j), top, self._lines(row), SHADE, VERMILION if heavy else MUTED, heavy)
             if linked:
                 self.axes.text(self.x(j), top - self.GAP / 2, linked, ha="center", va="center", color=MUTED)
             elif not first:
@@ -169,7 +169,7 @@ class _Flow:
         head = {"weight": "bold", "color": VERMILION}
         self.axes.text(x, turn - 0.2, f"{name} {[len(vector)]}", ha="center", va="bottom", **head)
         self.axes.text(x, turn - 0.05, how, size=SMALL - 0.5, color=MUTED, ha="center", va="bottom")
-        bottom = self._box(x, self.top, self._lines(vector), "#fff1e8", VERMILION, heavy=True)
+        bottom = self._box(x, self.top, self._lines(vector), TINTS[1], VERMILION, heavy=True)
         self.bus = (x, bottom)
         self.words.append(f"{name} {[len(vector)]}, {self.names[self.at]} {how}: {vector_text(vector)}.")
 
@@ -186,7 +186,7 @@ class _Flow:
                 self.axes.plot(self.x(j), turn, marker="o", markersize=4, color=VERMILION)
             self.bus = None
         for j, value in enumerate(values):
-            fill = colormaps[SEQUENTIAL](float(value)) if coloured else "#f6f8fa"
+            fill = colormaps[SEQUENTIAL](float(value)) if coloured else SHADE
             arrow(self.axes, (self.x(j), self.y), (self.x(j), top), MUTED, 0.9)
             bottom = self._box(self.x(j), top, [number_text(value)], fill, MUTED)
         self._name((top + bottom) / 2 - 0.08, name, how, values.shape)
@@ -205,7 +205,7 @@ class _Flow:
             self.axes.plot([self.x(j), self.x(j)], [self.y, meet], color=MUTED, linewidth=0.9)
         self.axes.plot([self.x(0), self.x(self.n - 1)], [meet, meet], color=MUTED, linewidth=0.9)
         arrow(self.axes, (middle, meet), (middle, top), MUTED, 0.9)
-        bottom = self._box(middle, top, self._lines(vector), "#e7f5ef", GREEN, heavy=True)
+        bottom = self._box(middle, top, self._lines(vector), TINTS[2], GREEN, heavy=True)
         self._name((top + bottom) / 2 - 0.08, name, how, vector.shape)
         self.y = bottom
         self.words.append(f"{name} {list(vector.shape)}, {how}: {vector_text(vector)}.")

@@ -81,8 +81,11 @@ def colour_bar(
     image: Any, x: float, y: float, width: float, height: float, ticks: Sequence[float], labels: Any = None
 ) -> None:
     """A thin bar of the colours of an image, at a place of the scratch page in inches."""
-    figure = image.axes.figure
-    bar = figure.colorbar(image, cax=new_axes(figure, x, y, width, height), ticks=ticks)
-    bar.ax.set_yticklabels(labels or map(number_text, ticks), size=SMALL - 1)
-    bar.ax.tick_params(length=0, pad=2)
-    bar.outline.set_visible(False)
+    low, high = image.get_clim()
+    bar = new_axes(image.axes.figure, x, y, width, height)
+    shades = np.linspace(low, high, 64)[:, None]
+    bar.imshow(shades, cmap=image.cmap, vmin=low, vmax=high, aspect="auto", origin="lower", extent=(0, 1, low, high))
+    bare(bar)
+    bar.yaxis.tick_right()
+    bar.set_yticks(ticks, labels or [number_text(tick) for tick in ticks], size=SMALL - 1)
+    bar.tick_params(length=0, pad=2)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import functools
-import html
 import io
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.show.arguments import read_title
-from utils.show.colours import FAINT, INK, MUTED, PAPER
+from utils.show.colours import INK, MUTED, PAPER
 from utils.show.sizes import BENCH, CSS_DPI, NARROWEST, PAD, PNG_DPI, SMALL, TEXT, TITLE
 from utils.show.words import drawable, wrap
 
@@ -33,7 +31,8 @@ THEME = {
     "xtick.labelsize": SMALL,
     "ytick.labelsize": SMALL,
     "figure.facecolor": PAPER,
-    "axes.facecolor": PAPER,
+    "axes.facecolor": "none",
+    "image.interpolation": "none",  # cells have edges
     "svg.hashsalt": "attention",  # the same SVG for the same figure
 }
 
@@ -82,16 +81,15 @@ class Picture:
             self.figure.savefig(buffer, format="png", dpi=dpi)
         return buffer.getvalue()
 
-    def html(self, dpi: int = PNG_DPI) -> str:
-        """An `<img>` that carries its own data: a light card, legible on a light or a dark page."""
-        data = base64.b64encode(self.png(dpi)).decode("ascii")
-        alt = html.escape(" ".join(self.alt.split()), quote=True)
-        width = round(self.figure.get_figwidth() * CSS_DPI)
-        style = f"background:{PAPER};border:1px solid {FAINT};border-radius:6px;max-width:100%;height:auto"
-        return f'<img alt="{alt}" width="{width}" style="{style}" src="data:image/png;base64,{data}">'
+    def html(self) -> str:
+        """An `<svg>` in the colours of the page that it stands on, light or dark, and never wider than it."""
+        from utils.show.svg import svg
+
+        with theme():
+            return svg(self.figure, self.alt)
 
     def save(self, path: str | Path) -> Path:
-        """Write the figure to `path` (.png, .svg or .pdf); give the path back."""
+        """Write the figure, on paper, to `path` (.png, .svg or .pdf); give the path back."""
         path = Path(path)
         stamps = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         if path.suffix not in stamps:

@@ -1,5 +1,4 @@
-"""Attention patterns of several heads: small tables that are always there, and circuitsvis to hover over where it can
-run."""
+"""Attention patterns of several heads: small tables, which give way to circuitsvis where that can run."""
 
 from __future__ import annotations
 
@@ -9,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_names, read_numbers, refuse_beyond_one, shape_text
+from utils.show.arguments import read_names, read_numbers, read_title, refuse_beyond_one, shape_text
 from utils.show.circuitsvis import Heads
-from utils.show.colours import BLUE, INK, SEQUENTIAL
+from utils.show.colours import INK, SEQUENTIAL
 from utils.show.marks import colour_bar, write_numbers
 from utils.show.page import Picture, finish, new_axes, new_page, themed
 from utils.show.sizes import BENCH, MOST_NUMBERS, PAD, SMALL, SMALLEST, WIDEST
-from utils.show.words import number_text, text_width, token_label
+from utils.show.words import fitting_size, number_text, text_width, token_label
 
 MOST_HEADS, MOST_TOKENS = 32, 64
 ACROSS = 4  # small tables in a row
 
 
 @themed
-def _draw(names: list[str], values: np.ndarray, title: str | None, default: str) -> Picture:
+def _draw(names: list[str], called: list[str], values: np.ndarray, title: str) -> Picture:
     heads, n = values.shape[:2]
     across = 3 if heads in (5, 6, 9) else min(ACROSS, heads)
     texts = [token_label(name, 13) for name in names]
@@ -37,9 +36,10 @@ def _draw(names: list[str], values: np.ndarray, title: str | None, default: str)
     for k in range(heads):
         row, column = divmod(k, across)
         axes = new_axes(figure, 1 + left + column * (side + gap), top - side - row * (side + above), side, side)
-        image = axes.imshow(values[k], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        image = axes.imshow(values[k], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
         if heads > 1:
-            axes.set_title(f"head {k}", size=SMALL, color=INK, pad=3)
+            label = token_label(called[k], 26)
+            axes.set_title(label, size=fitting_size(label, SMALL, side + gap - 0.06), color=INK, pad=3)
         axes.tick_params(length=0, pad=2)
         axes.set_yticks(range(0, n, step) if column == 0 else [], texts[::step] if column == 0 else [], size=size)
         lowest = k + across >= heads  # no table below it
@@ -54,23 +54,24 @@ def _draw(names: list[str], values: np.ndarray, title: str | None, default: str)
     tall = min(side, 1.6)
     colour_bar(image, 1 + left + across * (side + gap), top - tall, 0.1, tall, [0, 0.5, 1], ["0", "0.5", "1"])
     several = f"{heads} heads" if heads > 1 else "1 head"
-    alt = f"Attention weights of {several} over {n} tokens, queries down, keys across.\n{_in_words(names, values)}"
-    return finish(figure, title, default, alt)
+    what = f"Attention weights of {several} over {n} tokens, queries down, keys across."
+    alt = f"{what}\n{_in_words(names, called, values)}"
+    return finish(figure, title, "", alt)
 
 
-def _in_words(names: Sequence[str], values: np.ndarray) -> str:
+def _in_words(names: Sequence[str], called: Sequence[str], values: np.ndarray) -> str:
     """For each head: where each query looks most, or of many tokens where the head looks on average."""
     lines = []
     for k, table in enumerate(values):
         if len(names) <= 8:
             favourites = zip(names, table.argmax(axis=1), table.max(axis=1))
             tops = [f"{name} → {names[j]} {number_text(weight)}" for name, j, weight in favourites]
-            lines.append(f"head {k}: {', '.join(tops)}.")
+            lines.append(f"{called[k]}: {', '.join(tops)}.")
         else:
             mean = table.mean(axis=0)
             j, (a, b) = int(mean.argmax()), _largest(table)
             lines.append(
-                f"head {k}: most to {names[j]} (position {j}), {number_text(mean[j])} on average; "
+                f"{called[k]}: most to {names[j]} (position {j}), {number_text(mean[j])} on average; "
                 f"its largest weight is {names[a]} → {names[b]}, {number_text(table[a, b])}."
             )
     return "\n".join(lines)
@@ -84,40 +85,47 @@ def _largest(values: np.ndarray) -> tuple[int, ...]:
     return tuple(at)
 
 
-def attention(tokens: Sequence[str], patterns: Any, title: str | None = None) -> Heads:
-    """Every head's attention pattern: small tables, and beside them circuitsvis, to hover over heads and weights.
+def attention(
+    tokens: Sequence[str], patterns: Any, title: str | None = None, heads: Sequence[str] | None = None
+) -> Heads:
+    """Every head's attention pattern: circuitsvis, to choose heads and point at weights, or where that cannot run small
+    tables.
 
     Args:
         tokens: seq strings, at most 64.
         patterns: [heads, seq, seq] weights between 0 and 1, or [seq, seq] for one head; at most 32 heads.
         title: by default the largest weight.
+        heads: a name for each head, no two the same; by default head 0, head 1, …
 
     Raises:
-        ValueError: another shape, another number of tokens, nan, or a number outside 0…1.
+        ValueError: another shape, another number of tokens, nan, a number outside 0…1, or wrong names of heads.
     """
     expected = "[heads, seq, seq], or [seq, seq] for one head"
     values = read_numbers(patterns, "patterns", [2, 3], expected)
     values = values[None] if values.ndim == 2 else values
-    heads, n, m = values.shape
+    count, n, m = values.shape
     if n != m:
         square = "as many keys (across) as queries (down)"
         raise ValueError(f"patterns has the shape {shape_text(values)}; expected {expected}: {square}.")
-    if heads > MOST_HEADS:
-        raise ValueError(f"attention draws at most {MOST_HEADS} heads; got {heads}. Draw some, as in patterns[:12].")
+    if count > MOST_HEADS:
+        raise ValueError(f"attention draws at most {MOST_HEADS} heads; got {count}. Draw some, as in patterns[:12].")
     if n > MOST_TOKENS:
         raise ValueError(f"attention draws at most {MOST_TOKENS} tokens; got {n}. Choose a shorter text.")
     values = refuse_beyond_one(values, "patterns", "Are these scores? Take their softmax.", above=1e-4).clip(0, 1)
     names = read_names(tokens, n, "tokens", "positions")
+    called = read_names([f"head {k}" for k in range(count)] if heads is None else heads, count, "heads", "patterns")
+    if len(set(called)) < count:
+        raise ValueError(f"heads must differ, so that one can be chosen; got {', '.join(called)}.")
     k, i, j = _largest(values)
     default = f"The largest weight: {names[i]!r} → {names[j]!r}, {number_text(values[k, i, j])}"
-    picture = _draw(names, values, title, default if heads == 1 else f"{default} in head {k}")
+    title = read_title(title, default if count == 1 else f"{default} in {called[k]}")
+    picture = _draw(names, called, values, title)
     props = {
         "tokens": [name if len(name) <= 24 else name[:23] + "…" for name in names],
         "attention": values.round(4).tolist(),
-        "attentionHeadNames": [f"head {k}" for k in range(heads)],
+        "attentionHeadNames": called,
         "minValue": 0,
         "maxValue": 1,
-        "positiveColor": BLUE,
-        "maskUpperTri": bool(n > 1 and not np.triu(values, 1).any()),
+        "maskUpperTri": False,  # a weight of 0 has a colour of its own, as in the picture
     }
-    return Heads(picture.figure, picture.alt, props)
+    return Heads(picture.figure, picture.alt, title, props)

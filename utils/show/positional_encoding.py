@@ -32,7 +32,7 @@ def heat(values: Any, title: str | None = None, rows: str = "position", columns:
     width = WIDEST - 2 * PAD - 1.15
     figure = new_page()
     axes = new_axes(figure, 2, 2, width, min(3.4, max(1.2, width * n / m)))
-    axes.imshow(table, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    axes.imshow(table, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
     axes.set(xlabel=columns, ylabel=rows)
     axes.tick_params(length=2, colors=MUTED)
     axes.spines[:].set_visible(False)

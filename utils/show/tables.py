@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from utils.show.arguments import read_array, read_names, read_numbers, refuse_beyond_one
-from utils.show.colours import DIVERGING, MUTED, NO, PAPER, SEQUENTIAL, YES
+from utils.show.colours import BLOCKED, DIVERGING, INK, MUTED, NO, PAPER, SEQUENTIAL, YES
 from utils.show.marks import colour_bar, lines_between_cells, write_numbers
 from utils.show.page import Picture, finish, inches, new_axes, new_page, themed
 from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, SMALLEST, TEXT, WIDEST
@@ -29,7 +29,7 @@ def _table(
 
     figure = new_page()
     axes = new_axes(figure, 2.0, 1.0, cell * m, cell * n)
-    axes.imshow(values, cmap=cmap, vmin=limits[0], vmax=limits[1], aspect="auto", interpolation="nearest")
+    axes.imshow(values, cmap=cmap, vmin=limits[0], vmax=limits[1], aspect="auto")
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0, pad=3, labelbottom=False, labeltop=True)
     # Beyond what can be read, every second (third …) position is named.
@@ -57,11 +57,18 @@ def signed_table(
     return _table(values, rows, columns, DIVERGING, (-limit, limit))
 
 
-def _numbers(axes: Any, values: np.ndarray, cell: float, ticks: Sequence[float]) -> None:
-    """The numbers into the cells of a small table; beside a larger one the scale of its colours."""
+def _range(weights: np.ndarray) -> tuple[float, float]:
+    """From where to where the colours of weights run."""
+    low, high = float(weights.min()), float(weights.max())
+    return (0, 1) if high > 0.5 or high - low < 1e-3 else (low, high)
+
+
+def _numbers(axes: Any, values: np.ndarray, cell: float, ticks: Sequence[float], scale: bool = False) -> None:
+    """The numbers into the cells of a small table; beside a larger one, or with `scale`, the scale of its colours."""
     if max(values.shape) <= MOST_NUMBERS:
         write_numbers(axes, values, cell)
-        return
+        if not scale:
+            return
     x, y, w, h = inches(axes)
     tall = min(h, 2.0)
     colour_bar(axes.images[0], x + w + 0.12, y + h - tall, 0.11, tall, ticks)
@@ -151,10 +158,10 @@ def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Seque
     n, m = values.shape
     if max(n, m) <= 16:
         for (i, j), yes in np.ndenumerate(values):
-            mark, colour = ("✓", "#004c77") if yes else ("×", "#6e7781")
+            mark, colour = ("✓", INK) if yes else ("×", MUTED)
             axes.text(j, i, mark, ha="center", va="center", size=min(TEXT + 2, cell * 45), color=colour)
     else:  # thousands of letters would be slow to draw and too small to read
-        axes.plot(*np.argwhere(values)[:, ::-1].T, "o", color="#004c77", markersize=cell * 18, markeredgewidth=0)
+        axes.plot(*np.argwhere(values)[:, ::-1].T, "o", color=INK, markersize=cell * 18, markeredgewidth=0)
     note = "✓ may attend   × may not" if max(n, m) <= 16 else "● may attend   empty: may not"
     axes.text(0, -0.12 / (cell * n), note, transform=axes.transAxes, size=SMALL, color=MUTED, va="top")
     default = f"{int(values.sum())} of {values.size} cells are yes"
@@ -174,7 +181,9 @@ def _kind(given: Any, array: np.ndarray) -> str:
 def weights(
     weights: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
 ) -> Picture:
-    """Attention weights on one scale from 0 to 1; the numbers are printed up to 8 × 8.
+    """Attention weights, the numbers printed up to 8 × 8, in colours from 0 to 1.
+
+    Where no weight is above a half, the colours run from the smallest weight to the largest, and a scale says so.
 
     Args:
         weights: [queries, keys], or [keys] for a single query; between 0 and 1.
@@ -189,8 +198,10 @@ def weights(
     values = read_numbers(weights, "weights", [1, 2], expected)
     refuse_beyond_one(values, "weights", "Draw scores with show.scores.")
     values, rows, columns = _sides(values, tokens, keys)
-    figure, axes, cell = _table(values, rows, columns, SEQUENTIAL, (0, 1))
-    _numbers(axes, values, cell, [0, 0.5, 1])
+    low, high = _range(values)
+    figure, axes, cell = _table(values, rows, columns, SEQUENTIAL, (low, high))
+    whole = (low, high) == (0, 1)
+    _numbers(axes, values, cell, [0, 0.5, 1] if whole else [low, high], scale=not whole)
     default = f"The largest weight: {_largest(values, rows, columns)}"
     if np.ptp(values) < 1e-9:
         default = f"Every weight is {number_text(values[0, 0])}"
@@ -198,7 +209,10 @@ def weights(
     ones = np.allclose(sums, 1, atol=1e-3)
     span = f"Row sums run from {number_text(sums.min())} to {number_text(sums.max())}."
     total = "Every row sums to 1." if ones else span
-    alt = f"Attention weights, {_size_in_words(values, rows)}. {total}\n{_rows_in_words(values, rows, columns)}"
+    colours = "" if whole else f" The colours run from {number_text(low)} to {number_text(high)}."
+    alt = (
+        f"Attention weights, {_size_in_words(values, rows)}. {total}{colours}\n{_rows_in_words(values, rows, columns)}"
+    )
     return finish(figure, title, default, alt)
 
 
@@ -219,7 +233,7 @@ def scores(scores: Any, tokens: Sequence[str], title: str | None = None, keys: S
     finite = values[np.isfinite(values)]
     limit = float(np.abs(finite).max(initial=0)) or 1.0
     figure, axes, cell = _table(np.ma.masked_invalid(values), rows, columns, DIVERGING, (-limit, limit))
-    axes.set_facecolor("#e4e7eb")  # shows through where a score is blocked
+    axes.set_facecolor(BLOCKED)  # shows through where a score is blocked
     _numbers(axes, values, cell, [-limit, 0, limit])
     default = f"The highest score: {_largest(values, rows, columns)}"
     blocked = values.size - finite.size

@@ -1,0 +1,327 @@
+"""A figure as a small SVG that stands in a page: letters as paths, and colours that follow the page's light or dark.
+
+matplotlib's own SVG is several times as large, carries metadata and has its colours fixed.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import html
+import io
+import re
+from typing import Any
+
+import numpy as np
+from matplotlib.backend_bases import RendererBase
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.path import Path
+from matplotlib.textpath import text_to_path
+from matplotlib.transforms import Affine2D
+
+from utils.show.colours import PALETTE
+from utils.show.sizes import CSS_DPI
+
+UNIT = 10  # units to a CSS pixel, so that whole numbers are fine enough
+DPI = UNIT * CSS_DPI
+EM = 500  # units of a glyph's outline to its size
+# A page says whether it is dark by JupyterLab's, VS Code's or Sphinx's sign, or else by its `color-scheme`, which may
+# follow the reader's system (prefers-color-scheme). Without either it is light. Paper is printed light.
+_THEME = (
+    "@supports(color:light-dark(red,red)){.course-figure{VARIABLES}}"
+    "[data-theme=light] .course-figure,[data-jp-theme-light=true] .course-figure{color-scheme:light}"
+    "[data-theme=dark] .course-figure,[data-jp-theme-light=false] .course-figure,.vscode-dark .course-figure"
+    "{color-scheme:dark}"
+    "@media print{.course-figure{color-scheme:light!important}}"
+)
+_NAMED = {light: name for name, (light, _) in PALETTE.items()}
+_PREFIX = "\N{SECTION SIGN}"  # stands where the hash will: no other text of an SVG has it
+
+
+def svg(figure: Any, alt: str) -> str:
+    """A matplotlib figure as an `<svg>` for a page, `alt` being what it says to who cannot see it.
+
+    An untrusted notebook takes the drawing away and leaves the words.
+    """
+    width, height = (round(side * DPI) for side in figure.get_size_inches())
+    dpi, paper = figure.dpi, figure.patch.get_visible()
+    try:
+        figure.dpi = DPI
+        figure.patch.set_visible(False)
+        drawing = Drawing(width, height)
+        figure.draw(drawing)
+    finally:
+        figure.dpi = dpi
+        figure.patch.set_visible(paper)
+    body = drawing.text()
+    used = sorted(set(re.findall(r"var\(--([\w-]+)", body)) | {"ink"})
+    variables = ";".join(f"--{name}:light-dark({','.join(PALETTE[name])})" for name in used)
+    words = html.escape(" ".join(alt.split()), quote=False)
+    said = words.replace('"', "&quot;")
+    style = "display:block;max-width:100%;height:auto"
+    head = (
+        f'<svg class="course-figure" role="img" aria-label="{said}" viewBox="0 0 {width} {height}" '
+        f'width="{round(figure.get_figwidth() * CSS_DPI)}" style="{style}" fill="{paint(PALETTE["ink"][0])}">'
+        f"<style>{_THEME.replace('VARIABLES', variables)}</style><desc>{words}</desc>"
+    )
+    mark = "f" + hashlib.sha256(body.encode()).hexdigest()[:6]
+    return f"{head}{body.replace(_PREFIX, mark)}</svg>"
+
+
+def paint(colour: Any) -> str:
+    """A colour of the palette by its name with the light tone as fallback, another one in hexadecimals."""
+    if not isinstance(colour, str):
+        colour = "#%02x%02x%02x" % tuple(round(255 * part) for part in colour[:3])  # noqa: UP031
+    return f"var(--{_NAMED[colour]},{colour})" if colour in _NAMED else colour
+
+
+def decimal(x: float, digits: int = 2) -> str:
+    """A number in as few characters as it takes."""
+    text = f"{x:.{digits}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    text = text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+    return "0" if text in ("", "-0", "-") else text
+
+
+def joined(numbers: Any) -> str:
+    """Whole numbers, parted by a blank where no minus parts them."""
+    return " ".join(map(str, numbers)).replace(" -", "-")
+
+
+_LETTERS = {Path.LINETO: "l", Path.CURVE3: "q", Path.CURVE4: "c"}
+_LONG = {Path.LINETO: 1, Path.CURVE3: 2, Path.CURVE4: 3}
+
+
+def outline(points: np.ndarray, codes: np.ndarray) -> str:
+    """A path's data: absolute where it starts, relative from then on."""
+    places = np.rint(points).astype(int).tolist()
+    codes = codes.tolist()
+    parts, last, at, i = [], "", (0, 0), 0
+    while i < len(codes):
+        code = codes[i]
+        if code == Path.MOVETO:
+            at = places[i]
+            parts.append(f"M{joined(at)}")
+            last, i = "M", i + 1
+        elif code == Path.CLOSEPOLY:
+            parts.append("z")
+            last, i = "z", i + 1
+        elif code == Path.STOP:
+            break
+        else:
+            n = _LONG[code]
+            moved = [place - origin for point in places[i : i + n] for place, origin in zip(point, at)]
+            at, i = places[i + n - 1], i + n
+            if n == 1 and moved == [0, 0] and last == "l":
+                continue
+            text = joined(moved)
+            letter = _LETTERS[code]
+            parts.append(letter + text if letter != last else text if text[0] == "-" else f" {text}")
+            last = letter
+    return "".join(parts)
+
+
+@functools.lru_cache(maxsize=4096)
+def line_of_text(font_file: str, text: str) -> tuple[tuple[str, int], ...]:
+    """The glyphs of a text and where each stands, in units of its size."""
+    font = get_font(font_file)
+    font.set_size(text_to_path.FONT_SCALE, 72)
+    glyphs, outlines, _ = text_to_path.get_glyphs_with_font(font, text)
+    scale = EM / text_to_path.FONT_SCALE
+    placed = []
+    for name, x, _, _ in glyphs:
+        if name not in _GLYPHS:
+            points, codes = outlines[name]
+            _GLYPHS[name] = outline(np.asarray(points) * (scale, -scale), np.asarray(codes)) if len(points) else ""
+        placed.append((name, round(x * scale)))
+    return tuple(placed)
+
+
+_GLYPHS: dict[str, str] = {}
+
+
+class Drawing(RendererBase):
+    """What matplotlib draws a figure on."""
+
+    def __init__(self, width: int, height: int) -> None:
+        super().__init__()
+        self.width, self.height = width, height
+        self.flip = Affine2D().scale(1, -1).translate(0, height)
+        self.parts: list[str] = []
+        self.shapes: dict[str, str] = {}  # data of paths that are drawn more than once: their ids
+        self.clips: dict[str, str] = {}  # data of paths that cut others
+        self.lines: tuple[str, str] | None = None  # lines of one look that another may join: the look, the data
+
+    # ---------------------------------------------------------------- what matplotlib asks
+
+    def get_canvas_width_height(self) -> tuple[float, float]:
+        return self.width, self.height
+
+    def points_to_pixels(self, points: float) -> float:
+        return points * DPI / 72
+
+    def option_scale_image(self) -> bool:
+        return True
+
+    # ---------------------------------------------------------------- pieces
+
+    def text(self) -> str:
+        self._end_lines()
+        kept = [f'<path id="{name}" d="{data}"/>' for data, name in self.shapes.items()]
+        kept += [f'<clipPath id="{name}"><path d="{data}"/></clipPath>' for data, name in self.clips.items()]
+        return (f"<defs>{''.join(kept)}</defs>" if kept else "") + "".join(self.parts)
+
+    def _shape(self, data: str) -> str:
+        """The id of a path that is drawn more than once."""
+        return self.shapes.setdefault(data, f"{_PREFIX}{len(self.shapes):x}")
+
+    def _add(self, element: str) -> None:
+        self._end_lines()
+        self.parts.append(element)
+
+    def _end_lines(self) -> None:
+        if self.lines is not None:
+            look, data = self.lines
+            self.lines = None
+            self.parts.append(f'<path d="{data}"{look}/>')
+
+    def _look(self, gc: Any, face: Any) -> str:
+        """The attributes of a path's fill and stroke."""
+        alphas = (
+            (gc.get_alpha(),) * 2
+            if gc.get_forced_alpha()
+            else (face[3] if face is not None and len(face) > 3 else 1.0, gc.get_rgb()[3])
+        )
+        look = ""
+        if face is None or alphas[0] == 0:
+            look += ' fill="none"'
+        else:
+            look += f' fill="{paint(face)}"' + (f' fill-opacity="{decimal(alphas[0])}"' if alphas[0] < 1 else "")
+        width = self.points_to_pixels(gc.get_linewidth())
+        if width and alphas[1]:
+            look += f' stroke="{paint(gc.get_rgb())}" stroke-width="{decimal(width, 1)}"'
+            look += f' stroke-opacity="{decimal(alphas[1])}"' if alphas[1] < 1 else ""
+            offset, dashes = gc.get_dashes()
+            if dashes is not None and len(dashes):
+                look += f' stroke-dasharray="{joined(round(self.points_to_pixels(dash)) for dash in dashes)}"'
+                look += f' stroke-dashoffset="{round(self.points_to_pixels(offset))}"' if offset else ""
+            cap = {"projecting": "square"}.get(gc.get_capstyle(), gc.get_capstyle())
+            look += f' stroke-linecap="{cap}"' if cap != "butt" else ""
+            look += f' stroke-linejoin="{gc.get_joinstyle()}"' if gc.get_joinstyle() != "miter" else ""
+        elif look == ' fill="none"':
+            return ""
+        return look
+
+    def _clip(self, gc: Any, low: np.ndarray, high: np.ndarray) -> str:
+        """The attribute that cuts what reaches beyond its axes; nothing for what does not."""
+        box = gc.get_clip_rectangle()
+        if box is None:
+            return ""
+        (left, bottom), (right, top) = self.flip.transform(box.get_points())
+        if left - 2 <= low[0] and high[0] <= right + 2 and top - 2 <= low[1] and high[1] <= bottom + 2:
+            return ""
+        data = f"M{round(left)} {round(top)}H{round(right)}V{round(bottom)}H{round(left)}z"
+        return f' clip-path="url(#{self.clips.setdefault(data, f"{_PREFIX}c{len(self.clips)}")})"'
+
+    def _outline(self, path: Any, transform: Any, simplify: bool) -> tuple[np.ndarray, np.ndarray]:
+        cleaned = path.cleaned(transform=transform + self.flip, remove_nans=True, simplify=simplify, curves=True)
+        return cleaned.vertices, cleaned.codes
+
+    # ---------------------------------------------------------------- paths, markers, images, text
+
+    def draw_path(self, gc: Any, path: Any, transform: Any, rgbFace: Any = None) -> None:
+        look = self._look(gc, rgbFace)
+        points, codes = self._outline(path, transform, path.should_simplify and rgbFace is None)
+        drawn = points[codes != Path.STOP]
+        if not look or len(drawn) == 0:
+            return
+        look += self._clip(gc, drawn.min(axis=0), drawn.max(axis=0))
+        data = outline(points, codes)
+        joinable = look.startswith(' fill="none"') and "opacity" not in look
+        if joinable and self.lines is not None and self.lines[0] == look:
+            self.lines = (look, self.lines[1] + data)
+            return
+        self._end_lines()
+        if joinable:
+            self.lines = (look, data)
+        else:
+            self.parts.append(f'<path d="{data}"{look}/>')
+
+    def draw_markers(
+        self, gc: Any, marker_path: Any, marker_trans: Any, path: Any, trans: Any, rgbFace: Any = None
+    ) -> None:
+        if len(path.vertices) < 3:
+            super().draw_markers(gc, marker_path, marker_trans, path, trans, rgbFace)
+            return
+        look = self._look(gc, rgbFace)
+        points, codes = self._outline(marker_path, marker_trans + Affine2D().translate(0, self.height), False)
+        name = self._shape(outline(points, codes))
+        places = (trans + self.flip).transform(path.vertices)
+        box = gc.get_clip_rectangle()
+        if box is not None:  # as Agg has it: a marker is cut at the edge of its axes only with its line
+            (left, bottom), (right, top) = self.flip.transform(box.get_points())
+            inside = (places[:, 0] >= left - 1) & (places[:, 0] <= right + 1)
+            places = places[inside & (places[:, 1] >= top - 1) & (places[:, 1] <= bottom + 1)]
+        uses = "".join(f'<use href="#{name}" x="{round(x)}" y="{round(y)}"/>' for x, y in places)
+        self._add(f"<g{look}>{uses}</g>")
+
+    def draw_image(self, gc: Any, x: float, y: float, im: np.ndarray, transform: Any = None) -> None:
+        rows, columns = im.shape[:2]
+        whole = Affine2D().scale(1 / columns, 1 / rows) + transform + Affine2D().translate(x, y) + self.flip
+        (left, top), (right, bottom) = whole.transform([[0, 0], [columns, rows]])
+        im = im[:, ::-1] if right < left else im
+        im = im[::-1] if bottom < top else im
+        left, right, top, bottom = *sorted((left, right)), *sorted((top, bottom))
+        cells = [["#%02x%02x%02x" % tuple(cell[:3]) for cell in row] for row in im.tolist()] if im.size <= 4096 else []  # noqa: UP031
+        if cells and {cell for row in cells for cell in row} <= _NAMED.keys():
+            self._add(tinted(cells, left, top, (right - left) / columns, (bottom - top) / rows))
+            return
+        self._add(
+            f'<image x="{round(left)}" y="{round(top)}" width="{round(right - left)}" height="{round(bottom - top)}" '
+            f'preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{png(im)}"/>'
+        )
+
+    def draw_text(
+        self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
+    ) -> None:
+        scale = self.points_to_pixels(prop.get_size_in_points()) / EM
+        turn = f"rotate({decimal(-angle)})" if angle else ""
+        uses = ""
+        for name, at in line_of_text(findfont(prop), s):
+            if data := _GLYPHS[name]:
+                across = f' x="{at}"' if at else ""
+                uses += f'<use href="#{self._shape(data)}"{across}/>'
+        colour, alpha = paint(gc.get_rgb()), gc.get_rgb()[3] if not gc.get_forced_alpha() else gc.get_alpha()
+        look = "" if colour == paint(PALETTE["ink"][0]) else f' fill="{colour}"'
+        look += f' fill-opacity="{decimal(alpha)}"' if alpha < 1 else ""
+        place = f"translate({joined((round(x), round(y)))}){turn}scale({decimal(scale, 4)})"
+        self._add(f'<g transform="{place}"{look}>{uses}</g>')
+
+
+def tinted(cells: list[list[str]], left: float, top: float, wide: float, high: float) -> str:
+    """Cells in colours of the palette, neighbours of one colour as one rectangle."""
+    parts = []
+    for i, row in enumerate(cells):
+        start = 0
+        for j in range(1, len(row) + 1):
+            if j < len(row) and row[j] == row[start]:
+                continue
+            x, y = round(left + start * wide), round(top + i * high)
+            size = f"h{round(left + j * wide) - x}v{round(top + (i + 1) * high) - y}"
+            parts.append((row[start], f"M{x} {y}{size}H{x}z"))
+            start = j
+    looks: dict[str, str] = {}
+    for colour, data in parts:
+        looks[colour] = looks.get(colour, "") + data
+    return "".join(f'<path d="{data}" fill="{paint(colour)}"/>' for colour, data in looks.items())
+
+
+def png(image: np.ndarray) -> str:
+    """Cells as a PNG of one pixel each, in base64."""
+    from PIL import Image
+
+    opaque = image[..., :3] if (image[..., 3] == 255).all() else image
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(opaque)).save(buffer, format="png", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
