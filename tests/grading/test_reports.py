@@ -121,7 +121,7 @@ def test_grades_are_in_the_roster_s_order_with_every_state_in_words(graded):
         "02 attn_scores", "02 softmax", "03 SelfAttention_v1", "04 CausalAttention", "04 get_mask",
     ]  # fmt: skip
     assert rows == [
-        ["s3", "Zoë O'Neill", "", "", "0", "absent", "absent", "absent", *["absent"] * 5],
+        ["s3", "Zoë O'Neill", "", "", "", "absent", "absent", "absent", *["absent"] * 5],
         ["s1", "Ada Lovelace", "ada@x.org", "", "2", "1", "0", "1", "passed", "failed", "failed", "failed", "passed"],
         ["s2", "Alan Turing", "", "", "0", "0", "0", "unreadable", "not attempted", "waits for another exercise",
          "stopped", "unreadable", "unreadable"],
@@ -192,12 +192,16 @@ def test_every_state_has_its_words_on_the_page(graded):
     pages = graded()
     text = Page(pages["students/s2.html"]).text
     for words in ("attn_scores : not attempted, 0 of 1 point", "It builds on attn_scores , which has to pass first.",
-                  "SelfAttention_v1 : stopped", "After 10 s.", "get_mask : unreadable", "No JSON."):  # fmt: skip
+                  "SelfAttention_v1 : stopped", "After 10 s.", "– 2 unreadable"):  # fmt: skip
         assert words in text, words
+    assert text.count("No JSON.") == 1 and "get_mask" not in text, "one file, one reason, and no zero"
+    for name in ("s1", "s2", "s3"):
+        elements = Page(pages[f"students/{name}.html"]).elements
+        asked = [attributes["href"][1:] for tag, attributes in elements if tag == "a"]
+        assert set(asked) <= {attributes.get("id") for _, attributes in elements}, "a link leads to what was handed in"
     text = Page(pages["students/s3.html"]).text
-    assert "0 of 5 points." in text and text.count("absent") == 3, (
-        "somebody who handed in nothing has a page that says so"
-    )
+    assert "Nothing that could be graded." in text and text.count("– 2 absent") == 2 and text.count("– 1 absent") == 1
+    assert "0" not in re.sub(r"0\d |s3", "", text), "nothing that was not graded is a zero"
 
 
 def test_a_student_s_page_has_no_script_loads_nothing_and_names_nobody_else(graded):
@@ -340,7 +344,9 @@ def test_the_class_page_names_nobody_unless_it_is_asked(graded):
 def test_the_picture_names_nobody_either(graded):
     """It is the same whatever the students are called, until names are asked for."""
     results, students = many()
-    picture = lambda **more: re.search(r'src="data:image/png;base64,([^"]+)', graded(results, **more)["class.html"])[1]
+    picture = lambda **more: re.search(r"(?s)<svg [^>]*course-figure.*?</svg>", graded(results, **more)["class.html"])[
+        0
+    ]
     others = [dataclasses.replace(student, name=f"Somebody Else{i}") for i, student in enumerate(students)]
     assert picture(students=students) == picture(students=others)
     assert picture(students=students, names=True) != picture(students=others, names=True)
@@ -384,9 +390,9 @@ def test_the_one_script_of_the_class_page_is_the_one_that_is_allowed(graded):
 
 
 def test_its_pictures_say_in_words_what_they_show(graded):
-    pictures = [a for tag, a in Page(graded(*many())["class.html"]).elements if tag == "img"]
-    assert len(pictures) == 2 and all(a["src"].startswith("data:image/png;base64,") for a in pictures)
-    assert "4 by 12" in pictures[0]["alt"] and "SelfAttention_v1: not scaled 5" in pictures[1]["alt"]
+    pictures = [a for tag, a in Page(graded(*many())["class.html"]).elements if tag == "svg"]
+    assert len(pictures) == 2 and all(a["role"] == "img" for a in pictures)
+    assert "4 by 12" in pictures[0]["aria-label"] and "SelfAttention_v1: not scaled 5" in pictures[1]["aria-label"]
 
 
 def test_tries_are_told_where_they_are_known(graded, tmp_path):

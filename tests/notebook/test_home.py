@@ -63,7 +63,7 @@ def test_states_in_words_and_marks(store):
         and "○ simple_attention" in text
     )
     assert (
-        "02 Attention without training · 40 minutes · 0 of 6" in text
+        "02 Attention without training · 45 minutes · 0 of 6" in text
         and "01 From text to tokens and back · 55 minutes\n" in text
     )
     assert 'title="passed, 2 tries"' in page and 'title="tried, 1 try"' in page and 'title="to do"' in page
@@ -149,7 +149,7 @@ def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(store, monkeypatc
     (tmp_path / "02_simplified_attention.ipynb").write_text("{half")
     monkeypatch.chdir(tmp_path)
     page = progress().pages[2]
-    assert (page.title, page.minutes) == ("Attention without training", 40)
+    assert (page.title, page.minutes) == ("Attention without training", 45)
     monkeypatch.setattr(lessons, "read", lambda path: (_ for _ in ()).throw(lessons.LessonError("no page can be read")))
     shown = progress()
     assert (

@@ -33,6 +33,7 @@ class Home:
         """
         path = Path(path)
         lessons.write_atomically(path, showcase(self.pages, who))
+        print(f"Written: {path.name}. Open it from the list of files.")
         return path
 
     @property
@@ -129,7 +130,7 @@ def _chip(page: Page, item: Item) -> str:
 
 
 def _anchor(address: str | None, inside: str) -> str:
-    return f'<a href="{escape(address)}">{inside}</a>' if address else inside
+    return f'<a href="{escape(address)}" style="text-decoration:underline">{inside}</a>' if address else inside
 
 
 def progress() -> Home:
