@@ -1,7 +1,8 @@
-"""Every explorer of the course: offline widgets that start at an interesting setting and show the number that changes.
+"""Every explorer of the course: pages that compute in the browser, start at an interesting setting and show the number
+that changes.
 
-Each function returns a box of ipywidgets. Where widgets cannot be shown (a terminal, a printed page, CI) it is a
-sentence that says the same; the static twins of the pictures are in `utils.show`.
+Each function returns a widget that lives on without a kernel; its `state` says where the controls stand. Where it
+cannot be shown (a terminal, a printed page, CI) it is a sentence; the static twins of the pictures are in `utils.show`.
 """
 
 from utils.show.lazy import attach

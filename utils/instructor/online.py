@@ -30,7 +30,7 @@ UNSET = "OWNER/NAME"
 TEMPLATES = Path(__file__).parent / "templates" / "online"
 BRANCH, COLAB_BRANCH = "main", "colab"
 # What Colab lacks or has too old. Its torch, numpy and matplotlib serve as they are.
-FETCHED = ("transformers", "jaxtyping", "circuitsvis", "ipywidgets")
+FETCHED = ("transformers", "jaxtyping", "circuitsvis", "anywidget")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[\w.-]+")
 
 
