@@ -2,11 +2,13 @@
 
 Each lesson is handed in by students of whom every second one has a wrong answer. Ours is run once to start (torch is
 imported by the judge and by the warm process), then over all submissions; what a submission costs includes its sandbox.
-The judge's memory is looked at after a few submissions and after all. nbgrader is asked where it has been installed, in
-build/nbgrader (`make test-nbgrader` makes that).
+No two students hand in the same bytes, for a judge remembers a page. The judge's memory is looked at in a class of its
+own: after 100 students of lesson 00, and after 700, more than a judge remembers pages of. nbgrader is asked where it
+has been installed, in build/nbgrader (`make test-nbgrader` makes that).
 
-    python bench/grading.py                  # lessons 02 and 04, 10 students, 2 minutes
+    python bench/grading.py                  # lessons 02 and 04, 10 students, 3 minutes
     python bench/grading.py all --students 40
+    python bench/grading.py 05 12 --ours     # without nbgrader and without the class for the memory
 """
 
 import argparse
@@ -41,8 +43,10 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def page(stem: str, right: bool) -> dict:
-    """A notebook with the course's answers; without `right` the first function or class returns something else."""
+def page(stem: str, student: int) -> dict:
+    """A student's notebook with the course's answers; of every second one the first function or class returns something
+    else."""
+    right = student % 2 == 0
     notebook = assignment(lessons.find(stem))
     names = [e.name for e in all_exercises().values() if e.lesson == stem[3:] and e.kind != "value"]
     for cell in notebook["cells"]:
@@ -54,12 +58,28 @@ def page(stem: str, right: bool) -> dict:
                 f"\n\n_{names[0]} = {names[0]}\ndef {names[0]}(*a, **k):\n    return 2 * _{names[0]}(*a, **k)"
             )
             assert source
+    notebook["cells"][0]["source"] += f"\n\nStudent {student}."
     return notebook
+
+
+def memory(students: tuple[int, int] = (100, 700)) -> None:
+    """Say how much memory the judge of a large class holds: early on, and at the end."""
+    stem, settings, held = engine.stems_of(["00"])[0], engine.Settings(), []
+    with Sandbox() as box:
+        judge = Judge(box, settings.limits)
+        for student in range(students[1]):
+            pages = {f"{stem}.ipynb": json.dumps(page(stem, student)).encode()}
+            judge.grade(engine.Submission(f"s{student:03}", stem, pages, "key"))
+            if student + 1 in students:
+                status = Path("/proc/self/status").read_text()
+                held.append(int(status.partition("VmRSS:")[2].split()[0]) / 1024)
+    early, late = students
+    print(f"  the judge's memory: {held[0]:.0f} MB after {early} students, {held[1]:.0f} MB after {late}")
 
 
 def ours(folder: Path, stems: list[str], students: int) -> float:
     """CPU seconds for each submission, once everything is warm."""
-    settings, memory, states = engine.Settings(), [], Counter()
+    settings, states = engine.Settings(), Counter()
     with Sandbox() as box:
         judge = Judge(box, settings.limits)
 
@@ -68,7 +88,6 @@ def ours(folder: Path, stems: list[str], students: int) -> float:
             for task in engine.submissions(folder / part, stems, settings):
                 result = judge.grade(task)
                 states.update(e.state for e in result.exercises)
-            memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
             return time.process_time() + box.spent - began, time.perf_counter() - clock
 
         first = run("one")[0]
@@ -79,7 +98,6 @@ def ours(folder: Path, stems: list[str], students: int) -> float:
     each = spent / count
     print(f"coginst grade: {each:.2f} s of CPU a submission ({clock / count:.2f} s by the clock), isolation included;")
     print(f"  the first {len(stems)} took {first:.1f} s, with the warm start and the oracles")
-    print(f"  the judge's memory: {memory[1]:.0f} MB after 3 students, {memory[2]:.0f} MB after {students}")
     engine.grade(folder / "all", folder / "results", stems)
     again = time.process_time()
     done = engine.grade(folder / "all", folder / "results", stems)
@@ -111,7 +129,7 @@ def theirs(folder: Path, stems: list[str], students: int) -> float:
         run("generate_assignment", stem)
         released = json.loads((course / "release" / stem / f"{stem}.ipynb").read_text())
         for student in range(students):
-            answers = page(stem, student % 2 == 0)
+            answers = page(stem, student)
             by_id = {cell.get("id"): cell["source"] for cell in answers["cells"]}
             for cell in released["cells"]:
                 if cell["metadata"].get("nbgrader", {}).get("solution"):
@@ -127,6 +145,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("lessons", nargs="*", default=["02", "04"])
     parser.add_argument("--students", type=int, default=10)
+    parser.add_argument("--ours", action="store_true")
     asked = parser.parse_args()
     every = [stem for stem, found in engine.exercises_of_lessons().items() if found]
     stems = every if asked.lessons == ["all"] else engine.stems_of(asked.lessons)
@@ -138,8 +157,11 @@ def main() -> None:
                 place = folder / part / f"s{student:03}"
                 place.mkdir(parents=True)
                 for stem in stems:
-                    (place / f"{stem}.ipynb").write_text(json.dumps(page(stem, student % 2 == 0)))
+                    (place / f"{stem}.ipynb").write_text(json.dumps(page(stem, student)))
         each = ours(folder, stems, asked.students)
+        if asked.ours:
+            return
+        memory()
         if NBGRADER.exists():
             seconds = theirs(folder, stems, asked.students)
             print(

@@ -4,6 +4,7 @@ import ast
 import re
 
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from utils.cli.commands import app
 from utils.grading import archives, collect, results
@@ -13,6 +14,12 @@ from utils.lessons import ROOT
 
 PAGE = (ROOT / "docs" / "grading.md").read_text(encoding="utf-8")
 COMMANDS = get_command(app).commands
+
+
+def call(*arguments):
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def rows(first):
@@ -32,11 +39,21 @@ def test_every_command_exists_with_its_options():
     assert set(re.findall(r"`(--?[a-z][\w-]*)", PAGE)) <= options
 
 
-def test_the_commands_follow_each_other():
-    """What one writes, the next reads, without an option."""
+def test_the_commands_follow_each_other(tmp_path):
+    """Each ends with the next one to type, wherever the first one wrote to, and so it goes to the end."""
+    (tmp_path / "zip" / "anna").mkdir(parents=True)
+    (tmp_path / "roster.csv").write_text("id,name\nanna,Anna A\n")
+    out = tmp_path / "week 1" / "handed-in"
+    said = call("collect", tmp_path / "zip", "--roster", tmp_path / "roster.csv", "--out", out)
+    assert said.endswith(f"Next: coginst grade '{out}'\n")
+    (out / "anna").mkdir()
+    said = call("grade", out, "00", "--isolation", "none", "--quiet")  # an absent one: nothing is run
+    assert said.endswith(f"Next: coginst report '{out.parent / 'results'}'\n")
+    call("report", out.parent / "results")
+    assert (out.parent / "report" / "class.html").is_file()
     default = lambda name, option: next(str(p.default) for p in COMMANDS[name].params if p.name == option)
     assert default("collect", "out") == default("grade", "handed_in") == "handed-in"
-    assert default("grade", "out") == default("report", "results") == "results" and default("report", "out") == "report"
+    assert default("report", "results") == "results"
 
 
 def test_the_table_of_oddities_is_the_program_s():

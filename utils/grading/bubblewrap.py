@@ -92,8 +92,10 @@ def command(isolation: Isolation, number: int) -> list[str]:
     confined = isolation == "bwrap"
     course = COURSE if confined else str(ROOT)
     path = [course, *(_seen_as().values() if confined else _packages())]
-    code = f"import sys; sys.path[:0] = {path[:1]!r}; sys.path += {path[1:]!r}; from utils.grading import warm;"
-    start = [_python(), "-I", "-S", "-B", "-c", f"{code} warm.main({number}, {confined})"]
+    code = f"import sys; sys.path[:0] = {path[:1]!r}; sys.path += {path[1:]!r};"
+    code += f" from utils.grading import confine; confine.alone({number});" if confined else ""  # while it is small
+    code += f" from utils.grading import warm; warm.main({number}, {confined})"
+    start = [_python(), "-I", "-S", "-B", "-c", code]
     if not confined:
         return start
     found = program()

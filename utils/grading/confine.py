@@ -50,46 +50,55 @@ class Ended(NamedTuple):
     total: float = 0.0
 
 
-def apart(work: Callable[[], None], limits: Limits, confined: bool) -> int:
-    """Run `work` in a process of its own, and give the pid of the one that waits for it; SIGTERM to that one ends both.
+def alone(*descriptors: int) -> None:
+    """Go on as the first process of a namespace that is this process's own; what it was before waits for it to end.
 
-    Unless `confined`, it is only limited. The waiting process ends as `work`'s does.
+    To come back to its own namespace, as `apart` has to, takes rights over it, and bubblewrap's is not an ordinary
+    user's. What waits closes these file descriptors.
     """
+    _call("unshare", _NEWPID)
     pid = os.fork()
     if pid:
-        return pid
-    with _ending():
+        for descriptor in descriptors:
+            os.close(descriptor)
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0xFF)
+
+
+def apart(work: Callable[[], None], limits: Limits, confined: bool) -> int:
+    """Run `work` in a process of its own, and give its pid. It is for the caller to wait for, and to `end`.
+
+    Unless `confined`, it is only limited.
+    """
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+    try:
         if confined:
-            _call("unshare", _NEWPID | _NEWNS | _NEWIPC)
-        inner = os.fork()
-        if not inner:
+            _call("unshare", _NEWPID)  # the next child is the first process of a new namespace
+        pid = os.fork()
+        if not pid:
             with _ending():
+                os.close(own)
                 os.setpgid(0, 0)
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 if confined:
                     _enter()
                 _limit(limits)
                 if confined:
                     filter_calls()
                 work()
-        else:
-            signal.signal(signal.SIGTERM, lambda *_: _kill(inner, confined))
-            status = os.waitstatus_to_exitcode(_waited(inner))
-            if not confined:
-                _kill(inner, confined)  # what it started, as far as it has not left the group
-            os._exit(status if status >= 0 else 128 - status)
-    raise AssertionError("unreachable")
+    finally:
+        if confined:
+            _call("setns", own, _NEWPID)  # or no other child could get one
+        os.close(own)
+    return pid
 
 
-def _kill(pid: int, confined: bool) -> None:
+def end(pid: int, confined: bool) -> None:
+    """End a process that `apart` started, and what that started: unless `confined`, as far as it is still in its
+    group."""
     with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL) if confined else os.killpg(pid, signal.SIGKILL)
-
-
-def _waited(pid: int) -> int:
-    while True:
-        with contextlib.suppress(InterruptedError):
-            return os.waitpid(pid, 0)[1]
+        os.kill(pid, signal.SIGKILL)
+    if not confined:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
 
 
 class _ending:
@@ -105,7 +114,8 @@ class _ending:
 
 
 def _enter() -> None:
-    """Be the first process of the new namespaces: with a /proc and a temporary folder of their own, and no rights."""
+    """Have a /proc and a temporary folder of its own, as the first process of a new namespace, and no rights."""
+    _call("unshare", _NEWNS | _NEWIPC)
     _call("mount", None, b"/", None, _REC | _PRIVATE, None)
     _call("mount", b"proc", b"/proc", b"proc", _RDONLY | _NOSUID | _NODEV | _NOEXEC, None)
     options = f"size={ROOM},nr_inodes={FILES},mode=700".encode()
@@ -233,4 +243,6 @@ def probe() -> None:
         held.write_text("well")
         os.write(1, held.read_bytes())
 
-    os.waitpid(apart(work, Limits(), confined=True), 0)
+    alone()
+    for _ in range(2):  # the second shows that the way back was there
+        os.waitpid(apart(work, Limits(), confined=True), 0)

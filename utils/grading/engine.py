@@ -22,17 +22,19 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from utils import lessons
-from utils.grading.bubblewrap import Isolation, SandboxError, lacks
+from utils.grading.bubblewrap import OWN, Isolation, SandboxError, lacks
 from utils.grading.confine import Limits
 from utils.grading.judge import LARGEST, Judge, Submission, absent, exercises_of_lessons
 from utils.grading.results import SCHEMA, LessonResult, ResultError, path_of, read_result, write_result
 from utils.grading.sandbox import Sandbox
 
-JUDGES = ("checks", "feedback", "grading", "lessons", "stand_ins", "models", "gpt2")  # rooms that a verdict hangs on
+JUDGES = ("checks", "feedback", "lessons", "stand_ins", "models", "gpt2")  # rooms that a verdict hangs on
+OF_GRADING = (*OWN, "bubblewrap", "fingerprint", "judge", "remote", "sandbox")  # and of this room these alone
 ATTEMPTS = 3  # at a submission whose worker dies
 LIMITS = Limits()
 _YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
@@ -150,12 +152,13 @@ def key_of(stem: str, pages: dict[str, bytes], settings: Settings) -> str:
 
 
 @functools.lru_cache(maxsize=1)
-def course_version() -> str:
-    """A hash of the code that judges and runs, and of torch's version."""
+def course_version(root: Path = lessons.ROOT) -> str:
+    """A hash of the code that judges and runs, and of torch's version. What collects, reports or writes files is not
+    part of it: a report with other words is no reason to grade a class again."""
     found = hashlib.sha256(torch.__version__.encode())
-    for room in JUDGES:
-        for path in sorted((lessons.ROOT / "utils" / room).rglob("*.py")):
-            found.update(path.name.encode() + b"\0" + path.read_bytes())
+    rooms = [path for room in JUDGES for path in sorted((root / "utils" / room).rglob("*.py"))]
+    for path in [*rooms, *(root / "utils" / "grading" / f"{name}.py" for name in OF_GRADING)]:
+        found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]
 
 
@@ -206,7 +209,8 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
     except (OSError, ValueError) as error:
         raise GradingError(f"No Dask scheduler answers at {address} ({error}).") from None
     with client:
-        yield client.get_executor(pure=False), max(1, sum(client.nthreads().values()))
+        threads: Any = client.nthreads()  # a coroutine too, as Dask declares it
+        yield client.get_executor(pure=False), max(1, sum(threads.values()))
 
 
 class _Here(Executor):

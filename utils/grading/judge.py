@@ -223,7 +223,8 @@ class _Grading:
         yours = self.yours(stem)
         if stuck := next((n for n in uses if n in before and before[n].state == "stopped"), None):
             return _waiting(_result(_todo(name, ""), "failed", source), stuck)  # it would be stopped there again
-        with self.judge.sandbox.open(self.judge.limits) as session:
+        page = self.submission.pages[self.pages[stem]]
+        with self.judge.sandbox.open(self.judge.limits, page) as session:
             verdict = self._judged(session, stem, exercise, yours)
         self.incidents += [Incident(_kind(kind), name, text) for kind, text in session.notes]
         done = _result(verdict.report, verdict.state, source, session.seconds, verdict.fingerprint)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from utils.feedback.exercise import Case, Form
 from utils.feedback.observe import Look, Observation
 from utils.feedback.runner import RESULT, Moved, Traits
-from utils.feedback.watch import Origin, tensors
+from utils.feedback.watch import Origin
 from utils.grading import messages
 from utils.grading.data import Packer, Unpacker, tensors_of
+from utils.grading.fingerprint import digest
 from utils.grading.sandbox import Session
 from utils.grading.wire import Broken
 
@@ -117,20 +115,3 @@ def _raised(what: str) -> Exception:
     """What was raised where a result was looked at, under its own name."""
     name, _, text = what[: messages.LONGEST].encode("utf-8", "replace").decode().partition(": ")
     return type(name if name.isidentifier() else "Exception", (Exception,), {})(text)
-
-
-def digest(seen: Observation) -> str:
-    """What a run gave, as a short text that is the same for the same numbers, up to their fourth digit."""
-    if seen.failure:
-        return f"{seen.failure.type}"
-    shapes = [[list(t.shape), str(t.dtype), _numbers(t)] for t in tensors(seen.value)]
-    plain = [] if shapes else [repr(seen.value)[:1000]]
-    return hashlib.sha256(json.dumps([type(seen.value).__name__, shapes, plain]).encode()).hexdigest()[:16]
-
-
-def _numbers(tensor: Tensor) -> list[str]:
-    if tensor.is_meta:
-        return []
-    flat = tensor.detach().flatten()[:4096]
-    flat = torch.view_as_real(flat).flatten() if flat.is_complex() else flat
-    return [f"{number:.3e}" for number in flat.to(torch.float64).tolist()]

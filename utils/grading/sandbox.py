@@ -17,6 +17,7 @@ from utils.grading.wire import FROM_RUNNER, Broken, Channel, Closed, Late
 WARMING = 120.0  # seconds in which the warm process must be ready, on the busiest machine
 WAITS = 6.0  # times its CPU limit may an exercise take by the clock, as `utils.feedback.alarm` has it
 GRACE = 10.0  # seconds more, until the judge gives up
+LIKELY = {b"load_gpt2": "gpt2", b"optim": "optimisers", b"train": "optimisers"}  # what a page with a word asks for
 
 
 class Over(BaseException):
@@ -71,18 +72,28 @@ class Sandbox:
         """The process that the warm one was started as; None where none is running."""
         return self._process.pid if self._process and self._process.poll() is None else None
 
-    def open(self, limits: Limits) -> Session:
-        """A runner for one exercise. Raises `SandboxError`."""
-        control = self._ready()
+    def open(self, limits: Limits, page: bytes = b"") -> Session:
+        """A runner for one exercise, of this page. Raises `SandboxError`."""
+        likely = sorted({what for word, what in LIKELY.items() if word in page})
+        packet = json.dumps({"limits": limits._asdict(), "likely": likely}).encode()
         ours, theirs = socket.socketpair()
-        try:
-            socket.send_fds(control, [json.dumps({"limits": limits._asdict()}).encode()], [theirs.fileno()])
-        except OSError:  # it has ended since
-            self.close()
-            socket.send_fds(self._ready(), [json.dumps({"limits": limits._asdict()}).encode()], [theirs.fileno()])
-        finally:
-            theirs.close()
+        with theirs:
+            if not self._started(packet, theirs):  # the warm process has ended since
+                self.close()
+                if not self._started(packet, theirs):
+                    self.close()
+                    raise SandboxError(f"The sandbox ends as soon as it is asked for something. {CURE}")
         return Session(self, ours, limits)
+
+    def _started(self, packet: bytes, theirs: socket.socket) -> bool:
+        """Whether the warm process is prepared for a page and starts a runner; the time that it takes is nobody's."""
+        control = self._ready()
+        control.settimeout(WARMING)
+        try:
+            socket.send_fds(control, [packet], [theirs.fileno()])
+            return b"ready" in control.recv(1 << 16)
+        except OSError:
+            return False
 
     def ended(self, at_once: bool) -> Ended:
         """How the last runner ended; with `at_once` it is made to."""

@@ -1,18 +1,22 @@
 """The warm process: it has imported what every page needs, and starts a confined child for each exercise.
 
-It never runs a page. The judge sends it, over a socket of packets, the end of a connection and the limits; it starts a
-child that answers on that connection, and tells the judge how the child ended. No two children run at once.
+It never runs a page. The judge sends it, over a socket of packets, the end of a connection, the limits, and what this
+page is likely to ask for besides; it starts a child that answers on that connection, and tells the judge how the child
+ended. No two children run at once.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import functools
 import gc
 import importlib
 import json
 import os
 import pkgutil
+import re
 import select
-import signal
 import socket
 import sys
 import tempfile
@@ -20,13 +24,16 @@ from pathlib import Path
 
 import torch
 
+import utils.gpt2
 import utils.models
 import utils.stand_ins
 from utils.grading import confine, runner
 from utils.grading.wire import FROM_JUDGE, Channel
 
+LARGE_PAGE, COLLAPSE = 2 << 20, 25  # bytes; MADV_COLLAPSE of asm-generic/mman-common.h
 READY = b'{"ready": true}'
 ALSO = ("jaxtyping", "torch.nn.functional", "utils.gpt2", "tokenizers", "utils.training.loop", "utils.training.corpus")
+ALSO += ("encodings.utf_8_sig", "numpy.random", "numpy.ctypeslib", "torch._subclasses.schema_check_mode")
 
 
 def main(number: int, confined: bool) -> None:
@@ -40,7 +47,11 @@ def main(number: int, confined: bool) -> None:
             return
         if not descriptors:
             continue  # to end a child that has ended
-        limits = confine.Limits(**json.loads(packet)["limits"])
+        asked = json.loads(packet)
+        for what in asked["likely"]:
+            _prepare(what)
+        control.send(READY)
+        limits = confine.Limits(**asked["limits"])
         control.send(json.dumps(_run(control, descriptors[0], limits, confined)._asdict()).encode())
 
 
@@ -53,28 +64,60 @@ def _warm() -> None:
             importlib.import_module(f"{room.__name__}.{module.name}")
     for name in ALSO:
         importlib.import_module(name)
+    _share()
+
+
+@functools.cache
+def _prepare(what: str) -> None:
+    """Do, once, what takes a page a second or more: "optimisers" or "gpt2"."""
+    with contextlib.suppress(Exception):  # a page that asks for it hears why
+        importlib.import_module("torch._dynamo")  # as making an optimiser does
+        if what == "gpt2":
+            utils.gpt2.load_gpt2()
+    _share()
+
+
+def _share() -> None:
+    """Have children share what there is now, as long as they do not write to it.
+
+    Starting one costs by the number of its pages of memory, so these are made large where the kernel can (Linux 6.1).
+    """
     gc.collect()
-    gc.freeze()  # children share these pages of memory as long as nobody writes to them
+    gc.freeze()
+    advise = ctypes.CDLL(None).madvise
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if found := re.match(r"(\w+)-(\w+) rw-p \S+ 00:00 0\s*(\[heap\])?$", line):
+            first, last = -(-int(found[1], 16) // LARGE_PAGE), int(found[2], 16) // LARGE_PAGE
+            for number in range(first, last):
+                advise(ctypes.c_void_p(number * LARGE_PAGE), ctypes.c_size_t(LARGE_PAGE), COLLAPSE)
 
 
 def _run(control: socket.socket, connection: int, limits: confine.Limits, confined: bool) -> confine.Ended:
     """Run one child until it has ended by itself, or the judge says that it has to."""
+    with tempfile.TemporaryDirectory(prefix="pages-", ignore_cleanup_errors=True) as place:
 
-    def work() -> None:
-        control.close()
-        runner.silence()
-        folder = Path(tempfile.mkdtemp(prefix="page-"))
-        runner.Served(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
+        def work() -> None:
+            control.close()
+            runner.silence()
+            folder = Path(tempfile.mkdtemp(prefix="page-", dir=None if confined else place))  # or it has its own /tmp
+            runner.Served(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
 
-    child = confine.apart(work, limits, confined)
-    os.close(connection)
+        child = confine.apart(work, limits, confined)
+        os.close(connection)
+        return _ended(control, child, confined)
+
+
+def _ended(control: socket.socket, child: int, confined: bool) -> confine.Ended:
+    """How a child ended: by itself, or because the judge said so."""
     watched = os.pidfd_open(child)
     try:
         while watched not in (ready := select.select([control, watched], [], [])[0]):
             if control in ready:
-                if not control.recv(1 << 16):
+                hung_up = not control.recv(1 << 16)
+                confine.end(child, confined)
+                if hung_up:
                     sys.exit()
-                os.kill(child, signal.SIGTERM)
+        confine.end(child, confined)  # what it has left behind
         _, status, used = os.wait4(child, 0)
     finally:
         os.close(watched)

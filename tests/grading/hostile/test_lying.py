@@ -17,7 +17,7 @@ from safetensors.torch import save
 
 from tests.grading.hostile.conftest import WRONG, graded, untouched
 from utils.grading.confine import Ended, Limits
-from utils.grading.data import Unpacker, tensors_of
+from utils.grading.data import LARGEST, Packer, TooLarge, Unpacker, tensors_of
 from utils.grading.sandbox import Over, Session
 from utils.grading.wire import FROM_RUNNER, Bounds, Broken, Channel, parsed
 
@@ -197,6 +197,16 @@ TURNS = {
 }
 
 
+WHOLE = {name: sent for name, sent in TURNS.items() if "giga" not in name and "list" not in name}
+
+
+@pytest.mark.parametrize("sent", WHOLE.values(), ids=list(WHOLE))
+def test_who_looks_at_no_number_takes_any_reply(sent: list[bytes]) -> None:
+    ours, theirs = socket.socketpair()
+    theirs.sendall(sent[0])
+    assert Channel(ours, FROM_RUNNER).take(1.0)[0]["done"] is None
+
+
 @pytest.mark.parametrize("sent", TURNS.values(), ids=list(TURNS))
 def test_any_other_reply_ends_the_session(line: tuple[Session, socket.socket], sent: list[bytes]) -> None:
     session, theirs = line
@@ -287,8 +297,31 @@ def row_sums(x):
 }
 
 
-def test_a_runner_cannot_say_that_it_is_right(sandbox) -> None:
+def test_a_runner_cannot_say_that_it_is_right(sandbox, monkeypatch) -> None:
+    replies, ask = [], Session.ask
+
+    def heard(self, *asked, **message):
+        replies.append(ask(self, *asked, **message))
+        return replies[-1]
+
+    monkeypatch.setattr(Session, "ask", heard)
     assert graded(sandbox, SAYS_IT_IS_RIGHT, WRONG).exercises[0].state == "failed"
+    dones = [reply["done"] for reply, _ in replies]
+    assert any(isinstance(done, dict) and done.get("status") == "passed" for done in dones)  # it did say so
+
+
+def test_without_a_bound_a_huge_result_is_made_and_taken() -> None:
+    """A little more than the bound, in the place of a gigabyte."""
+    large = torch.zeros(1, dtype=torch.uint8).expand(LARGEST + 1)
+    packer = Packer()
+    packer.pack(large)
+    assert len(packer.blob()) > LARGEST
+    with pytest.raises(TooLarge):
+        Packer(largest=LARGEST).pack(large)
+    shape = {"is": "elsewhere", "device": "meta", "dtype": "float32", "shape": [1] * 1_000_000}
+    assert Unpacker([], Bounds(axes=1_000_000)).unpack(shape).dim() == 1_000_000
+    with pytest.raises(Broken):
+        Unpacker([], FROM_RUNNER).unpack(shape)
 
 
 @pytest.mark.parametrize("source", HUGE.values(), ids=list(HUGE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.grading.hostile.conftest import RIGHT, graded, untouched
+from utils.grading.confine import FILES, ROOM
 from utils.grading.sandbox import Sandbox
 
 SECRET = "what-nobody-may-read"
@@ -47,6 +49,15 @@ def held(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def at_home() -> Iterator[Path]:
+    """The same in the home folder, as keys lie there."""
+    with tempfile.TemporaryDirectory(prefix=".coginst-", dir=Path.home()) as folder:
+        path = Path(folder, "id_ed25519")
+        path.write_text(SECRET)
+        yield path
+
+
 READS: dict[str, Callable[[Path], str]] = {
     "a file by its path": lambda path: f"found = open({str(path)!r}).read()",
     "a file by a descriptor": lambda path: f"import os\nfound = os.read(os.open({str(path)!r}, os.O_RDONLY), 99)",
@@ -71,6 +82,12 @@ def test_no_file_of_others_is_read(sandbox: Sandbox, unprotected: Sandbox, held:
     assert SECRET in said(unprotected, read(held))
     found = said(sandbox, read(held))
     assert found and SECRET not in found
+
+
+def test_no_file_of_the_home_folder_is_read(sandbox: Sandbox, unprotected: Sandbox, at_home: Path) -> None:
+    code = READS["a file by its path"](at_home)
+    assert SECRET in said(unprotected, code)
+    assert "No such file" in said(sandbox, code)
 
 
 def test_the_checks_and_the_class_are_not_there(sandbox: Sandbox, unprotected: Sandbox, held: Path) -> None:
@@ -149,12 +166,26 @@ except OSError as error:
     assert "loot: [" in found and "wrote" not in found
 
 
-def test_10_000_files_and_a_gigabyte_do_not_fit_into_the_temporary_folder(sandbox: Sandbox) -> None:
-    many = "[open(f'/tmp/{n}', 'w').close() for n in range(10_000)]\nfound = 'all'"
-    large = "f = open(f'/tmp/{1}', 'wb')\nfound = [f.write(bytes(1 << 24)) for _ in range(64)] and 'all'"
-    assert "No space left" in said(sandbox, many)
-    assert "OSError" in said(sandbox, large)
+FILLS = {
+    "10,000 files": "[open(f'{place}/{n}', 'w').close() for n in range({})] and 'all'",
+    "a gigabyte": "[open(f'{place}/{n}', 'wb').write(bytes(1 << 24)) for n in range({})] and 'all'",
+}
+ALL = {"10,000 files": 10_000, "a gigabyte": 64}
+A_LITTLE_MORE = {"10,000 files": FILES + 1, "a gigabyte": (ROOM >> 24) + 1}  # than is allowed
+
+
+@pytest.mark.parametrize("what", FILLS)
+def test_the_temporary_folder_cannot_be_filled(sandbox: Sandbox, unprotected: Sandbox, what: str) -> None:
+    code = "import os\nplace = os.getcwd()\nfound = " + FILLS[what]
+    assert "loot: 'all'" in said(unprotected, code.replace("({})", f"({A_LITTLE_MORE[what]})"))
+    for count in (A_LITTLE_MORE[what], ALL[what]):
+        assert "No space left" in said(sandbox, code.replace("({})", f"({count})"))
     assert untouched(sandbox)
+
+
+def test_without_isolation_nothing_is_left_behind(unprotected: Sandbox) -> None:
+    place = said(unprotected, "import os\nfound = os.getcwd()").rpartition("loot: ")[2].split("'")[1]
+    assert "page" in place and not os.path.exists(place)
 
 
 def test_the_next_student_finds_nothing_of_the_one_before(

@@ -13,12 +13,10 @@ from collections.abc import Sequence
 
 from utils.grading.reports.pages import number
 from utils.grading.reports.student_page import in_words
-from utils.grading.reports.tally import Column, Tally, title_of
+from utils.grading.reports.tally import NOT_GRADED, Column, Tally, title_of
 from utils.grading.results import ExerciseResult
 from utils.grading.roster import Student
 from utils.grading.spreadsheet import table_text
-
-NOT_GRADED = ("absent", "unreadable")  # a lesson in which all is so has no points, not 0
 
 
 def grades(tally: Tally) -> str:
@@ -31,7 +29,8 @@ def grades(tally: Tally) -> str:
     for student, states, points in zip(tally.students, tally.states, tally.points):
         per_lesson = [_lesson_points(stem, tally.columns, states, points) for stem in stems]
         known = [student.id, student.name, student.email, student.section]
-        rows.append([*known, number(sum(points)), *per_lesson, *states])
+        none = all(state in NOT_GRADED for state in states)
+        rows.append([*known, "" if none else number(sum(points)), *per_lesson, *states])
     return table_text(header, rows)
 
 

@@ -28,7 +28,7 @@ table.data th, table.data td {{ border-bottom: 1px solid var(--line); padding: 0
   vertical-align: top; }}
 table.data .number {{ text-align: right; font-variant-numeric: tabular-nums; }}
 table.data td.number {{ white-space: nowrap; }}
-table.data td:not(.number) {{ min-width: 6em; }}
+table.data td:not(.number) {{ min-width: 9em; }}
 table.data thead th {{ vertical-align: bottom; font-size: 0.86em; }}
 th button {{ font: inherit; font-weight: 600; color: inherit; background: none; border: 0; padding: 0; cursor: pointer;
   text-align: inherit; text-decoration: underline dotted; }}
@@ -36,7 +36,7 @@ code, pre {{ font-family: ui-monospace, monospace; font-size: 0.92em; }}
 pre {{ background: var(--shade); padding: 0.6rem; overflow-x: auto; border-radius: 6px; }}
 details {{ border-top: 1px solid var(--line); padding: 0.4rem 0; }}
 details > summary {{ cursor: pointer; }}
-.bar {{ display: inline-block; height: 0.7em; background: {ACCENT["failed"]}; margin-right: 0.4em; min-width: 1px; }}
+.bar {{ display: block; height: 0.35em; background: {ACCENT["failed"]}; margin-bottom: 0.3em; min-width: 1px; }}
 figure {{ margin: 1rem 0; }} img {{ max-width: 100%; height: auto; }}
 @media print {{ details > summary {{ list-style: none; }} }}
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from utils.grading.reports.pages import counted, number, page, table
-from utils.grading.reports.tally import Column, title_of
+from utils.grading.reports.tally import NOT_GRADED, Column, title_of
 from utils.grading.results import ExerciseResult
 from utils.grading.roster import Student
 from utils.show.html import MARK, card, escape, inline
@@ -19,12 +19,15 @@ def student_page(student: Student, columns: Sequence[Column], row: Sequence[Exer
     stems = list(dict.fromkeys(column.lesson for column in columns))
     of = {stem: [result for column, result in zip(columns, row) if column.lesson == stem] for stem in stems}
     earned, most = sum(result.points for result in row), sum(column.max_points for column in columns)
+    said = f"{number(earned)} of {number(most)} points"
+    if _ungraded(row):
+        said = "nothing that could be graded"
     overview = table(
         ["Lesson", "Points", "of", "Exercises"],
         [
             [
-                f'<a href="#l{stem[:2]}">{escape(title_of(stem))}</a>',
-                number(sum(result.points for result in of[stem])),
+                _linked(stem, of[stem]),
+                "–" if _ungraded(of[stem]) else number(sum(result.points for result in of[stem])),
                 number(sum(result.max_points for result in of[stem])),
                 escape(in_words(of[stem])),
             ]
@@ -35,11 +38,11 @@ def student_page(student: Student, columns: Sequence[Column], row: Sequence[Exer
     parts = [
         f"<h1>{escape(student.name)}</h1>",
         f'<p class="quiet">{escape(student.id)}</p>',
-        f"<p><b>{number(earned)} of {number(most)} points.</b></p>",
+        f"<p><b>{said[0].upper()}{said[1:]}.</b></p>",
         overview,
-        *(_lesson(stem, of[stem]) for stem in stems if any(result.state != "absent" for result in of[stem])),
+        *(_lesson(stem, of[stem]) for stem in stems if _handed_in(of[stem])),
     ]
-    return page(f"{student.name}: {number(earned)} of {number(most)} points", "\n".join(parts))
+    return page(f"{student.name}: {said}", "\n".join(parts))
 
 
 def in_words(results: Sequence[ExerciseResult]) -> str:
@@ -50,18 +53,36 @@ def in_words(results: Sequence[ExerciseResult]) -> str:
     return ", ".join(f"{sum(r.state == state for r in results)} {state}" for state in states)
 
 
+def _ungraded(results: Sequence[ExerciseResult]) -> bool:
+    return all(result.state in NOT_GRADED for result in results)
+
+
+def _handed_in(results: Sequence[ExerciseResult]) -> bool:
+    return any(result.state != "absent" for result in results)
+
+
+def _linked(stem: str, results: Sequence[ExerciseResult]) -> str:
+    title = escape(title_of(stem))
+    return f'<a href="#l{stem[:2]}">{title}</a>' if _handed_in(results) else title
+
+
 def _lesson(stem: str, results: Sequence[ExerciseResult]) -> str:
-    return "\n".join([f'<h2 id="l{stem[:2]}">{escape(title_of(stem))}</h2>', *map(_exercise, results)])
+    head = f'<h2 id="l{stem[:2]}">{escape(title_of(stem))}</h2>'
+    if _ungraded(results):  # one file, one reason
+        return head + _card(results[0])
+    return "\n".join([head, *map(_exercise, results)])
 
 
 def _exercise(result: ExerciseResult) -> str:
     points = f"{number(result.points)} of {counted_points(result.max_points)}"
     head = f"<h3><code>{escape(result.name)}</code>: {escape(result.state)}, {points}</h3>"
-    if result.html:
-        return head + result.html
+    return head + (result.html or _card(result))
+
+
+def _card(result: ExerciseResult) -> str:
     like = LIKE.get(result.state, "todo")
     words = result.message or _without_a_message(result)
-    return head + card(f'<span aria-hidden="true">{MARK[like]} </span>{inline(words)}', like)
+    return card(f'<span aria-hidden="true">{MARK[like]} </span>{inline(words)}', like)
 
 
 def counted_points(points: float) -> str:

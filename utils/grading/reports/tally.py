@@ -16,6 +16,7 @@ from utils.grading.results import ExerciseResult, Incident, LessonResult, read_r
 from utils.grading.roster import Student
 
 WRONG = ("failed", "stopped")  # states in which an answer was given and did not pass
+NOT_GRADED = ("absent", "unreadable")  # where all is so there are no points, not 0: what that is worth is for people
 MAX_TRIES = 10_000  # what a student's own file may claim
 
 

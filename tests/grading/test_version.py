@@ -1,0 +1,48 @@
+"""What is graded again when the course changes: where a verdict may hang on the change, and nowhere else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from utils.grading import engine
+from utils.lessons import ROOT
+
+NO_VERDICT = {"results"}  # what holds verdicts: its format has a number of its own
+
+
+def made_up(root: Path) -> Path:
+    """A course of empty files under the names of the real ones."""
+    for path in (ROOT / "utils").rglob("*.py"):
+        copy = root / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text("")
+    return root
+
+
+@pytest.mark.parametrize(
+    "name", ["grading/judge", "grading/runner", "grading/confine", "checks/start_here", "feedback/compare"]
+)
+def test_what_judges_or_runs_counts(tmp_path: Path, name: str) -> None:
+    root = made_up(tmp_path)
+    before = engine.course_version.__wrapped__(root)
+    (root / "utils" / f"{name}.py").write_text("x = 1")
+    assert engine.course_version.__wrapped__(root) != before
+
+
+@pytest.mark.parametrize("name", ["grading/collect", "grading/reports/class_page", "grading/roster", "cli/grading"])
+def test_what_collects_and_reports_does_not(tmp_path: Path, name: str) -> None:
+    root = made_up(tmp_path)
+    before = engine.course_version.__wrapped__(root)
+    (root / "utils" / f"{name}.py").write_text("x = 1")
+    assert engine.course_version.__wrapped__(root) == before
+
+
+def test_nothing_that_a_judge_or_a_runner_imports_is_left_out() -> None:
+    code = "import sys, utils.grading.judge, utils.grading.warm; print(*(m for m in sys.modules if 'grading.' in m))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    needed = {module.rpartition(".")[2] for module in done.stdout.split()}
+    assert {"judge", "warm"} <= needed <= {*engine.OF_GRADING, *NO_VERDICT}
