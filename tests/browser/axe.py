@@ -15,8 +15,8 @@ _RUN = """async ([selector, exclude]) => {
         rules: {region: {enabled: false}},
     });
     return violations.flatMap(rule => rule.nodes.map(node =>
-        `${rule.id} (${rule.impact}): ${node.target.join(' ')} ${node.any.concat(node.all, node.none).map(c => c.message)[0]}`
-        + ` in ${node.html.slice(0, 160)}`));
+        `${rule.id} (${rule.impact}): ${node.target.join(' ')}`
+        + ` ${node.any.concat(node.all, node.none).map(check => check.message)[0]} in ${node.html.slice(0, 160)}`));
 }"""
 
 

@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
+from tests.browser import axe
+from tests.browser.contrast import faint
 from utils.lessons import ROOT
 
 PICTURES = ROOT / "build" / "browser"
@@ -348,6 +350,13 @@ class Notebook:
         saved = self.page.wait_for_function("() => window.saved").json_value()
         assert saved == "completed", f"{path.name} was not saved: {saved}"
         return json.loads(path.read_text(encoding="utf-8"))
+
+    def hard_to_read(self) -> list[str]:
+        """What in the outputs would stop somebody who listens, or who sees little, in the theme that is on."""
+        outputs = f"{_SHOWN} .jp-OutputArea-output"
+        if not self.page.locator(outputs).count():
+            return []
+        return axe.violations(self.page, outputs) + faint(self.page.locator(outputs))
 
     def errors(self) -> list[str]:
         """The text of every red output: tracebacks, and what was written to stderr."""

@@ -1,5 +1,5 @@
 """Every lesson as a learner first opens it in a real browser: Run All is calm, nothing is red, nothing leaves the
-machine."""
+machine, and everybody can read it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +39,8 @@ def test_an_untouched_lesson_runs_to_its_end(lab: tuple[Page, Path], stem: str) 
         assert len(checks) == len([e for e in all_exercises().values() if e.lesson == stem[3:]])
         for cell in checks:
             assert "not attempted yet" in notebook.outputs(cell)
+        browser.theme(page, ("Light", "Dark")[int(stem[:2]) % 2])  # test_solved.py looks at it in the other one
         browser.screenshot(page, f"{stem}-untouched")
+        assert notebook.hard_to_read() == []
         notebook.save(folder / f"{stem}.ipynb")
         browser.put_away(page)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ipywidgets
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
+from ipywidgets.embed import dependency_state
+from nbformat.sign import NotebookNotary
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 from playwright.sync_api import Page, expect
 
 from tests.browser import harness as browser
 
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 CELLS = [
     "from utils import explore",
     "explore.predict('How many?', answer=60)",
@@ -29,9 +33,8 @@ BROKEN = """() => [...document.querySelectorAll('.jupyter-widgets-disconnected')
 
 @pytest.fixture
 def page_of_widgets(tmp_path: Path) -> Path:
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     path = tmp_path / "00_live.ipynb"
-    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in CELLS], metadata=kernel), path)
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in CELLS], metadata=KERNEL), path)
     return path
 
 
@@ -116,3 +119,26 @@ def test_a_cell_that_is_run_too_early_is_told_so_calmly(tmp_path: Path) -> None:
         cell = notebook.cell("check(softmax)")
         notebook.type(cell, "print(of_nobody)")
         assert "NameError: name 'of_nobody' is not defined" in notebook.run(cell)
+
+
+def test_an_old_notebook_still_opens(tmp_path: Path) -> None:
+    """One that was saved when predictions and explorers were ipywidgets shows them as they were left."""
+    box = ipywidgets.VBox([ipywidgets.Text("60", description="guess"), ipywidgets.HTML("<b>Right.</b> Your guess: 60")])
+    view = {"model_id": box.model_id, "version_major": 2, "version_minor": 0}
+    shown = new_output("display_data", {"text/plain": "A box.", "application/vnd.jupyter.widget-view+json": view})
+    state = {"version_major": 2, "version_minor": 0, "state": dependency_state(box)}
+    old = new_notebook(
+        cells=[new_code_cell("explore.predict('How many?', answer=60)", outputs=[shown], execution_count=1)],
+        metadata={**KERNEL, "widgets": {"application/vnd.jupyter.widget-state+json": state}},
+    )
+    path = tmp_path / "00_old.ipynb"
+    nbformat.write(old, path)
+    data = tmp_path / "served" / "data"
+    data.mkdir(parents=True)
+    notary = NotebookNotary(data_dir=str(data))
+    notary.sign(nbformat.read(path, as_version=4))  # it is the learner's own
+    with browser.serve(tmp_path / "served", [path]) as url, browser.open_lab(url) as page:
+        notebook = browser.Notebook(page)
+        expect(notebook.panel).to_contain_text("Right. Your guess: 60")
+        expect(notebook.panel.get_by_role("textbox", name="guess")).to_have_value("60")
+        assert notebook.errors() == []

@@ -16,6 +16,7 @@ from utils.feedback.exercise import all_exercises
 
 STEMS = [path.stem for path in lessons.all_lessons()]
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 600, "height": 900}  # the second: an editor's half of a window
+THEMES = ("Dark", "Light")  # of the even lessons and the odd ones; in test_lessons.py it is the other way round
 SOLVED = browser.ROOT / "tests" / "solved"
 
 
@@ -51,10 +52,6 @@ def press(name: str) -> Callable[[Locator], None]:
     return lambda cell: cell.get_by_role("button", name=name).click()
 
 
-def press_titled(words: str) -> Callable[[Locator], None]:
-    return lambda cell: cell.get_by_title(words).click()
-
-
 def write(text: str) -> Callable[[Locator], None]:
     def act(cell: Locator) -> None:
         box = cell.locator(".coginst").locator("input[type=text], textarea").first
@@ -73,8 +70,9 @@ EXPLORERS = {
     ],
     "layer_norm": [(slide("multiply by", "Home"), "eps holds the result back")],
     "next_token": [(slide("temperature", "Home"), "Temperature 0 is greedy"), (press("Sample"), "Taken: ")],
-    "patching": [(press_titled("before block 1, position 13"), "The twin's vector before block 1, position 13 (to)")],
+    "patching": [(press("before block 1, position 13"), "The twin's vector before block 1, position 13 (to)")],
     "positions": [(slide("d_model", "Home"), "the pattern repeats")],
+    "query": [(slide("query, across", "Home"), "another direction favours other keys")],
     "regression": [(slide("μ", "Home"), "Below the curve: the answers are too small.")],
     "scaling": [(tick("divide by √d_k"), "The scores, divided by √d_k, have a standard deviation of")],
     "sentence": [(write("Mary likes the cat and Tom likes the dog"), "Kept: 9 tokens.")],
@@ -157,18 +155,24 @@ def picture(cell: Locator) -> str:
     return cell.locator(".coginst svg[role=img]").evaluate_all("all => all.map(svg => svg.innerHTML).join()")
 
 
-def hover(cell: Locator) -> None:
-    """Point at the last small head of circuitsvis: the large table, the last canvas, then shows that one."""
-    heads = cell.locator("[data-place] canvas")
-    expect(heads.nth(1)).to_be_visible(timeout=20_000)
-    last = heads.count() - 2
-    large = "canvases => canvases.at(-1).toDataURL()"
-    before, named = heads.evaluate_all(large), cell.locator("[data-place]").get_by_text(f"head {last}", exact=True)
-    expect(named).to_have_count(1)
-    heads.nth(last).hover()
-    expect(named.nth(1)).to_be_visible()
+def choose_heads(cell: Locator) -> None:
+    """Point at the last small head of circuitsvis, then go from the first to the second with an arrow key: the large
+    table, the last canvas, shows each of them."""
+    heads = cell.locator("[data-place] [role=radio]")
+    expect(heads.last).to_be_visible(timeout=20_000)
+    shows(cell, heads.last, heads.last.hover)
+    cell.page.mouse.move(0, 0)
+    shows(cell, heads.nth(1), lambda: heads.first.press("ArrowRight"))
+
+
+def shows(cell: Locator, head: Locator, choose: Callable[[], None]) -> None:
+    place = cell.locator("[data-place]")
+    before = place.locator("canvas").last.evaluate("canvas => canvas.toDataURL()")
+    choose()
+    expect(place.locator("h3").nth(1)).to_have_text(head.get_attribute("aria-label"))
+    expect(head).to_have_attribute("aria-checked", "true")
     drawn = "([place, before]) => [...place.querySelectorAll('canvas')].at(-1).toDataURL() !== before"
-    cell.page.wait_for_function(drawn, arg=[cell.locator("[data-place]").element_handle(), before])
+    cell.page.wait_for_function(drawn, arg=[place.element_handle(), before])
 
 
 # ---------------------------------------------------------------- what must hold on a page
@@ -177,9 +181,7 @@ def hover(cell: Locator) -> None:
 def widgets_are_there(notebook: browser.Notebook, cells: Iterable[int]) -> None:
     """Each of the cells shows its widget, and no output says that one is missing."""
     for number in cells:
-        expect(
-            notebook.code_cells().nth(number).locator(".jp-OutputArea-output .jupyter-widgets").first
-        ).to_be_visible()
+        expect(notebook.code_cells().nth(number).locator(".jp-OutputArea-output .coginst").first).to_be_visible()
     for words in ("Error displaying widget", "Loading widget", "model not found", "Widget not found"):
         expect(notebook.panel.get_by_text(words)).to_have_count(0)
 
@@ -223,8 +225,10 @@ def whole(page: Page, name: str) -> None:
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_a_solved_lesson_answers(lab: tuple[Page, Path], stem: str) -> None:
-    """Run All is green and each widget answers; all fits into half a window, and is as it was left when it is opened
-    again."""
+    """Run All is green and each widget answers; all fits into half a window and can be read by everybody.
+
+    When it is opened again it is as it was left.
+    """
     page, folder = lab
     with browser.pictured(page, f"{stem}-failure"):
         notebook = browser.choose(page, stem)
@@ -237,7 +241,7 @@ def test_a_solved_lesson_answers(lab: tuple[Page, Path], stem: str) -> None:
         assert len(checked) == len([e for e in all_exercises().values() if e.lesson == stem[3:]])
         assert all("passed" in output for output in checked)
         for number in calls(stem, "show", "attention"):
-            hover(notebook.code_cells().nth(number))
+            choose_heads(notebook.code_cells().nth(number))
         said = {number: use(notebook.code_cells().nth(number), call) for number, call in used.items()}
         left_as_it_was(notebook, said)
         assert notebook.errors() == []
@@ -246,11 +250,11 @@ def test_a_solved_lesson_answers(lab: tuple[Page, Path], stem: str) -> None:
         browser.screenshot(page, f"{stem}-wide")
         wide = too_wide(notebook)
         page.set_viewport_size(NARROW)
-        browser.theme(page, ("Dark", "Light")[STEMS.index(stem) % 2])  # the lesson before left it in the other one
+        browser.theme(page, THEMES[int(stem[:2]) % 2])  # the lesson before left it in the other one
         whole(page, f"{stem}-narrow")
         narrow = too_wide(notebook)
         page.set_viewport_size(WIDE)
-        assert (wide, narrow) == ([], [])
+        assert (wide, narrow, notebook.hard_to_read()) == ([], [], [])
         browser.files(page)
 
         widgets_are_saved(notebook.save(folder / f"{stem}.ipynb"))

@@ -82,7 +82,7 @@ opened.known = new WeakMap();
 
 const written = (start, ids) => ids.map((id) => start.vocab[id]).join("");
 
-function problem({ vocab }, typed) {
+function problemWith({ vocab }, typed) {
   const wrong = [...typed].some((letter) => vocab.indexOf(letter) < 1);
   if (wrong || typed.length > 3) return `Here three letters from a, b, c are needed, as in cab; got '${typed}'.`;
   const missing = 3 - typed.length;
@@ -105,11 +105,12 @@ function numbers(start, state, data) {
       `${fixed(off)} away from what the page computes with its parameters. What does \`check(DeepQKVAttention)\` say?` };
   }
   const on = Array.from({ length: start.heads }, (_, head) => state[`head_${head}`]);
-  const found = { off, on, typed, problem: problem(start, typed), sorted: sortedOf(model, on) };
+  const found = { off, on, typed, problem: problemWith(start, typed), sorted: sortedOf(model, on) };
   if (found.problem) return found;
   const ids = [...typed].map((letter) => start.vocab.indexOf(letter));
   const steps = traced(model, on, ids);
-  return { ...found, steps, answer: written(start, steps.map((step) => step.chosen)), right: written(start, [...ids].sort()) };
+  const answer = written(start, steps.map((step) => step.chosen));
+  return { ...found, steps, answer, right: written(start, [...ids].sort()) };
 }
 
 // ---------------------------------------------------------------- how it is shown
@@ -126,17 +127,15 @@ function say(start, state, { problem, typed, answer, right, sorted, on = [] }) {
 function draw({ svg, width, ui }, start, state, found) {
   const steps = found.steps ?? ui.drawnSteps ?? [];
   ui.drawnSteps = steps;
-  const on = found.on ?? Array(start.heads).fill(true);
+  const on = found.problem ? Array(start.heads).fill(false) : found.on;
   const narrow = width < LEFT + 6 * CELL + 190;
   const high = start.heads * ROW;
   const pitch = narrow ? 22 + high + 3 * 22 + 24 : 22 + Math.max(high, 66) + 20;
-  const body = drawn("g", { opacity: found.problem ? 0.35 : 1 });
-  svg.append(body);
   steps.forEach((step, k) => {
     const top = k * pitch + 22;
-    looks(body, start, step, on, top);
+    looks(svg, start, step, on, top);
     const place = narrow ? [LEFT, top + high + 6] : [LEFT + 6 * CELL + 30, top + (Math.max(high, 66) - 66) / 2];
-    chances(body, start, step, ...place);
+    chances(svg, start, step, Boolean(found.problem), ...place);
   });
   return steps.length * pitch;
 }
@@ -161,15 +160,16 @@ function looks(svg, { vocab, heads }, { seen, weights }, on, top) {
 }
 
 /** Bars: how likely each letter is, and which one is written. */
-function chances(svg, { vocab }, { probs, chosen }, left, top) {
+function chances(svg, { vocab }, { probs, chosen }, faint, left, top) {
   probs.forEach((p, i) => {
     const y = top + 22 * i;
-    const colour = i + 1 === chosen ? "var(--vermilion)" : "var(--muted)";
+    const colour = i + 1 === chosen && !faint ? "var(--vermilion)" : "var(--muted)";
     label(svg, `p(${vocab[i + 1]})`, left, y + 15);
-    svg.append(drawn("rect", { x: left + 34, y: y + 4, width: 72 * p, height: 14, fill: colour }));
+    svg.append(drawn("rect", { x: left + 34, y: y + 4, width: 72 * p, height: 14, fill: colour, opacity: faint ? 0.35 : 1 }));
     label(svg, fixed(p, 3), left + 34 + 72 * p + 5, y + 15);
   });
-  label(svg, `→ ${vocab[chosen]}`, left + 162, top + 40, { style: "font-size:19px;font-weight:700;fill:var(--vermilion)" });
+  const ink = faint ? "var(--muted)" : "var(--vermilion)";
+  label(svg, `→ ${vocab[chosen]}`, left + 162, top + 40, { style: `font-size:19px;font-weight:700;fill:${ink}` });
 }
 
 export default explorer({

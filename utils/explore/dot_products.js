@@ -11,7 +11,8 @@ function numbers(_, state) {
   const [a, b] = NAMES.map((name) => end(state[`angle_${name}`], state[`length_${name}`]));
   const between = Math.abs(((((state.angle_b - state.angle_a + 180) % 360) + 360) % 360) - 180);
   const flat = state.length_a === 0 || state.length_b === 0;
-  return { a, b, dot: clean(dot(a, b)), angle: flat ? null : between, cosine: flat ? null : clean(Math.cos(radians(between))) };
+  const [angle, cosine] = flat ? [null, null] : [between, clean(Math.cos(radians(between)))];
+  return { a, b, dot: clean(dot(a, b)), angle, cosine };
 }
 
 const end = (angle, length) => [length * Math.cos(radians(angle)), length * Math.sin(radians(angle))];
@@ -45,14 +46,16 @@ function arc(svg, { to, unit }, state, { angle }) {
   const far = Math.max(radius + 18, 18 / Math.sin(radians(Math.max(angle, 1)) / 2));
   if (far > 0.8 * unit * Math.max(state.length_a, state.length_b)) return; // the facts have it too
   const [x, y] = to(end(state.angle_a + turn / 2, far / unit));
-  label(svg, `${angle}°`, x, y + 5, { "text-anchor": "middle", class: "muted" });
+  label(svg, `${angle}°`, x, y + 5, { "text-anchor": "middle", class: "muted over" });
 }
 
 function tip(svg, { to, from }, state, name, point, colour, ui) {
   const [x, y] = to(point);
   arrow(svg, ...to([0, 0]), x, y, colour, 3);
   const [ux, uy] = end(state[`angle_${name}`], 1);
-  label(svg, name, x + 24 * ux, y - 24 * uy + 5, { "text-anchor": "middle", "font-weight": 700, style: `fill:${colour}` });
+  label(svg, name, x + 24 * ux, y - 24 * uy + 5, {
+    class: "over", "text-anchor": "middle", "font-weight": 700, style: `fill:${colour}`,
+  });
   handle(svg, x, y, (place, rests) => {
     const [to_x, to_y] = from(place);
     const length = Math.min(LONGEST, Math.round(Math.hypot(to_x, to_y) * 20) / 20);

@@ -40,7 +40,7 @@ export default explorer({
     { kind: "choice", name: "scale", label: "multiply by", options: options("0.0001", "0.001", "0.01", "0.1", "0.5", "1", "2", "3") },
     { kind: "choice", name: "eps", label: "eps", options: options("0.000001", "0.001", "0.1") },
   ],
-  draw(picture, { vector }, _, { before, after }) {
+  draw(picture, { vector }, state, { before, after }) {
     const groups = [{ name: "before", values: before }, { name: "after", values: after }];
     return bars(picture, { groups, labels: vector.map((_, i) => `entry ${i}`), sameScale: true, limit: 3 });
   },

@@ -73,7 +73,8 @@ export function softmax(scores) {
 export function float32Tables(data, shapes) {
   const all = new Float32Array(data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength));
   let at = 0;
-  const cut = ([n, ...rest]) => (rest.length ? Array.from({ length: n }, () => cut(rest)) : all.subarray(at, (at += n)));
+  const cut = ([n, ...rest]) =>
+    (rest.length ? Array.from({ length: n }, () => cut(rest)) : all.subarray(at, (at += n)));
   return Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [name, cut(shape)]));
 }
 
@@ -483,8 +484,8 @@ export function plane(svg, { left, top, side, low: [x0, y0], high: [x1, y1] }) {
 
 /** A round handle at a place of an explorer's picture; `moved(place, rests)` is told where it is dragged to.
  *
- * The picture may be redrawn meanwhile. Only a pointer can drag: what it sets needs sliders too. Another `grip` than the
- * circle is any shape of class draggable.
+ * The picture may be redrawn meanwhile. Only a pointer can drag: what it sets needs sliders too. Another `grip` than
+ * the circle is any shape of class draggable.
  */
 export function handle(svg, x, y, moved, grip = drawn("circle", { cx: x, cy: y, r: 14, class: "draggable" })) {
   grip.addEventListener("pointerdown", (event) => {
@@ -527,7 +528,9 @@ const VIRIDIS = [
  *
  * Returns {x, y: from a value to a place, toX, toY: from a place to a value, line: rows of [x, y] -> a path, height}.
  */
-export function lineAxes(picture, { x, y, xname, yname, high = 240, xticks = roundTicks(...x), yticks = roundTicks(...y) }) {
+export function lineAxes(picture, {
+  x, y, xname, yname, high = 240, xticks = roundTicks(...x), yticks = roundTicks(...y),
+}) {
   const { svg, width } = picture;
   const [left, top, right] = [Math.max(...yticks.map((value) => textWidth(short(value)))) + 10, 28, 14];
   const wide = width - left - right;

@@ -76,8 +76,8 @@ function asked(svg, [left, top, side], { tokens, keys, reach }, state, ui) {
   const below = state.y < 0;
   label(svg, "query", Math.max(left + 20, Math.min(left + side - 20, x)), below ? y + 30 : y - 20, { "text-anchor": "middle", "font-weight": 700 });
   handle(svg, x, y, (place, rests) => {
-    const inside = from(place).map((d) => Math.round((Math.max(-reach, Math.min(reach, d)) / reach) * 100) * (reach / 100));
-    [state.x, state.y] = inside;
+    const inside = (d) => Math.max(-reach, Math.min(reach, d)) / reach;
+    [state.x, state.y] = from(place).map((d) => Math.round(inside(d) * 100) * (reach / 100));
     ui.moved(rests);
   });
 }

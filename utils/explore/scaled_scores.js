@@ -62,7 +62,7 @@ export default explorer({
     { kind: "switch", name: "divide", label: "divide by √d_k" },
     { kind: "button", name: "again", label: "New draw", press: () => { ui.state.draw += 1; } },
   ],
-  draw(picture, _, __, { weights }) {
+  draw(picture, start, state, { weights }) {
     const labels = weights.map((_, i) => `key ${i}`);
     const reference = { at: 1 / labels.length, name: "uniform" };
     return bars(picture, { groups: [{ values: weights }], labels, limit: 1, reference });

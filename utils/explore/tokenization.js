@@ -3,6 +3,7 @@ import { chips, element, inline, page } from "./page.js";
 const LONGEST = 2000; // characters whose tokens are shown
 const END = ["<|endoftext|>", 50256];
 // GPT-2's own cuts into words; JavaScript's \s is not Unicode's white space
+// eslint-disable-next-line max-len -- one expression
 const WORD = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu; // what draws nothing, or turns the line around
 const NEVER = 2 ** 31 - 1; // the rank of a pair that is not merged
@@ -19,7 +20,8 @@ BYTES.forEach((byte, id) => { ID_OF[byte] = id; });
 /** GPT-2's tokenizer from its merges: for each the ids that it joins, in four planes of bytes. */
 function tokenizer(planes) {
   const n = planes.length / 4;
-  const side = (first) => Uint16Array.from({ length: n }, (_, i) => planes[first * n + i] + 256 * planes[(first + 1) * n + i]);
+  const number = (first, i) => planes[first * n + i] + 256 * planes[(first + 1) * n + i];
+  const side = (first) => Uint16Array.from({ length: n }, (_, i) => number(first, i));
   const [left, right] = [side(0), side(2)];
   const ranks = new Map();
   for (let i = 0; i < n; i += 1) ranks.set(left[i] * 65536 + right[i], i);
@@ -178,7 +180,8 @@ function build(ui, planes) {
     redraw();
     rests();
   };
-  ui.root.coginst = { state: ui.state, set, encode: (texts) => texts.map((text) => tokensOf(text).map(({ id }) => id)) };
+  const encode = (texts) => texts.map((text) => tokensOf(text).map(({ id }) => id));
+  ui.root.coginst = { state: ui.state, set, encode };
   box.addEventListener("input", () => {
     ui.state.text = box.value;
     redraw();

@@ -50,7 +50,7 @@ opened.known = new WeakMap();
 
 // ---------------------------------------------------------------- what it writes
 
-function problem({ characters, longest }, text) {
+function problemWith({ characters, longest }, text) {
   if (!text) return "Type a word of 5 to 10 letters, a space, and echo or upper.";
   const odd = [...new Set(text)].filter((character) => !characters.includes(character)).sort();
   if (odd.length) {
@@ -70,11 +70,14 @@ function wanted({ commands }, text) {
   return ` ${command === "upper" ? word.toUpperCase() : word}.`;
 }
 
-/** {problem}, or {text, written, chances, logits, right, off}: `logits` and `chances` of each new token, the stop too. */
+/** {problem}, or {text, written, chances, logits, right, off}.
+ *
+ * `logits` and `chances` are of each new token, the stop too.
+ */
 function numbers(start, { prompt }, data) {
   const text = prompt.trim();
   const { weights, off } = opened(start, data);
-  const found = { text, off, problem: problem(start, text), written: "", chances: [], logits: [], right: null };
+  const found = { text, off, problem: problemWith(start, text), written: "", chances: [], logits: [], right: null };
   if (!(off < NEAR)) {
     found.problem = "This model does not compute what its parts should: on a sample its scores are up to " +
       `${fixed(off, 2)} away from what the page computes with its parameters. What does \`check(CogModel)\` say?`;

@@ -1,0 +1,207 @@
+"""What a redraw of each explorer costs in the page: script and layout, over 200 moves of a control, in milliseconds.
+
+The bar is 16 ms, a frame of a screen. Beside it what the old way cost, in which each move went to the kernel: to draw
+the same picture there, with `utils.show`, to what a notebook shows; the way there and back comes on top. A busy machine
+makes both columns longer, and the bar is for a quiet one. Predictions, quizzes and the learner's own sentence redraw
+nothing. `python bench/explorers.py causal query` measures these alone.
+
+    $ bash .ci/install-browser    # once, where there is no Chromium
+"""
+
+import math
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+os.environ["COURSE_PROGRESS"] = "off"
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.setdefault("COURSE_GPT2", "bundled")
+
+import torch
+
+from solutions import abc_sorter, toy_transformer
+from solutions.tokenization import to_str_tokens
+from solutions.where_the_answer_comes_from import patch_stream
+from solutions.your_own_gpt2 import GPT, gpt2_state
+from tests.explore.in_page import Shown, chromium
+from utils import explore, show
+from utils.explore.live import live
+from utils.explore.query_road import EXAMPLE
+from utils.gpt2 import load_gpt2, load_tokenizer
+from utils.models import abc_sorter as sorting
+from utils.models import toy_transformer as toy
+from utils.models import your_own_gpt2
+
+MOVES, DRAWN = 200, 7  # in the page, and of the picture in the kernel
+BAR = 16  # milliseconds
+TOKENS = EXAMPLE["tokens"]
+SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
+CLEAN = "When Mary and John went to the store, John gave a drink to"
+TWIN = "When Mary and John went to the store, Mary gave a drink to"
+TEXT = "The strawberry has three r's. The strawbery has two."
+# A move is an event, and a layout that is asked for at once; a frame passes between two. The three kinds of moves: of a
+# control, of the pointer over a table, and what a kernel tells of a training.
+_MOVED = """async ([selector, values, count]) => {
+    const all = [...document.querySelectorAll(`.coginst ${selector}`)], control = all[0], losses = [], lines = [];
+    const [low, high, step] = ['min', 'max', 'step'].map(name => Number(control[name]));
+    const places = Math.round((high - low) / step) + 1;
+    const move = {
+        input: n => control.dispatchEvent(new Event('input', {bubbles: true})),
+        point: n => all[n % all.length].dispatchEvent(new PointerEvent('pointerenter', {pointerType: 'mouse'})),
+        tell: n => window.tell({done: n, loss: 4 / n, losses, lines, running: true, left: 1}),
+    }[selector.startsWith('table') ? 'point' : selector === 'svg' ? 'tell' : 'input'];
+    const times = [];
+    for (let n = 1; n <= count; n++) {
+        control.value = values ? values[n % values.length] : low + (n % places) * step;
+        losses.push([n, 4 / n]);
+        if (n % 15 === 0) lines.push([n, ' MINECRAFT.']);
+        const began = performance.now();
+        move(n);
+        for (const part of document.querySelectorAll('.coginst, .coginst svg')) part.getBoundingClientRect();
+        times.push(performance.now() - began);
+        await new Promise(requestAnimationFrame);
+    }
+    return times;
+}"""
+
+
+class Kind(NamedTuple):
+    """How an explorer is made, the control that moves (and the texts that are typed there), and its old picture."""
+
+    make: Callable[[], Any]
+    control: str
+    texts: list[str] | None
+    old: Callable[[], Any] | None
+
+
+def typed(text: str) -> list[str]:
+    """What a box holds while a text is typed."""
+    return [text[: n + 1] for n in range(len(text))]
+
+
+def likeness() -> list[float]:
+    return [sum(math.cos(d * 10000 ** (-i / 16)) for i in range(16)) / 16 for d in range(60)]
+
+
+def kinds() -> dict[str, Kind]:
+    range_ = "input[type=range]"
+    text = "input[type=text]"
+    weights = torch.tensor(SCORES).softmax(0).tolist()
+    table = torch.randn(6, 6, generator=torch.Generator().manual_seed(0))
+    vector = torch.randn(8, generator=torch.Generator().manual_seed(0))
+    tokenizer = load_tokenizer()
+    model, _ = load_gpt2()
+    prompt = "When Mary and John went to the"
+    logits = model(torch.tensor([tokenizer.encode(prompt)])).logits[0, -1].detach()
+    torch.manual_seed(1)
+    sorter = sorting.Sorter(abc_sorter.DeepQKVAttention(6, 2, 7))
+    writer = toy.load_cogmodel(build=toy_transformer.CogModel)[0]
+    characters = toy.CharTokenizer()
+    tensors, config = your_own_gpt2.checkpoint()
+    own = your_own_gpt2.load(GPT(config), gpt2_state(tensors, config)).requires_grad_(False)
+    effects = torch.randn(3, 14, generator=torch.Generator().manual_seed(0)) / 3
+    start = {"steps": MOVES, "title": "training", "first": 0}
+    start |= {"prompt": "minecraft upper", "right": "MINECRAFT.", "lines": 15}
+    begun = {"done": 0, "loss": None, "losses": [], "lines": [], "running": True, "left": 1}
+    return {
+        "dot_product": Kind(
+            explore.dot_product, range_, None,
+            lambda: show.vectors({"a": [1.5, 1.0], "b": [0.2, 1.0]}, angle=("a", "b"))
+        ),
+        "softmax": Kind(
+            lambda: explore.softmax(SCORES, TOKENS), range_, None,
+            lambda: show.bars({"scores": SCORES, "weights": weights}, TOKENS),
+        ),
+        "scaling": Kind(explore.scaling, range_, None, lambda: show.bars({"weights": weights}, TOKENS)),
+        "layer_norm": Kind(
+            explore.layer_norm, range_, None,
+            lambda: show.bars(
+                {"before": vector, "after": torch.nn.LayerNorm(8)(vector).detach()}, list("abcdefgh"), same_scale=True
+            ),
+        ),
+        "positions": Kind(explore.positions, range_, None, lambda: show.lines(range(60), {"dot product": likeness()})),
+        "causal": Kind(lambda: explore.causal(table, TOKENS), range_, None, lambda: show.causal(table, TOKENS, 2)),
+        "query": Kind(
+            explore.query, '[aria-label="query, across"]', None,
+            lambda: show.steps(
+                EXAMPLE["inputs"], TOKENS, "journey",
+                *(torch.tensor(EXAMPLE[name]) for name in ("W_query", "W_key", "W_value")),
+            ),
+        ),
+        "volume": Kind(
+            explore.volume, range_, None, lambda: show.volume([1.0, 0, 0], [0.6, 0.5, 0.8], [0.3, 0.9, 0])
+        ),
+        "regression": Kind(
+            explore.regression, range_, None,
+            lambda: show.valley([0.1 * n for n in range(1, 7)], [4 / n for n in range(1, 7)], {"a pair": [(0.3, 4.0)]}),
+        ),
+        "tokens": Kind(
+            lambda: explore.tokens(tokenizer, TEXT), "textarea", typed(4 * TEXT),
+            lambda: show.tokens(to_str_tokens(4 * TEXT, tokenizer), tokenizer.encode(4 * TEXT)),
+        ),
+        "next_token": Kind(
+            lambda: explore.next_token(model, tokenizer, prompt), range_, None,
+            lambda: show.next_tokens(logits.softmax(-1), tokenizer),
+        ),
+        "sorter": Kind(
+            lambda: explore.sorter(sorter, "bca"), text, ["bca", "cab", "abb", "acc"],
+            lambda: show.trace(sorting.trace(sorter, "bca")),
+        ),
+        "writer": Kind(
+            lambda: explore.writer(writer, characters), text, typed("strawberry upper"),
+            lambda: toy_transformer.generate_text(writer, characters, "strawberry upper"),
+        ),
+        "training": Kind(lambda: live("training", "Training.", start, begun), "svg", None, None),
+        "patching": Kind(
+            lambda: explore.patching(own, patch_stream, CLEAN, TWIN), "table button", None,
+            lambda: show.effects(effects, list("012"), [str(n) for n in range(14)]),
+        ),
+    }  # fmt: skip
+
+
+def quantiles(times: list[float]) -> tuple[float, float]:
+    """The median and the 95th percentile."""
+    return statistics.median(times), statistics.quantiles(times, n=20)[-1]
+
+
+def old_way(draw: Callable[[], Any]) -> float:
+    """Milliseconds that the kernel needs for one picture, as it is shown: the median after one to warm up."""
+    taken = []
+    for _ in range(DRAWN + 1):
+        began = time.perf_counter()
+        picture = draw()
+        if hasattr(picture, "html"):
+            picture.html()
+        taken.append(1000 * (time.perf_counter() - began))
+    return statistics.median(taken[1:])
+
+
+def in_the_page(browser: Any, kind: Kind) -> list[float]:
+    """Milliseconds of each move."""
+    shown = Shown(browser, kind.make())
+    times = shown.page.evaluate(_MOVED, [kind.control, kind.texts, MOVES])
+    shown.close()
+    return times
+
+
+def main(names: list[str]) -> None:
+    chosen = kinds()
+    print(f"{'':<13}{'in the page, ms':>18}{'95th':>8}{'a picture in the kernel, ms':>32}{'times':>9}")
+    slow = []
+    with chromium() as browser:
+        for name in names or chosen:
+            median, high = quantiles(in_the_page(browser, chosen[name]))
+            before = old_way(chosen[name].old) if chosen[name].old else None
+            beside = f"{before:>32.1f}{before / median:>8.0f}×" if before else ""
+            print(f"{name:<13}{median:>18.1f}{high:>8.1f}{beside}", flush=True)
+            slow += [name] if high > BAR else []
+    print(f"over the bar of {BAR} ms in the 95th percentile: {', '.join(slow) or 'none'}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,104 @@
+"""How well text is told from what lies under it, as it is drawn: text in pictures too, which axe does not measure."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator
+
+LEAST = 4.5  # WCAG 2.2, level AA
+# The layers under a point are painted from the bottom up, those above the text over the text as well, where they are of
+# the same part (a tool bar of Lab is not). A halo (a stroke that is painted first) is what its text stands on. Disabled
+# controls are left out, as WCAG has it.
+_FAINT = """(roots, least) => {
+    const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    const known = new Map();
+    const rgba = colour => {
+        if (!known.has(colour)) {
+            canvas.clearRect(0, 0, 1, 1);
+            canvas.fillStyle = '#000';
+            canvas.fillStyle = colour;
+            canvas.fillRect(0, 0, 1, 1);
+            const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+            known.set(colour, [[r, g, b], a / 255]);
+        }
+        return known.get(colour);
+    };
+    const over = (under, colour, opacity) => {
+        if (!colour || colour === 'none') return under;
+        const [top, alpha] = rgba(colour);
+        return under.map((x, i) => x + (top[i] - x) * alpha * opacity);
+    };
+    const light = rgb => rgb.map(x => x / 255).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+    const ratio = (a, b) => {
+        const [dark, bright] = [light(a), light(b)].sort((x, y) => x - y);
+        return (bright + 0.05) / (dark + 0.05);
+    };
+    const opacityOf = element => {
+        let opacity = 1;
+        for (let at = element; at; at = at.parentElement) opacity *= Number(getComputedStyle(at).opacity);
+        return opacity;
+    };
+    const painted = (under, element, x, y) => {
+        const style = getComputedStyle(element), opacity = opacityOf(element);
+        if (!(element instanceof SVGGeometryElement)) return over(under, style.backgroundColor, opacity);
+        const at = new DOMPoint(x, y).matrixTransform(element.getScreenCTM().inverse());
+        if (element.isPointInFill(at)) under = over(under, style.fill, opacity * style.fillOpacity);
+        if (element.isPointInStroke(at)) under = over(under, style.stroke, opacity * style.strokeOpacity);
+        return under;
+    };
+    const measured = (root, element, colour, x, y) => {
+        const style = getComputedStyle(element), stack = document.elementsFromPoint(x, y).reverse();
+        const halo = element instanceof SVGElement && style.paintOrder.startsWith('stroke') ? style.stroke : 'none';
+        let under = [255, 255, 255], text = null;
+        const write = () => {
+            under = over(under, halo, 1);
+            text = over(under, colour, opacityOf(element));
+        };
+        for (const each of stack) {
+            if (text && (!root.contains(each) || element.contains(each))) break;
+            if (!(each instanceof SVGTextContentElement)) {
+                under = painted(under, each, x, y);
+                if (text) text = painted(text, each, x, y);
+            }
+            if (each === element) write();
+        }
+        if (!text) write();
+        return [ratio(text, under), text, under];
+    };
+    const points = rect => [0.1, 0.3, 0.5, 0.7, 0.9].map(share =>
+        [rect.left + share * rect.width, rect.top + rect.height / 2]);
+    const faint = [];
+    const measure = (root, element, colour, words, rects) => {
+        const all = rects.flatMap(points).map(([x, y]) => measured(root, element, colour, x, y));
+        const [worst, text, under] = all.reduce((a, b) => (a[0] <= b[0] ? a : b));
+        const hex = rgb => '#' + rgb.map(x => Math.round(x).toString(16).padStart(2, '0')).join('');
+        if (worst >= least) return;
+        faint.push(`${worst.toFixed(2)}: "${words.trim().slice(0, 40)}" ${hex(text)} on ${hex(under)}`);
+    };
+    const seen = element =>
+        element.checkVisibility({visibilityProperty: true}) && !element.closest('.unseen, :disabled');
+    for (const root of roots) {
+        const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+        for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+            const element = node.parentElement, range = document.createRange();
+            if (!node.data.trim() || element.closest('style, script, textarea, title') || !seen(element)) continue;
+            element.scrollIntoView({block: 'nearest'});
+            range.selectNodeContents(node);
+            const rects = [...range.getClientRects()].filter(rect => rect.width > 1 && rect.height > 1);
+            const colour = getComputedStyle(element)[element instanceof SVGElement ? 'fill' : 'color'];
+            if (rects.length) measure(root, element, colour, node.data, rects);
+        }
+        for (const box of root.querySelectorAll('input[type=text], textarea')) {
+            if (!seen(box) || !(box.value || box.placeholder)) continue;
+            box.scrollIntoView({block: 'nearest'});
+            const style = getComputedStyle(box, box.value ? null : '::placeholder');
+            measure(root, box, style.color, box.value || box.placeholder, [box.getBoundingClientRect()]);
+        }
+    }
+    return faint;
+}"""
+
+
+def faint(parts: Locator, least: float = LEAST) -> list[str]:
+    """One line for each text within `parts` whose contrast is below `least`: the contrast, the words, the colours."""
+    return parts.evaluate_all(_FAINT, least)
