@@ -4,7 +4,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: lab test suite lint format fuzz build bench browser-test test-nbgrader lock
+.PHONY: lab test suite lint format fuzz build book bench browser-test test-nbgrader lock
 
 lab: $(READY)           # build the course and open JupyterLab at lesson 00
 	@$(PY) -m utils.cli lab $(ARGS)
@@ -13,7 +13,7 @@ test: lint suite        # everything, as CI runs it
 
 suite: $(READY)         # unit tests, solved and untouched notebooks, the browser; the same examples in every run.
                         # Three workers for two cores: those that wait for a browser or a kernel leave theirs idle
-	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
+	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m utils.cli vendor && $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
 
 lint: $(READY)          # how the code is written: ruff's format and rules, the types, and eslint's rules for the explorers
 	@$(PY) -m ruff format --check --quiet . || { echo 'make format writes them as ruff does'; exit 1; }
@@ -30,6 +30,9 @@ fuzz: $(READY)          # the property tests on thousands of new examples, for m
 build: $(READY)         # solutions/*.md -> course/
 	@$(PY) -m utils.cli build $(ARGS)
 
+book: $(READY)          # the whole course as a web site, in build/book; a few pages: ARGS="02 03"
+	@$(PY) -m utils.cli book $(ARGS)
+
 bench: $(READY)         # every figure that the README quotes
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(PY) "$$script"; done
 
@@ -41,7 +44,7 @@ test-nbgrader: $(READY) # what nbgrader makes of the lessons, in an environment 
 
 lock: $(READY)          # pyproject.toml -> requirements.lock, for Python >= 3.10 on every system; pins stay (newest: ARGS=--upgrade)
 	@mkdir -p build && cp requirements.lock build/lock
-	@$(PY) -m uv pip compile pyproject.toml -o build/lock --quiet --universal --python-version 3.10 --extra dev --no-header --no-annotate $(ARGS)
+	@$(PY) -m uv pip compile pyproject.toml -o build/lock --quiet --universal --python-version 3.10 --extra dev --extra book --no-header --no-annotate $(ARGS)
 	@{ grep '^#' requirements.lock; grep -Ev '^(#|$$|(nvidia|cuda|triton)[-=])' build/lock; } > build/lock.new && mv build/lock.new requirements.lock
 
 $(READY): requirements.lock pyproject.toml

@@ -22,6 +22,8 @@ LONGEST = (
     "tests/browser/test_solved.py",
     "tests/checks/test_exercises.py",
     "tests/browser/test_lessons.py",
+    "tests/explore/test_every_explorer.py",
+    "tests/book/test_book.py",
     "tests/solved/11_gram_attention.ipynb",
     "tests/training/test_gpt2_mini.py",
     "tests/solved/10_icl_regression.ipynb",

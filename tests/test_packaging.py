@@ -29,8 +29,8 @@ LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 def asked_for() -> list[Requirement]:
     """What everyone installs; what only instructors need stands in other extras."""
     extras = PROJECT["optional-dependencies"]
-    assert set(extras) == {"dev", "grade", "nbgrader"}
-    return [Requirement(line) for line in PROJECT["dependencies"] + extras["dev"]]
+    assert set(extras) == {"book", "dev", "grade", "nbgrader"}
+    return [Requirement(line) for line in PROJECT["dependencies"] + extras["dev"] + extras["book"]]
 
 
 def holds(requirement: Requirement, where: dict[str, str] | None = None) -> bool:

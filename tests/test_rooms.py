@@ -27,7 +27,8 @@ ROOMS = {
     "notebook": {"lessons", "feedback", "show", "live", "explore"},
     "instructor": {"lessons", "feedback"},
     "grading": {"lessons", "feedback", "stand_ins", "models", "gpt2", "show", "instructor"},
-    "cli": {"lessons", "gpt2", "training", "instructor", "grading"},
+    "book": {"lessons", "feedback", "show", "live", "instructor"},
+    "cli": {"lessons", "gpt2", "training", "instructor", "grading", "book"},
 }
 LONGEST = 350  # lines of a module of the engine
 UTILS = ROOT / "utils"

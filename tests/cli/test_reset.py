@@ -22,11 +22,16 @@ def course(tmp_path):
     return folder
 
 
-@pytest.fixture(params=["from the solutions", "from the text"])
+@pytest.fixture(params=["from the solutions", "from the text", "from the release"])
 def again(request, course, tmp_path, monkeypatch):
-    """Resets with the answers at hand, and as a student who has none."""
-    if request.param == "from the text":
+    """Resets with the answers at hand, and as a student who has none; the last has saved the page, and its text."""
+    if request.param != "from the solutions":
         monkeypatch.setattr(module, "ROOT", tmp_path / "nowhere")
+    if request.param == "from the release":
+        first = tmp_path / "nowhere" / module.FIRST
+        first.mkdir(parents=True)
+        shutil.move(course / f"{STEM}.md", first)
+        (course / f"{STEM}.md").write_text("what Jupyter wrote when the page was saved")
     return lambda *what: reset(*what, course=course, kept=tmp_path / "kept")
 
 
@@ -70,6 +75,9 @@ def test_one_exercise_and_nothing_else(course, again):
     again(STEM, "softmax")
     assert cells(course)[at]["source"] == stub and cells(course)[at]["execution_count"] is None
     assert cells(course)[other]["source"] == "my answer"
+    text = (course / f"{STEM}.md").read_text(encoding="utf-8")  # Jupyter reads the cells from it
+    assert "".join(stub) in text and "my answer" in text and "spoilt" not in text
+    assert (course / f"{STEM}.md").stat().st_mtime_ns >= (course / f"{STEM}.ipynb").stat().st_mtime_ns
 
 
 def test_a_cell_that_was_deleted_comes_back_where_it_was(course, again):
@@ -100,7 +108,7 @@ def test_nothing_to_make_it_from(course, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ROOT", tmp_path / "nowhere")
     with open(course / f"{STEM}.md", "a") as text:
         text.write("mine")
-    with pytest.raises(ValueError, match="is missing or was changed. Take 02_simplified_attention.ipynb from"):
+    with pytest.raises(ValueError, match="Nothing is here to make 02_simplified_attention anew from. Take 02_simpl"):
         reset("02", course=course, kept=tmp_path / "kept")
 
 
@@ -110,3 +118,10 @@ def test_a_page_that_is_no_notebook(course, again):
         again("02", "softmax")
     again("02")
     assert cells(course)
+
+
+def test_the_notebook_of_the_folder_one_is_in_goes_first(course, tmp_path, monkeypatch):
+    monkeypatch.chdir(course)
+    write(course, cells(course)[:3])
+    said = reset("02", kept=tmp_path / "kept")
+    assert len(cells(course)) > 3 and "as you first got it" in said[0]

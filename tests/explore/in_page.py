@@ -70,7 +70,8 @@ class Shown:
         self.page.on("request", lambda request: self._asked(request.url))
         self.page.set_content(_PAGE.replace("BACKGROUND", "#111417" if dark else "#ffffff"))
         traits = {"start": widget.start, "state": widget.state}
-        json.dumps(traits, allow_nan=False)  # what a browser cannot read is refused here
+        # What a browser cannot read is refused here; and a saved notebook gives the keys back in another order.
+        traits = json.loads(json.dumps(traits, allow_nan=False, sort_keys=True))
         data = base64.b64encode(widget.data).decode("ascii")
         self.page.evaluate(_RENDER, [widget._esm, widget._css, traits, data])
         self.root: Locator = self.page.locator(".coginst")

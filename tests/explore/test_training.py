@@ -63,7 +63,7 @@ def ran():
             if output.output_type == "stream":
                 assert output.name == "stdout", output  # no bar of characters
                 printed += output.text
-            elif output.output_type == "display_data":
+            elif "application/vnd.jupyter.widget-view+json" in output.get("data", {}):
                 assert words is None, "shown twice"
                 words = output.data["text/plain"]
                 traits = widgets[output.data["application/vnd.jupyter.widget-view+json"]["model_id"]]["state"]
@@ -90,7 +90,7 @@ def test_a_stopped_training_says_so(ran):
     state = traits["state"]
     assert state["done"] == 9 and state["running"] is False and len(state["losses"]) == 9
     assert state["lines"][-1][0] == 9  # what the half-trained model writes
-    assert words == "Training (training): 9 of 28 steps; the model is half trained."
+    assert words == "Training (training): 9 of 28 steps; the model is only partly trained."
 
 
 def test_where_nothing_was_done_nothing_is_shown(ran):
@@ -107,7 +107,7 @@ def test_the_loop_shows_itself_and_keeps_a_curve_of_a_bounded_size(ran):
     assert words == "Training (a parabola): all 1000 steps are done."
     words, traits, printed = ran["a loop stopped"]
     assert traits["state"]["done"] == 600 == int(printed) and not traits["state"]["running"]
-    assert words == "Training (a parabola): 600 of 1000 steps; the model is half trained."
+    assert words == "Training (a parabola): 600 of 1000 steps; the model is only partly trained."
     state = ran["a loop taken up"][1]["state"]
     assert state["done"] == 990 and [step for step, _ in state["losses"]] == list(range(901, 991))
 
@@ -157,7 +157,7 @@ def test_the_page_follows_what_the_kernel_tells(shown):
 
 def test_a_stopped_training_stays_as_it_ended(shown):
     page = page_of(shown, state(12, running=False))
-    assert page.remark().startswith("Stopped after 12 of 40 steps: the model is half trained.")
+    assert page.remark().startswith("Stopped after 12 of 40 steps: the model is only partly trained.")
 
 
 def test_a_page_whose_kernel_went_silent_says_so(shown):

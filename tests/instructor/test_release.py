@@ -20,7 +20,7 @@ from tests.lesson_files import HEADER
 from utils import lessons
 from utils.cli.commands import app
 from utils.instructor.build import student_files
-from utils.instructor.release import ReleaseError, audit, release
+from utils.instructor.release import FIRST, ReleaseError, audit, release
 from utils.instructor.strip import without_notes
 from utils.lessons import ROOT
 
@@ -110,7 +110,12 @@ def test_it_holds_the_students_course_and_nothing_else(course):
         ["git", "ls-files", "-z", "utils"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split("\0")
     assert {name for name in filter(None, tracked) if (ROOT / name).exists()} == {
-        name for name in files if name.startswith("utils/")
+        name for name in files if name.startswith("utils/") and not name.startswith(f"{FIRST}/")
+    }
+    assert {name: files[f"{FIRST}/{name}"] for name in (f"{stem}.md" for stem in STEMS)} == {
+        name.removeprefix("course/"): content
+        for name, content in files.items()
+        if name.startswith("course/") and name.endswith(".md")
     }
     assert not [name for name in files if "__pycache__" in name or name.startswith((".", "course/."))]
     assert course.stat().st_size < 10e6

@@ -62,7 +62,7 @@ def test_nothing_to_warm_up_with(store, capsys):
     assert "answer a prediction or a quiz in a lesson first" in capsys.readouterr().out
 
 
-def test_a_page_shows_what_was_built(store, tmp_path, monkeypatch):
+def test_a_page_shows_what_was_built(store, tmp_path, monkeypatch, capsys):
     page = (ROOT / "course" / "00_start_here.ipynb").read_text(encoding="utf-8")
     mine = page.replace('raise NotImplementedError(\\"row_sums\\")', "return x.sum(dim=1)  # <mine>").replace(
         "# YOUR CODE HERE", ""
@@ -72,9 +72,10 @@ def test_a_page_shows_what_was_built(store, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     record("start_here", "row_sums", "passed")
     record("simplified_attention", "softmax", "passed")  # its page was not saved
-    path = progress().save("Ada & Co")
-    text = path.read_text(encoding="utf-8")
-    assert path.name == "my_course.html" and "<h1>Ada &amp; Co: what I built</h1>" in text
+    progress().save("Ada & Co")
+    assert "Without the code of softmax: save those notebooks" in capsys.readouterr().out
+    text = (tmp_path / "my_course.html").read_text(encoding="utf-8")
+    assert "<h1>Ada &amp; Co: what I built</h1>" in text
     assert "return x.sum(dim=1)  # &lt;mine&gt;" in text
     assert "<code>softmax</code>" in text and "YOUR CODE HERE" not in text and "2 of " in text
     assert "src=" not in text and "http" not in text

@@ -128,3 +128,8 @@ def test_an_error_in_a_cell_that_makes_a_value_is_explained(shell, capsys):
     _, text = run(shell, capsys, cell)
     assert "RuntimeError" in text and text.splitlines()[-1] == "torch.dot takes two vectors of the same length."
     assert run(shell, capsys, cell.replace("check(a=a)", ""))[1].strip().splitlines()[-1].startswith("RuntimeError")
+
+
+def test_a_cell_that_is_stopped_by_hand(shell, capsys):
+    _, text = run(shell, capsys, "raise KeyboardInterrupt")
+    assert text.strip() == "Stopped by hand; what this cell had done by then is done."

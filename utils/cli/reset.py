@@ -10,14 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
+from utils.instructor import build, ipynb
+from utils.instructor.release import FIRST
 from utils.lessons import ROOT, write_atomically
 
 KEPT = ROOT / "build" / "reset"
 Page = dict[str, Any]
 
 
-def reset(name: str, exercise: str | None = None, course: Path = ROOT / "course", kept: Path = KEPT) -> list[str]:
+def reset(name: str, exercise: str | None = None, course: Path | None = None, kept: Path = KEPT) -> list[str]:
     """Put a lesson's notebook, or the cell of one exercise in it, back to what the learner first got.
+
+    Args:
+        name: a lesson, by its number, stem or file.
+        course: the folder of the notebook; where none is named the current one if it has the lesson, else the course's.
 
     Returns:
         Sentences: what was done, and where the notebook as it was lies now.
@@ -26,9 +32,11 @@ def reset(name: str, exercise: str | None = None, course: Path = ROOT / "course"
         ValueError: there is no such lesson or exercise, or nothing to make the lesson anew from.
         OSError: a file cannot be read or written; the notebook is then as it was.
     """
+    course = course or _folder(name)
     stem = lessons.find(name, course).stem
-    path, fresh = course / f"{stem}.ipynb", _fresh(stem, course)
-    said = [f"{path.name} is as you first got it."]
+    path, text = course / f"{stem}.ipynb", course / f"{stem}.md"
+    first = _first(stem, course)
+    fresh, said = _page(first, stem), [f"{path.name} is as you first got it."]
     before = path.read_bytes() if path.is_file() else b""
     if exercise:
         fresh, said = _with_one_cell(_read(before, path), fresh, exercise), [f"`{exercise}` is to do again."]
@@ -37,30 +45,50 @@ def reset(name: str, exercise: str | None = None, course: Path = ROOT / "course"
         kept.mkdir(parents=True, exist_ok=True)
         aside.write_bytes(before)
         said.append(f"The notebook as it was is {aside}.")
-    from utils.instructor import ipynb
-
     write_atomically(path, ipynb.text(fresh))
+    if text.is_file():  # Jupyter reads the cells from it, and refuses one that is older than the notebook
+        write_atomically(text, _as_text(fresh) if exercise else first)
     return [*said, "If it is open in JupyterLab, choose File ▸ Reload Notebook from Disk."]
 
 
-def _fresh(stem: str, course: Path) -> Page:
-    """The lesson's notebook as the build makes it: from its solution, else from the text beside it."""
-    from utils.instructor import build, ipynb
+def _folder(name: str) -> Path:
+    """The folder that the command runs in, if the lesson's notebook is there; else the course's own."""
+    try:
+        return Path.cwd() if lessons.find(name, Path.cwd()).suffix == ".ipynb" else ROOT / "course"
+    except (lessons.LessonError, OSError):
+        return ROOT / "course"
 
+
+def _first(stem: str, course: Path) -> str:
+    """The lesson's text as it was handed out: made from its solution, else from the copy that a release carries, else
+    the text beside the notebook, where that has not changed."""
     if (ROOT / "solutions" / f"{stem}.md").is_file():
-        return json.loads(build.student_files(ROOT / "solutions")[f"{stem}.ipynb"])
-    text = course / f"{stem}.md"
-    if not text.is_file() or build.changed(text):
-        raise ValueError(
-            f"{text.name}, from which the lesson could be made anew, is missing or was changed. Take {stem}.ipynb from"
-            " the course as you were handed it."
-        )
-    lesson = lessons.read(text)
+        return build.student_files(ROOT / "solutions")[f"{stem}.md"].decode()
+    for text, unchanged in ((ROOT / FIRST / f"{stem}.md", True), (course / f"{stem}.md", None)):
+        if text.is_file() and (unchanged or not build.changed(text)):
+            return lessons.read_text(text)
+    raise ValueError(
+        f"Nothing is here to make {stem} anew from. Take {stem}.ipynb from the course as you were handed it."
+    )
+
+
+def _page(text: str, stem: str) -> Page:
+    """The notebook that the build makes of a lesson's text."""
     cells = [
-        ipynb.cell(cell.kind, ipynb.cell_id(stem, n), cell.metadata, cell.source.splitlines(keepends=True))
-        for n, cell in enumerate(lesson.cells)
+        ipynb.cell(cell.kind, ipynb.cell_id(stem, cell.index), cell.metadata, cell.source.splitlines(keepends=True))
+        for cell in lessons.parse(text, Path(f"{stem}.md")).cells
+        if cell.kind != "raw" or cell.line != 1
     ]
     return ipynb.notebook(cells, jupytext={"formats": "ipynb,md"})
+
+
+def _as_text(page: Page) -> str:
+    """A notebook as Jupyter pairs it."""
+    import jupytext
+    import nbformat
+
+    cells = [{**cell, "source": "".join(cell["source"])} for cell in page["cells"]]
+    return jupytext.writes(nbformat.from_dict({**page, "cells": cells}), fmt="md")
 
 
 def _read(content: bytes, path: Path) -> Page:

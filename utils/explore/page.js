@@ -68,14 +68,14 @@ export function softmax(scores) {
   return powers.map((power) => power / total);
 }
 
-/** Tables that Python sent as float32 bytes, by their shapes {name: [rows, columns] or [n]}: the last axis is a
+/** Tables that Python sent as float32 bytes, by their shapes [[name, [rows, columns] or [n]], …]: the last axis is a
  * Float32Array, the others are arrays. */
 export function float32Tables(data, shapes) {
   const all = new Float32Array(data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength));
   let at = 0;
   const cut = ([n, ...rest]) =>
     (rest.length ? Array.from({ length: n }, () => cut(rest)) : all.subarray(at, (at += n)));
-  return Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [name, cut(shape)]));
+  return Object.fromEntries(shapes.map(([name, shape]) => [name, cut(shape)]));
 }
 
 /** What torch's Linear makes of a vector: `weight` has a row for each output. */

@@ -19,8 +19,8 @@ function say({ title, steps }, state) {
 function remark(steps, { done, loss, running, silent }) {
   if (typeof loss === "string") return "The loss is no longer a number. A smaller learning rate often helps.";
   if (done === steps) return "Trained: all steps are done.";
-  if (!running) return `Stopped after ${done} of ${steps} steps: the model is half trained. Run the cell again to train it.`;
-  if (silent) return "No step for a while. If the kernel was stopped, the model is half trained: run the cell again.";
+  if (!running) return `Stopped after ${done} of ${steps} steps: the model is only partly trained. Run the cell again to train it.`;
+  if (silent) return "No step for a while. If the kernel was stopped, the model is only partly trained: run the cell again.";
   return "Training. ■ in the toolbar stops it.";
 }
 

@@ -121,5 +121,6 @@ class InPage:
     def _words(self) -> str:
         """What stands where the page cannot be shown, or is no longer alive."""
         if self.done < self.steps:
-            return f"Training ({self.start['title']}): {self.done} of {self.steps} steps; the model is half trained."
+            stopped = f"{self.done} of {self.steps} steps; the model is only partly trained"
+            return f"Training ({self.start['title']}): {stopped}."
         return f"Training ({self.start['title']}): all {self.steps} steps are done."

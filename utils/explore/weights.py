@@ -30,7 +30,10 @@ def read_parameters(model: Any, shapes: Mapping[str, Sequence[int]], what: str) 
     return {name: own[name] for name in shapes}
 
 
-def packed(tables: Mapping[str, Tensor]) -> tuple[dict[str, list[int]], bytes]:
-    """The shapes and the bytes that `float32Tables` of page.js reads."""
+def packed(tables: Mapping[str, Tensor]) -> tuple[list[tuple[str, list[int]]], bytes]:
+    """The shapes and the bytes that `float32Tables` of page.js reads.
+
+    The shapes are pairs, for a saved notebook keeps the order of a list, and sorts the keys of a dict.
+    """
     arrays = {name: table.detach().float().cpu().contiguous().numpy().astype("<f4") for name, table in tables.items()}
-    return {name: list(array.shape) for name, array in arrays.items()}, b"".join(a.tobytes() for a in arrays.values())
+    return [(name, list(array.shape)) for name, array in arrays.items()], b"".join(a.tobytes() for a in arrays.values())

@@ -27,7 +27,7 @@ from utils.lessons.stubs import written_below
 REDRAW = 1  # the second seed, with which an answer that passes once must pass again
 LIMIT = 10.0  # seconds of work that the check of an answer of this process may take
 PATIENCE = 3.0  # seconds of work after which the page says that it waits
-WAITING = f"`check` is still waiting for your answer. After {LIMIT:.0f} seconds it is stopped; ■ above stops it now."
+WAITING = f"check is still running. It stops by itself after about {LIMIT:.0f} seconds of work; ■ above stops it now."
 TABLE_SIZE = 6  # a recognised mistake is shown on the largest failing case up to this many rows
 
 
@@ -76,7 +76,7 @@ def diagnose_run(exercise: Exercise, runner: Runner) -> Report:
 def _diagnose(exercise: Exercise, runner: Runner) -> Report:
     probe = Probe.of(exercise, runner, seed=0)
     found = _verdict(exercise, runner, probe)
-    found.printed = _printed(probe)
+    found.printed = _printed(probe, found)
     return found
 
 
@@ -138,10 +138,11 @@ def _nearly(probe: Probe) -> bool:
     return all(same(t.yours.value, t.expected.value, atol, probe.exercise.dtypes) for t in probe.trials)
 
 
-def _printed(probe: Probe) -> str:
-    """What the answer printed on the smallest case on which it failed or, all being right, on the first."""
+def _printed(probe: Probe, found: Report) -> str:
+    """What the answer printed on the case of the report's table, else the smallest that failed, else the first."""
+    shown = _shown(probe, TABLE_SIZE if found.misconception else 0) if found.table else None
     wrong = [t for t in probe.trials if not t.right(probe.exercise)]
-    return (_smallest(wrong) if wrong else probe.trials[0]).yours.printed
+    return (shown[1] if shown else _smallest(wrong) if wrong else probe.trials[0]).yours.printed
 
 
 # --- what is wrong ------------------------------------------------------------------------------------
@@ -274,19 +275,25 @@ def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
 
 
 def _table(probe: Probe, up_to: int = 0) -> report.Table | None:
-    """Yours beside the expected: the smallest failing case, or the largest of at most `up_to` rows and columns."""
-    shown = []
-    for trial in probe.trials:
-        parts = [p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.facts)]
-        shown += [(_numbers_in(trial), part, trial) for part in parts[:1]]
-    if not shown:
+    """Yours beside the expected, with the small inputs that it was made from."""
+    if not (shown := _shown(probe, up_to)):
         return None
-    shown.sort(key=lambda three: three[0])
-    fitting = [three for three in shown if max(three[1].yours.shape[-2:]) <= up_to]
-    _, part, trial = (fitting or shown[:1])[-1]
-    spec = part.spec
-    axes, name = (spec.axes, spec.name) if spec else ((), "")
+    part, trial = shown
+    axes, name = (part.spec.axes, part.spec.name) if part.spec else ((), "")
     table = report.table(part.yours, part.expected, probe.exercise.atol, axes, name)
     if table and probe.exercise.kind == "function":
         table.given = report.given_rows(probe.named(trial.case))
     return table
+
+
+def _shown(probe: Probe, up_to: int) -> tuple[Part, Trial] | None:
+    """The smallest failing case, or the largest of at most `up_to` rows and columns, and what differs in it."""
+    found = []
+    for trial in probe.trials:
+        parts = [p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.facts)]
+        found += [(_numbers_in(trial), part, trial) for part in parts[:1]]
+    if not found:
+        return None
+    found.sort(key=lambda three: three[0])
+    fitting = [three for three in found if max(three[1].yours.shape[-2:]) <= up_to]
+    return (fitting or found[:1])[-1][1:]

@@ -27,6 +27,7 @@ from utils.instructor.strip import MarkerError, Stripped, strip, without_notes
 from utils.lessons import ROOT, Lesson
 
 AS_THEY_ARE = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
+FIRST = "utils/assets/first"  # the lessons' texts once more, from which `coginst reset` makes a spoilt one anew
 FROM_TEMPLATES = ("Makefile", "AGENTS.md")
 WITH_MARKERS = "utils/instructor/templates/lesson/lesson.md"  # what a new lesson starts from
 TEMPLATES = Path(__file__).parent / "templates" / "release"
@@ -115,7 +116,9 @@ def _git(root: Path, *arguments: str) -> list[str] | None:
 
 def _files(root: Path, solved: list[str], tracked: set[str]) -> dict[str, bytes]:
     """Name and content of each file of the zip."""
-    files = {f"course/{name}": content for name, content in student_files(root / "solutions").items()}
+    pairs = student_files(root / "solutions")
+    files = {f"course/{name}": content for name, content in pairs.items()}
+    files |= {f"{FIRST}/{name}": content for name, content in pairs.items() if name.endswith(".md")}
     files |= {name: (root / name).read_bytes() for name in tracked if name.startswith("utils/")}
     files |= {name: (root / name).read_bytes() for name in AS_THEY_ARE}
     files |= {name: (TEMPLATES / name).read_bytes() for name in FROM_TEMPLATES}
@@ -205,6 +208,8 @@ def _belongs(name: str, solved: set[str]) -> bool:
     room, _, rest = name.partition("/")
     if room == "course":
         return bool(lessons.FILE_NAME.fullmatch(rest))
+    if name.startswith(f"{FIRST}/"):
+        return bool(lessons.FILE_NAME.fullmatch(name.removeprefix(f"{FIRST}/")))
     if room == "solutions":
         return rest == "__init__.py" if not rest.endswith(".md") else rest[:-3] in solved
     if lessons.FILE_NAME.fullmatch(PurePosixPath(name).name):

@@ -38,7 +38,7 @@ def register() -> None:
 
     shell = get_ipython()
     if shell is not None:
-        shell.set_custom_exc((Exception,), _handle)
+        shell.set_custom_exc((Exception, KeyboardInterrupt), _handle)
         plain = shell.display_formatter.formatters["text/plain"]
         plain.singleton_printers[id(...)] = lambda value, printer, cycle: printer.text("... (to be filled in)")
 
@@ -97,6 +97,8 @@ def _handle(shell, kind, error, trace, tb_offset=None):
         )
     elif kind.__name__ == "NotYet":
         line = str(error)
+    elif isinstance(error, KeyboardInterrupt):
+        line = "Stopped by hand; what this cell had done by then is done."
     else:
         return _in_red(shell, kind, error, trace, tb_offset)
     from IPython.display import display

@@ -7,7 +7,7 @@ from pathlib import Path
 from utils import lessons
 from utils.notebook.answered import SURE, Calibration, WarmUp, calibration, warm_up
 from utils.notebook.pages import WORD, Item, Page, pages
-from utils.notebook.showcase import NAME, showcase
+from utils.notebook.showcase import NAME, showcase, without_code
 from utils.show.html import TEXT_COLOUR, escape, inline, mark
 
 SHOWN = "progress().save() makes my_course.html, a page that shows what you built."
@@ -24,7 +24,7 @@ class Home:
         """Three predictions or quizzes once more: those that were answered longest ago."""
         return warm_up()
 
-    def save(self, who: str = "", path: str | Path = NAME) -> Path:
+    def save(self, who: str = "", path: str | Path = NAME) -> None:
         """Write `my_course.html`, a page that shows what you built, and say where it is.
 
         Args:
@@ -34,7 +34,8 @@ class Home:
         path = Path(path)
         lessons.write_atomically(path, showcase(self.pages, who))
         print(f"Written: {path.name}. Open it from the list of files.")
-        return path
+        if missing := without_code(self.pages):
+            print(f"Without the code of {', '.join(missing)}: save those notebooks, then write the page again.")
 
     @property
     def passed(self) -> int:

@@ -6,7 +6,6 @@ from datetime import date
 from pathlib import Path
 
 from utils import lessons
-from utils.notebook.answered import calibration
 from utils.notebook.pages import Item, Page
 from utils.show.html import escape
 
@@ -26,8 +25,7 @@ def showcase(pages: list[Page], who: str = "") -> str:
     title = f"{who}: what I built" if who else "What I built"
     passed, total = sum(page.done for page in pages), sum(len(page.items) for page in pages)
     told = f"{passed} of {total} exercises of a course on attention, from byte pairs to a GPT-2."
-    sure = str(calibration())
-    parts = [f"<h1>{escape(title)}</h1>", f"<p>{told}</p>", f"<p>{escape(sure)}</p>" if sure else ""]
+    parts = [f"<h1>{escape(title)}</h1>", f"<p>{told}</p>"]
     parts += [_lesson(page) for page in pages if page.done]
     parts.append(f"<p><small>{date.today().isoformat()}</small></p>")
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
@@ -45,12 +43,15 @@ def _lesson(page: Page) -> str:
 
 
 def _exercise(page: Page, item: Item) -> str:
-    tries = f", {item.tried}" if item.tries else ""
-    summary = f"<summary><code>{escape(item.name)}</code>{tries}</summary>"
-    code = _code(page.path, item.name)
-    return (
-        f"<details>{summary}<pre>{escape(code)}</pre></details>" if code else f"<p><code>{item.name}</code>{tries}</p>"
-    )
+    name, code = f"<code>{escape(item.name)}</code>", _code(page.path, item.name)
+    return f"<details><summary>{name}</summary><pre>{escape(code)}</pre></details>" if code else f"<p>{name}</p>"
+
+
+def without_code(pages: list[Page]) -> list[str]:
+    """The exercises that are passed, and whose code is not in their notebook as it is saved."""
+    return [
+        item.name for page in pages for item in page.items if item.state == "passed" and not _code(page.path, item.name)
+    ]
 
 
 def _code(path: Path | None, name: str) -> str:

@@ -1,0 +1,283 @@
+"""Two lessons of the book, as a reader has them: over http and from a file, with nothing but the folder."""
+
+import contextlib
+import json
+import math
+import re
+import shutil
+import threading
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from tests.browser.axe import violations
+from tests.browser.harness import FLAGS, chromium, outside_loopback, pictured
+from utils import lessons
+from utils.book import site
+from utils.book.executed import KEPT, BookError
+from utils.book.landing import EXERCISE, WRONG
+from utils.feedback.exercise import find
+from utils.instructor.answers import Answers
+
+LESSONS = ["00", "02"]
+START, SIMPLE = "course/00_start_here.html", "course/02_simplified_attention.html"
+BUILT = "() => [...document.querySelectorAll('.live')].every(place => place.dataset.built !== undefined)"
+DRAWN = "() => document.querySelectorAll('mjx-container').length > 0 && document.fonts.status === 'loaded'"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The book of two lessons, its folder of work, and what was said while it was made."""
+    folder, said = tmp_path_factory.mktemp("book"), []
+    return site.book(folder / "out", LESSONS, said=said.append, work=folder / "work"), folder / "work", said
+
+
+@pytest.fixture(scope="module")
+def book(made):
+    return made[0].path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        yield running
+        running.close()
+
+
+@contextlib.contextmanager
+def served(folder):
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(params=["http", "file"])
+def address(request, book):
+    if request.param == "file":
+        yield book.as_uri()
+    else:
+        with served(book) as url:
+            yield url
+
+
+@pytest.fixture
+def http(book):
+    with served(book) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def opened(browser, url, **options):
+    """A page of the book, once it stands. On leaving: no error, no warning, and nothing was asked from elsewhere."""
+    context = browser.new_context(**options)
+    page = context.new_page()
+    asked, wrong = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
+    page.on("response", lambda response: wrong.append(response.url) if response.status >= 400 else None)
+    page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(url)
+    try:
+        with pictured(page, "book-failure"):
+            page.wait_for_function(BUILT)
+            yield page
+        assert not wrong, wrong
+        assert not outside_loopback([url for url in asked if not url.startswith("file:")])
+    finally:
+        context.close()
+
+
+# --- what is built --------------------------------------------------------------------------------------
+
+
+class Links(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links = set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.ids.add(found.get("id"))
+        self.links += [found[name] for name in ("href", "src") if found.get(name)]
+
+
+def test_every_link_leads_to_a_page_that_is_there(book):
+    pages = {path: Links(path.read_text(encoding="utf-8")) for path in book.rglob("*.html")}
+    assert len(pages) > 10
+    lost = []
+    for path, page in pages.items():
+        for link in page.links:
+            part = urlsplit(link)
+            if part.scheme in ("http", "https", "data"):
+                continue
+            target = (path.parent / unquote(part.path)).resolve() if part.path else path
+            anchor = unquote(part.fragment)
+            if not target.is_file() or (anchor and target in pages and anchor not in pages[target].ids):
+                lost.append(f"{path.name}: {link}")
+    assert not lost, lost
+
+
+def test_it_is_small_and_says_what_it_is_made_from(made, book):
+    assert made[0].size == sum(path.stat().st_size for path in book.rglob("*") if path.is_file()) < 25e6
+    for path in book.rglob("*.html"):
+        assert path.stat().st_size < 1.5e6, path.name
+        assert site.version() in path.read_text(encoding="utf-8"), path.name
+    assert re.fullmatch(r"version \d+\.\d+\.\d+(, commit [0-9a-f]{10})?", site.version())
+
+
+def test_a_line_is_said_of_each_lesson(made):
+    assert [line for line in made[2] if " ran" not in line and line.startswith("[")] == [
+        "[1/2] 00_start_here",
+        "[2/2] 02_simplified_attention",
+    ]
+
+
+def test_scripts_and_styles_are_shared_by_the_pages(book):
+    page = (book / SIMPLE).read_text(encoding="utf-8")
+    assert "followTheme" not in page and page.count('class="live"') == 7
+    assert (book / "_static" / "explore.js").stat().st_size < 200_000
+
+
+def test_the_answers_stand_in_it_only_where_they_are_asked_for(made, book, tmp_path):
+    answer = "torch.exp(x - x.amax"
+    text = lambda folder: re.sub("<[^>]+>", "", (folder / SIMPLE).read_text(encoding="utf-8"))
+    assert answer not in text(book)
+    shown = site.book(tmp_path / "shown", LESSONS, solved=["02"], work=made[1])
+    assert answer in text(shown.path)
+
+
+def test_every_sidebar_knows_the_lessons_of_this_book(made, tmp_path):
+    sidebar = lambda folder: (folder / START).read_text(encoding="utf-8").partition("<article")[0]
+    assert "02 Attention without training" in sidebar(made[0].path)
+    shutil.copytree(made[1], tmp_path / "work")
+    alone = site.book(tmp_path / "alone", ["00"], work=tmp_path / "work")
+    assert "02 Attention without training" not in sidebar(alone.path) and not (alone.path / SIMPLE).exists()
+
+
+def test_a_planted_answer_stops_the_book(tmp_path, made):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for path in KEPT.glob("00_start_here-*.json"):
+        shown = json.loads(path.read_bytes())
+        answer = lessons.source_of(lessons.find("02"), "softmax")
+        place = next(i for i, outputs in enumerate(shown["outputs"]) if outputs)
+        shown["outputs"][place] = [{"output_type": "stream", "name": "stdout", "text": answer}]
+        (kept / path.name).write_text(json.dumps(shown), encoding="utf-8")
+    with pytest.raises(BookError, match=r"(?s)not put in its place.*00_start_here\.html.*amax"):
+        site.book(tmp_path / "out", ["00"], work=tmp_path / "work", kept=kept)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_no_book_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(BookError, match="is no book"):
+        site.book(tmp_path, ["00"])
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+
+
+def test_a_warning_of_sphinx_stops_the_book(made, tmp_path):
+    work = tmp_path / "work"
+    stage = work / "stage"
+    shutil.copytree(made[1] / "stage", stage)
+    page = stage / "docs" / "papers.md"
+    page.write_text(page.read_text(encoding="utf-8") + "\nSee [nothing](nowhere.md).\n", encoding="utf-8")
+    with pytest.raises(BookError, match=r"papers\.md.*nowhere"):
+        site.sphinx(stage, work / "html", made[1])
+
+
+# --- as a reader has it ---------------------------------------------------------------------------------
+
+
+def test_a_formula_is_drawn(browser, address):
+    with opened(browser, f"{address}/{SIMPLE}") as page:
+        page.wait_for_function(DRAWN)
+        box = page.locator("mjx-container").first.bounding_box()
+        assert box["width"] > 50 and box["height"] > 20
+
+
+def test_an_explorer_is_moved_and_its_numbers_are_right(browser, address):
+    with opened(browser, f"{address}/{SIMPLE}") as page:
+        place = page.locator('.live[data-kind="dot_products"]')
+        place.locator("input[type=range]").first.focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        values = [float(each.input_value()) for each in place.locator("input[type=range]").all()]
+        angle_a, length_a, angle_b, length_b = values
+        dot = length_a * length_b * math.cos(math.radians(angle_b - angle_a))
+        assert angle_a != 20  # where it starts
+        expect(place.locator(".facts")).to_contain_text(f"dot product {dot:.2f}")
+
+
+def test_a_prediction_is_judged_and_a_quiz_explained(browser, address):
+    with opened(browser, f"{address}/{SIMPLE}") as page:
+        guess = page.locator('.live[data-kind="predictions"]').first
+        guess.locator("input[type=text]").fill("4")
+        guess.get_by_role("button", name="Check my guess").click()
+        expect(guess.locator(".note")).to_contain_text("Right.")
+        quiz = page.locator('.live[data-kind="quizzes"]').first
+        quiz.get_by_role("button", name="All five shrink").click()
+        expect(quiz.locator(".note.passed")).to_contain_text("The row shares out one unit.")
+
+
+def test_the_first_page_says_what_the_check_says(browser, address):
+    answers = Answers.named(EXERCISE)
+    with opened(browser, address + "/index.html") as page:
+        for wrong in WRONG:
+            page.get_by_role("radio", name=wrong.does).check()
+            shown = page.locator(".wrong-answer:visible")
+            expect(shown).to_have_count(1)
+            message = answers.judge(wrong.source).message
+            expect(shown).to_contain_text(message)
+            expect(shown).to_contain_text(wrong.source.splitlines()[-1].strip())
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=[wrong.name for wrong in WRONG])
+def test_each_wrong_answer_is_taken_for_what_it_is(wrong):
+    report = Answers.named(EXERCISE).judge(wrong.source)
+    assert report.misconception == wrong.misconception
+    assert report.message == next(m.message for m in find(EXERCISE).misconceptions if m.id == wrong.misconception)
+
+
+def test_the_search_finds_a_lesson(browser, address):
+    with opened(browser, address + "/search.html?q=softmax") as page:
+        expect(page.locator("#search-results li a", has_text="Attention without training").first).to_be_visible()
+
+
+def test_the_commands_are_copied(browser, http):
+    with opened(browser, f"{http}/{SIMPLE}", permissions=["clipboard-read", "clipboard-write"]) as page:
+        page.get_by_role("button", name="Open in Lab").click()
+        expect(page.locator(".open-in-lab [role=status]")).to_contain_text("Copied.")
+        assert page.evaluate("() => navigator.clipboard.readText()").endswith("make lab")
+
+
+@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400)])
+def test_no_page_keeps_anybody_out(browser, http, scheme, width):
+    options = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
+    for name in ("index.html", START, SIMPLE, "docs/checks.html", "docs/mutants.html"):
+        with opened(browser, f"{http}/{name}", **options) as page:
+            assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), name
+            assert violations(page, "html") == [], name
+
+
+def test_on_paper_widgets_are_words(browser, http):
+    with opened(browser, f"{http}/{SIMPLE}") as page:
+        place = page.locator(".live").first
+        expect(place.locator(".live-words")).to_be_hidden()
+        page.emulate_media(media="print")
+        expect(place.locator(".live-words")).to_be_visible()
+        expect(place.locator(".coginst")).to_be_hidden()

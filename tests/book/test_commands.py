@@ -1,0 +1,25 @@
+"""`coginst book` and `coginst vendor`, as they are typed."""
+
+from typer.testing import CliRunner
+
+from utils.book import vendor
+from utils.cli.commands import app
+
+
+def test_a_lesson_that_is_not_there_is_told(tmp_path):
+    done = CliRunner().invoke(app, ["book", "77", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and "77" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_with_something_else_in_it_is_told(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    done = CliRunner().invoke(app, ["book", "00", "--out", str(tmp_path)])
+    assert done.exit_code == 2 and "--out" in done.output and (tmp_path / "mine.txt").is_file()
+
+
+def test_vendor_names_what_goes_into_the_book():
+    done = CliRunner().invoke(app, ["vendor"])
+    assert done.exit_code == 0
+    for package in vendor.PACKAGES:
+        assert f"{package.name} {package.version}, {package.licence}" in done.output

@@ -1,0 +1,187 @@
+"""A lesson as a page: what a learner has, what the solved run showed, and hints folded away."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from utils import lessons
+from utils.book import executed
+from utils.book.executed import BookError
+from utils.book.pages import hints, page, script_json, shared_library
+from utils.feedback.exercise import find
+from utils.instructor.solved import solved_cells
+
+TEXT = """---
+jupyter:
+  kernelspec:
+    name: python3
+---
+
+# A title
+
+Words.
+
+```python
+def softmax(x, dim):
+    # <COGINST>
+    powers = x.exp()
+    return powers / powers.sum(dim, keepdim=True)
+    # </COGINST>
+
+
+check(softmax)
+```
+
+<COGNOTE>
+Only for you.
+</COGNOTE>
+
+```python jupyter={"source_hidden": true}
+explore.quiz("Which?", {"a": "b", "c": "d"}, "a")
+```
+
+```python
+explore.dot_product()
+```
+"""
+LESSON = replace(lessons.parse(TEXT, "02_simplified_attention.md"), stem="02_simplified_attention")
+START = {"question": "</script> & 1 < 2"}
+
+
+def html(text):
+    return {"output_type": "display_data", "data": {"text/html": text, "text/plain": "plain"}, "metadata": {}}
+
+
+def widget(name):
+    data = {"application/vnd.jupyter.widget-view+json": {"model_id": name}, "text/plain": "In <words>."}
+    return {"output_type": "display_data", "data": data, "metadata": {}}
+
+
+def outputs(**changed):
+    """What a run of LESSON gives; the outputs of a cell by a word of its source."""
+    shown = {"check(softmax)": [html("<b>passed</b>")], "quiz": [widget("one")], "dot_product": []} | changed
+    return {
+        "outputs": [
+            next((each for word, each in shown.items() if word in cell.source), []) for cell in solved_cells(LESSON)
+        ],
+        "widgets": {
+            "one": {"kind": "quizzes", "start": START, "state": {"chosen": []}, "data": "AAAA"},
+            "foreign": {"kind": "", "start": {}, "state": {}, "data": ""},
+        },
+    }
+
+
+def sources(made):
+    return ["".join(cell["source"]) for cell in made["cells"]]
+
+
+def cell(made, word):
+    return next(cell for cell in made["cells"] if word in "".join(cell["source"]))
+
+
+def test_a_page_has_the_gap_and_what_a_right_answer_shows():
+    made = page(LESSON, outputs(), "")
+    gap = cell(made, "check(softmax)")
+    assert "YOUR CODE HERE" in gap["source"] and "powers" not in json.dumps(made)
+    assert gap["outputs"][0]["data"] == {"text/html": "<b>passed</b>"} and gap["metadata"]["tags"] == ["gap"]
+    assert "Only for you" not in json.dumps(made)
+
+
+def test_with_answers_a_page_has_them_and_no_note():
+    made = page(LESSON, outputs(), "", with_answers=True)
+    assert "powers = x.exp()" in cell(made, "check(softmax)")["source"]
+    assert "COG" not in json.dumps(made) and "Only for you" not in json.dumps(made)
+    assert "metadata" in cell(made, "check(softmax)") and not cell(made, "check(softmax)")["metadata"]
+
+
+def test_three_hints_follow_the_cell_that_checks():
+    made = sources(page(LESSON, outputs(), ""))
+    at = next(i for i, source in enumerate(made) if "check(softmax)" in source)
+    assert re.findall(r"<summary>Hint (\d): (.+?)</summary>", made[at + 1]) == [
+        ("1", "a nudge"), ("2", "the idea"), ("3", "almost the code"),
+    ]  # fmt: skip
+    assert "<details open" not in made[at + 1]
+
+
+def test_a_hint_is_shown_as_it_is_written():
+    exercise = replace(find("softmax"), hints=("a < b", "`x`", "three"))
+    assert "<p>a &lt; b</p>" in hints(exercise) and "<p><code>x</code></p>" in hints(exercise)
+
+
+def test_a_hidden_source_is_not_shown_and_its_widget_has_a_place():
+    made = cell(page(LESSON, outputs(), ""), "explore.quiz")
+    assert made["metadata"]["tags"] == ["remove-input"]
+    shown = made["outputs"][0]["data"]["text/html"]
+    assert 'data-kind="quizzes"' in shown and "In &lt;words&gt;." in shown
+    script = re.search(r'<script type="application/json">(.*?)</script>', shown)[1]
+    assert json.loads(script) == {"start": START, "state": {"chosen": []}, "data": "AAAA"}
+
+
+def test_a_widget_that_needs_a_kernel_is_refused():
+    with pytest.raises(BookError, match="02_simplified_attention"):
+        page(LESSON, outputs(dot_product=[widget("foreign")]), "")
+
+
+def test_the_commands_stand_below_the_title():
+    first = sources(page(LESSON, outputs(), "<p>the commands</p>"))[0]
+    assert first.splitlines()[0] == "# A title" and "<p>the commands</p>" in first and first.endswith("Words.")
+
+
+def test_addresses_and_folders_of_this_machine_are_not_shown():
+    stream = {"output_type": "stream", "name": "stdout", "text": f"\x1b[31m<f at 0x7f12ab34cd>\x1b[0m {lessons.ROOT}/x"}
+    shown = cell(page(LESSON, outputs(dot_product=[stream]), ""), "dot_product")["outputs"][0]["text"]
+    assert shown == "<f at 0x000000> ./x"
+
+
+def test_circuitsvis_is_one_file_for_all_pages():
+    from utils.show import circuitsvis
+
+    figure = circuitsvis.interactive("<svg></svg>", "Heads", {"attention": [[[1.0]]], "tokens": ["a"]}, True)
+    assert circuitsvis.packed_library() in figure
+    shared = shared_library(figure)
+    assert len(shared) < 10_000 and shared.count("_static/circuitsvis.js") == 1
+    assert (
+        shared_library(circuitsvis.interactive("", "", {"attention": [[[1.0]]], "tokens": ["a"]}, False)).count(
+            "_static"
+        )
+        == 0
+    )
+
+
+def test_json_in_a_script_ends_no_script_and_says_the_same():
+    value = {"text": "</script><!-- \u2028", "numbers": [0.1, 1e-9]}
+    assert "<" not in script_json(value) and json.loads(script_json(value)) == value
+
+
+# --- when a lesson runs again ---------------------------------------------------------------------------
+
+
+def key(text=TEXT, earlier=(), course="as it is"):
+    lesson = replace(lessons.parse(text, "02_simplified_attention.md"), stem="02_simplified_attention")
+    return executed.key(lesson, [lessons.parse(each, "01_tokenization.md") for each in earlier], course)
+
+
+def test_a_word_of_prose_runs_nothing_and_code_does():
+    assert key() == key(TEXT.replace("Words.", "Other words."))
+    assert key() != key(TEXT.replace("x.exp()", "torch.exp(x)"))
+    assert key() != key(course="changed")
+
+
+def test_what_an_earlier_lesson_hands_on_counts_and_its_demonstrations_do_not():
+    demo = TEXT.replace("explore.dot_product()", "print(1)")
+    assert key(earlier=[TEXT]) == key(earlier=[demo])
+    assert key(earlier=[TEXT]) != key(earlier=[TEXT.replace("x.exp()", "torch.exp(x)")])
+
+
+def test_the_fingerprint_is_of_the_course_and_not_of_pages_that_no_notebook_imports(tmp_path):
+    def written(name, text):
+        path = tmp_path / "utils" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return executed.fingerprint(tmp_path)
+
+    first = written("show/figure.py", "x = 1\n")
+    assert written("grading/judge.py", "x = 1\n") == first == written("explore/page.js", "let x;")
+    assert written("show/figure.py", "x = 2\n") != first

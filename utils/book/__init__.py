@@ -1,0 +1,1 @@
+"""The course as a web site that is read, and moved, with nothing installed: `coginst book`."""

@@ -1,0 +1,114 @@
+"""The first page: one idea to try, and the map of the lessons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from utils import lessons
+from utils.feedback.exercise import all_exercises
+from utils.instructor.answers import Answers
+from utils.lessons import ROOT, Lesson
+from utils.show import html
+
+EXERCISE = "softmax"
+_ROW = re.compile(r"(?m)^\| (\d\d) \| \[[^\]]+\]\(course/\w+\.md\)(?:: ([^|]+))? \| (\d+) \|$")
+_USED = re.compile(r'yours\("(\w+)"\)')
+
+
+class WrongAnswer(NamedTuple):
+    """A wrong answer that a reader can choose: its name in the page, what it does, its source, what it is taken for."""
+
+    name: str
+    does: str
+    source: str
+    misconception: str
+
+
+WRONG = (
+    WrongAnswer(
+        "formula",
+        "the formula, as it stands in books",
+        "def softmax(x, dim):\n    return x.exp() / x.exp().sum(dim, keepdim=True)\n",
+        "overflows",
+    ),
+    WrongAnswer(
+        "one-maximum",
+        "first subtract the largest number",
+        "def softmax(x, dim):\n    x = (x - x.max()).exp()\n    return x / x.sum(dim, keepdim=True)\n",
+        "one-maximum-for-all",
+    ),
+    WrongAnswer(
+        "last-axis",
+        "let torch do it",
+        "def softmax(x, dim):\n    return torch.softmax(x, dim=-1)\n",
+        "ignores-dim",
+    ),
+    WrongAnswer(
+        "everything",
+        "divide by the sum of everything",
+        "def softmax(x, dim):\n    e = torch.exp(x - x.max())\n    return e / e.sum()\n",
+        "over-everything",
+    ),
+    WrongAnswer(
+        "absolute",
+        "make all numbers positive, then share out",
+        "def softmax(x, dim):\n    return x.abs() / x.abs().sum(dim, keepdim=True)\n",
+        "share-of-absolute-values",
+    ),
+)
+
+
+def wrong_answers(chosen: Sequence[WrongAnswer] = WRONG) -> str:
+    """Markdown: the wrong answers to choose from, each with what the course's own check says of it, worked out now."""
+    answers = Answers.named(EXERCISE)
+    choices, panels = [], []
+    for number, wrong in enumerate(chosen):
+        checked = " checked" if number == 0 else ""
+        choices.append(
+            f'<label><input type="radio" name="wrong-answer" value="{wrong.name}"{checked}> {wrong.does}</label>'
+        )
+        report = answers.judge(wrong.source)
+        code = f"```python\n{wrong.source}\ncheck(softmax)\n```"
+        panels.append(
+            f'<div class="wrong-answer" data-answer="{wrong.name}">\n\n{code}\n\n{report._repr_html_()}\n\n</div>'
+        )
+    legend = "<legend>Choose an answer</legend>"
+    return (
+        f'<div class="wrong-answers">\n<fieldset>{legend}{"".join(choices)}</fieldset>\n\n<div aria-live="polite">\n\n'
+        + "\n\n".join(panels)
+        + "\n\n</div>\n\n</div>"
+    )
+
+
+def lesson_map(course: Sequence[Lesson]) -> str:
+    """HTML: each lesson with what it is about, its minutes and exercises, and the earlier ones that it runs."""
+    told = {number: (about or "", minutes) for number, about, minutes in _ROW.findall(readme())}
+    items = []
+    for lesson in course:
+        about, minutes = told.get(lesson.stem[:2], ("", ""))
+        exercises = [each for each in all_exercises().values() if each.lesson == lesson.name]
+        facts = [f"{minutes} minutes"] * bool(minutes) + [
+            f"{len(exercises)} {'exercise' if len(exercises) == 1 else 'exercises'}"
+        ]
+        builds_on = [f'<a href="course/{stem}.html">{stem[:2]}</a>' for stem in _builds_on(lesson, course)]
+        if builds_on:
+            facts.append(f"builds on {', '.join(builds_on)}")
+        items.append(
+            f'<li><a class="title" href="course/{lesson.stem}.html"><span>{lesson.stem[:2]}</span>'
+            f' {html.escape(lesson.title)}</a><p>{html.inline(about)}</p><p class="facts">{" · ".join(facts)}</p></li>'
+        )
+    return f'<ol class="lesson-map">{"".join(items)}</ol>'
+
+
+def _builds_on(lesson: Lesson, course: Sequence[Lesson]) -> list[str]:
+    """The stems of the earlier lessons whose exercises a lesson runs."""
+    stems: Mapping[str, str] = {each.name: each.stem for each in course}
+    names = [name for cell in lesson.cells for name in _USED.findall(cell.source)]
+    homes = {all_exercises()[name].lesson for name in names if name in all_exercises()}
+    return sorted(stems[home] for home in homes if home in stems and home != lesson.name)
+
+
+def readme() -> str:
+    return lessons.read_text(ROOT / "README.md")

@@ -1,0 +1,52 @@
+"""Sphinx's settings for the book. What changes from build to build comes as `-D` options from `utils.book.site`."""
+
+import re
+
+project = "Attention, by hand"
+author = "the coginst authors"
+copyright = "the coginst authors, MIT licence"
+html_title = project
+language = "en"
+
+extensions = ["myst_nb"]
+source_suffix = {".ipynb": "myst-nb", ".md": "myst-nb"}
+nitpicky = True
+exclude_patterns = []
+
+nb_execution_mode = "off"  # the outputs stand in the notebooks
+nb_merge_streams = True
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+
+html_theme = "sphinx_book_theme"
+html_favicon = "static/icon.svg"
+html_static_path = ["static"]
+html_css_files = ["explore.css", "book.css"]
+html_js_files = [("explore.js", {"defer": ""}), ("live.js", {"defer": ""}), ("book.js", {"defer": ""})]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_search_summary = False  # it would fetch each page found, which a browser refuses to a page from a file
+html_last_updated_fmt = None
+html_use_index = False
+html_theme_options = {
+    "home_page_in_toc": True,
+    "show_navbar_depth": 1,
+    "show_toc_level": 2,
+    "use_download_button": False,
+    "use_source_button": False,
+    "navigation_with_keys": False,
+    "back_to_top_button": False,
+    **dict.fromkeys(("navbar_start", "navbar_center", "navbar_end", "navbar_persistent"), ()),  # all is in the sidebar
+}
+mathjax_path = "mathjax/tex-mml-chtml.js"
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system is
+
+
+def setup(app):
+    app.connect("html-page-context", no_empty_headings)
+
+
+def no_empty_headings(app, pagename, templatename, context, doctree):
+    """The corner of a table heads nothing, and who listens should not be told that it does."""
+    context["body"] = re.sub(r"<th( [^>]*)?>\s*(<p></p>)?\s*</th>", "<td></td>", context.get("body", ""))

@@ -1,0 +1,157 @@
+"""A lesson as a page to read: its gaps as learners see them, what the solved run showed, and hints folded away.
+
+The page is a notebook that Sphinx reads. Explorers, predictions and quizzes become a place in the page, with the
+numbers that they start from; `static/live.js` builds them there, with no kernel and no widget manager.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from utils import lessons
+from utils.book.executed import BookError, Outputs
+from utils.feedback.exercise import Exercise, all_exercises
+from utils.instructor import ipynb
+from utils.instructor.solved import solved_cells
+from utils.instructor.strip import student_cell
+from utils.lessons import ROOT, Cell, Lesson, markers
+from utils.show import html
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+GRADES = ("a nudge", "the idea", "almost the code")
+GAP = "gap"  # the tag of a cell that a learner fills in
+# In a notebook the first figure of circuitsvis carries the library; here it is a file that all pages share.
+LIBRARY = re.compile(r"<script>(\(async \(\) => \{\nif \(window\.CircuitsVis \|\|.*?)</script>", re.DOTALL)
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+_CHECKED = re.compile(r"(?m)^check\((\w+)")
+_ANCHOR = re.compile(r"\]\(#([^)\s]+)\)")
+
+
+def page(lesson: Lesson, outputs: Outputs, top: str, with_answers: bool = False) -> dict[str, Any]:
+    """The notebook of a lesson's page, as JSON.
+
+    Args:
+        outputs: of its solved run.
+        top: markdown that stands below the lesson's title.
+        with_answers: show the answers where learners have gaps.
+
+    Raises:
+        BookError: a cell shows a widget that is not one of the course's.
+    """
+    cells, hinted = [], set()
+    for cell, shown in _with_outputs(lesson, outputs):
+        source = lessons.with_answers(cell) if with_answers else student_cell(markers.parse(cell)).source
+        if cell.kind == "raw" or not source.strip():
+            continue
+        if cell.kind == "markdown":
+            cells.append(_prose(lesson, cell, source, top if not cells else ""))
+            continue
+        is_gap = source != lessons.with_answers(cell)
+        cells.append(_code(lesson, cell, source, [_shown(each, outputs["widgets"], lesson) for each in shown], is_gap))
+        for exercise in _checked(lesson, cell):
+            if exercise.name not in hinted:
+                hinted.add(exercise.name)
+                identity = ipynb.cell_id(f"{lesson.stem}:hints", cell.index)
+                cells.append(ipynb.cell("markdown", identity, {}, hints(exercise)))
+    return ipynb.notebook(cells)
+
+
+def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list[dict]]]:
+    """The lesson's cells, each with the outputs of its solved run."""
+    solved = solved_cells(lesson)
+    if len(solved) != len(outputs["outputs"]):
+        raise BookError(f"{lesson.path}: its outputs are of another version; delete build/book-outputs, and try again.")
+    places = {cell.line: outputs["outputs"][cell.index] for cell in solved}
+    for cell in lesson.cells:
+        yield cell, places.get(cell.line, [])
+
+
+def _prose(lesson: Lesson, cell: Cell, source: str, top: str) -> dict[str, Any]:
+    source = _ANCHOR.sub(lambda found: f"](#{found[1].lower()})", source)  # Lab's anchors are headings as written
+    if top:
+        title, _, rest = source.partition("\n")
+        source = f"{title}\n\n{top}\n{rest}"
+    return ipynb.cell("markdown", ipynb.cell_id(lesson.stem, cell.index), {}, source)
+
+
+def _code(lesson: Lesson, cell: Cell, source: str, outputs: list[dict], is_gap: bool) -> dict[str, Any]:
+    tags = [GAP] * is_gap
+    if cell.metadata.get("jupyter", {}).get("source_hidden"):
+        tags.append("remove-input")
+    made = ipynb.cell("code", ipynb.cell_id(lesson.stem, cell.index), {"tags": tags} if tags else {}, source)
+    return made | {"outputs": outputs}
+
+
+def _checked(lesson: Lesson, cell: Cell) -> list[Exercise]:
+    """The exercises of this lesson whose check a cell runs."""
+    named = (all_exercises().get(name) for name in _CHECKED.findall(cell.source))
+    return [exercise for exercise in named if exercise and exercise.lesson == lesson.name]
+
+
+def hints(exercise: Exercise) -> str:
+    """The three hints of an exercise, each folded away."""
+    folded = "".join(
+        f"<details><summary>Hint {number}: {grade}</summary><p>{html.inline(hint)}</p></details>"
+        for number, (grade, hint) in enumerate(zip(GRADES, exercise.hints), 1)
+    )
+    return f'<div class="hints" role="group" aria-label="Hints for {exercise.name}">{folded}</div>'
+
+
+# --- outputs --------------------------------------------------------------------------------------------
+
+
+def _shown(output: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> dict[str, Any]:
+    """An output as the page shows it: words, or HTML."""
+    if output["output_type"] == "stream":
+        return {**output, "text": _calm(output["text"])}
+    if output["output_type"] == "error":
+        return {**output, "traceback": [_calm(line) for line in output["traceback"]]}
+    data = output["data"]
+    if WIDGET in data:
+        shown = {"text/html": _place(data, widgets, lesson)}
+    elif "text/html" in data:
+        shown = {"text/html": shared_library(_calm("".join(data["text/html"])))}
+    else:
+        shown = {kind: _calm("".join(text)) if kind == "text/plain" else text for kind, text in data.items()}
+    made = {"output_type": "display_data", "data": shown, "metadata": {}}
+    if output["output_type"] == "execute_result":
+        made |= {"output_type": "execute_result", "execution_count": output.get("execution_count")}
+    return made
+
+
+def _calm(text: str) -> str:
+    """Text that is the same on every machine: no colours of a terminal, no addresses, no folder of ours."""
+    text = _ADDRESS.sub("0x000000", _ANSI.sub("", text))
+    return text.replace(str(ROOT), ".").replace(str(Path.home()), "~")
+
+
+def shared_library(text: str) -> str:
+    """A figure's HTML, which takes circuitsvis from the file that all pages share."""
+    return LIBRARY.sub('<script src="../_static/circuitsvis.js" defer></script>', text)
+
+
+def _place(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> str:
+    """Where a live widget stands: its words, for who has no scripts, and what it starts from."""
+    model = widgets.get(data[WIDGET]["model_id"], {"kind": ""})
+    if not model["kind"]:
+        raise BookError(
+            f"{lesson.path}: {''.join(data.get('text/plain', 'a widget'))[:80]!r} is no widget of utils.explore.live,"
+            " and only those live without a kernel."
+        )
+    traits = {name: model[name] for name in ("start", "state", "data")}
+    words = html.escape("".join(data["text/plain"]))
+    return (
+        f'<div class="live" data-kind="{model["kind"]}"><p class="live-words">{words}</p>'
+        f'<script type="application/json">{script_json(traits)}</script></div>'
+    )
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand in a <script>."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,288 @@
+"""From the lessons and the pages of `docs/` to the web site: the stage that Sphinx reads, its run, and the last look.
+
+Everything is made beside its place. Only a site in which no answer stands gets there.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
+from pathlib import Path
+from string import Template
+
+from utils import lessons
+from utils.book import landing, pages, vendor
+from utils.book.executed import EXPLORERS, KEPT, BookError, outputs_of
+from utils.book.leaks import answers_in
+from utils.instructor import ipynb, online
+from utils.lessons import ROOT, Lesson
+from utils.lessons.files import folder_atomically
+from utils.show import html
+from utils.show.circuitsvis import packed_library
+
+OUT, WORK = ROOT / "build" / "book", ROOT / "build" / "book-work"
+LOOK = Path(__file__).parent / "look"
+_DOCS = ("checks", "data", "grading", "instructors", "mutants", "online", "papers", "sources")
+DOCUMENTS = (*(f"docs/{name}.md" for name in _DOCS), "CONTRIBUTING.md", "CHANGELOG.md")
+LEFT_OUT = (".buildinfo*", "*.map", "*webpack-macros.html")  # for Sphinx, and for who writes a theme
+MADE = ".coginst-book"  # marks a folder as ours to replace
+_LINK = re.compile(r"(!?)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
+_TO_LESSON = re.compile(r'href="(\d\d_\w+)\.ipynb(?:#[^"]*)?"')
+_FENCED = re.compile(r"(?ms)^(```|~~~).*?^\1")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A book: where it lies, how many pages it has, and how many bytes."""
+
+    path: Path
+    pages: int
+    size: int
+
+
+def book(
+    out: Path = OUT,
+    only: Iterable[str] = (),
+    solved: Iterable[str] = (),
+    said: Callable[[str], None] = lambda line: None,
+    work: Path = WORK,
+    kept: Path = KEPT,
+    vendored: Path = vendor.VENDOR,
+) -> Made:
+    """Make the book in the folder `out`, which gives way to it.
+
+    Args:
+        only: numbers or names of the lessons that it holds; all when none is named.
+        solved: those whose answers it shows.
+        said: hears a line about each thing that took time.
+        work: where what the next build can use again is kept.
+        kept: where the lessons' outputs are kept.
+        vendored: where the packages lie that pages load.
+
+    Raises:
+        BookError: a lesson does not run, Sphinx warned of something, an answer stands in the site, or `out` is not
+            a folder of ours.
+        VendorError: a package is missing and cannot be fetched.
+        LessonError: there is no such lesson.
+    """
+    _ours(out)
+    chosen = [lessons.find(name, ROOT / "solutions") for name in only] or lessons.all_lessons()
+    course = [lessons.read(path) for path in sorted(chosen)]
+    shown = {lessons.find(name, ROOT / "solutions").stem for name in solved}
+    _needs_sphinx()
+    for line in vendor.vendor(vendored):
+        said(f"fetched {line}")
+    outputs = outputs_of(course, said, kept)
+    held, stage, site = _held(course), work / "stage", work / "html"
+    files = {"index.md": _front_page(course), **_documents(course)}
+    for number, lesson in enumerate(course, 1):
+        made = pages.page(lesson, outputs[lesson.stem], commands(online.repository(), lesson), lesson.stem in shown)
+        _link_cells(made["cells"], f"course/{lesson.stem}.md", held)
+        files[f"course/{lesson.stem}.ipynb"] = ipynb.text(made).encode()
+        said(f"[{number}/{len(course)}] {lesson.stem}")
+    _put(stage, files)
+    _put(work / "static", _static(vendored))
+    _forget_if_changed(work, course)
+    said("Sphinx writes the pages")
+    sphinx(stage, site, work)
+    if faults := answers_in(site, shown):
+        raise BookError("\n".join(["An answer would stand in the book; it was not put in its place.", *faults]))
+    with folder_atomically(out) as new:
+        shutil.copytree(site, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        (new / MADE).write_text("coginst book replaces this folder.\n", encoding="utf-8")
+    every = [path for path in out.rglob("*") if path.is_file()]
+    return Made(out, sum(path.suffix == ".html" for path in every), sum(path.stat().st_size for path in every))
+
+
+def _needs_sphinx() -> None:
+    try:
+        installed("sphinx-book-theme")
+    except PackageNotFoundError:
+        raise BookError(
+            'Sphinx or its theme is not here; with Python 3.11 or later they come with  pip install -e ".[book]"'
+        ) from None
+
+
+def _ours(out: Path) -> None:
+    """Refuse a folder with something in it that no book put there."""
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MADE).is_file())):
+        raise BookError(f"{out} is there and is no book; name another place with --out, or move it away.")
+
+
+# --- the stage ------------------------------------------------------------------------------------------
+
+
+def _put(folder: Path, files: dict[str, bytes]) -> None:
+    """Make the folder hold these files and no others; one that has not changed stays as old as it is."""
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        if path.relative_to(folder).as_posix() not in files:
+            path.unlink()
+    for name, content in files.items():
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def _front_page(course: Sequence[Lesson]) -> bytes:
+    text = Template((LOOK / "index.md").read_text(encoding="utf-8")).substitute(
+        wrong=landing.wrong_answers(),
+        map=landing.lesson_map(course),
+        commands=commands(online.repository()),
+        lessons="\n".join(f"{lesson.stem[:2]} {lesson.title} <course/{lesson.stem}>" for lesson in course),
+    )
+    return text.encode()
+
+
+def _documents(course: Sequence[Lesson]) -> dict[str, bytes]:
+    """The pages beside the lessons, as they lie in the clone, with links to what the site does not hold led away."""
+    held, public = _held(course), online.repository()
+    files = {name: linked(lessons.read_text(ROOT / name), name, held, public).encode() for name in DOCUMENTS}
+    return files | {f"docs/{path.name}": path.read_bytes() for path in (ROOT / "docs").glob("*.png")}
+
+
+def _held(course: Sequence[Lesson]) -> set[str]:
+    """The pages of the site, as links in the clone name them."""
+    return {*DOCUMENTS, *(f"course/{lesson.stem}.{end}" for lesson in course for end in ("md", "ipynb"))}
+
+
+def linked(text: str, name: str, held: set[str], public: str) -> str:
+    """A page whose links lead to a page of the site, to the public clone, or, where there is none, nowhere.
+
+    Args:
+        name: of the page, from the root of the clone.
+        held: the pages of the site, named so.
+        public: the clone's public name.
+    """
+
+    def link(found: re.Match) -> str:
+        picture, words, target, anchor = found.groups()
+        path = os.path.normpath(os.path.join(os.path.dirname(name), target)).replace(os.sep, "/")
+        if picture or path in held:
+            return found[0]
+        if public == online.UNSET:
+            return words
+        return f"[{words}](https://github.com/{public}/blob/{online.BRANCH}/{path}{anchor or ''})"
+
+    parts, at = [], 0
+    for fenced in _FENCED.finditer(text):
+        parts += [_LINK.sub(link, text[at : fenced.start()]), fenced[0]]
+        at = fenced.end()
+    return "".join([*parts, _LINK.sub(link, text[at:])])
+
+
+def _link_cells(cells: list[dict], name: str, held: set[str]) -> None:
+    """Let the links of a lesson's cells, and of what they show, lead to pages of the site."""
+
+    def page(found: re.Match) -> str:
+        return f'href="{found[1]}.html"' if f"course/{found[1]}.ipynb" in held else ""
+
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = linked(cell["source"], name, held, online.repository())
+        for output in cell.get("outputs", []):
+            if "text/html" in output.get("data", {}):
+                output["data"]["text/html"] = _TO_LESSON.sub(page, output["data"]["text/html"])
+
+
+def commands(name: str, lesson: Lesson | None = None) -> str:
+    """HTML: the commands that open the course in JupyterLab, to copy, and where a lesson runs without installing.
+
+    `name` is the clone's public name.
+    """
+    clone = [] if name == online.UNSET else [f"git clone https://github.com/{name} && cd {name.partition('/')[2]}"]
+    text = html.escape("\n".join([*clone, "make lab"]))
+    where = "" if clone else " in the course's folder"
+    links = ""
+    if clone and lesson:
+        links = (
+            f' <a href="{online.binder(name, f"course/{lesson.stem}.ipynb")}">Binder</a>'
+            f' <a href="{online.colab(name, f"{lesson.stem}.ipynb")}">Colab</a>'
+        )
+    return (
+        f'<div class="open-in-lab"><button type="button" data-copy="{text}" hidden>Open in Lab: copy the commands'
+        f'</button>{links} <span role="status"></span><details><summary>What to type{where}</summary><pre>{text}</pre>'
+        "</details></div>\n"
+    )
+
+
+def _static(vendored: Path) -> dict[str, bytes]:
+    """What pages share: the explorers' modules and look, circuitsvis, and the packages, each with its licence."""
+    shared = (EXPLORERS / "page.js").read_text(encoding="utf-8")
+    imported = re.compile(r'^import \{[^}]*\} from "\./page\.js";\n', re.MULTILINE)
+    kinds = {
+        path.stem: imported.sub("", path.read_text(encoding="utf-8"))
+        for path in sorted(EXPLORERS.glob("*.js"))
+        if path.stem != "page"
+    }
+    modules = json.dumps({"shared": shared, "kinds": kinds}, ensure_ascii=True)
+    library = gzip.decompress(base64.b64decode(packed_library() or "")) if packed_library() else b""
+    files = {
+        "explore.js": f"window.courseModules = {modules};\n".encode(),
+        "explore.css": (EXPLORERS / "page.css").read_bytes(),
+        "circuitsvis.js": library
+        + b"\n;window.CircuitsVis = CircuitsVis; dispatchEvent(new Event('course-circuitsvis'));\n",
+    }
+    for package in vendor.PACKAGES:
+        files |= {f"{package.name}/{name}": content for name, content in vendor.files_of(package, vendored).items()}
+    return files
+
+
+# --- Sphinx ---------------------------------------------------------------------------------------------
+
+
+def _forget_if_changed(work: Path, course: Sequence[Lesson]) -> None:
+    """Begin anew where settings, Sphinx itself, or what stands in every page's sidebar are others than last time.
+
+    Sphinx looks at what each page is made from, and sees only some of these.
+    """
+    titles = [f"{lesson.stem} {lesson.title}" for lesson in course]
+    titles += [lessons.read_text(ROOT / name).partition("\n")[0] for name in DOCUMENTS]
+    libraries = [f"{name} {installed(name)}" for name in ("sphinx", "myst-nb", "sphinx-book-theme", "myst-parser")]
+    stamp = "\n".join([*libraries, *titles, (LOOK / "conf.py").read_text(encoding="utf-8")])
+    kept = work / "settings"
+    if not kept.is_file() or kept.read_text(encoding="utf-8") != stamp:
+        for folder in ("html", "doctrees"):
+            shutil.rmtree(work / folder, ignore_errors=True)
+        kept.write_text(stamp, encoding="utf-8")
+
+
+def sphinx(stage: Path, site: Path, work: Path) -> None:
+    """Run Sphinx, for which a warning is an error."""
+    from sphinx.cmd.build import build_main
+
+    footer = f"<p>{version()}</p>"
+    options = [
+        *("-b", "html", "-W", "--keep-going", "-q", "-c", str(LOOK), "-d", str(work / "doctrees")),
+        *("-D", f"html_static_path={LOOK / 'static'},{work / 'static'}"),
+        *("-D", f"html_theme_options.extra_footer={footer}"),
+    ]
+    heard = io.StringIO()
+    with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
+        status = build_main([*options, str(stage), str(site)])
+    if status:
+        raise BookError(f"Sphinx found something wrong:\n{heard.getvalue().strip()}")
+
+
+def version(root: Path = ROOT) -> str:
+    """The course's version and, where git knows it, the commit that the book is made from."""
+    text = lessons.read_text(root / "CITATION.cff")
+    number = re.search(r"(?m)^version: (.+)$", text)
+    said = f"version {number[1].strip()}" if number else "no version"
+    command = ["git", "-c", "safe.directory=*", "-C", str(root), "rev-parse", "--short=10", "HEAD"]
+    try:
+        commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return said
+    return f"{said}, commit {commit}"
