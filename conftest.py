@@ -103,6 +103,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             patch.setenv("COURSE_CHECKS", "strict")
         else:
             patch.delenv("COURSE_CHECKS", raising=False)
+        patch.delenv("PYTHONSTARTUP", raising=False)  # a test that starts Lab in this process leaves it behind
         progress = item.config.stash[SCRATCH] / f"{item.path.parent.name}-{item.path.name}.json"
         patch.setenv("COURSE_PROGRESS", str(progress))
         return (yield)

@@ -191,10 +191,11 @@ def too_wide(notebook: browser.Notebook) -> list[str]:
     script = """areas => areas.flatMap(area => {
         const edge = area.getBoundingClientRect().right + 1;
         return [...area.querySelectorAll('*')]
+            .filter(part => !part.closest('svg') || part.matches('svg, text'))  // a drawing cuts off what it clips
             .filter(part => part.checkVisibility() && part.getBoundingClientRect().width > 0)
             .filter(part => part.getBoundingClientRect().right > edge
                 || part.matches('button, label') && part.scrollWidth > part.clientWidth + 1)
-            .map(part => `${part.tagName}.${part.className}: ${part.innerText?.slice(0, 60)}`);
+            .map(part => `${part.tagName}.${part.getAttribute('class')}: ${part.textContent.slice(0, 60)}`);
     })"""
     return notebook.panel.locator(".jp-OutputArea-output").evaluate_all(script)
 

@@ -177,7 +177,7 @@ def test_sampling_appends_tokens_and_start_over_takes_them_back(shown, tokenizer
         wanted = row_of(last).double()[allowed].softmax(-1)[int(rank) - 1].item()
         assert float(probability) == pytest.approx(wanted, abs=0.0051)
         best = quoted(token_of(tokenizer, int(row_of(int(number)).argmax())))
-        assert f"Next token: {best}" in page.said(), "the picture is not that of the longer text"
+        assert f"Likeliest next token: {best}" in page.said(), "the picture is not that of the longer text"
     assert model.calls == 5
     press(page, "Start over")
     assert [number for _, number, _ in chips(page)] == start and page.remark() == "Back to the prompt."

@@ -85,6 +85,11 @@ def small(tmp_path):
 # --- what goes in -------------------------------------------------------------------------------------
 
 
+def of_utils(names):
+    """The files of `utils`, without the lessons' texts from which one is made anew."""
+    return {name for name in names if name.startswith("utils/") and not name.startswith(f"{FIRST}/")}
+
+
 def test_it_holds_the_students_course_and_nothing_else(course):
     files = read(course)
     rooms = {name.partition("/")[0] for name in files}
@@ -109,9 +114,7 @@ def test_it_holds_the_students_course_and_nothing_else(course):
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "utils"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split("\0")
-    assert {name for name in filter(None, tracked) if (ROOT / name).exists()} == {
-        name for name in files if name.startswith("utils/") and not name.startswith(f"{FIRST}/")
-    }
+    assert {name for name in filter(None, tracked) if (ROOT / name).exists()} == of_utils(files)
     assert {name: files[f"{FIRST}/{name}"] for name in (f"{stem}.md" for stem in STEMS)} == {
         name.removeprefix("course/"): content
         for name, content in files.items()
@@ -138,7 +141,7 @@ def test_what_git_does_not_know_stays_here_and_is_named(tmp_path, small):
         path.write_text(SECRET)
     (small / ".gitignore").write_text("__pycache__/\n*.egg-info/\n.cache\n*.zip\n")
     made = release(tmp_path / "a.zip", root=small)
-    assert {name for name in read(made.path) if name.startswith("utils")} == {"utils/__init__.py"}
+    assert of_utils(read(made.path)) == {"utils/__init__.py"}
     assert made.left_out == ["utils/assets/new.json", "utils/backup.txt"]
     git(small, "add", "utils/assets/new.json")
     (small / "utils" / "assets" / "new.json").write_text("{}")
@@ -164,7 +167,7 @@ def test_without_git_a_manifest_says_what_belongs_to_the_course(tmp_path, small)
     assert list(tmp_path.iterdir()) == [small]
     (small / "release.txt").write_text("utils/__init__.py\n")
     names = read(release(tmp_path / "a.zip", root=small).path)
-    assert {name for name in names if name.startswith("utils")} == {"utils/__init__.py"} and "release.txt" not in names
+    assert of_utils(names) == {"utils/__init__.py"} and "release.txt" not in names
 
 
 def test_its_readme_leads_somewhere_and_asks_for_nothing_that_stays_here(course):

@@ -87,11 +87,11 @@ function uniform(seed, n) {
 function say(start, state, { probs, entropy, carriers }) {
   const [[, likeliest]] = shownPass(start, state).names;
   return {
-    title: `Next token: ${likeliest} with probability ${fixed(probs[0])}`,
+    title: `Likeliest next token: ${likeliest} with probability ${fixed(probs[0])}`,
     facts: {
       likeliest: fixed(probs[0]),
       entropy: fixed(entropy),
-      "tokens that carry 90 %": carriers.toLocaleString("en"),
+      "tokens needed for 90 %": carriers.toLocaleString("en"),
     },
     remark: remark(start, state),
   };
@@ -243,7 +243,7 @@ export default explorer({
     return bars(picture, {
       groups: [
         { name: "the model's own", values: own },
-        { name: "drawn from", values: shown },
+        { name: "after temperature and top-k", values: shown },
       ],
       labels: own.map((_, i) => names[i][1]),
       limit: 1,

@@ -3,7 +3,7 @@ import { element, inline, page } from "./page.js";
 const PATIENCE = 3000; // ms that a kernel gets before the page says what else may be the matter
 const LATE = "The kernel has not answered yet. It may be busy; if it is not, run this cell again.";
 const ALONE = "Not kept: no kernel listens. Run this cell again, and then press Keep.";
-const CHANGED = "Press Keep, and the lessons know it.";
+const CHANGED = "Press Keep to see it in lessons 02 to 05.";
 
 export default page((ui) => {
   const input = element("input", {

@@ -86,4 +86,4 @@ def _strange(ids: list[int]) -> str:
     if not strange:
         return ""
     some = ", ".join(strange[:4]) + (" and others" if len(strange) > 4 else "")
-    return f" The small GPT-2 has never met {some}: it takes every unknown token for one and the same."
+    return f" The small GPT-2 has never met {some}: it reads each of them as the same unknown token."

@@ -114,7 +114,7 @@ function say(start, state, { problem, text, written, chances, right }) {
 }
 
 function remark(text, written, stopped, right) {
-  if (right === null) return "After a word, a space, and `echo` or `upper` it can be told right from wrong.";
+  if (right === null) return "End the prompt with a space and `echo` or `upper`, and the page says whether the answer is right.";
   if (written !== right) return `Right would be: \`${text}${right}\``;
   return stopped ? "Right to the last letter, and it stops." : "Right to the last letter, but it does not stop there.";
 }
@@ -137,7 +137,7 @@ function draw({ svg, width }, start, state, { problem, written, chances, right }
     if (expected[i] !== character && i <= right.length) letter(svg, expected[i], x, y + 44, "fill:var(--muted)");
   });
   const below = Math.ceil(cells.length / across) * LINE + 14;
-  label(svg, "bar: how likely it found it · ␣ space · ■ stop", 0, below, { class: "muted" });
+  label(svg, "bar: the probability that it gave this letter · ␣ space · ■ stop", 0, below, { class: "muted" });
   return below + 8;
 }
 

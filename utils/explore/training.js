@@ -39,11 +39,12 @@ function curve(picture, { first, steps }, { done, losses }, { highest }) {
   const axes = lineAxes(picture, {
     x: [first, steps], y: [0, highest * 1.05 || 1], xname: "step", yname: "loss", high: 216,
   });
+  const low = axes.y(0) + 2;
   picture.svg.append(
-    drawn("path", { d: axes.line(losses), fill: "none", stroke: "var(--blue)", "stroke-width": 2 }),
-    drawn("line", { // the axis is the bar of what is done
-      x1: axes.x(first), x2: axes.x(done), y1: axes.y(0), y2: axes.y(0), stroke: "var(--control)", "stroke-width": 4,
+    drawn("line", { // below the axis, the bar of what is done
+      x1: axes.x(first), x2: axes.x(done), y1: low, y2: low, stroke: "var(--muted)", "stroke-width": 4,
     }),
+    drawn("path", { d: axes.line(losses), fill: "none", stroke: "var(--blue)", "stroke-width": 2 }),
   );
   return axes.height;
 }

@@ -46,8 +46,8 @@ def card(inside: str, state: str = "todo", wide: str = "", status: bool = False)
 
 
 def mark(state: str) -> str:
-    """The sign of a state in its colour."""
-    return f'<span style="color:{ACCENT[state]}">{MARK[state]}</span>'
+    """The sign of a state, in the colour of the text around it, which is read in light and dark."""
+    return f"<span>{MARK[state]}</span>"
 
 
 def code_block(text: str) -> str:
