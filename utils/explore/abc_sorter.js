@@ -128,7 +128,7 @@ function draw({ svg, width, ui }, start, state, found) {
   const steps = found.steps ?? ui.drawnSteps ?? [];
   ui.drawnSteps = steps;
   const on = found.problem ? Array(start.heads).fill(false) : found.on;
-  const narrow = width < LEFT + 6 * CELL + 190;
+  const narrow = width < LEFT + 6 * CELL + 228;
   const high = start.heads * ROW;
   const pitch = narrow ? 22 + high + 3 * 22 + 24 : 22 + Math.max(high, 66) + 20;
   steps.forEach((step, k) => {
