@@ -532,7 +532,8 @@ export function lineAxes(picture, {
   x, y, xname, yname, high = 240, xticks = roundTicks(...x), yticks = roundTicks(...y),
 }) {
   const { svg, width } = picture;
-  const [left, top, right] = [Math.max(...yticks.map((value) => textWidth(short(value)))) + 10, 28, 14];
+  const [left, top] = [Math.max(...yticks.map((value) => textWidth(short(value)))) + 10, 28];
+  const right = Math.max(14, textWidth(short(xticks.at(-1))) / 2 + 4); // the last number is written whole
   const wide = width - left - right;
   const toX = (at) => x[0] + ((at - left) / wide) * (x[1] - x[0]);
   const toY = (at) => y[1] - ((at - top) / high) * (y[1] - y[0]);
