@@ -373,16 +373,21 @@ export function label(svg, text, x, y, attributes = {}) {
   return made;
 }
 
-/** A title in as many lines as it needs; returns how high it is. */
-function heading(svg, title, width) {
-  const lines = [[]];
-  for (const word of title.split(" ")) {
-    if (lines.at(-1).length && textWidth([...lines.at(-1), word].join(" "), 14, 600) > width) lines.push([]);
-    lines.at(-1).push(word);
+/** A text in as many lines as it needs, the first at `y`; returns how many. */
+export function lines(svg, text, y, width, { size = 13, weight = 400, step = 18, ...attributes } = {}) {
+  const found = [[]];
+  for (const word of text.split(" ")) {
+    if (found.at(-1).length && textWidth([...found.at(-1), word].join(" "), size, weight) > width) found.push([]);
+    found.at(-1).push(word);
   }
-  lines.forEach((words, i) =>
-    label(svg, words.join(" "), 0, 15 + 19 * i, { class: "title", style: "font-size:14px" }));
-  return 19 * lines.length + 8;
+  found.forEach((words, i) => label(svg, words.join(" "), 0, y + step * i, attributes));
+  return found.length;
+}
+
+/** A picture's title; returns how high it is. */
+function heading(svg, title, width) {
+  const look = { size: 14, weight: 600, step: 19, class: "title", style: "font-size:14px" };
+  return 19 * lines(svg, title, 15, width, look) + 8;
 }
 
 /** Rows of horizontal bars, one column of them for each group, below each other on a narrow page; returns the height.
@@ -407,7 +412,8 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
   });
   const taken = Math.max(...columns.map(({ low, wide }) => (low < 0 ? 2 * wide : wide))); // by numbers beside bars
   const shared = (width - left - gap * (groups.length - 1)) / groups.length;
-  const stacked = groups.length > 1 && shared - taken < 60;
+  const named = Math.max(...groups.map(({ name = "" }) => textWidth(name)));
+  const stacked = groups.length > 1 && (shared - taken < 60 || shared < named);
   const room = stacked ? width - left : shared;
   const above = groups.length > 1 || groups[0].name ? 22 : 4;
   const row = 24;
@@ -419,7 +425,7 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
     const end = top + row * labels.length;
     const scale = (x) => (x / (high - low)) * Math.max(20, room - (low < 0 ? 2 * wide : wide));
     const zero = x0 + (low < 0 ? wide : 0) + scale(-low);
-    if (group.name) label(svg, group.name, x0, top - 9, { class: "muted" });
+    if (group.name) label(svg, group.name, Math.max(0, Math.min(x0, width - named)), top - 9, { class: "muted" });
     svg.append(drawn("line", { x1: zero, x2: zero, y1: top, y2: end, stroke: "var(--faint)" }));
     if (reference && g === groups.length - 1) {
       const x = zero + scale(reference.at);

@@ -137,8 +137,8 @@ function draw({ svg, width }, start, state, { problem, written, chances, right }
     if (expected[i] !== character && i <= right.length) letter(svg, expected[i], x, y + 44, "fill:var(--muted)");
   });
   const below = Math.ceil(cells.length / across) * LINE + 14;
-  label(svg, "bar: the probability that it gave this letter · ␣ space · ■ stop", 0, below, { class: "muted" });
-  return below + 8;
+  const legend = "bar: the probability that it gave this letter · ␣ space · ■ stop";
+  return below + 18 * lines(svg, legend, below, width, { class: "muted" }) - 10;
 }
 
 function letter(svg, character, x, y, style) {
