@@ -71,7 +71,7 @@ def memory(students: tuple[int, int] = (100, 700)) -> None:
             pages = {f"{stem}.ipynb": json.dumps(page(stem, student)).encode()}
             judge.grade(engine.Submission(f"s{student:03}", stem, pages, "key"))
             if student + 1 in students:
-                status = Path("/proc/self/status").read_text()
+                status = Path("/proc/self/status").read_text(encoding="utf-8")
                 held.append(int(status.partition("VmRSS:")[2].split()[0]) / 1024)
     early, late = students
     print(f"  the judge's memory: {held[0]:.0f} MB after {early} students, {held[1]:.0f} MB after {late}")

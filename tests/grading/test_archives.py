@@ -49,9 +49,9 @@ def test_a_name_that_leads_out_is_refused_and_nothing_is_written(tmp_path, name)
 
 def test_links_are_not_followed(tmp_path):
     secret = tmp_path / "secret"
-    secret.write_text("secret")
+    secret.write_text("secret", encoding="utf-8")
     (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets" / "1.ipynb").write_text("secret")
+    (tmp_path / "secrets" / "1.ipynb").write_text("secret", encoding="utf-8")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.ipynb").symlink_to(secret)
     (tmp_path / "in" / "folder").symlink_to(tmp_path / "secrets")
@@ -63,9 +63,9 @@ def test_links_are_not_followed(tmp_path):
 def test_a_link_that_takes_a_file_s_place_is_not_followed(tmp_path):
     (tmp_path / "in").mkdir()
     path = tmp_path / "in" / "1.ipynb"
-    path.write_text("mine")
+    path.write_text("mine", encoding="utf-8")
     (file,) = files(tmp_path / "in")
-    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "secret").write_text("secret", encoding="utf-8")
     path.unlink()
     path.symlink_to(tmp_path / "secret")
     with pytest.raises(ArchiveError):

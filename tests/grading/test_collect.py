@@ -60,7 +60,7 @@ def test_a_file_goes_to_its_student(intake, name):
 
 def test_numbers_of_the_roster_come_before_names(intake, tmp_path):
     """Two Adas, told apart by Canvas's and Moodle's own numbers."""
-    (tmp_path / "two.csv").write_text("id,name,canvas id,moodle id\ns1,Ada,1,71\ns2,Ada,2,72\n")
+    (tmp_path / "two.csv").write_text("id,name,canvas id,moodle id\ns1,Ada,1,71\ns2,Ada,2,72\n", encoding="utf-8")
     files = {f"ada_2_9_{SOFTMAX}.ipynb": MINE, f"Ada_71_assignsubmission_file_/{SOFTMAX}.ipynb": OTHER}
     assert lessons_in(intake(files, "two.csv").folder) == {
         f"s1/{SOFTMAX}.ipynb": OTHER,
@@ -69,7 +69,7 @@ def test_numbers_of_the_roster_come_before_names(intake, tmp_path):
 
 
 def test_two_of_one_name_are_not_guessed_at(intake, tmp_path):
-    (tmp_path / "two.csv").write_text('id,name\ns1,Ada Lovelace\ns2,"Lovelace, Ada"\n')
+    (tmp_path / "two.csv").write_text('id,name\ns1,Ada Lovelace\ns2,"Lovelace, Ada"\n', encoding="utf-8")
     done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): MINE}, "two.csv")
     assert lessons_in(done.folder) == {}
     (row,) = [row for row in done.rows if row.what == collector.STRANGER]
@@ -252,7 +252,7 @@ def test_ids_and_names_that_mean_harm_do_none(intake, tmp_path):
 
 
 def test_the_tables_hold_no_formula(intake, tmp_path):
-    (tmp_path / "roster.csv").write_text("id,name\n=1+1,=HYPERLINK(1)\n")
+    (tmp_path / "roster.csv").write_text("id,name\n=1+1,=HYPERLINK(1)\n", encoding="utf-8")
     done = intake({"=cmd_1_assignsubmission_file_/x.ipynb": b"x"})
     for name in ("intake.csv", "roster.csv"):
         text = (done.folder / name).read_text(encoding="utf-8")
@@ -315,7 +315,7 @@ def test_nothing_is_written_when_something_stops_it(intake, tmp_path):
     ):
         with pytest.raises(error):
             collect(sources, tmp_path / "roster.csv", done.folder)
-    (tmp_path / "other.csv").write_text("id,name\ns9,Eve\n")
+    (tmp_path / "other.csv").write_text("id,name\ns9,Eve\n", encoding="utf-8")
     with pytest.raises(CollectError, match="s1 was collected, and its student is not on this roster"):
         collect([tmp_path / "moodle.zip"], tmp_path / "other.csv", done.folder)
     with pytest.raises(RosterError):
@@ -327,7 +327,7 @@ def test_nothing_is_written_when_something_stops_it(intake, tmp_path):
 
 def test_a_folder_that_is_not_ours_is_left_alone(intake, tmp_path):
     (tmp_path / "handed-in").mkdir()
-    (tmp_path / "handed-in" / "thesis.tex").write_text("years of work")
+    (tmp_path / "handed-in" / "thesis.tex").write_text("years of work", encoding="utf-8")
     with pytest.raises(FolderError, match=r"holds other things \(it has no intake.csv"):
         intake({f"s1/{SOFTMAX}.ipynb": MINE})
     assert tree(tmp_path / "handed-in") == {"thesis.tex": b"years of work"}

@@ -37,7 +37,7 @@ def cluster(tmp_path: Path):
 
     def start(*arguments: str) -> subprocess.Popen:
         command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
-        with open(tmp_path / f"{len(started)}.log", "w") as log:
+        with open(tmp_path / f"{len(started)}.log", "w", encoding="utf-8") as log:
             started.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=log))
         return started[-1]
 
@@ -50,7 +50,7 @@ def cluster(tmp_path: Path):
     for _ in range(600):
         if Path(file).exists():
             break
-        assert started[0].poll() is None, (tmp_path / "0.log").read_text()
+        assert started[0].poll() is None, (tmp_path / "0.log").read_text(encoding="utf-8")
         time.sleep(0.2)
     with Client(scheduler_file=file, timeout=120) as client:
         client.wait_for_workers(2, timeout=240)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 from concurrent.futures import BrokenExecutor, Executor, Future
@@ -11,11 +12,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import utils
 from tests.grading.pages import answering, notebook, solved, untouched
 from utils.cli.commands import app
-from utils.grading import bubblewrap, engine
+from utils.grading import bubblewrap, engine, page
 from utils.grading.confine import Limits
-from utils.grading.judge import Submission, absent
+from utils.grading.judge import Judge, Submission, absent
 from utils.grading.results import LessonResult, path_of, read_result, read_results
 
 WRONG = notebook(["def row_sums(x):\n    return x.sum(dim=0)"])
@@ -79,6 +81,14 @@ def test_each_submission_becomes_one_result(sandbox, tmp_path):
     assert found.fingerprint and found.seconds > 0 and (found.points, found.max_points) == (0, 1)
 
 
+def test_a_page_with_its_pictures_is_graded(sandbox):
+    """As notebooks are handed in that were run: megabytes of outputs, more than a socket holds."""
+    shown = json.loads(RIGHT)
+    shown["cells"][0]["outputs"] = [{"output_type": "display_data", "data": {"image/png": "A" * (2 << 20)}}]
+    task = Submission("anna", "00_start_here", {PAGE: json.dumps(shown).encode()}, "key")
+    assert [e.state for e in Judge(sandbox, Limits()).grade(task).exercises] == ["passed"]
+
+
 def test_what_is_graded_stays_and_what_is_new_is_graded(tmp_path):
     folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT, f"ben/{PAGE}": WRONG, "cleo/": b""})
     first, second, third = Counting(), Counting(), Counting()
@@ -96,7 +106,7 @@ def test_what_is_graded_stays_and_what_is_new_is_graded(tmp_path):
 def test_a_result_that_is_no_result_is_made_again(tmp_path):
     folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT})
     engine.grade(folder, tmp_path / "out", executor=Counting())
-    path_of(tmp_path / "out", "anna", "00_start_here").write_text("{half a")
+    path_of(tmp_path / "out", "anna", "00_start_here").write_text("{half a", encoding="utf-8")
     assert engine.grade(folder, tmp_path / "out", executor=Counting()).made == 1
     assert states(tmp_path / "out") == {"anna 00": ["passed"]}
 
@@ -192,8 +202,8 @@ def test_what_builds_on_an_earlier_lesson_waits_for_it(sandbox, tmp_path):
 
 
 def test_what_builds_on_another_exercise_of_the_page_waits_for_it(sandbox, tmp_path):
-    page = answering("attn_weights_2", "attn_weights_2 = attn_scores_2 / attn_scores_2.sum()")
-    engine.grade(hand_in(tmp_path / "in", {"anna/02_simplified_attention.ipynb": page}), tmp_path / "out")
+    text = answering("attn_weights_2", "attn_weights_2 = attn_scores_2 / attn_scores_2.sum()")
+    engine.grade(hand_in(tmp_path / "in", {"anna/02_simplified_attention.ipynb": text}), tmp_path / "out")
     (result,) = read_results(tmp_path / "out")
     assert [(e.name, e.state) for e in result.exercises] == [
         ("attn_scores_2", "passed"),
@@ -204,6 +214,22 @@ def test_what_builds_on_another_exercise_of_the_page_waits_for_it(sandbox, tmp_p
         ("simple_attention", "passed"),
     ]
     assert result.exercises[2].waits_for == "attn_weights_2" and "`attn_weights_2`" in result.exercises[2].message
+
+
+def test_for_an_earlier_answer_that_is_refused_no_page_is_run(tmp_path, monkeypatch):
+    """It would not be there afterwards either; for a name that a cell works out the cells before it are run."""
+    cells = ['CausalAttention = yours("CausalAttention")', "ran.append(1)", "scale = 2"]
+    cells += [
+        f"def {name}(x):\n    return CausalAttention(x) {more}" for name, more in {"f": "", "g": "* scale"}.items()
+    ]
+    (tmp_path / PAGE).write_bytes(notebook(["from utils import yours", *cells]))
+    monkeypatch.setitem(vars(utils), "yours", page.loader({}, tmp_path))
+    for name, times in {"f": 0, "g": 1}.items():
+        ran = []
+        answer = page.answer_of(tmp_path / PAGE, name, "function", {"ran": ran}, 10.0)
+        assert len(ran) == times
+        with pytest.raises(NameError, match="CausalAttention"):
+            answer(1)
 
 
 def test_an_untouched_page_is_not_attempted(sandbox, tmp_path):

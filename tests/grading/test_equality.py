@@ -12,7 +12,7 @@ import pytest
 
 import utils
 from tests.grading.pages import answering, lesson, notebook, solved
-from utils import lessons
+from utils import gpt2, lessons
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import all_exercises
 from utils.feedback.report import Report
@@ -40,6 +40,7 @@ def sample(exercise: str) -> list[Answer]:
 @pytest.fixture(scope="module")
 def pages() -> dict[str, bytes]:
     """The course's own answers to every lesson, as a student's pages."""
+    gpt2.source()  # says once which one is used; a lesson asks before its first exercise does
     return {f"{path.stem}.ipynb": solved(path.stem) for path in lessons.all_lessons()}
 
 

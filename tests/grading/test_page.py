@@ -42,7 +42,7 @@ def test_every_command_exists_with_its_options():
 def test_the_commands_follow_each_other(tmp_path):
     """Each ends with the next one to type, wherever the first one wrote to, and so it goes to the end."""
     (tmp_path / "zip" / "anna").mkdir(parents=True)
-    (tmp_path / "roster.csv").write_text("id,name\nanna,Anna A\n")
+    (tmp_path / "roster.csv").write_text("id,name\nanna,Anna A\n", encoding="utf-8")
     out = tmp_path / "week 1" / "handed-in"
     said = call("collect", tmp_path / "zip", "--roster", tmp_path / "roster.csv", "--out", out)
     assert said.endswith(f"Next: coginst grade '{out}'\n")

@@ -155,7 +155,7 @@ def test_points_are_the_cell_s_and_what_has_no_cell_is_told(book):
 
 def test_what_is_no_gradebook_is_refused_and_stays(book, tmp_path):
     text = tmp_path / "text.db"
-    text.write_text("no gradebook " * 100)
+    text.write_text("no gradebook " * 100, encoding="utf-8")
     for path, stems, words in [
         (tmp_path / "none.db", [START], "nbgrader generate_assignment"),
         (text, [START], "is no gradebook of nbgrader"),
@@ -164,7 +164,7 @@ def test_what_is_no_gradebook_is_refused_and_stays(book, tmp_path):
         with pytest.raises(GradebookError) as told:
             ready(path, stems)
         assert words in str(told.value), told.value
-    assert not (tmp_path / "none.db").exists() and text.read_text() == "no gradebook " * 100
+    assert not (tmp_path / "none.db").exists() and text.read_text(encoding="utf-8") == "no gradebook " * 100
     before = every_row(book)
     ready(book, [START, SOFTMAX])
     assert every_row(book) == before
@@ -204,7 +204,7 @@ def test_the_command_after_nbgrader_s_copies_that_run_nothing(packages, course, 
     assert {values[:3] for values in rows(book).values()} == {(None, None, True)}, "no points of nbgrader's own"
     assert not trap.exists(), "nor has it run what they wrote"
 
-    (tmp_path / "roster.csv").write_text("id,name\nada,Ada L\nbob,Bob B\neve,Eve E\n")
+    (tmp_path / "roster.csv").write_text("id,name\nada,Ada L\nbob,Bob B\neve,Eve E\n", encoding="utf-8")
     taken, out = tmp_path / "handed-in", tmp_path / "results"
     call("collect", course / "submitted", "--roster", tmp_path / "roster.csv", "--out", taken)
     isolation = "none" if lacks() else "bwrap"

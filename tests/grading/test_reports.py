@@ -251,7 +251,9 @@ def test_names_messages_and_code_are_text_everywhere(graded):
 def test_half_a_character_does_not_lose_the_report(graded, tmp_path):
     graded(students=(ADA,))
     path = tmp_path / "results" / "s1" / f"{SOFTMAX}.json"
-    path.write_text(path.read_text().replace("A sum.", "half: \\ud800"))  # as JSON may have it
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("A sum.", "half: \\ud800"), encoding="utf-8"
+    )  # as JSON may have it
     report(tmp_path / "results", out=tmp_path / "report")
     assert "half: ?" in (tmp_path / "report" / "students" / "s1.html").read_text(encoding="utf-8")
 
@@ -368,7 +370,7 @@ def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path):
     ):
         assert words in text, words
     (command,) = re.findall(r"coginst misconception softmax (\S+) --id what-is-wrong", text)
-    assert (tmp_path / command).read_text().startswith("y = x"), "a file that is there, with the answer"
+    assert (tmp_path / command).read_text(encoding="utf-8").startswith("y = x"), "a file that is there, with the answer"
 
 
 def test_the_commands_of_the_page_are_the_program_s(graded):
@@ -401,12 +403,12 @@ def test_tries_are_told_where_they_are_known(graded, tmp_path):
         folder = tmp_path / "handed-in" / f"n{i}"
         folder.mkdir()
         kept = {"self_attention": {"SelfAttention_v1": {"tries": tries, "status": "passed", "when": ""}}}
-        (folder / "progress.json").write_text(json.dumps(kept))
+        (folder / "progress.json").write_text(json.dumps(kept), encoding="utf-8")
     (tmp_path / "handed-in" / "n10").mkdir()
-    (tmp_path / "handed-in" / "n10" / "progress.json").write_text("[" * 100_000)
+    (tmp_path / "handed-in" / "n10" / "progress.json").write_text("[" * 100_000, encoding="utf-8")
     text = Page(graded(results, students)["class.html"]).text
     assert "What takes longest to pass" in text
-    assert "SelfAttention_v1 4.50 2" in text, "of those who passed, with numbers that can be true"
+    assert "SelfAttention_v1 4.5 2" in text, "of those who passed, with numbers that can be true"
 
 
 @pytest.mark.parametrize(
@@ -443,12 +445,12 @@ def test_nothing_is_written_without_results_or_a_roster_or_over_other_things(gra
     with pytest.raises(ReportError, match=r"roster\.csv is not there: name the folder that `coginst collect` wrote"):
         report(tmp_path / "results", tmp_path / "elsewhere", tmp_path / "report")
     before = graded()
-    (tmp_path / "results" / "s2" / f"{MASK}.json").write_text("{")
+    (tmp_path / "results" / "s2" / f"{MASK}.json").write_text("{", encoding="utf-8")
     with pytest.raises(ResultError, match="delete it and grade again"):
         graded([])
     assert {n: c.decode() for n, c in tree(tmp_path / "report").items()} == before, "the old report stays"
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    (tmp_path / "mine" / "thesis.tex").write_text("x", encoding="utf-8")
     write_result(tmp_path / "results", RESULTS[-1])
     with pytest.raises(FolderError, match="holds other things"):
         report(tmp_path / "results", out=tmp_path / "mine")

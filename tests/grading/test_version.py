@@ -19,7 +19,7 @@ def made_up(root: Path) -> Path:
     for path in (ROOT / "utils").rglob("*.py"):
         copy = root / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text("")
+        copy.write_text("", encoding="utf-8")
     return root
 
 
@@ -29,7 +29,7 @@ def made_up(root: Path) -> Path:
 def test_what_judges_or_runs_counts(tmp_path: Path, name: str) -> None:
     root = made_up(tmp_path)
     before = engine.course_version.__wrapped__(root)
-    (root / "utils" / f"{name}.py").write_text("x = 1")
+    (root / "utils" / f"{name}.py").write_text("x = 1", encoding="utf-8")
     assert engine.course_version.__wrapped__(root) != before
 
 
@@ -37,12 +37,12 @@ def test_what_judges_or_runs_counts(tmp_path: Path, name: str) -> None:
 def test_what_collects_and_reports_does_not(tmp_path: Path, name: str) -> None:
     root = made_up(tmp_path)
     before = engine.course_version.__wrapped__(root)
-    (root / "utils" / f"{name}.py").write_text("x = 1")
+    (root / "utils" / f"{name}.py").write_text("x = 1", encoding="utf-8")
     assert engine.course_version.__wrapped__(root) == before
 
 
 def test_nothing_that_a_judge_or_a_runner_imports_is_left_out() -> None:
     code = "import sys, utils.grading.judge, utils.grading.warm; print(*(m for m in sys.modules if 'grading.' in m))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
     needed = {module.rpartition(".")[2] for module in done.stdout.split()}
     assert {"judge", "warm"} <= needed <= {*engine.OF_GRADING, *NO_VERDICT}

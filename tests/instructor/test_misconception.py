@@ -24,22 +24,34 @@ def called(*arguments):
     return CliRunner().invoke(app, [*map(str, arguments)])
 
 
+def misconception(*arguments):
+    """Of answers that are ours: tests/grading/test_one_answer.py asks for the isolation that others get."""
+    return called("misconception", *arguments, "--isolation", "none")
+
+
 @pytest.fixture
 def wrong(tmp_path):
     path = tmp_path / "answer.py"
-    path.write_text(COSH + SHARE)
+    path.write_text(COSH + SHARE, encoding="utf-8")
     return path
 
 
 def test_what_a_learner_reads_now(wrong):
-    done = called("misconception", "softmax", wrong)
-    assert done.exit_code == 0 and done.output.startswith("✗ softmax: ") and "--id" in done.output
+    done = misconception("softmax", wrong)
+    assert done.exit_code == 0 and done.stdout.startswith("✗ softmax: ") and "--id" in done.stdout
 
 
 def test_a_right_answer_is_none(tmp_path):
-    (tmp_path / "answer.py").write_text("def softmax(x, dim):\n    return torch.softmax(x, dim)\n")
-    done = called("misconception", "softmax", tmp_path / "answer.py")
+    (tmp_path / "answer.py").write_text("def softmax(x, dim):\n    return torch.softmax(x, dim)\n", encoding="utf-8")
+    done = misconception("softmax", tmp_path / "answer.py")
     assert done.exit_code == 1 and "needs a case or a property" in done.output
+
+
+def test_what_an_answer_says_is_no_order_to_the_terminal(tmp_path):
+    answer = 'def softmax(x, dim):\n    raise ValueError("so \\x1b]0;title\\x07 it is")\n'
+    (tmp_path / "answer.py").write_text(answer, encoding="utf-8")
+    done = misconception("softmax", tmp_path / "answer.py")
+    assert "so \ufffd]0;title\ufffd it is" in done.output
 
 
 def test_it_is_written_into_the_checks_and_then_recognised(wrong, tmp_path):
@@ -47,7 +59,7 @@ def test_it_is_written_into_the_checks_and_then_recognised(wrong, tmp_path):
     root = tmp_path / "checkout"
     for name in ("solutions", "utils"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    command = ["-m", "utils.cli", "misconception", "softmax", str(wrong)]
+    command = ["-m", "utils.cli", "misconception", "softmax", str(wrong), "--isolation", "none"]
     environment = without("PYTEST_") | {"PYTHONPATH": str(root)}
     words = "You took cosh. Softmax takes exp."
     done = python(*command, "--id", "takes-cosh", "--message", words, cwd=root, env=environment)
@@ -85,10 +97,10 @@ def test_what_cannot_be_one(source, id, words):
 
 def test_a_table_that_is_not_written_out_is_left_alone(tmp_path):
     path = tmp_path / "checks.py"
-    path.write_text('exercise("softmax", misconceptions=made())\n')
+    path.write_text('exercise("softmax", misconceptions=made())\n', encoding="utf-8")
     with pytest.raises(NoPlace, match="not written as a dict"):
         add(path, find("softmax"), stub(find("softmax"), COSH, "takes-cosh"))
-    assert path.read_text() == 'exercise("softmax", misconceptions=made())\n'
+    assert path.read_text(encoding="utf-8") == 'exercise("softmax", misconceptions=made())\n'
 
 
 # --- files of answers -----------------------------------------------------------------------------------
@@ -99,7 +111,8 @@ def test_a_file_of_answers_is_read_judged_and_written_again(tmp_path):
     path.write_text(
         "# %% row_sums wrong: forgets to return\ndef row_sums(x):\n    x.sum(1)\n\n"
         "# %% row_sums right (passed): as one would\ndef row_sums(x):\n    return x.sum(1)\n"
-        "# %% row_sums wrong: raises where it is defined\nraise SystemExit\n"
+        "# %% row_sums wrong: raises where it is defined\nraise SystemExit\n",
+        encoding="utf-8",
     )
     found = read_answers(path)
     assert [(a.kind, a.verdict) for a in found] == [("wrong", ""), ("right", "passed"), ("wrong", "")]
@@ -107,11 +120,12 @@ def test_a_file_of_answers_is_read_judged_and_written_again(tmp_path):
     done = called("answers", path, "--write")
     assert done.exit_code == 0 and "right: passed 1, wrong: raised 1, wrong: structure 1" in done.output
     assert [a.verdict for a in read_answers(path)] == ["structure", "passed", "raised"]
-    assert path.read_text().startswith("# %% row_sums wrong (structure): forgets to return\ndef row_sums(x):\n")
+    written = path.read_text(encoding="utf-8")
+    assert written.startswith("# %% row_sums wrong (structure): forgets to return\ndef row_sums(x):\n")
 
 
 def test_a_head_that_says_nothing_is_refused(tmp_path):
-    (tmp_path / "answers.py").write_text("# %% row_sums: nothing\npass\n")
+    (tmp_path / "answers.py").write_text("# %% row_sums: nothing\npass\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"answers.py: '# %% row_sums: nothing' is not of the form"):
         read_answers(tmp_path / "answers.py")
 

@@ -121,6 +121,9 @@ def release(
         metavar="LESSON",
         help="A lesson, by number or name, whose answers come along. May be given several times.",
     ),
+    book: Path | None = typer.Option(
+        None, metavar="FOLDER", help="A web site that `coginst book` made, such as build/book, to come along."
+    ),
     replace: bool = typer.Option(False, "--replace", help="Put the new zip in the place of one that is there."),
 ) -> None:
     """Pack what students get: a zip without the answers that works with `make lab`. Nothing is written if an answer
@@ -128,7 +131,7 @@ def release(
     from utils.instructor import release as packer
 
     with errors_in_red():
-        made = packer.release(out, with_solutions or [], replace)
+        made = packer.release(out, with_solutions or [], replace, book=book)
         answers = f"with the answers of {', '.join(made.solved)}" if made.solved else "without answers"
         typer.echo(
             f"Written: {made.path}, {len(made.names)} files, {made.path.stat().st_size / 1e6:.1f} MB, {answers}."
@@ -257,29 +260,42 @@ def misconception(
     answer: Path = typer.Argument(..., exists=True, dir_okay=False, help="A .py file with a wrong answer to it."),
     id: str | None = typer.Option(None, help="Write it into the checks under this id, such as softmax-of-columns."),
     message: str | None = typer.Option(None, help="What its author is to read.", show_default="a TODO"),
+    isolation: Literal["bwrap", "none"] = typer.Option(
+        "bwrap", help="How the answer is kept apart from everything else; none is for one that you trust."
+    ),
 ) -> None:
     """Show what a learner reads who answers so; with --id, make it a misconception with words of its own."""
+    from utils.grading.bubblewrap import UNPROTECTED
+    from utils.grading.one_answer import report_of
     from utils.instructor import misconception as maker
-    from utils.instructor.answers import Answers
+    from utils.instructor.answers import Answers, find
 
     with errors_in_red():
-        answers = Answers.named(exercise)
+        asked = find(exercise)
         source = answer.read_text(encoding="utf-8")
-        report = answers.judge(source)
-        typer.echo(str(report))
+        made = maker.stub(asked, source, id, message or maker.TODO) if id else None
+        if isolation == "none":
+            yellow(UNPROTECTED)
+        report = report_of(exercise, source) if isolation == "bwrap" else Answers.of(asked).judge(source)
+        typer.echo(_printable(str(report)))
         if report:
             red("This answer passes: it needs a case or a property that tells it from a right one first.")
             raise typer.Exit(1)
-        if id is None:
+        if made is None:
             typer.echo(f"\nA misconception of its own: coginst misconception {exercise} {answer} --id what-is-wrong")
             return
-        path = lessons.ROOT / "utils" / "checks" / f"{answers.exercise.lesson}.py"
-        made = maker.stub(answers.exercise, source, id, message or maker.TODO)
-        needs = maker.add(path, answers.exercise, made)
+        path = lessons.ROOT / "utils" / "checks" / f"{asked.lesson}.py"
+        needs = maker.add(path, asked, made)
         typer.echo(f"\nWritten into {path}: {id}")
+        yellow("Read it there before anything runs: from now on that code is the course's own.")
         if needs:
             yellow(f"Names of the lesson that the checks do not have: {', '.join(needs)}")
         typer.echo(f"Now say there what is wrong; then: make format, and pytest tests/checks -k {exercise}")
+
+
+def _printable(text: str) -> str:
+    """A text that a student had a hand in, without what a terminal would obey."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
 @app.command()

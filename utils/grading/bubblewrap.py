@@ -55,10 +55,17 @@ def program() -> str | None:
     return found
 
 
+def not_linux() -> str | None:
+    """What keeps any runner from starting where this is no Linux, isolated or not; None on Linux."""
+    if sys.platform.startswith("linux"):
+        return None
+    return f"Answers are run on Linux only, and this is {sys.platform}. Grade in a virtual machine or a container."
+
+
 def lacks() -> str | None:
     """What keeps this machine from isolating, as a sentence with its cure; None where it can."""
-    if not sys.platform.startswith("linux"):
-        return f"bubblewrap needs Linux, and this is {sys.platform}. Grade in a virtual machine or a container."
+    if why := not_linux():
+        return why
     if os.uname().machine not in MACHINES:
         return f"This processor, {os.uname().machine}, is not known; these are: {', '.join(MACHINES)}."
     found = program()
@@ -66,7 +73,7 @@ def lacks() -> str | None:
         return f"bubblewrap is not installed. {CURE}"
     tried = "import sys; sys.path.insert(0, '/course'); from utils.grading import confine as c; c.probe()"
     held = [*_command(found), _python(), "-I", "-S", "-B", "-c", tried]
-    done = subprocess.run(held, capture_output=True, text=True, env=environment(), cwd="/", timeout=PROBING)
+    done = subprocess.run(held, capture_output=True, encoding="utf-8", env=environment(), cwd="/", timeout=PROBING)
     if done.returncode or "well" not in done.stdout:
         said = (done.stderr.strip() or "it says nothing").splitlines()[-1]
         return f"bubblewrap cannot isolate here ({said}). {CURE}"

@@ -12,7 +12,6 @@ import ctypes
 import errno
 import os
 import platform
-import resource
 import signal
 import struct
 from collections.abc import Callable
@@ -127,9 +126,11 @@ def _enter() -> None:
 
 
 def _limit(limits: Limits) -> None:
+    import resource  # Windows has none, and `coginst doctor` imports this file there as well
+
     seconds = int(limits.seconds) + 2  # the alarm of `utils.feedback` rings first, and says where
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    data = int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    used = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    data = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[5]) * os.sysconf("SC_PAGE_SIZE")
     for what, most in {
         resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_DATA: data + limits.memory,  # torch says that there is no more, and nobody is killed
@@ -144,7 +145,7 @@ def _limit(limits: Limits) -> None:
         most = most if highest == resource.RLIM_INFINITY else min(most, highest)
         resource.setrlimit(what, (most, most + 1 if what == resource.RLIMIT_CPU else most))
     with contextlib.suppress(OSError):  # if the machine runs out of memory all the same, this goes first
-        Path("/proc/self/oom_score_adj").write_text("1000")
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="utf-8")
 
 
 def _call(name: str, *arguments: object) -> None:
@@ -182,17 +183,19 @@ _ARM = {
     "socket": 198, "kcmp": 272, "pidfd_open": 434, "pidfd_getfd": 438, "personality": 92,
 }  # fmt: skip
 _CLONE3, _THREAD = 435, 0x10000
+_SETLEASE = 1024  # linux/fcntl.h: makes others wait who open the file, and every runner sees the same files
 
 
 class Machine(NamedTuple):
-    """A kind of processor: how the kernel calls it (linux/audit.h), its `clone`, and what it refuses."""
+    """A kind of processor: how the kernel calls it (linux/audit.h), its `clone` and `fcntl`, and what it refuses."""
 
     audit: int
     clone: int
+    fcntl: int
     refused: dict[str, int]
 
 
-MACHINES = {"x86_64": Machine(0xC000003E, 56, _X86), "aarch64": Machine(0xC00000B7, 220, _ARM)}
+MACHINES = {"x86_64": Machine(0xC000003E, 56, 72, _X86), "aarch64": Machine(0xC00000B7, 220, 25, _ARM)}
 
 # A program of the Berkeley packet filter: (code, jump if true, jump if false, operand), linux/filter.h.
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -215,6 +218,11 @@ def program(machine: Machine) -> bytes:
     for number in machine.refused.values():
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, refuse)]
     steps += [
+        (_EQUAL, 0, 4, machine.fcntl),
+        (_LOAD, 0, 0, 24),  # its command
+        (_EQUAL, 0, 1, _SETLEASE),
+        (_RETURN, 0, 0, refuse),
+        (_RETURN, 0, 0, _ALLOW),
         (_EQUAL, 0, 3, machine.clone),
         (_LOAD, 0, 0, 16),  # its flags
         (_ANY_BIT, 1, 0, _THREAD),
@@ -240,7 +248,7 @@ def probe() -> None:
 
     def work() -> None:
         held = Path("/tmp", "probe")
-        held.write_text("well")
+        held.write_text("well", encoding="utf-8")
         os.write(1, held.read_bytes())
 
     alone()

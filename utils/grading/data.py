@@ -254,7 +254,11 @@ class Unpacker:
         name = data.get("type")
         if name is None:
             return tuple(items)
-        return torch.Size(items) if name == "Size" else type(_identifier(name), (tuple,), {})(items)
+        if name != "Size":
+            return type(_identifier(name), (tuple,), {})(items)
+        if not all(type(size) is int and abs(size) < 2**62 for size in items):  # torch takes more, and cannot show it
+            raise Broken("a shape that is not made of numbers")
+        return torch.Size(items)
 
     def _dict(self, data: dict[str, Any]) -> dict:
         pairs = [(self.unpack(k), self.unpack(v)) for k, v in (_list(pair) for pair in _list(data["of"]))]

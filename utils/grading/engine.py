@@ -27,6 +27,7 @@ from typing import Any
 import torch
 
 from utils import lessons
+from utils.feedback.report import Report
 from utils.grading.bubblewrap import OWN, Isolation, SandboxError, lacks
 from utils.grading.confine import Limits
 from utils.grading.judge import LARGEST, Judge, Submission, absent, exercises_of_lessons
@@ -169,6 +170,12 @@ def grade_one(submission: Submission, settings: Settings) -> LessonResult:
     """The result of one submission, made by this process's own judge. Raises `SandboxError`."""
     with _one_at_a_time:  # a judge seeds torch and silences the process
         return _judge(settings).grade(submission)
+
+
+def report_one(submission: Submission, exercise: str, settings: Settings) -> Report:
+    """What the author of one exercise's answer reads. Raises `SandboxError`."""
+    with _one_at_a_time:
+        return _judge(settings).report(submission, exercise)
 
 
 _one_at_a_time = threading.Lock()

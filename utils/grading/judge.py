@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -119,6 +119,12 @@ class Judge:
         """The same of one exercise alone; what it builds on is taken to pass."""
         return _Grading(self, submission, exercise).result()
 
+    def report(self, submission: Submission, exercise: str) -> Report:
+        """What the author of one exercise's answer reads; what it builds on is taken to pass. Raises `SandboxError`."""
+        grading = _Grading(self, submission, exercise)
+        stem = submission.lesson
+        return grading.verdict(stem, grading.exercises[stem][exercise], grading.yours(stem))[0].report
+
 
 class _Grading:
     """One submission's way through the judge."""
@@ -168,8 +174,7 @@ class _Grading:
     def _read(self, stem: str) -> Read:
         page = self.pages[stem]
         if len(self.submission.pages[page]) > LARGEST:
-            size = len(self.submission.pages[page]) >> 20
-            return Read(unreadable=f"{page} has {size} MB, and at most {LARGEST >> 20} are read.")
+            return Read(unreadable=f"{page} has more than {LARGEST >> 20} MB, and no more is read. Clear its outputs.")
         kinds = {e.name: e.kind for e in self.exercises[stem].values()}
         try:
             with self.judge.sandbox.open(self.judge.limits) as session:
@@ -220,16 +225,21 @@ class _Grading:
         if name not in answers:
             return _result(_todo(name, f"{self.pages[stem]} defines no `{name}`."), "not attempted")
         source, uses = answers[name]
-        yours = self.yours(stem)
         if stuck := next((n for n in uses if n in before and before[n].state == "stopped"), None):
             return _waiting(_result(_todo(name, ""), "failed", source), stuck)  # it would be stopped there again
-        page = self.submission.pages[self.pages[stem]]
-        with self.judge.sandbox.open(self.judge.limits, page) as session:
-            verdict = self._judged(session, stem, exercise, yours)
-        self.incidents += [Incident(_kind(kind), name, text) for kind, text in session.notes]
-        done = _result(verdict.report, verdict.state, source, session.seconds, verdict.fingerprint)
+        yours = self.yours(stem)
+        verdict, seconds = self.verdict(stem, exercise, yours)
+        done = _result(verdict.report, verdict.state, source, seconds, verdict.fingerprint)
         waits = (n for n in uses if verdict.elsewhere and _open(n, stem, yours, before, self.lesson_of))
         return next((_waiting(done, n) for n in waits), done)
+
+    def verdict(self, stem: str, exercise: Exercise, yours: dict[str, str]) -> tuple[Verdict, float]:
+        """What becomes of an answer in a runner of its own, and the CPU seconds that it took."""
+        page = self.submission.pages[self.pages[stem]]
+        with self.judge.sandbox.open(self.judge.limits, page) as session:
+            found = self._judged(session, stem, exercise, yours)
+        self.incidents += [Incident(_kind(kind), exercise.name, text) for kind, text in session.notes]
+        return found, session.seconds
 
     def _judged(self, session: Session, stem: str, exercise: Exercise, yours: dict[str, str]) -> Verdict:
         """What becomes of the answer that a session's runner makes of a page."""
@@ -342,9 +352,14 @@ def _kind(kind: str) -> Any:
 
 @functools.lru_cache(maxsize=4)
 def _answers_of(stem: str) -> bytes:
-    """The course's own lesson, as a notebook of its cells. Raises `LessonError` where the solutions are not here."""
+    return page_of(stem)
+
+
+def page_of(stem: str, changed: Callable[[str], str] = str) -> bytes:
+    """The course's own lesson with its answers, as a notebook of its cells of code; `changed` may change their text.
+    Raises `LessonError` where the solutions are not here."""
     cells = [
-        {"cell_type": "code", "source": with_answers(cell), "metadata": {}}
+        {"cell_type": "code", "source": changed(with_answers(cell)), "metadata": {}}
         for cell in lessons.read(lessons.find(stem)).cells
         if cell.kind == "code"
     ]

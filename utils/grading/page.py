@@ -134,9 +134,19 @@ def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], patience:
             answer = getattr(module, name)
         except AttributeError as error:
             raise NotThere(str(error), error.__cause__) from None
-        if all(hasattr(builtins, n) or n in vars(module) for n in _read_by(answer, vars(module))):
+        missing = [n for n in _read_by(answer, vars(module)) if not hasattr(builtins, n) and n not in vars(module)]
+        if all(_is_refused(module, n) for n in missing):
             return answer
     return _run(lessons.read(path), name, kind, dict(names), patience)
+
+
+def _is_refused(module: types.ModuleType, name: str) -> bool:
+    """Whether a name of the page has no value because `yours` refused it: running the page would not give it one."""
+    try:
+        getattr(module, name)
+    except AttributeError as error:
+        return isinstance(error.__cause__, NotImplementedError)
+    return False
 
 
 def _read_by(answer: Any, names: dict[str, Any]) -> set[str]:

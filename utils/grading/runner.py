@@ -96,8 +96,10 @@ class Served:
         try:
             lesson = lessons.read(self.folder / message["page"])
             found = answered(lesson, message["exercises"])
-        except (lessons.LessonError, RecursionError, MemoryError) as error:
-            return {"unreadable": str(error)[: messages.LONGEST] if isinstance(error, lessons.LessonError) else ""}
+        except lessons.LessonError as error:  # which names the file in the runner's own folder
+            return {"unreadable": str(error).replace(f"{self.folder}{os.sep}", "")[: messages.LONGEST]}
+        except (RecursionError, MemoryError):
+            return {"unreadable": ""}
         texts = {name: entry.source[: messages.LONGEST] for name, entry in found.items()}
         return {"answers": {name: [texts[name], entry.uses] for name, entry in found.items()}, "asked": asked(lesson)}
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+import time
 from typing import Any
 
-from utils.grading.bubblewrap import CURE, Isolation, SandboxError, command, environment
+from utils.grading.bubblewrap import CURE, Isolation, SandboxError, command, environment, not_linux
 from utils.grading.confine import Ended, Limits
 from utils.grading.wire import FROM_RUNNER, Broken, Channel, Closed, Late
 
@@ -115,6 +116,8 @@ class Sandbox:
         if self._control is not None and self._process is not None and self._process.poll() is None:
             return self._control
         self.close()
+        if why := not_linux():
+            raise SandboxError(why)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         started = command(self.isolation, theirs.fileno())
         with theirs:
@@ -149,6 +152,7 @@ class Session:
         self.sandbox, self.limits = sandbox, limits
         self.channel = Channel(connection, FROM_RUNNER)
         self.asked, self.notes = 0, []
+        self.left = limits.seconds * WAITS + GRACE  # seconds by the clock; what the judge works between is its own
         self.seconds = 0.0  # of CPU time, once it is closed
         self.over: Over | None = None
         self._closed = False
@@ -167,8 +171,7 @@ class Session:
         try:
             if self.channel.unasked():
                 raise Broken("a reply to what was not asked")
-            self.channel.send({"id": self.asked, "do": do, **message}, blob)
-            reply, tensors = self.channel.take(self.limits.seconds * WAITS + GRACE)
+            reply, tensors = self._exchanged({"id": self.asked, "do": do, **message}, blob)
             self._note(reply.get("notes"))
             if "stopped" in reply and reply.get("id") in (None, self.asked):
                 raise self._end(_stopped(reply["stopped"]))
@@ -185,6 +188,17 @@ class Session:
             raise self._end(Over("time", _TIME.format(self.limits.seconds))) from None
         except Closed:
             raise self._end(None) from None
+
+    def _exchanged(self, message: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+        """Send a question and take its reply, in what is left of the time by the clock. Raises `Closed`, `Late` or
+        `Broken`."""
+        if self.left <= 0:
+            raise Late
+        began = time.monotonic()
+        self.channel.send(message, blob, self.left)
+        found = self.channel.take(self.left)
+        self.left -= time.monotonic() - began
+        return found
 
     def tampered(self, what: str) -> Over:
         """The runner sent what it may not: it is ended, and this is to be raised."""

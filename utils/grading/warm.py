@@ -85,7 +85,7 @@ def _share() -> None:
     gc.collect()
     gc.freeze()
     advise = ctypes.CDLL(None).madvise
-    for line in Path("/proc/self/maps").read_text().splitlines():
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         if found := re.match(r"(\w+)-(\w+) rw-p \S+ 00:00 0\s*(\[heap\])?$", line):
             first, last = -(-int(found[1], 16) // LARGE_PAGE), int(found[2], 16) // LARGE_PAGE
             for number in range(first, last):

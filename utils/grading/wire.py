@@ -26,7 +26,7 @@ class Closed(Exception):
 
 
 class Late(Exception):
-    """Nothing arrived in time."""
+    """Nothing arrived, or was taken, in time."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,14 @@ class Channel:
     def __init__(self, connection: socket.socket, bounds: Bounds) -> None:
         self.connection, self.bounds = connection, bounds
 
-    def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
-        """Raises `Closed`."""
+    def send(self, message: dict[str, Any], blob: bytes = b"", seconds: float | None = None) -> None:
+        """Raises `Closed`, or `Late` where the other side does not take it."""
         text = json.dumps(message, allow_nan=False).encode()
         try:
+            self.connection.settimeout(seconds)
             self.connection.sendall(_HEAD.pack(len(text), len(blob)) + text + blob)
+        except TimeoutError:
+            raise Late from None
         except OSError:
             raise Closed from None
 
@@ -72,8 +75,9 @@ class Channel:
         """The next frame: an object of JSON, and bytes. Raises `Closed`, `Late` or `Broken`."""
         end = None if seconds is None else time.monotonic() + seconds
         texts, blobs = _HEAD.unpack(self._bytes(_HEAD.size, end))
-        if texts > self.bounds.text or blobs > self.bounds.blob:
-            raise Broken(f"a message of {texts + blobs:,} bytes, where at most {self.bounds.blob:,} are taken")
+        for size, most in ((texts, self.bounds.text), (blobs, self.bounds.blob)):
+            if size > most:
+                raise Broken(f"a message of {size:,} bytes, where at most {most:,} are taken")
         message = parsed(self._bytes(texts, end), self.bounds)
         if not isinstance(message, dict):
             raise Broken("a message that is no object")

@@ -50,7 +50,7 @@ def in_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..
     script = Path(__file__).with_name("unprotected.py")
     server = subprocess.Popen(
         [sys.executable, script], cwd=ROOT, env=environment | {"PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
     )  # fmt: skip
     assert server.stdin and server.stdout
     count = 0

@@ -236,6 +236,7 @@ def test_what_is_no_page_is_unreadable_and_nothing_else(sandbox, text):
     page = {"00_start_here.ipynb": text}
     found = Judge(sandbox, Limits()).grade(Submission("anna", "00_start_here", page, "key"))
     assert [e.state for e in found.exercises] == ["unreadable"] and found.exercises[0].message
+    assert "/" not in found.exercises[0].message  # where it lay while it was read is nothing to its author
     assert untouched(sandbox)
 
 
@@ -255,15 +256,25 @@ def test_of_a_file_of_500_mb_no_more_is_read_than_of_the_largest_page(sandbox, t
 
 
 DEEP = {
-    "code": "x = " + "(" * 150 + "1" + ")" * 150 + "\n" + WRONG,
+    "code": "x = " + "(" * 250 + "1" + ")" * 250 + "\n" + WRONG,
     "code without end": "x = " + "-" * 100_000 + "1\n" + WRONG,
     "a null byte": "x = 1\0\n" + WRONG,
     "names of another language": "def row_sums(x):\n    '\\ud800'\n    return x.sum(dim=1) + 1",
 }
 
 
+def described(source: str) -> bytes:
+    """What an answer says of itself, asked by who expects no harm."""
+    names = {}
+    exec(source, names)
+    return (names["row_sums"].__doc__ or "").encode()
+
+
 @pytest.mark.parametrize("source", DEEP.values(), ids=list(DEEP))
 def test_odd_code_is_an_answer_that_does_not_pass(sandbox, source):
+    assert described(WRONG) == b""
+    with pytest.raises((SyntaxError, ValueError, MemoryError, RecursionError)):  # and all who come after it are lost
+        described(source)
     found = verdict(sandbox, source)
     assert found.state in ("failed", "not attempted", "stopped", "unreadable") and not found.points
     found.message.encode()

@@ -45,7 +45,7 @@ def held(tmp_path: Path) -> Path:
     """A file with a secret, outside of everything that a page has business with."""
     path = tmp_path / "held" / "secret.txt"
     path.parent.mkdir()
-    path.write_text(SECRET)
+    path.write_text(SECRET, encoding="utf-8")
     return path
 
 
@@ -54,7 +54,7 @@ def at_home() -> Iterator[Path]:
     """The same in the home folder, as keys lie there."""
     with tempfile.TemporaryDirectory(prefix=".coginst-", dir=Path.home()) as folder:
         path = Path(folder, "id_ed25519")
-        path.write_text(SECRET)
+        path.write_text(SECRET, encoding="utf-8")
         yield path
 
 
@@ -114,6 +114,18 @@ def test_other_processes_are_neither_seen_nor_ended(sandbox: Sandbox, unprotecte
     assert os.waitpid(victim, os.WNOHANG) == (0, 0)
     said(unprotected, kill)
     assert os.waitstatus_to_exitcode(os.waitpid(victim, 0)[1]) == -9
+
+
+def test_nobody_is_kept_waiting_for_a_file_that_all_share(sandbox: Sandbox, unprotected: Sandbox, held: Path) -> None:
+    """A lease has the kernel hold up whoever opens the file next, for as long as 45 seconds."""
+    code = """
+import fcntl, os, sys
+file = os.open({}, os.O_RDONLY)
+fcntl.fcntl(file, fcntl.F_GETFD)
+found = fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+"""
+    assert "loot: 0" in said(unprotected, code.format(repr(str(held))))
+    assert "PermissionError" in said(sandbox, code.format("sys.modules['utils.feedback.runner'].__file__"))
 
 
 def test_the_environment_holds_nothing_of_the_judges(

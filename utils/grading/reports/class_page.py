@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from utils import show
-from utils.grading.reports.pages import counted, page, share, table
+from utils.grading.reports.pages import counted, number, page, share, table
 from utils.grading.reports.redact import without_name
 from utils.grading.reports.tally import WRONG, Mistake, Tally
 from utils.grading.roster import Student
 from utils.show.html import code_block, escape, inline
-from utils.show.words import number_text
 
 MOST_BARS = 15
 OTHER_STATES = ("not attempted", "waits for another exercise", "stopped", "unreadable", "absent")
@@ -233,7 +232,7 @@ def cluster_key(mistake: Mistake) -> str:
 
 def _tries(tally: Tally) -> str:
     rows = [
-        [f"<code>{escape(name)}</code>", number_text(middle).removesuffix(".00"), str(count)]
+        [f"<code>{escape(name)}</code>", number(middle), str(count)]
         for name, middle, count in tally.hardest()
         if count > 1
     ]

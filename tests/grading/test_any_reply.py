@@ -1,0 +1,47 @@
+"""Whatever a runner sends, it is refused as broken, or can be looked at: nothing else reaches the judge."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from utils.grading import messages
+from utils.grading.data import Unpacker, tensors_of
+from utils.grading.wire import FROM_RUNNER, Broken, parsed
+
+KINDS = "float ellipsis dtype device tuple dict tensor elsewhere number foreign".split()
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(KINDS)
+KEYS = st.sampled_from("is of type shown shape dtype complex value failure line source".split()) | st.text(max_size=3)
+ANYTHING = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=5
+)
+READERS = (messages.traits_of, messages.moved_of, messages.origin_of, messages.failure_of)
+
+
+@given(st.sampled_from(KINDS), st.dictionaries(KEYS, ANYTHING, max_size=4))
+@example("tuple", {"type": "Size", "of": [2**63]})
+@example("tuple", {"type": "Size", "of": [None]})
+def test_any_value_is_refused_or_can_be_shown(kind: str, fields: dict[str, Any]) -> None:
+    with contextlib.suppress(Broken):
+        repr(Unpacker([torch.ones(2)], FROM_RUNNER).unpack(fields | {"is": kind}))
+
+
+@given(st.binary(max_size=100) | ANYTHING.map(lambda value: json.dumps(value).encode()))
+def test_any_reply_is_refused_or_understood(reply: bytes) -> None:
+    with contextlib.suppress(Broken):
+        data = parsed(reply, FROM_RUNNER)
+        for read in READERS:
+            with contextlib.suppress(Broken):
+                read(data)
+        messages.observation_of(Unpacker([], FROM_RUNNER), data)
+
+
+@given(st.binary(max_size=300))
+def test_any_tensors_are_refused_or_taken(blob: bytes) -> None:
+    with contextlib.suppress(Broken):
+        tensors_of(blob, FROM_RUNNER)

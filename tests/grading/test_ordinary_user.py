@@ -1,0 +1,63 @@
+"""Grading as an ordinary user, who has no rights over the machine: bubblewrap goes another way there than for root."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.grading.pages import notebook
+from utils.grading.bubblewrap import program
+from utils.grading.results import read_results
+from utils.lessons import ROOT
+
+NOBODY = "65534"
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A home folder of nobody's."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def as_an_ordinary_user(home: Path) -> list[str]:
+    """What stands before a command that an ordinary user is to run: nothing, unless this is root.
+
+    Root's own home, which nobody else may enter, is emptied for it but for Python and the course.
+    """
+    if os.getuid():
+        return []
+    hidden, bwrap = Path.home(), program()
+    assert bwrap
+    shown = sorted(p for p in {Path(sys.base_prefix), Path(sys.prefix), ROOT} if p.is_relative_to(hidden))
+    above = sorted({p for place in shown for p in place.parents if p.is_relative_to(hidden)})
+    words = [bwrap, "--dev-bind", "/", "/", "--tmpfs", hidden]
+    words += [word for place in above[1:] for word in ("--perms", "0755", "--dir", place)]
+    words += [word for place in shown for word in ("--ro-bind", place, place)]
+    words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--setenv", "HOME", home, "--"]
+    words += ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--inh-caps=-all"]
+    for folder in (home, *home.rglob("*")):
+        os.chown(folder, int(NOBODY), int(NOBODY))
+    return [*map(str, words)]
+
+
+def test_an_ordinary_user_grades(sandbox: object, home: Path) -> None:
+    """`sandbox` is asked for its reason where there can be none."""
+    for student, axis in {"anna": 1, "ben": 0}.items():
+        (home / "in" / student).mkdir(parents=True)
+        page = notebook([f"def row_sums(x):\n    return x.sum(dim={axis})"])
+        (home / "in" / student / "00_start_here.ipynb").write_bytes(page)
+    grade = [sys.executable, "-m", "utils.cli", "grade", home / "in", "--out", home / "out", "--quiet"]
+    code = "import os; print(os.getuid()); print(open('/proc/self/status').read().split('CapEff:')[1].split()[0])"
+    before = as_an_ordinary_user(home)
+    asked = [*before, sys.executable, "-c", code]
+    who = subprocess.run(asked, capture_output=True, encoding="utf-8", check=True).stdout
+    assert int(who.split()[0]) and not int(who.split()[1], 16)
+    done = subprocess.run([*before, *map(str, grade)], cwd=ROOT, capture_output=True, encoding="utf-8", timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    states = {r.student: [e.state for e in r.exercises] for r in read_results(home / "out")}
+    assert states == {"anna": ["passed"], "ben": ["failed"]}

@@ -1,0 +1,28 @@
+"""One answer by itself, such as a student's that no misconception describes yet: what its author reads.
+
+It runs as a class's answers do, apart from everything else: an instructor is about to read it, and has not.
+"""
+
+from __future__ import annotations
+
+from utils import lessons
+from utils.feedback.exercise import find
+from utils.feedback.report import Report
+from utils.grading import engine
+from utils.grading.judge import Submission, exercises_of_lessons, page_of
+
+
+def report_of(name: str, source: str) -> Report:
+    """What `check` says of the answer that `source` defines, in its lesson and with the course's answers to all else.
+
+    Raises:
+        UnknownExercise: no exercise is called `name`.
+        LessonError: the solutions are not here.
+        SandboxError: this machine cannot keep the answer apart.
+    """
+    find(name)
+    stem = next(stem for stem, found in exercises_of_lessons().items() if name in found)
+    own = lessons.source_of(lessons.find(stem), name)
+    pages = {f"{other}.ipynb": page_of(other) for other in exercises_of_lessons() if other < stem}
+    pages[f"{stem}.ipynb"] = page_of(stem, lambda text: text.replace(own, source))
+    return engine.report_one(Submission("", stem, pages, ""), name, engine.Settings())
