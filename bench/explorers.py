@@ -1,13 +1,15 @@
-"""What a redraw of each explorer costs in the page: script and layout, over 200 moves of a control, in milliseconds.
+"""What a redraw of each explorer costs in the page: script, layout and paint, over 200 moves of a control, in
+milliseconds.
 
 The bar is 16 ms, a frame of a screen. Beside it what the old way cost, in which each move went to the kernel: to draw
-the same picture there, with `utils.show`, to what a notebook shows; the way there and back comes on top. A busy machine
-makes both columns longer, and the bar is for a quiet one. Predictions, quizzes and the learner's own sentence redraw
-nothing. `python bench/explorers.py causal query` measures these alone.
+the same picture there, with `utils.show`, to what a notebook shows; the way there and back comes on top. Both count the
+time for which the page's thread, or the kernel, works: what else runs on the machine hardly changes them. Predictions,
+quizzes and the learner's own sentence redraw nothing. `python bench/explorers.py causal query` measures these alone.
 
     $ bash .ci/install-browser    # once, where there is no Chromium
 """
 
+import itertools
 import math
 import os
 import statistics
@@ -46,7 +48,7 @@ TWIN = "When Mary and John went to the store, Mary gave a drink to"
 TEXT = "The strawberry has three r's. The strawbery has two."
 # A move is an event, and a layout that is asked for at once; a frame passes between two. The three kinds of moves: of a
 # control, of the pointer over a table, and what a kernel tells of a training.
-_MOVED = """async ([selector, values, count]) => {
+_READY = """([selector, values]) => {
     const all = [...document.querySelectorAll(`.coginst ${selector}`)], control = all[0], losses = [], lines = [];
     const [low, high, step] = ['min', 'max', 'step'].map(name => Number(control[name]));
     const places = Math.round((high - low) / step) + 1;
@@ -55,18 +57,14 @@ _MOVED = """async ([selector, values, count]) => {
         point: n => all[n % all.length].dispatchEvent(new PointerEvent('pointerenter', {pointerType: 'mouse'})),
         tell: n => window.tell({done: n, loss: 4 / n, losses, lines, running: true, left: 1}),
     }[selector.startsWith('table') ? 'point' : selector === 'svg' ? 'tell' : 'input'];
-    const times = [];
-    for (let n = 1; n <= count; n++) {
+    window.moved = async n => {
         control.value = values ? values[n % values.length] : low + (n % places) * step;
         losses.push([n, 4 / n]);
         if (n % 15 === 0) lines.push([n, ' MINECRAFT.']);
-        const began = performance.now();
         move(n);
         for (const part of document.querySelectorAll('.coginst, .coginst svg')) part.getBoundingClientRect();
-        times.push(performance.now() - began);
         await new Promise(requestAnimationFrame);
-    }
-    return times;
+    };
 }"""
 
 
@@ -173,20 +171,32 @@ def old_way(draw: Callable[[], Any]) -> float:
     """Milliseconds that the kernel needs for one picture, as it is shown: the median after one to warm up."""
     taken = []
     for _ in range(DRAWN + 1):
-        began = time.perf_counter()
+        began = time.process_time()
         picture = draw()
         if hasattr(picture, "html"):
             picture.html()
-        taken.append(1000 * (time.perf_counter() - began))
+        taken.append(1000 * (time.process_time() - began))
     return statistics.median(taken[1:])
 
 
 def in_the_page(browser: Any, kind: Kind) -> list[float]:
     """Milliseconds of each move."""
     shown = Shown(browser, kind.make())
-    times = shown.page.evaluate(_MOVED, [kind.control, kind.texts, MOVES])
+    shown.page.evaluate(_READY, [kind.control, kind.texts])
+    session = shown.page.context.new_cdp_session(shown.page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    ends = [worked(session)]
+    for n in range(MOVES):
+        shown.page.evaluate("n => window.moved(n)", n + 1)
+        ends.append(worked(session))
     shown.close()
-    return times
+    return [1000 * (after - before) for before, after in itertools.pairwise(ends)]
+
+
+def worked(session: Any) -> float:
+    """Seconds for which the page's thread has worked."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
 
 def main(names: list[str]) -> None:

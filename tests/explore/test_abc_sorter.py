@@ -82,6 +82,8 @@ def test_it_follows_what_is_typed_with_the_kernel_gone(shown):
     assert "three letters from a, b, c are needed, as in cab; got 'cax'." in page.remark()
     box.fill("<b>")
     assert "got '<b>'." in page.remark()
+    box.fill("\u202e😀" * 5000)
+    assert page.remark().endswith("got '" + "\\u202e😀" * 5 + "\\u202e…'.")
 
 
 def test_a_wrong_answer_of_the_model_is_called_so(shown):

@@ -1,6 +1,7 @@
 """The explorer of the dot product, in a browser: its numbers are torch's, and its arrows can be dragged."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -40,6 +41,17 @@ def test_it_says_what_the_sign_means(shown):
     page.set("length_a", 0)
     assert page.facts() == {"dot product": "0.00", "cosine": "none", "angle": "none"}
     assert "points nowhere" in page.remark()
+
+
+@pytest.mark.parametrize("a, b", [(30, 30), (30, 35), (35, 30), (-180, 180), (90, 95), (-95, -90)])
+def test_names_of_arrows_that_lie_together_stand_apart(shown, a, b):
+    page = shown(explore.dot_product())
+    for name, value in (("angle_a", a), ("angle_b", b), ("length_a", 2), ("length_b", 2)):
+        page.set(name, value)
+    texts = page.root.locator("svg text").filter(has_text=re.compile("^[ab]$"))
+    one, two = texts.evaluate_all("all => all.map(text => text.getBoundingClientRect().toJSON())")
+    wide, high = (max(one[a], two[a]) - min(one[b], two[b]) for a, b in (("left", "right"), ("top", "bottom")))
+    assert max(wide, high) > -1
 
 
 def middle(handle):

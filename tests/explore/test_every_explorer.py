@@ -3,6 +3,7 @@
 In a page it can be read in both themes, fits on any width, and is used with keys alone.
 """
 
+import json
 import math
 import re
 import warnings
@@ -210,6 +211,76 @@ def test_it_is_read_in_both_themes_and_fits(shown, name):
             found = axe.violations(page.page, "#here") + faint(page.root) + page.root.evaluate_all(_OUTSIDE)
             assert found == [], (width, theme)
         assert page.page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+# What is done one after the other, by which no line may come or go.
+MOVES = {
+    "causal": [{"position": at, "mask": mask} for at in range(6) for mask in (False, True)],
+    "dot_product": [{"length_a": 0}, {"length_a": 1, "angle_b": 110}, {"angle_b": -160}],
+    "query": [{"x": x, "y": y} for x in (-3, 0, 3) for y in (-3, 0, 3)] + [{"scaled": False}, {"asks": 0}],
+    "regression": [{"w": 0.05, "mu": 10}, {"w": 0.6, "mu": 1}, {"mu": 11}],
+    "writer": [{"prompt": "strawberry upper"[:end]} for end in range(0, 16, 3)]
+    + [{"prompt": "a1"}, {"prompt": "a" * 29}],
+}
+_STANDS = """root => [root, ...root.querySelectorAll('svg, svg text.title')].map(one => {
+    const at = one.getBoundingClientRect();
+    return [at.top, one.tagName === 'text' ? 0 : at.height];
+})"""
+
+
+@pytest.mark.parametrize("width", [360, 800])
+@pytest.mark.parametrize("name", MOVES)
+def test_nothing_jumps_while_a_control_is_moved(shown, name, width):
+    page = shown(EXPLORERS[name](), width=width)
+    before = page.root.evaluate(_STANDS)
+    for move in MOVES[name]:
+        for control, value in move.items():
+            page.set(control, value)
+        assert page.root.evaluate(_STANDS)[:2] == before[:2], move
+
+
+# where texts, or what has none, begin
+_LEFT = """all => [...new Set(all.map(one => {
+    const range = document.createRange();
+    range.selectNode(one.firstChild ?? one);
+    return range.getBoundingClientRect().left;
+}))]"""
+
+
+def test_sliders_begin_at_the_left_edge_and_below_each_other(shown):
+    for name in ("causal", "volume"):
+        page = shown(EXPLORERS[name](), width=360)
+        edge = page.root.bounding_box()["x"]
+        assert page.root.locator(".slider span").evaluate_all(_LEFT) == [edge]
+        assert len(page.root.locator(".slider input").evaluate_all(_LEFT)) == 1
+
+
+# ---------------------------------------------------------------- a notebook that was saved
+
+_PICTURE = """root => [...[...root.querySelectorAll('.facts, .remark, svg')].map(one => one.outerHTML),
+    ...[...root.querySelectorAll('input')].map(one => [one.value, one.checked])]"""
+
+
+@pytest.mark.parametrize(
+    "name, moved", [("sorter", {"letters": "acb", "head_1": False}), ("writer", {"prompt": "minecraft upper"})]
+)
+def test_a_model_in_a_page_lives_on_in_a_saved_notebook(shown, name, moved):
+    """The kernel is gone; what Jupyter has kept, its keys in another order, is all there is."""
+    widget = EXPLORERS[name]()
+    page = shown(widget)
+    for control, value in moved.items():
+        page.set(control, value)
+    assert page.state() == moved | dict.fromkeys(page.state().keys() - moved.keys(), True)
+    traits = json.dumps({"start": widget.start, "state": page.state()}, sort_keys=True)
+    kept = SimpleNamespace(**json.loads(traits), data=bytes(widget.data), _esm=widget._esm, _css=widget._css)
+    again = shown(kept)
+    again.page.evaluate("() => { window.gone = true; }")
+    assert again.root.evaluate(_PICTURE) == page.root.evaluate(_PICTURE) and again.numbers() == page.numbers()
+    last = {"sorter": ("letters", "bbc", "becomes"), "writer": ("prompt", "journal echo", "journal echo journal.")}[
+        name
+    ]
+    again.set(*last[:2])
+    assert last[2] in again.remark()
 
 
 # What there is to reach, each under a number; those of a group share one place in the order of Tab.

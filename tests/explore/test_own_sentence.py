@@ -38,13 +38,14 @@ def test_what_cannot_be_drawn_is_not_kept():
 def test_strangers_to_the_small_gpt2_are_named():
     assert "never met" not in keep(SENTENCE)
     assert "never met '·but': it reads" in keep("Mary likes the cat but Tom likes the dog")
+    assert r"never met '\xe2\x88', '\x91': it reads" in keep("the cat∑")
 
 
 def test_half_an_emoji_and_a_damaged_file_do_no_harm(place):
     assert keep("Mary \ud83d is here").startswith("Kept")
     (place / ".progress.json.sentence").write_bytes(b"\xff\xfe\x00")
     assert explore.my_sentence("as it is") == "as it is"
-    (place / ".progress.json.sentence").write_text("word " * 400)
+    (place / ".progress.json.sentence").write_text("word " * 400, encoding="utf-8")
     assert explore.my_sentence("as it is") == "as it is"
 
 
@@ -56,7 +57,7 @@ def test_off_keeps_nothing(place, monkeypatch):
 
 
 def test_a_place_that_cannot_be_written_is_told(place):
-    place.write_text("a file where a folder is wanted")
+    place.write_text("a file where a folder is wanted", encoding="utf-8")
     assert keep(SENTENCE).startswith("Not kept: .progress.json.sentence cannot be written")
 
 

@@ -1,21 +1,12 @@
 """The way of one query, in a browser: scores, weights and mix are torch's, wherever the query is dragged."""
 
+import numpy as np
 import pytest
 import torch
 
 from tests.show.figures import TOKENS
 from utils import explore
-
-INPUTS = torch.tensor(
-    [
-        [0.43, 0.15, 0.89],
-        [0.55, 0.87, 0.66],
-        [0.57, 0.85, 0.64],
-        [0.22, 0.58, 0.33],
-        [0.77, 0.25, 0.10],
-        [0.05, 0.80, 0.55],
-    ]
-)
+from utils.checks._attention import INPUTS
 
 
 def lesson_matrices():
@@ -70,6 +61,54 @@ def test_without_arguments_it_shows_lesson_03(shown):
     assert_numbers(page, expected((INPUTS[1] @ matrices[0]).tolist(), matrices), near=5e-4)
     assert page.facts() == {"query": "(0.43, 1.46)", "mix of the values": "(0.31, 0.82)"}
     assert page.said().startswith("“journey” gets the largest weight, 0.23")
+
+
+@pytest.mark.parametrize("asker", ["starts", 2, torch.tensor([0, 1, 3]).argmax(), np.int64(2)])
+def test_who_asks_is_a_token_or_its_place(asker):
+    assert explore.query(INPUTS, TOKENS, asker, *lesson_matrices()).state["asks"] == 2
+
+
+def boxes(page, selector):
+    return page.root.locator(selector).evaluate_all(
+        "all => all.map(one => [one.textContent, one.getBoundingClientRect().toJSON()])"
+    )
+
+
+def test_each_of_eight_tokens_has_a_colour_of_its_own(shown):
+    page = shown(explore.query(torch.eye(8), list("abcdefgh"), 0, *(torch.rand(8, 2) for _ in range(3))))
+    fills = page.root.locator("svg circle:not(.draggable)").evaluate_all(
+        "all => all.map(one => one.attributes.fill.value)"
+    )
+    assert len(fills) == 16 and len(set(fills)) == 8 and "var(--ink)" not in fills
+
+
+def test_the_zero_of_the_scores_stays_where_it_is(lesson):
+    zeros = set()
+    for x, y in ((0.43, 1.46), (3, 3), (-3, -3), (3, -3), (0, 0)):
+        lesson.set("x", x)
+        lesson.set("y", y)
+        signs = {score > 0 for score in lesson.numbers()["scores"]}
+        line = boxes(lesson, "svg g g line")[0][1]
+        zeros.add(round(line["x"]))
+    assert len(zeros) == 1 and signs == {False}
+
+
+@pytest.mark.parametrize("width", [360, 800])
+def test_no_name_stands_on_an_axis_and_no_number_on_a_line(shown, width):
+    page = shown(explore.query(), width=width)
+    for x, y in ((0.43, 1.46), (-2, -2), (3, -3), (0.2, 3)):
+        page.set("x", x)
+        page.set("y", y)
+        texts = boxes(page, "svg g g text.number")
+        ((_, line),) = boxes(page, "svg g line[stroke-dasharray='4 3']")
+        beside = [(text, at) for text, at in texts if at["bottom"] > line["top"] and at["top"] < line["bottom"]]
+        assert len(beside) in (6, 12) and not [at for _, at in beside if at["left"] < line["left"] < at["right"]]
+        axes = [at for _, at in boxes(page, "svg > g > line[stroke='var(--faint)']") if at["width"] > 100]
+        names = [(text, at) for text, at in boxes(page, "svg > g > text") if text in TOKENS]
+        assert len(axes) == 2 and len(names) == 12
+        for axis in axes:
+            near = [at for _, at in names if axis["left"] < at["left"] < axis["right"]]
+            assert all(at["bottom"] - 4 < axis["top"] or at["top"] + 4 > axis["top"] for at in near)
 
 
 def drag(page, x, y):
@@ -151,7 +190,10 @@ REFUSED = {
     "three wide": ((INPUTS, TOKENS, 1, torch.ones(3, 3), WK, WV), r"W_query has the shape \[3, 3\]; expected \[3, 2\]"),
     "turned": ((INPUTS, TOKENS, 1, WQ, WK.T, WV), r"W_key has the shape \[2, 3\].*pass \.weight\.T"),
     "nobody": ((INPUTS, TOKENS, "you", WQ, WK, WV), "the query 'you' is in the tokens 0 times"),
-    "beyond": ((INPUTS, TOKENS, 6, WQ, WK, WV), "query must be a token, or a whole number from 0 to 5; got 6"),
+    "beyond": ((INPUTS, TOKENS, 6, WQ, WK, WV), "query must be a token or an index from 0 to 5; got 6"),
+    "between": ((INPUTS, TOKENS, torch.tensor(1.5), WQ, WK, WV), "query must be a token or an index from 0 to 5"),
+    "several": ((INPUTS, TOKENS, torch.tensor([1, 2]), WQ, WK, WV), "query must be a token or an index from 0 to 5"),
+    "yes": ((INPUTS, TOKENS, True, WQ, WK, WV), "query must be a token or an index from 0 to 5; got True"),
     "unfilled": ((INPUTS, TOKENS, 1, ..., WK, WV), "W_query is still `...`"),
 }
 

@@ -77,6 +77,8 @@ def test_it_follows_the_hand_with_the_kernel_gone(shown):
         ("<b>x", "not '<', '>'."),
         ("  ", "Type a word of 5 to 10 letters"),
         ("a" * 30, "has 30 characters"),
+        ("mine\u202ecraft", "not '\\u202e'."),
+        ("שלום עולם" * 1000, "not 'ו', 'ל', 'ם' and others."),
     ],
 )
 def test_what_it_cannot_read_is_said_as_the_tokenizer_says_it(shown, typed, told):

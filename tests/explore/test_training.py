@@ -150,6 +150,7 @@ def test_the_page_follows_what_the_kernel_tells(shown):
     assert rows.all_text_contents() == ["xx", "MINE"]
     fills = rows.last.locator("tspan").evaluate_all("all => all.map(one => one.style.fill)")
     assert fills == ["var(--blue)"] * 4
+    assert page.root.get_by_text("blue: right · orange: wrong").is_visible()
     page.tell(state(40, running=False))
     assert page.remark() == "Trained: all steps are done."
     assert "all steps are done" in page.root.get_by_role("status").inner_text()

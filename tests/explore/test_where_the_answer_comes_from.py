@@ -208,6 +208,17 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(shown, clean, twin, wh
     assert why in note(page) and "failed" in page.root.locator(".note").get_attribute("class")
 
 
+def test_half_of_an_emoji_is_answered_too(shown):
+    """A browser may send one half of a pair."""
+    widget = copying()
+    page = shown(widget)
+    page.root.get_by_role("textbox", name="its twin").evaluate(
+        "box => { box.value = '\\ud83d b x d'; box.dispatchEvent(new Event('change')); }"
+    )
+    answered(widget, page)
+    assert "No answer" not in note(page) and "Asking" not in note(page)
+
+
 def test_its_words_where_it_cannot_be_shown():
     assert repr(copying()).endswith("The sentence is continued with ' c', its twin with ' x'.")
 

@@ -81,11 +81,11 @@ def assert_whole(picture, widest=6.001):
     border = np.concatenate([shot[0], shot[-1], shot[:, 0], shot[:, -1]])
     assert (border == 255).all(), "something touches the edge"
     assert 4 <= width <= widest, f"{width} inches wide"
-    assert ElementTree.fromstring(Picture.html(picture)).get("aria-label") == " ".join(picture.alt.split())
-    assert picture.alt and not re.search(r"\t|\bnan\b", picture.alt)
     for title in figure.texts:
         top = max(axes.get_tightbbox(figure.canvas.get_renderer()).y1 for axes in figure.axes)
         assert box(picture, title).y0 >= top, "the title touches the picture"
+    assert ElementTree.fromstring(Picture.html(picture)).get("aria-label") == " ".join(picture.alt.split())
+    assert picture.alt and not re.search(r"\t|\bnan\b", picture.alt)
     assert not any(text.get_parse_math() for text in texts(picture)), "$…$ would be read as mathematics"
 
 

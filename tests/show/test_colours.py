@@ -46,7 +46,7 @@ def test_numbers_are_legible_in_every_cell(name):
 
 
 def test_the_live_pages_have_the_same_colours():
-    css = (Path(utils.explore.__file__).parent / "page.css").read_text()
+    css = (Path(utils.explore.__file__).parent / "page.css").read_text(encoding="utf-8")
     light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6})", block)) for block in re.findall(r"\{([^}]*)\}", css)[:2])
     for name in set(WRITTEN) | {"paper", "faint"}:
         assert (light[name], dark[name]) == PALETTE[name]

@@ -1,4 +1,4 @@
-import { affine, drawn, explorer, fixed, float32Tables, label, onViridis, rescaled, softmax, viridis } from "./page.js";
+import { affine, drawn, explorer, fixed, float32Tables, label, onViridis, rescaled, softmax, viridis, visible } from "./page.js";
 
 const SEPARATOR = 0;
 const NEAR = 0.01; // float32 and float64 differ by a thousandth of this
@@ -84,7 +84,7 @@ const written = (start, ids) => ids.map((id) => start.vocab[id]).join("");
 
 function problemWith({ vocab }, typed) {
   const wrong = [...typed].some((letter) => vocab.indexOf(letter) < 1);
-  if (wrong || typed.length > 3) return `Here three letters from a, b, c are needed, as in cab; got '${typed}'.`;
+  if (wrong || typed.length > 3) return `Here three letters from a, b, c are needed, as in cab; got '${visible(typed, 12)}'.`;
   const missing = 3 - typed.length;
   return missing ? `${missing} more letter${missing > 1 ? "s" : ""}: a, b or c.` : "";
 }

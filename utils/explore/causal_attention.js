@@ -22,14 +22,15 @@ function say({ tokens }, { position, mask }, { weights, free, seen }) {
 
 function remark(last, mask, left) {
   if (last) return "The last position has no future: the mask changes nothing.";
-  if (!mask) return "The orange bars are tokens that do not exist yet when a model writes. Switch the mask on.";
-  if (left < 1e-3) return "What the future held goes to the rest in proportion, which had next to nothing before.";
-  return `What the future held goes to the rest in proportion: each visible weight is ${fixed(1 / left)} times what it was.`;
+  if (!mask) return "Orange: tokens that do not exist yet when a model writes. Switch the mask on.";
+  if (left < 1e-3) return "What the future held goes to the rest in proportion; it had next to nothing before.";
+  return `What the future held goes to the rest in proportion, now ${fixed(1 / left)} times what it was.`;
 }
 
 export default explorer({
   numbers,
   say,
+  longest: () => remark(false, true, 0.01),
   controls: ({ tokens }) => [
     { kind: "slider", name: "position", label: "position", min: 0, max: tokens.length - 1, step: 1 },
     { kind: "switch", name: "mask", label: "mask on" },

@@ -49,11 +49,12 @@ function arc(svg, { to, unit }, state, { angle }) {
   label(svg, `${angle}°`, x, y + 5, { "text-anchor": "middle", class: "muted over" });
 }
 
-function tip(svg, { to, from }, state, name, point, colour, ui) {
+/** An arrow, its name, `aside` pixels counterclockwise of its line, and its handle. */
+function tip(svg, { to, from }, state, name, point, colour, aside, ui) {
   const [x, y] = to(point);
   arrow(svg, ...to([0, 0]), x, y, colour, 3);
   const [ux, uy] = end(state[`angle_${name}`], 1);
-  label(svg, name, x + 24 * ux, y - 24 * uy + 5, {
+  label(svg, name, x + 24 * ux - aside * uy, y - 24 * uy - aside * ux + 5, {
     class: "over", "text-anchor": "middle", "font-weight": 700, style: `fill:${colour}`,
   });
   handle(svg, x, y, (place, rests) => {
@@ -68,6 +69,7 @@ function tip(svg, { to, from }, state, name, point, colour, ui) {
 export default explorer({
   numbers,
   say,
+  longest: () => remark(true, 0),
   controls: () =>
     NAMES.flatMap((name) => [
       { kind: "slider", name: `angle_${name}`, label: `angle of ${name}, °`, min: -180, max: 180, step: 5 },
@@ -78,7 +80,9 @@ export default explorer({
     const limit = 2.4;
     const area = plane(svg, { left: (width - side) / 2, top: 0, side, low: [-limit, -limit], high: [limit, limit] });
     if (found.angle !== null) arc(svg, area, state, found);
-    NAMES.forEach((name, i) => tip(svg, area, state, name, found[name], SERIES[i], ui));
+    const gap = area.unit * Math.hypot(found.a[0] - found.b[0], found.a[1] - found.b[1]);
+    const aside = gap < 24 ? Math.sign(found.a[1] * found.b[0] - found.a[0] * found.b[1] || 1) * 9 : 0; // names apart
+    NAMES.forEach((name, i) => tip(svg, area, state, name, found[name], SERIES[i], i ? -aside : aside, ui));
     return side;
   },
 });

@@ -36,12 +36,11 @@ function say(_, state, { gram, volume, score }) {
 
 function remark({ rise, length, angle }, score) {
   if (length === 0)
-    return "A key of length 0 spans nothing: no volume, and the highest score there is, whatever it means.";
+    return "A key of length 0 spans nothing: the highest score there is, whatever it means.";
   if (angle === 0)
-    return "Query and reference point the same way: they span no plane, so every key is flat and gets 0.";
+    return "Query and reference point the same way: they span no plane, and every key gets 0.";
   if (rise === 0)
-    return "In the plane of query and reference there is no volume. The score stays 0 at any length; the dot product"
-      + " does not.";
+    return "In the plane of query and reference there is no volume. The score stays 0 at any length.";
   return `Twice as long would be twice the volume and four times the score: ${fixed(4 * score)}.`;
 }
 
@@ -158,6 +157,7 @@ function table(svg, { gram, area, height, volume, score }, left, top) {
 export default explorer({
   numbers,
   say,
+  longest: () => remark({ rise: 0, length: 1, angle: 90 }, 0),
   controls: ({ longest, widest }) => [
     { kind: "slider", name: "rise", label: "key rises by, °", min: 0, max: 90, step: 1 },
     { kind: "slider", name: "length", label: "length of key", min: 0, max: longest, step: 0.1 },

@@ -54,6 +54,7 @@ function curve(start) {
 export default explorer({
   numbers,
   say,
+  longest: () => remark(0, 0, 0, 0, 0),
   controls: ({ w, highest }) => [
     { kind: "slider", name: "w", label: "w", min: w[0], max: w.at(-1), step: 0.01, written: (x) => fixed(x) },
     { kind: "slider", name: "mu", label: "μ", min: 0, max: highest, step: STEP, written: (x) => fixed(x) },

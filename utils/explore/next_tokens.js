@@ -145,6 +145,9 @@ function ask(ui, what, question) {
   }, PATIENCE);
 }
 
+const told = (name, p, rank) => `Drawn: ${name}, which had the probability ${fixed(p)} and was number ` +
+  `${(rank + 1).toLocaleString("en")} in the model's order.`;
+
 /** Draw a token; what follows it is the kernel's to say. */
 function draw(ui) {
   const { start, state } = ui;
@@ -153,9 +156,7 @@ function draw(ui) {
   const rank = drawnRank(probs, start.seed, state.draws);
   state.draws += 1;
   const [id, name] = pass.names[rank] ?? [null, RARE];
-  const text = probs[rank] === 1
-    ? `Taken: ${name}, the only one that is left to draw from.`
-    : `Drawn: ${name}, which had the probability ${fixed(probs[rank])} and was number ${(rank + 1).toLocaleString("en")} in the model's order.`;
+  const text = probs[rank] === 1 ? `Taken: ${name}, the only one that is left to draw from.` : told(name, probs[rank], rank);
   tell(ui, text, { pending: { rank, id, name } });
   const drawn = pass.drawn + 1;
   ask(ui, "token", id === null ? { ids: pass.ids, rank, drawn } : { ids: [...pass.ids, id], drawn });
@@ -208,6 +209,7 @@ function showText(ui) {
 export default explorer({
   numbers,
   say,
+  longest: () => `${told("'·another'", 1, 9)} ${WAITS.token}`,
   controls: ({ ks }, ui) => [
     { kind: "text", name: "prompt", label: "prompt", placeholder: "type a text, then press Enter", size: 60 },
     { kind: "slider", name: "temperature", label: "temperature", min: 0, max: 2, step: 0.1, written: (x) => fixed(x, 1) },

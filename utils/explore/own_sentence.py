@@ -13,7 +13,7 @@ from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import WeightsError, resolve
 from utils.gpt2.tokenizer import backend
 from utils.lessons.files import write_atomically
-from utils.show.tokenization import quoted
+from utils.show.tokenization import quoted, token_of
 
 FEWEST, MOST = 2, 16  # tokens: what the pictures of lessons 02 to 05 hold
 
@@ -82,7 +82,7 @@ def _strange(ids: list[int]) -> str:
             known = set(checkpoint.trained_ids().tolist())
     except WeightsError:  # the real one knows all of them
         return ""
-    strange = [quoted(backend().decode([number])) for number in dict.fromkeys(ids) if number not in known]
+    strange = [quoted(token_of(backend(), number)) for number in dict.fromkeys(ids) if number not in known]
     if not strange:
         return ""
     some = ", ".join(strange[:4]) + (" and others" if len(strange) > 4 else "")

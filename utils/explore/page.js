@@ -5,7 +5,7 @@
  */
 
 const SVG = "http://www.w3.org/2000/svg";
-export const SERIES = ["var(--blue)", "var(--vermilion)", "var(--green)", "var(--purple)", "var(--brown)", "var(--ink)"];
+export const SERIES = "blue vermilion green purple brown indigo pink muted".split(" ").map((name) => `var(--${name})`);
 
 // ---------------------------------------------------------------- elements
 
@@ -53,6 +53,18 @@ export function fixed(x, digits = 2) {
 /** At most `digits` significant decimals, without zeros at the end: 0.5, −12, 0.0001. */
 export function short(x, digits = 6) {
   return String(Number(x.toPrecision(digits))).replace("-", "−");
+}
+
+/** A text with what draws nothing, or turns the line around, as Python writes it; of a long one the beginning. */
+export function visible(text, most = Infinity) {
+  const names = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+  const characters = [...text];
+  const kept = characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : text;
+  return kept.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) => {
+    const code = character.codePointAt(0);
+    const [letter, digits] = code < 256 ? ["x", 2] : code < 65536 ? ["u", 4] : ["U", 8];
+    return names[character] ?? `\\${letter}${code.toString(16).padStart(digits, "0")}`;
+  });
 }
 
 // ---------------------------------------------------------------- arithmetic
@@ -176,19 +188,26 @@ function attempt(act) {
  * controls(start, ui) -> [{name, kind: "slider" | "choice" | "switch" | "button" | "text", label, …}]
  * numbers(start, state, data) -> what is computed, without a page; tests compare it with torch
  * say(start, state, numbers) -> {facts: {name: text}, remark, title}
+ * longest(start) -> the longest remark: the page keeps room for it, so that what stands below stays where it is
  * draw(picture, start, state, numbers): appends to `picture.svg`, `picture.width` wide; returns its height
  *
  * `ui.root.coginst` has the latest `numbers` and `state`, and `set(name, value)`.
  */
-export function explorer({ controls, numbers, say, draw, extra }) {
+export function explorer({ controls, numbers, say, draw, extra, longest = () => "" }) {
   return page((ui) => {
     const bar = element("div", { class: "row" });
     const facts = element("div", { class: "facts" });
     const remark = element("div", { class: "remark" });
+    const room = element("div", { class: "room", "aria-hidden": "true" }, ...inline(longest(ui.start)));
     const svg = drawn("svg", { role: "img" });
     const holder = element("div", {}, svg);
-    ui.root.append(bar, facts, remark, holder);
+    ui.root.append(bar, facts, element("div", { class: "steady" }, remark, room), holder);
     const shown = {};
+    let [width, top, height] = [0, 0, 0]; // of the picture; it does not shrink again under a hand that moves
+    const resize = () => {
+      [width, top, height] = [Math.max(260, Math.min(640, holder.clientWidth || 640)), 0, 0];
+      ui.redraw();
+    };
 
     ui.redraw = () => {
       const { start, state } = ui;
@@ -198,12 +217,11 @@ export function explorer({ controls, numbers, say, draw, extra }) {
       facts.replaceChildren(...Object.entries(said.facts).map(([name, value]) =>
         element("span", {}, `${name} `, element("b", {}, value))));
       remark.replaceChildren(...inline(said.remark));
-      const width = Math.max(260, Math.min(640, holder.clientWidth || 640));
       svg.replaceChildren();
-      const top = said.title ? heading(svg, said.title, width) : 0;
+      if (said.title) top = Math.max(top, heading(svg, said.title, width));
       const body = drawn("g", { transform: `translate(0 ${top})` });
       svg.append(body);
-      const height = top + draw({ svg: body, width, ui }, start, state, found);
+      height = Math.max(height, top + draw({ svg: body, width, ui }, start, state, found));
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       svg.setAttribute("width", width);
       svg.setAttribute("height", height);
@@ -226,15 +244,19 @@ export function explorer({ controls, numbers, say, draw, extra }) {
         ui.moved(true);
       },
     };
-    for (const control of controls(ui.start, ui)) {
+    const wanted = controls(ui.start, ui);
+    const captions = wanted.filter(({ kind }) => kind === "slider" || kind === "choice").map((control) => control.label);
+    const widest = Math.max(0, ...captions.map((caption) => textWidth(caption, 14)));
+    bar.style.setProperty("--caption", `${Math.ceil(widest)}px`); // sliders below each other begin at the same place
+    for (const control of wanted) {
       shown[control.name] = MAKERS[control.kind](ui, control);
       bar.append(shown[control.name].node);
     }
     const leave = extra?.(ui);
-    ui.redraw();
+    resize();
     let last = holder.clientWidth;
     const resized = new ResizeObserver(() => {
-      if (holder.clientWidth !== last) { last = holder.clientWidth; ui.redraw(); }
+      if (holder.clientWidth !== last) { last = holder.clientWidth; resize(); }
     });
     resized.observe(holder);
     return () => { resized.disconnect(); leave?.(); };
@@ -245,43 +267,13 @@ export function explorer({ controls, numbers, say, draw, extra }) {
 
 const MAKERS = {
   /** {label, min, max, step, written: value -> text} */
-  slider(ui, { name, label: caption, min, max, step, written = short }) {
-    const input = element("input", { type: "range", min, max, step, "aria-label": caption });
-    const shown = element("output", { "aria-hidden": "true" });
-    const show = (value) => {
-      input.value = value;
-      shown.textContent = written(value);
-      input.setAttribute("aria-valuetext", written(value));
-    };
-    const moved = (rests) => {
-      ui.state[name] = Number(input.value);
-      show(ui.state[name]);
-      ui.moved(rests);
-    };
-    input.addEventListener("input", () => moved(false));
-    input.addEventListener("change", () => moved(true));
-    show(ui.state[name]);
-    return { node: element("label", { class: "slider" }, element("span", {}, caption), input, shown), show };
-  },
+  slider: (ui, { written = short, ...control }) => slider(ui, control, (place) => place, (value) => value, written),
   /** {label, options: [[text, value], …]}: a slider over the options, which are in an order */
-  choice(ui, { name, label: caption, options }) {
-    const input = element("input", { type: "range", min: 0, max: options.length - 1, step: 1, "aria-label": caption });
-    const shown = element("output", { "aria-hidden": "true" });
-    const show = (value) => {
-      const at = options.findIndex((option) => option[1] === value);
-      input.value = at;
-      shown.textContent = options[at][0];
-      input.setAttribute("aria-valuetext", options[at][0]);
-    };
-    const moved = (rests) => {
-      ui.state[name] = options[Number(input.value)][1];
-      show(ui.state[name]);
-      ui.moved(rests);
-    };
-    input.addEventListener("input", () => moved(false));
-    input.addEventListener("change", () => moved(true));
-    show(ui.state[name]);
-    return { node: element("label", { class: "slider" }, element("span", {}, caption), input, shown), show };
+  choice(ui, { options, ...control }) {
+    const placeOf = (value) => options.findIndex((option) => option[1] === value);
+    const ends = { min: 0, max: options.length - 1, step: 1 };
+    const written = (value) => options[placeOf(value)][0];
+    return slider(ui, { ...control, ...ends }, (place) => options[place][1], placeOf, written);
   },
   /** {label} */
   switch(ui, { name, label: caption }) {
@@ -316,6 +308,25 @@ const MAKERS = {
     return { node: element("label", {}, element("span", {}, caption), input), show };
   },
 };
+
+/** A slider; `valueAt` a place on it is what the state holds, `placeOf` the way back. */
+function slider(ui, { name, label: caption, min, max, step }, valueAt, placeOf, written) {
+  const input = element("input", { type: "range", min, max, step, "aria-label": caption });
+  const shown = element("output", { "aria-hidden": "true" });
+  const show = (value) => {
+    input.value = placeOf(value);
+    shown.textContent = written(value);
+    input.setAttribute("aria-valuetext", written(value));
+  };
+  const moved = (rests) => {
+    ui.state[name] = valueAt(Number(input.value));
+    ui.moved(rests); // shows it, too
+  };
+  input.addEventListener("input", () => moved(false));
+  input.addEventListener("change", () => moved(true));
+  show(ui.state[name]);
+  return { node: element("label", { class: "slider" }, element("span", {}, caption), input, shown), show };
+}
 
 const SURE = ["guessing", "fairly sure", "certain"];
 
@@ -392,8 +403,8 @@ function heading(svg, title, width) {
 
 /** Rows of horizontal bars, one column of them for each group, below each other on a narrow page; returns the height.
  *
- * groups: [{name, values, colour, colours (one for each row), written, ghosts}]; labels: one for each row
- * ghosts: values that are dashed outlines
+ * groups: [{name, values, colour, colours (one for each row), written, ghosts, even}]; labels: one for each row
+ * ghosts: values that are dashed outlines · even: 0 stays in the middle, whatever signs the values have
  * limit: the end of a column's scale (by default its largest value, over all groups where `sameScale`)
  * reference: {at, name}: a dashed line in the last column · shaded: rows in another colour
  * strong: rows whose labels are bold
@@ -408,7 +419,10 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
     const values = sameScale ? every : group.values;
     const high = Math.max(limit ?? 0, ...values, ...(group.ghosts ?? []), 1e-12);
     const low = Math.min(0, ...values, sameScale && limit && Math.min(...values) < 0 ? -limit : 0);
-    return { written, high, low, wide: Math.max(...group.values.map((x) => textWidth(written(x)))) + 6 };
+    const far = Math.max(high, -low);
+    const widths = group.values.map((x) => textWidth(written(x)));
+    const ends = group.even ? { high: far, low: -far } : { high, low };
+    return { written, widths, wide: Math.max(...widths) + 6, ...ends };
   });
   const taken = Math.max(...columns.map(({ low, wide }) => (low < 0 ? 2 * wide : wide))); // by numbers beside bars
   const shared = (width - left - gap * (groups.length - 1)) / groups.length;
@@ -419,7 +433,7 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
   const row = 24;
   const block = above + row * labels.length;
   groups.forEach((group, g) => {
-    const { written, high, low, wide } = columns[g];
+    const { written, widths, high, low, wide } = columns[g];
     const x0 = left + (stacked ? 0 : g * (room + gap));
     const top = above + (stacked ? g * (block + 8) : 0);
     const end = top + row * labels.length;
@@ -427,10 +441,12 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
     const zero = x0 + (low < 0 ? wide : 0) + scale(-low);
     if (group.name) label(svg, group.name, Math.max(0, Math.min(x0, width - named)), top - 9, { class: "muted" });
     svg.append(drawn("line", { x1: zero, x2: zero, y1: top, y2: end, stroke: "var(--faint)" }));
-    if (reference && g === groups.length - 1) {
-      const x = zero + scale(reference.at);
-      svg.append(drawn("line", { x1: x, x2: x, y1: top, y2: end + 4, stroke: "var(--muted)", "stroke-dasharray": "4 3" }));
-      label(svg, reference.name, x, end + 18, { class: "muted", "text-anchor": "middle" });
+    const mark = reference && g === groups.length - 1 ? zero + scale(reference.at) : null;
+    if (mark !== null) {
+      svg.append(drawn("line", {
+        x1: mark, x2: mark, y1: top, y2: end + 4, stroke: "var(--muted)", "stroke-dasharray": "4 3",
+      }));
+      label(svg, reference.name, mark, end + 18, { class: "muted", "text-anchor": "middle" });
     }
     group.values.forEach((value, i) => {
       const y = top + row * i;
@@ -445,7 +461,8 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
         }));
       }
       const tip = zero + scale(Math.max(value, group.ghosts?.[i] ?? value));
-      const beside = value < 0 ? { x: tip - 5, anchor: "end" } : { x: tip + 5, anchor: "start" };
+      const crossed = mark !== null && tip < mark + 2 && mark < tip + 8 + widths[i]; // the line would run through it
+      const beside = value < 0 ? { x: tip - 5, anchor: "end" } : { x: (crossed ? mark : tip) + 5, anchor: "start" };
       label(svg, written(value), beside.x, y + 17, { "text-anchor": beside.anchor, class: "number" });
     });
     if (g && !stacked) return;
@@ -511,6 +528,8 @@ export function handle(svg, x, y, moved, grip = drawn("circle", { cx: x, cy: y, 
     frame.addEventListener("pointermove", follow);
     frame.addEventListener("lostpointercapture", stop, { once: true });
   });
+  // A finger that drags does not move the page as well: Chrome hears `touch-action` of the whole picture alone.
+  grip.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
   svg.append(grip);
 }
 

@@ -24,9 +24,11 @@ function say(start, { base, width }, { likeness, half, nearest, longest }) {
     },
     remark: repeats(likeness)
       ? "Far positions look like near ones again: with so few or so fast waves the pattern repeats."
-      : "Near positions are alike, far ones are not: the waves of many speeds cancel out with distance.",
+      : FADES,
   };
 }
+
+const FADES = "Near positions are alike, far ones are not: the waves of many speeds cancel out with distance.";
 
 const repeats = (likeness) =>
   likeness.some((x, i) => i > 1 && x > likeness[i - 1]) && Math.max(...likeness.slice(10)) > 0.9;
@@ -34,6 +36,7 @@ const repeats = (likeness) =>
 export default explorer({
   numbers,
   say,
+  longest: () => FADES,
   controls: ({ bases, widths }) => [
     { kind: "choice", name: "base", label: "base", options: bases.map((base) => [short(base), base]) },
     { kind: "choice", name: "width", label: "d_model", options: widths.map((width) => [short(width), width]) },

@@ -1,7 +1,7 @@
 import { arrow, bars, dot, drawn, explorer, fixed, handle, label, plane, SERIES, softmax, sum } from "./page.js";
 
 const INK = "var(--ink)";
-const colourOf = (i) => SERIES[i % 5]; // ink is for the query and the mix
+const colourOf = (i) => SERIES[i]; // of at most eight tokens; ink is for the query and the mix
 const ROOT = Math.SQRT2; // of d_k = 2
 
 /** The scores of the query with all keys, their weights, and the mix of the values. */
@@ -16,28 +16,29 @@ const pair = (point) => `(${point.map((x) => fixed(x)).join(", ")})`;
 function say({ tokens, queries }, { asks, x, y, scaled }, { weights, context }) {
   const most = weights.indexOf(Math.max(...weights));
   return {
-    title: `“${tokens[most]}” gets the largest weight, ${fixed(weights[most])}`,
+    title: `“${cut(tokens[most])}” gets the largest weight, ${fixed(weights[most])}`,
     facts: { query: pair([x, y]), "mix of the values": pair(context) },
-    remark: remark(tokens[asks], queries[asks], [x, y], scaled, weights[most]),
+    remark: remark(cut(tokens[asks]), queries[asks], [x, y], scaled, weights[most]),
   };
 }
 
 function remark(token, own, at, scaled, largest) {
   if (Math.hypot(...at) === 0) return "A query of length 0 asks for nothing: all scores are 0, and all share equally.";
   if (largest > 0.9) return "Nearly all the weight is on one token: the mix is hardly more than its value.";
-  if (!scaled) return `Without the division the scores lie ${fixed(ROOT)} times as far apart, so the weights differ more.`;
-  if (own.every((x, d) => x === at[d])) return `This is the query of “${token}”. Drag it: what if it looked elsewhere?`;
-  return "A longer query spreads the scores, another direction favours other keys. The mix never leaves the shaded area.";
+  if (!scaled) return `Without the division scores lie ${fixed(ROOT)} times as far apart: the weights differ more.`;
+  if (own.every((x, d) => x === at[d])) return `This is the query of “${token}”. Drag it: the mix never leaves the shaded area.`;
+  return "A longer query spreads the scores, another direction favours other keys.";
 }
 
 // ---------------------------------------------------------------- the two planes
 
-/** The tokens' names in a column on the left (side -1) or right (1) of their places, with a hair line to each. */
-function names(svg, tokens, places, sideOf) {
+/** The tokens' names in a column on the left (side -1) or right (1) of their places, with a hair line to each; none
+ * stands on the horizontal axis. */
+function names(svg, tokens, places, axis, sideOf) {
   for (const side of [-1, 1]) {
     const here = places.map((_, i) => i).filter((i) => sideOf(places[i]) === side);
     const x = side * Math.max(...here.map((i) => side * places[i][0])) + side * 26;
-    const ys = spread(here.map((i) => places[i][1]), 17);
+    const ys = beside(axis, here.map((i) => places[i][1]));
     here.forEach((i, k) => {
       const [from, y] = places[i];
       const style = `fill:${colourOf(i)};paint-order:stroke;stroke:var(--paper);stroke-width:3px`;
@@ -51,6 +52,18 @@ const dots = (svg, places) =>
   places.forEach(([cx, cy], i) => svg.append(drawn("circle", { cx, cy, r: 4, fill: colourOf(i) })));
 
 const cut = (text) => (text.length > 12 ? `${text.slice(0, 11)}…` : text);
+
+/** Heights for names as near to the wanted ones as can be; above the axis what belongs there, the others below it. */
+function beside(axis, wanted) {
+  const found = [];
+  for (const above of [true, false]) {
+    const here = wanted.map((_, i) => i).filter((i) => wanted[i] < axis === above);
+    const ys = spread(here.map((i) => wanted[i]), 17);
+    const over = above ? Math.max(0, ...ys.map((y) => y - axis + 10)) : Math.min(0, ...ys.map((y) => y - axis - 10));
+    here.forEach((i, k) => { found[i] = ys[k] - over; });
+  }
+  return found;
+}
 
 /** Places as near to the wanted ones as can be, at least `gap` apart. */
 function spread(wanted, gap) {
@@ -70,7 +83,7 @@ function asked(svg, [left, top, side], { tokens, keys, reach }, state, ui) {
   const at = [state.x, state.y];
   if (Math.hypot(...at)) shadows(svg, area, keys, at, reach);
   dots(svg, keys.map(to));
-  names(svg, tokens, keys.map(to), () => (state.x < 0 ? 1 : -1)); // out of the query's way
+  names(svg, tokens, keys.map(to), zero[1], () => (state.x < 0 ? 1 : -1)); // out of the query's way
   const [x, y] = to(at);
   arrow(svg, ...zero, x, y, INK, 3.5);
   const below = state.y < 0;
@@ -112,7 +125,7 @@ function mixed(svg, [left, top, side], { tokens, values }, { weights, context })
     tail = tip;
   });
   dots(svg, values.map(to));
-  names(svg, tokens, values.map(to), ([x]) => (x < to([0, 0])[0] ? -1 : 1));
+  names(svg, tokens, values.map(to), to([0, 0])[1], ([x]) => (x < to([0, 0])[0] ? -1 : 1));
   const [x, y] = to(context.map((d) => 0.35 * d));
   label(svg, "mix", x + 12, y + 8, { "font-weight": 700, class: "number" });
 }
@@ -136,7 +149,7 @@ const turn = (a, b, c) => (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] 
 /** Scores and weights, a row for each token. */
 function rows(svg, width, top, { tokens }, { asks }, { scores, weights }) {
   const colours = tokens.map((_, i) => colourOf(i));
-  const groups = [{ name: "scores", values: scores, colours }, { name: "weights", values: weights, colours }];
+  const groups = [{ name: "scores", values: scores, colours, even: true }, { name: "weights", values: weights, colours }];
   const inner = drawn("g", { transform: `translate(0 ${top})` });
   svg.append(inner);
   const reference = { at: 1 / tokens.length, name: "equal share" };
@@ -158,6 +171,10 @@ function followAsker(ui) {
 export default explorer({
   numbers,
   say,
+  longest: ({ tokens }) => {
+    const asking = tokens.map(cut).sort((a, b) => a.length - b.length);
+    return remark(asking.at(-1), [1, 0], [1, 0], true, 0);
+  },
   extra: followAsker,
   controls: ({ tokens, reach }, ui) => [
     { kind: "choice", name: "asks", label: "who asks", options: tokens.map((token, i) => [cut(token), i]) },
@@ -170,7 +187,7 @@ export default explorer({
     const wide = width >= 500;
     const side = wide ? (width - 24) / 2 : width;
     asked(svg, [0, 24, side], start, state, ui);
-    const first = 24 + side + 12;
+    const first = 24 + side + 30; // the query's name may stand below the plane
     if (wide) mixed(svg, [side + 24, 24, side], start, found);
     const second = first + rows(svg, width, first, start, state, found);
     if (wide) return second;

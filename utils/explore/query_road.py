@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from utils.explore.live import live
-from utils.show.arguments import read_names, read_numbers, read_whole, shape_text
-from utils.show.words import visible
+from utils.show.arguments import read_names, read_numbers, read_position, shape_text
 
 MOST = 8  # tokens whose labels fit into the pictures
 EXAMPLE = {  # that of lesson 03, its matrices in four decimals
@@ -66,7 +65,7 @@ def query(
     if not 2 <= len(x) <= MOST:
         raise ValueError(f"query draws 2 to {MOST} tokens; got {len(x)}. Choose some, as in inputs[:{MOST}].")
     names = read_names(given["tokens"], len(x), "tokens", "inputs (rows)")
-    at = _position(query, names)
+    at = read_position(query, names)
     made = {name: x @ _matrix(given[f"W_{one}"], f"W_{one}", x.shape[1]) for name, one in _MADE.items()}
     reach = _reach(np.vstack([made["queries"], made["keys"]]))
     words = (
@@ -87,15 +86,6 @@ def _matrix(given: Any, name: str, d_in: int) -> np.ndarray:
         return matrix
     cure = " Of an nn.Linear pass .weight.T." if matrix.shape == (2, d_in) else ""
     raise ValueError(f"{name} has the shape {shape_text(matrix)}; expected [{d_in}, 2], to be drawn in a plane.{cure}")
-
-
-def _position(query: Any, names: Sequence[str]) -> int:
-    if not isinstance(query, str):
-        return read_whole(query, "query", 0, len(names) - 1, "a token, or a whole number")
-    times = names.count(visible(query))
-    if times != 1:
-        raise ValueError(f"the query {query!r} is in the tokens {times} times; give its index instead.")
-    return names.index(visible(query))
 
 
 def _reach(points: np.ndarray) -> float:

@@ -35,7 +35,7 @@ export default explorer({
     { kind: "slider", name: "shift", label: "then add", min: -10, max: 10, step: 0.5 },
   ],
   draw(picture, { labels }, _, { scores, weights }) {
-    const groups = [{ name: "scores", values: scores }, { name: "weights", values: weights }];
+    const groups = [{ name: "scores", values: scores, even: true }, { name: "weights", values: weights }];
     return bars(picture, { groups, labels, limit: 1, reference: { at: 1 / labels.length, name: "uniform" } });
   },
 });

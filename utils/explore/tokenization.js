@@ -1,11 +1,11 @@
-import { chips, element, inline, page } from "./page.js";
+import { chips, element, inline, page, visible } from "./page.js";
 
-const LONGEST = 2000; // characters whose tokens are shown
+const LONGEST = 2000; // characters whose tokens are made
+const CHIPS = 500; // tokens that are shown: an emoji has up to thirty
 const END = ["<|endoftext|>", 50256];
 // GPT-2's own cuts into words; JavaScript's \s is not Unicode's white space
 // eslint-disable-next-line max-len -- one expression
 const WORD = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu; // what draws nothing, or turns the line around
 const NEVER = 2 ** 31 - 1; // the rank of a pair that is not merged
 const BYTES = (() => {
   const seen = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
@@ -80,27 +80,22 @@ function joined(ids, rank) {
 /** {text, part}: as a chip shows it, and whether it is only a part of a character. */
 function named(bytes) {
   try {
-    return { text: visible(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(new Uint8Array(bytes))) };
+    return { text: dotted(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(new Uint8Array(bytes))) };
   } catch {
     const hex = (byte) => `\\x${byte.toString(16).padStart(2, "0")}`;
-    return { part: true, text: bytes.map((byte) => (byte < 128 ? visible(String.fromCharCode(byte)) : hex(byte))).join("") };
+    return { part: true, text: bytes.map((byte) => (byte < 128 ? dotted(String.fromCharCode(byte)) : hex(byte))).join("") };
   }
 }
 
 /** Spaces as dots, hidden characters as Python writes them. */
-function visible(text) {
-  const names = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
-  return text.replace(/[ \u00a0]/g, "·").replace(HIDDEN, (char) => {
-    const code = char.codePointAt(0);
-    const [letter, digits] = code < 256 ? ["x", 2] : code < 65536 ? ["u", 4] : ["U", 8];
-    return names[char] ?? `\\${letter}${code.toString(16).padStart(digits, "0")}`;
-  });
-}
+const dotted = (text) => visible(text.replace(/[ \u00a0]/g, "·"));
 
 function remark(text, characters, tokens) {
   if (!text) return "An empty text has no tokens: type something.";
   const all = characters.length.toLocaleString("en");
-  if (characters.length > LONGEST) return `The text has ${all} characters; these are the tokens of the first 2,000.`;
+  const some = tokens.length > CHIPS ? `the first ${CHIPS} tokens` : "the tokens of the first 2,000";
+  if (characters.length > LONGEST) return `The text has ${all} characters; these are ${some}.`;
+  if (tokens.length > CHIPS) return `These are ${some}.`;
   const parts = tokens.filter(({ part }) => part).length;
   if (parts) {
     const what = parts === 1 ? "1 token is only a part" : `${parts.toLocaleString("en")} tokens are only parts`;
@@ -165,7 +160,7 @@ function build(ui, planes) {
     facts.replaceChildren(...Object.entries(numbers).map(([name, value]) =>
       element("span", {}, `${name} `, element("b", {}, value))));
     said.replaceChildren(...inline(remark(text, characters, tokens)));
-    chips(shown, tokens.map(({ text: name, id }) => [name, id]));
+    chips(shown, tokens.slice(0, CHIPS).map(({ text: name, id }) => [name, id]));
     ui.root.coginst.numbers = { ids: tokens.map(({ id }) => id) };
     ui.said = `${Object.entries(numbers).map((pair) => pair.join(" ")).join(", ")}. ${said.textContent}`;
   };

@@ -1,4 +1,4 @@
-import { affine, drawn, explorer, fixed, float32Tables, label, rescaled, softmax } from "./page.js";
+import { affine, drawn, explorer, fixed, float32Tables, label, lines, rescaled, softmax, visible } from "./page.js";
 
 const STOP = 0;
 const NEAR = 0.01; // float32 and float64 differ by a thousandth of this
@@ -54,10 +54,11 @@ function problemWith({ characters, longest }, text) {
   if (!text) return "Type a word of 5 to 10 letters, a space, and echo or upper.";
   const odd = [...new Set(text)].filter((character) => !characters.includes(character)).sort();
   if (odd.length) {
+    const some = odd.slice(0, 3).map((character) => `'${visible(character)}'`).join(", ");
     return "This model knows the letters a–z and A–Z, the space and the full stop; not " +
-      `${odd.map((character) => `'${character}'`).join(", ")}.`;
+      `${some}${odd.length > 3 ? " and others" : ""}.`;
   }
-  if ([...text].length > longest)
+  if (text.length > longest)
     return `The text has ${text.length} characters; the longest one that this model was trained on has ${longest}.`;
   return "";
 }
@@ -114,31 +115,31 @@ function say(start, state, { problem, text, written, chances, right }) {
 }
 
 function remark(text, written, stopped, right) {
-  if (right === null) return "End the prompt with a space and `echo` or `upper`, and the page says whether the answer is right.";
+  if (right === null) return "End it with a space and `echo` or `upper`: then the page says whether the answer is right.";
   if (written !== right) return `Right would be: \`${text}${right}\``;
   return stopped ? "Right to the last letter, and it stops." : "Right to the last letter, but it does not stop there.";
 }
 
-/** The new characters in cells; under each how sure the model was, and what would be right where it is not. */
-function draw({ svg, width }, start, state, { problem, written, chances, right }) {
-  if (problem) return LINE + 22;
+/** The new characters in cells; under each how sure the model was, and what would be right where it is not.
+ *
+ * The picture is as high as the longest answer needs.
+ */
+function draw({ svg, width }, { most }, state, { written, chances, right }) {
+  const legend = "bar: the probability that it gave this letter · ␣ space · ■ stop";
+  const top = 18 * lines(svg, legend, 12, width, { class: "muted" });
   const across = Math.floor((width - 4) / CELL);
-  const cells = chances.map((_, i) => written[i]);
-  const expected = cells.map((character, i) => (right === null ? character : right[i]));
-  cells.forEach((character, i) => {
-    const [x, y] = [(i % across) * CELL + CELL / 2, Math.floor(i / across) * LINE + 18];
-    const colour = expected[i] === character ? "var(--blue)" : "var(--vermilion)";
-    letter(svg, character, x, y, `font-size:17px;font-weight:700;fill:${colour}`);
-    const high = 24 * chances[i];
+  chances.forEach((chance, i) => {
+    const [x, y] = [(i % across) * CELL + CELL / 2, top + Math.floor(i / across) * LINE + 22];
+    const expected = right === null ? written[i] : right[i];
+    const colour = expected === written[i] ? "var(--blue)" : "var(--vermilion)";
+    letter(svg, written[i], x, y, `font-size:17px;font-weight:700;fill:${colour}`);
     svg.append(
       drawn("rect", { x: x - 6, y: y + 6, width: 12, height: 24, fill: "var(--faint)" }),
-      drawn("rect", { x: x - 6, y: y + 30 - high, width: 12, height: high, fill: colour }),
+      drawn("rect", { x: x - 6, y: y + 30 - 24 * chance, width: 12, height: 24 * chance, fill: colour }),
     );
-    if (expected[i] !== character && i <= right.length) letter(svg, expected[i], x, y + 44, "fill:var(--muted)");
+    if (expected !== written[i] && i <= right.length) letter(svg, expected, x, y + 44, "fill:var(--muted)");
   });
-  const below = Math.ceil(cells.length / across) * LINE + 14;
-  const legend = "bar: the probability that it gave this letter · ␣ space · ■ stop";
-  return below + 18 * lines(svg, legend, below, width, { class: "muted" }) - 10;
+  return top + Math.ceil(most / across) * LINE + 8;
 }
 
 function letter(svg, character, x, y, style) {
@@ -149,6 +150,7 @@ function letter(svg, character, x, y, style) {
 export default explorer({
   numbers,
   say,
+  longest: ({ longest, most }) => `\`${"m".repeat(longest + most)}\`\n${remark("", "", false, null)}`,
   draw,
   controls: () => [{ kind: "text", name: "prompt", label: "prompt", placeholder: "minecraft upper", size: 30 }],
 });

@@ -71,7 +71,9 @@ function written(svg, { prompt, right, lines: expected }, { lines }) {
       x: 56, y, "font-weight": text.trimStart() === right ? 700 : 400, style: "font-family:monospace;font-size:15px",
     }, ...letters));
   });
-  return 30 + Math.max(expected, lines.length) * ROW;
+  const below = 38 + Math.max(expected, lines.length) * ROW;
+  label(svg, "blue: right · orange: wrong", 0, below, { class: "muted" });
+  return below + 10;
 }
 
 /** Follow what the kernel tells; notice where it tells nothing more. */

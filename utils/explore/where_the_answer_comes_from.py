@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from utils.explore.live import live, read_text
+from utils.explore.tokenization import encode
 from utils.gpt2 import load_tokenizer
 from utils.show.words import token_label
 
@@ -23,8 +24,7 @@ class _Pair:
 
     def __init__(self, model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> None:
         self.model, self.patch = model, patch
-        encode = load_tokenizer().encode
-        self.clean, self.corrupted = (torch.tensor([encode(text)]) for text in (clean, corrupted))
+        self.clean, self.corrupted = (torch.tensor([encode(load_tokenizer(), text)]) for text in (clean, corrupted))
         n, m = self.clean.shape[1], self.corrupted.shape[1]
         if n != m:
             raise ValueError(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -83,6 +85,20 @@ def read_names(given: Any, count: int, name: str, what: str) -> list[str]:
     if len(names) != count:
         raise ValueError(f"{len(names)} {name} were given for {count} {what}; expected one for each.")
     return names
+
+
+def read_position(query: Any, names: Sequence[str]) -> int:
+    """Which of the tokens asks: its index, or its name where that is there once."""
+    if isinstance(query, str):
+        name = visible(query)
+        if names.count(name) != 1:
+            times = names.count(name)
+            raise ValueError(f"the query {name!r} is in the tokens {times} times; give its index instead.")
+        return names.index(name)
+    if not isinstance(query, bool):
+        with suppress(TypeError):
+            query = operator.index(query)  # an argmax of numpy or torch is a whole number, too
+    return read_whole(query, "query", 0, len(names) - 1, "a token or an index")
 
 
 def read_title(title: Any, default: str) -> str:

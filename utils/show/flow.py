@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_names, read_numbers, shape_text
+from utils.show.arguments import read_names, read_numbers, read_position, shape_text
 from utils.show.colours import GREEN, INK, MUTED, SEQUENTIAL, SHADE, TINTS, VERMILION, readable_on
 from utils.show.marks import arrow, rounded
 from utils.show.page import Picture, finish, new_axes, new_page, themed
 from utils.show.sizes import BENCH, MOST_NUMBERS, SMALL
-from utils.show.words import fitting_size, listed, number_text, token_label, vector_text, visible
+from utils.show.words import fitting_size, listed, number_text, token_label, vector_text
 
 
 @themed
@@ -43,7 +43,7 @@ def steps(
         cure = f"Choose some, as in inputs[:{MOST_NUMBERS}]."
         raise ValueError(f"steps draws at most {MOST_NUMBERS} tokens; got {n}. {cure}")
     names = read_names(tokens, n, "tokens", "inputs (rows)")
-    at = _position(query, names)
+    at = read_position(query, names)
     given = {"W_query": W_query, "W_key": W_key, "W_value": W_value}
     missing = [name for name, W in given.items() if W is None]
     if len(missing) in (1, 2):
@@ -87,18 +87,6 @@ def steps(
     route = f"inputs → {'' if missing else 'query, keys, values → '}scores → weights → context"
     alt = "\n".join([f"A flow from top to bottom for the query {names[at]!r}: {route}.", *flow.words])
     return finish(flow.figure, title, default, alt)
-
-
-def _position(query: Any, names: Sequence[str]) -> int:
-    if isinstance(query, str):
-        query = visible(query)
-        if names.count(query) != 1:
-            times = names.count(query)
-            raise ValueError(f"the query {query!r} is in the tokens {times} times; give its index instead.")
-        return names.index(query)
-    if not hasattr(query, "__index__") or not 0 <= int(query) < len(names):
-        raise ValueError(f"query must be a token or an index from 0 to {len(names) - 1}; got {query!r}.")
-    return int(query)
 
 
 class _Flow:
