@@ -18,7 +18,7 @@ from utils.feedback import diagnose as engine
 from utils.feedback import exercise as declared
 from utils.feedback.check import CheckFailed, NotYet, check, hint, solution, yours
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Float
+from utils.feedback.exercise import Float, Step, Wrong, case
 from utils.feedback.progress import record
 from utils.feedback.runner import runnable
 from utils.feedback.words import named_size, position
@@ -39,6 +39,7 @@ from utils.lessons.stubs import unfilled, unfinished_name
         (lambda: check(lambda x: x), "A lambda has no name"),
         (lambda: check(torch.zeros(3)), "pass it by its name, as in check("),
         (lambda: check(3), "pass it by its name"),
+        (lambda: check(torch.ones(2, 3).sum(1)), 'leave out the "(x)": check(row_sums), not check(row_sums(x))'),
         (lambda: check(row_sum=1), "No exercise is called row_sum. Did you mean row_sums?"),
         (lambda: check(zzz=1), f"No exercise is called zzz. `progress()` lists all {len(declared.all_exercises())}."),
         (lambda: check(row_sums=1), "`row_sums` is a function: pass it as it is, check(row_sums)."),
@@ -96,6 +97,47 @@ def test_names_are_unique_in_the_course(made):
         made("row_sums")
 
 
+@pytest.fixture
+def total(made):
+    """A value whose cell makes another one first, `doubled`."""
+    misconceptions = {"squares": Wrong(lambda: torch.tensor([1.0, 4.0, 9.0]), "You squared it.")}
+    return made(
+        "total",
+        oracle=torch.tensor(12.0),
+        steps={"doubled": Step(torch.tensor([2.0, 4.0, 6.0]), misconceptions)},
+        cases=[case()],
+    )
+
+
+@pytest.mark.parametrize(
+    "doubled, words",
+    [
+        (torch.tensor([2.0, 4.0, 6.0]), " `doubled` is right."),
+        (torch.tensor([1.0, 4.0, 9.0]), " `doubled` is not right yet: You squared it."),
+        (torch.tensor([2.0, 4.0]), " `doubled` is not right yet: `doubled` has shape [2]; expected is [3]."),
+        (..., ""),
+    ],
+)
+def test_of_two_values_it_is_said_of_each_what_holds(total, monkeypatch, doubled, words):
+    """Whatever name the notebook has for the first is looked up where `check` is called."""
+    monkeypatch.setitem(globals(), "doubled", doubled)
+    report = check(total=...)
+    assert report.status == "todo"
+    assert report.message == f'not attempted yet. `hint("total")` gives a nudge.{words}'
+    assert check(total=torch.tensor(13.0)).message.endswith(words) and check(total=torch.tensor(12.0))
+
+
+def test_of_the_lesson_with_two_values_the_first_is_looked_at(monkeypatch):
+    found = declared.find("scaled_context_vec_2")
+    monkeypatch.setitem(globals(), "attn_weights_2", found.steps["attn_weights_2"].oracle)
+    assert check(scaled_context_vec_2=...).message.endswith("`attn_weights_2` is right.")
+    for id, wrong in found.steps["attn_weights_2"].misconceptions.items():
+        monkeypatch.setitem(globals(), "attn_weights_2", wrong.answer())
+        assert check(scaled_context_vec_2=...).message.endswith(
+            f"`attn_weights_2` is not right yet: {wrong.message}"
+        ), id
+
+
 # --- hints and solutions -----------------------------------------------------------------------------
 
 
@@ -149,7 +191,7 @@ def desk(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for module in (lessons, files):
         monkeypatch.setattr(module, "ROOT", tmp_path)
-    return lambda body: (tmp_path / "00_start_here.md").write_text(LESSON.format(body=body))
+    return lambda body: (tmp_path / "00_start_here.md").write_text(LESSON.format(body=body), encoding="utf-8")
 
 
 def test_yours_is_the_learners_own_when_it_passes(desk, capsys):
@@ -304,7 +346,7 @@ def test_facts_of_a_result_are_told_in_words_without_a_table():
 )
 def test_yours_says_why_an_earlier_lesson_gives_nothing(desk, tmp_path, monkeypatch, capsys, text, why):
     desk("return x")
-    (tmp_path / "00_start_here.md").write_text(text)
+    (tmp_path / "00_start_here.md").write_text(text, encoding="utf-8")
     real, solutions = lessons.find, ROOT / "solutions"
     monkeypatch.setattr(lessons, "find", lambda name, folder=None: real(name, folder or solutions))
     assert yours("row_sums")(torch.ones(2, 3)).tolist() == [3.0, 3.0]

@@ -26,7 +26,7 @@ def store(tmp_path, monkeypatch):
 def writer(code: str) -> subprocess.Popen:
     """A second notebook: a process of its own that writes to the same file. It says a line when it has begun."""
     code = "import time\nfrom filelock import FileLock\nfrom utils.feedback.progress import record, store\n" + code
-    return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
 
 
 def files_beside(store):
@@ -40,7 +40,7 @@ def test_it_is_kept_and_once_passed_stays_passed(store):
     record("start_here", "row_sums", "failed")
     record("start_here", "row_sums", "passed")
     record("start_here", "row_sums", "failed")
-    entry = json.loads(store.read_text())["start_here"]["row_sums"]
+    entry = json.loads(store.read_text(encoding="utf-8"))["start_here"]["row_sums"]
     assert (entry["status"], entry["tries"]) == ("passed", 3)
 
 
@@ -59,9 +59,9 @@ def test_a_damaged_file_is_no_error_and_is_set_aside(store, text):
 )
 def test_an_entry_that_is_none_costs_only_itself(store, entry):
     record("simplified_attention", "softmax", "passed")
-    kept = json.loads(store.read_text())
+    kept = json.loads(store.read_text(encoding="utf-8"))
     kept |= {"start_here": {"row_sums": entry}, "self_attention": entry and [entry]}
-    store.write_text(json.dumps(kept))
+    store.write_text(json.dumps(kept), encoding="utf-8")
     record("start_here", "row_sums", "failed")
     assert (
         read()["start_here"]["row_sums"]["status"] == "failed"
@@ -71,14 +71,14 @@ def test_an_entry_that_is_none_costs_only_itself(store, entry):
 
 def test_a_file_that_cannot_be_read_now_is_not_replaced(store, monkeypatch):
     record("start_here", "row_sums", "passed")
-    before = store.read_text()
+    before = store.read_text(encoding="utf-8")
     with monkeypatch.context() as patch:
         patch.setattr(
             Path, "read_bytes", lambda self: (_ for _ in ()).throw(PermissionError("another program has it open"))
         )
         record("simplified_attention", "softmax", "passed")
         assert read() == {}
-    assert store.read_text() == before
+    assert store.read_text(encoding="utf-8") == before
 
 
 def test_off_and_unwritable_keep_nothing_and_raise_nothing(store, monkeypatch, tmp_path):
@@ -86,10 +86,10 @@ def test_off_and_unwritable_keep_nothing_and_raise_nothing(store, monkeypatch, t
     record("start_here", "row_sums", "passed")
     assert read() == {} and not store.exists()
     blocked = tmp_path / "a file"
-    blocked.write_text("")
+    blocked.write_text("", encoding="utf-8")
     monkeypatch.setenv("COURSE_PROGRESS", str(blocked / "progress.json"))
     record("start_here", "row_sums", "passed")
-    assert blocked.read_text() == ""
+    assert blocked.read_text(encoding="utf-8") == ""
 
 
 @pytest.mark.parametrize("lock", ["FileLock", "SoftFileLock"])
@@ -128,7 +128,7 @@ def test_killed_while_writing_it_keeps_all_that_was_recorded(store):
         process.stdout.close()
         FileLock(store.with_name(store.name + ".lock")).acquire(blocking=False).lock.release()  # it was given back
         record("simplified_attention", f"after_{n}", "passed")
-        kept = json.loads(store.read_text())
+        kept = json.loads(store.read_text(encoding="utf-8"))
         assert {f"exercise_{n}_{int(i)}" for i in reported} <= set(kept["start_here"]) and f"after_{n}" in kept[
             "simplified_attention"
         ]
@@ -171,10 +171,10 @@ def test_a_lock_file_left_by_a_crash_is_no_lock(store, monkeypatch):
 
 def test_a_disk_that_is_full_leaves_the_old_file(store, monkeypatch):
     record("start_here", "row_sums", "passed")
-    before = store.read_text()
+    before = store.read_text(encoding="utf-8")
     monkeypatch.setattr(os, "fsync", lambda *_: (_ for _ in ()).throw(OSError("no space left on device")))
     record("simplified_attention", "softmax", "passed")
-    assert store.read_text() == before and files_beside(store) == set()
+    assert store.read_text(encoding="utf-8") == before and files_beside(store) == set()
 
 
 # --- predictions and quizzes --------------------------------------------------------------------------
@@ -197,14 +197,14 @@ def test_answers_are_kept_beside_the_exercises(store):
 def test_answers_come_oldest_first_and_whole(store):
     for question in ("First?", "Second?", "Third?"):
         record_answer("quizzes", asked(question), right=True, sure="certain")
-    kept = json.loads(store.read_text())
+    kept = json.loads(store.read_text(encoding="utf-8"))
     for day, question in enumerate(("Second?", "Third?", "First?"), 1):
         kept["answers"][question]["when"] = f"2026-01-0{day}T00:00:00+00:00"
     kept["answers"]["Damaged?"] = {"right": "yes"}
-    store.write_text(json.dumps(kept))
+    store.write_text(json.dumps(kept), encoding="utf-8")
     assert list(read_answers()) == ["Second?", "Third?", "First?"]
     kept["answers"] = "none"
-    store.write_text(json.dumps(kept))
+    store.write_text(json.dumps(kept), encoding="utf-8")
     assert read_answers() == {}
     record_answer("quizzes", asked("New?"), right=True, sure="certain")
     assert list(read_answers()) == ["New?"]

@@ -27,6 +27,13 @@ def test_a_right_answer_passes(double):
     assert report and report.status == "passed" and report.misconception is None
 
 
+def test_praise_says_on_how_many_inputs(double, made):
+    """The cases are drawn once more, with other numbers; those that are written down are not."""
+    assert diagnose(double, lambda x: x + x).message == "passed, right on all 4 inputs tried."
+    written = made("written", cases=[case(torch.ones(2)), case(torch.ones(3)), case(torch.zeros(2))])
+    assert diagnose(written, lambda x: x + x).message == "passed, right on all 3 inputs tried."
+
+
 def test_dict_results_name_the_wrong_key(made):
     both = made("both", oracle=lambda x: {"a": x, "b": x * 2}, cases=lambda rand: [case(rand(2, 2))])
     assert "both(x) with x of shape [2, 2]: `b`, row 0, column 0 is" in said(
@@ -92,7 +99,15 @@ def test_an_exception_is_told_with_line_and_shapes(double):
         (lambda x: x.sum(dim=4), "there is no axis 4"),
         (lambda x: x.masked_fill(torch.ones(2, 3), 0), "must hold True and False"),
         (lambda x: x.view(7, 7), "6 numbers cannot be laid out as [7, 7]"),
-        (lambda x: x.dubble(), "a Tensor has no `dubble`"),
+        (lambda x: x.dubble(), "a tensor has no `dubble`. Did you mean `double`?"),
+        (lambda x: x.two_of_a_kind(), "a Tensor has no `two_of_a_kind`. Is the name spelt as where it was made?"),
+        (lambda x: torch.sofmax(x, 0), "`torch` has no `sofmax`. Did you mean `softmax`?"),
+        (lambda x: nn.linear(3, 3)(x), "`torch.nn` has no `linear`. Did you mean `Linear`?"),
+        (lambda x: torch.two_of_a_kind(x), "module 'torch' has no attribute 'two_of_a_kind'"),
+        (lambda x: x ^ 2, "`^` is no power in Python"),
+        (lambda x: x * 2.0 ^ 1, "`^` is no power in Python"),
+        (lambda x: torch.cross(x[:, :2], x[:, :2], dim=-1), "vectors of 3 numbers only, and here they have 2"),
+        (lambda x: x or None, "`if`, `and`, `or` and `not` want one yes or no"),
         (lambda x: y_undefined * 2, "nothing is called `y_undefined` here"),  # noqa: F821
         (lambda: 3, "the call and the signature do not fit"),
         (lambda x: x.cuda(99) if not torch.cuda.is_available() else x.to("nowhere"), ""),
@@ -100,8 +115,8 @@ def test_an_exception_is_told_with_line_and_shapes(double):
     ],
 )
 def test_common_exceptions_in_a_learners_words(double, answer, words):
-    message = said(double, answer)
-    assert "stopped" in message and words in message
+    stopped, _, why = said(double, answer).partition("Error: ")  # the line that is quoted may hold the words too
+    assert "stopped" in stopped and words in why
 
 
 def test_system_exit_is_caught(double):
@@ -112,6 +127,23 @@ def test_a_size_in_the_code_is_asked_about_where_it_stops_on_other_sizes(double)
     message = said(double, lambda x: (x * 2).reshape(-1, 3))
     assert "It does run for x of shape [2, 3]: is the 3 in it a size that should be read from the input?" in message
     assert "It does run" not in said(double, lambda x: (x * 2) + torch.ones(x.shape[0] + 1))
+
+
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        (lambda x: (x * 2,), "is a tuple of 1, and a tensor is expected. A comma at the end of a line makes a tuple."),
+        (
+            lambda x: (x * 2).item,
+            "is a function, and a tensor is expected. Without brackets behind its name a function",
+        ),
+        (lambda x: (x * 2, x), "is a tuple of 2, and a tensor is expected."),
+        (lambda x: [x * 2], "is a list of 1, and a tensor is expected."),
+    ],
+)
+def test_how_a_result_came_to_be_of_its_kind(double, answer, words):
+    message = said(double, answer)
+    assert words in message and (words.endswith("expected.") <= message.endswith("expected."))
 
 
 def test_a_refusal_of_ones_own_is_called_one(double):

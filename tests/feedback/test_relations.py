@@ -32,6 +32,8 @@ def only(region):
         (lambda x, y: x @ y * 0, "constant", "Every number in it is 0."),
         (lambda x, y: -(x @ y), "factor", "All numbers have the wrong sign."),
         (lambda x, y: (x @ y) * 1.0002, "factor", "something small is added on the way, or rounded"),
+        (lambda x, y: (x @ y).round(decimals=2), "rounded", "It is the expected result, rounded to 2 decimals."),
+        (lambda x, y: (x @ y).round(), "rounded", "rounded to no decimals."),
         (lambda x, y: (x @ y) / len(x) ** 0.5, "factor", "one factor: 1/√4, and `seq` is 4 here."),
         (lambda x, y: (x @ y) / len(x), "factor", "one factor: 1/4, and `seq` is 4 here."),
         (lambda x, y: (x @ y) * 0.3, "factor", "Every number is 0.3 times the expected one."),

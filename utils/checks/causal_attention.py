@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from utils.checks._attention import (
     CAUSAL_LAYER,
+    INPUTS,
     WORDS,
     by_the_length,
     causal_attention,
@@ -25,6 +26,17 @@ from utils.checks._attention import (
 from utils.checks._dropout import DROPOUT, by_what_is_dropped, own_draw, own_dropouts
 from utils.feedback.exercise import Bool, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
+
+
+def _of_the_page():
+    """The scores [6, 6] that the lesson makes with seed 789."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.default_generator.manual_seed(789)
+        queries, keys = (nn.Linear(3, 2, bias=False)(INPUTS) for _ in range(2))
+    return queries @ keys.T
+
+
+_SCORES = _of_the_page()
 
 exercise(
     "get_mask",
@@ -70,6 +82,11 @@ exercise(
             "Each position sees itself and the one before it, and nothing older. The whole past is open to it, back to"
             " position 0.",
         ),
+        "other-diagonal": Wrong(
+            lambda size: future_mask(size).flip(0),
+            "The border runs from the lower left to the upper right. Row i ends with column i, so the border is the"
+            " diagonal from the upper left to the lower right.",
+        ),
     },
     hints=Hints(
         "Fill in the 4 × 4 table by hand first. Which shape do the yes cells make?",
@@ -102,6 +119,7 @@ exercise(
     # F.normalize divides by the sum of absolute values, and weights are not negative.
     oracle=lambda weights, mask: F.normalize(_rest(weights, mask), p=1, dim=-1),
     cases=lambda rand: [
+        case((_SCORES / 2**0.5).softmax(-1), causal_mask(6), own="this page's attn_weights"),
         case(rand(3, 3).softmax(-1), causal_mask(3)),
         case(rand(5, 5, scale=3.0).softmax(-1), rand.mask(5, 5)),
         case(rand(1, 4).softmax(-1), rand.mask(1, 4)),
@@ -251,6 +269,7 @@ exercise(
     "causal_attn_weights",
     oracle=_weights_by_torch,
     cases=lambda rand: [
+        case(_SCORES, d_k=2, own="this page's attn_scores"),
         case(rand(3, 3), 2),
         case(rand(6, 6, scale=3.0), 16),
         case(rand(2, 4, 4, scale=2.0), 5),
@@ -417,6 +436,11 @@ exercise(
             lambda x, keep, p: x * keep / (x * keep).sum(-1, keepdim=True).clamp(min=1e-9),
             "You gave each row a sum of one again, as after a mask. Dropout does not renormalise: a row with fewer"
             " survivors is meant to be smaller, and only the mean over many draws stays.",
+        ),
+        "rows-keep-their-sum": Wrong(
+            lambda x, keep, p: x * keep * x.sum(-1, keepdim=True) / (x * keep).sum(-1, keepdim=True),
+            "You gave each row the sum back that it had before. Dropout does not do that: a row with fewer survivors is"
+            " meant to be smaller, and only the mean over many draws stays.",
         ),
         "draws-its-own": Wrong(
             lambda x, keep, p: F.dropout(x, p) + 0.0 * keep,

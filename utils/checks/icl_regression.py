@@ -862,6 +862,10 @@ def _kernel(
     return answer
 
 
+def _mean(terms):
+    return sum(terms) / len(terms)
+
+
 def _softmax_of_all(z_q, z, w, mu, dim):
     """One softmax along an axis of all heads' scores, [heads, n, queries, L]."""
     scores = torch.stack([a * (z_q[..., :-1] @ z[..., :-1].mT) for a in w])
@@ -937,7 +941,7 @@ exercise(
             " holds it.",
         ),
         "averaged-heads": Wrong(
-            _kernel(over=lambda terms: sum(terms) / len(terms)),
+            _kernel(over=_mean),
             "The heads are averaged. Their contributions add up, as o_proj adds them.",
         ),
         "first-head-only": Wrong(
@@ -948,6 +952,11 @@ exercise(
             lambda z_q, z, w, mu: _kernel()(z_q, z, [sum(w)], [sum(mu)]),
             "The heads' w were added up within one softmax, and their μ outside of it. The softmax of a sum is no sum"
             " of softmaxes: each head takes one of its own, and its own μ.",
+        ),
+        "weights-averaged": Wrong(
+            lambda z_q, z, w, mu: sum(mu) * _kernel(share=lambda m, t: t, over=_mean)(z_q, z, w, mu),
+            "The heads' weights were averaged, and one mix of y was multiplied by the sum of all μ. Each head mixes y"
+            " with its own weights, and its own μ says how much of that goes in.",
         ),
         "one-softmax-for-all-heads": Wrong(
             lambda z_q, z, w, mu: _kernel()(z_q, z, [sum(w) / len(w)], [sum(mu)]),

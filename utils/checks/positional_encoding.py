@@ -140,6 +140,7 @@ exercise(
     "positional_encoding",
     oracle=waves,
     cases=lambda rand: [
+        case(torch.arange(4.0), 4, own="positions 0 to 3, as on this page"),
         case(torch.arange(7.0), 4),
         case(torch.arange(5.0), 6, base=10000.0),
         case(rand(4).abs() * 10, 8, note="with positions out of order, between whole ones"),

@@ -27,24 +27,85 @@ from utils.checks._attention import (
     torch_attention,
     weights,
 )
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
+from utils.feedback.exercise import Float, Hints, Step, Wrong, case, exercise
 from utils.feedback.properties import batch_independent, finite_when_scaled, remembers_nothing, rows_sum_to_one
 from utils.stand_ins.self_attention import NAMES, V1, V2, after_copying
 
 
-def _projected():
-    """Queries, keys and values as seed 123 makes them in the lesson."""
+def _of_the_page():
+    """The matrices that the lesson draws with seed 123."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(123)
-        return [INPUTS @ torch.rand(3, 2) for _ in QKV]
+        return [torch.rand(3, 2) for _ in QKV]
 
 
-_Q, _K, _V = _projected()
+_W = _of_the_page()
+_Q, _K, _V = (INPUTS @ W for W in _W)
+_HIDES_JOURNEY = torch.eye(6, dtype=torch.bool) | (torch.arange(6) != 1)
 
 
-def _context(weigh):
-    """A context vector of "journey" from `weigh(scores) -> weights`."""
-    return lambda: weigh(_Q[1] @ _K.T) @ _V
+_WEIGH = {  # from scores to weights, wrongly
+    "not-scaled": Wrong(
+        lambda s: s.softmax(-1),
+        "The scores went into softmax as they were. Divide by the root of d_k first: dot products grow with the"
+        " width, and a softmax of large scores has almost no gradient.",
+    ),
+    "divided-by-d_k": Wrong(
+        lambda s: (s / 2).softmax(-1),
+        "You divided by d_k = 2 instead of by its root, 1.414. The spread of a dot product grows with the root of"
+        " the width, so the root undoes it; d_k itself overshoots.",
+    ),
+    "root-of-d_in": Wrong(
+        lambda s: (s / 3**0.5).softmax(-1),
+        "You divided by the root of 3, the width of the inputs. The dot product runs over queries and keys, so it"
+        " is their width d_k = 2 that counts.",
+    ),
+    "root-of-the-length": Wrong(
+        lambda s: (s / 6**0.5).softmax(-1),
+        "You divided by the root of 6, the number of tokens. Scores spread with the number of entries in a key,"
+        " d_k = 2, and not with the length of the text.",
+    ),
+    "multiplied": Wrong(
+        lambda s: (s * 2**0.5).softmax(-1),
+        "The scores were multiplied by the root of d_k. That makes softmax sharper; it was to be kept soft, by"
+        " dividing.",
+    ),
+    "share-of-the-sum": Wrong(
+        lambda s: s / s.sum(),
+        "You divided each score by the sum of the scores, without exp. With a negative score among them these are"
+        " no shares; softmax takes exp first.",
+    ),
+    "no-softmax": Wrong(
+        lambda s: s / 2**0.5,
+        "The weights are the scaled scores themselves. Scores can be of any size; softmax first turns"
+        " them into shares that sum to one.",
+    ),
+    "log-softmax": Wrong(
+        lambda s: (s / 2**0.5).log_softmax(-1),
+        "These weights are logarithms of shares, all of them negative. What mixes the values is the share itself.",
+    ),
+    "scaled-too-late": Wrong(
+        lambda s: s.softmax(-1) / 2**0.5,
+        "You divided after the softmax: the weights now sum to 0.71. Scaling has to act on the scores, where it"
+        " changes how sharp the softmax is.",
+    ),
+    "power-without-brackets": Wrong(
+        lambda s: (s / 2**1 / 2).softmax(-1),
+        "The scores were divided by 4. That is what `d_k ** 1/2` does: Python takes the power first and then divides by"
+        " 2. With brackets around 1/2 it is a root.",
+    ),
+    "rounded-down": Wrong(
+        lambda s: (s // 2**0.5).softmax(-1),
+        "The scores were rounded down to whole numbers, as // does. Most of what tells them apart was lost; a single /"
+        " keeps it.",
+    ),
+}
+
+
+def _in_weights(made):
+    """The mistakes in the weights of "journey", as they show in what `made(weights)` makes of them."""
+    scores = _Q[1] @ _K.T
+    return {id: Wrong(lambda w=wrong: made(w.answer(scores)), wrong.message) for id, wrong in _WEIGH.items()}
 
 
 exercise(
@@ -52,55 +113,13 @@ exercise(
     oracle=torch_attention(_Q[1:2], _K, _V)[0],
     returns=Float("d_out"),
     atol=2e-6,  # two of the queries are nearly alike
+    steps={"attn_weights_2": Step(torch_attention(_Q[1:2], _K)[0], _in_weights(lambda weights: weights))},
     misconceptions={
-        "not-scaled": Wrong(
-            _context(lambda s: s.softmax(-1)),
-            "The scores went into softmax as they were. Divide by the root of d_k first: dot products grow with the"
-            " width, and a softmax of large scores has almost no gradient.",
-        ),
-        "divided-by-d_k": Wrong(
-            _context(lambda s: (s / 2).softmax(-1)),
-            "You divided by d_k = 2 instead of by its root, 1.414. The spread of a dot product grows with the root of"
-            " the width, so the root undoes it; d_k itself overshoots.",
-        ),
-        "root-of-d_in": Wrong(
-            _context(lambda s: (s / 3**0.5).softmax(-1)),
-            "You divided by the root of 3, the width of the inputs. The dot product runs over queries and keys, so it"
-            " is their width d_k = 2 that counts.",
-        ),
-        "root-of-the-length": Wrong(
-            _context(lambda s: (s / 6**0.5).softmax(-1)),
-            "You divided by the root of 6, the number of tokens. Scores spread with the number of entries in a key,"
-            " d_k = 2, and not with the length of the text.",
-        ),
+        **_in_weights(lambda weights: weights @ _V),
         "another-query": Wrong(
             lambda: torch_attention(_Q[2:3], _K, _V)[0],
             'This is the context vector of "starts", whose query is nearly that of "journey". Python counts from 0, so'
             ' "journey", the second token, is row 1.',
-        ),
-        "multiplied": Wrong(
-            _context(lambda s: (s * 2**0.5).softmax(-1)),
-            "The scores were multiplied by the root of d_k. That makes softmax sharper; it was to be kept soft, by"
-            " dividing.",
-        ),
-        "share-of-the-sum": Wrong(
-            _context(lambda s: s / s.sum()),
-            "You divided each score by the sum of the scores, without exp. With a negative score among them these are"
-            " no shares; softmax takes exp first.",
-        ),
-        "no-softmax": Wrong(
-            _context(lambda s: s / 2**0.5),
-            "The values are mixed with the scaled scores themselves. Scores can be of any size; softmax first turns"
-            " them into shares that sum to one.",
-        ),
-        "log-softmax": Wrong(
-            _context(lambda s: (s / 2**0.5).log_softmax(-1)),
-            "These weights are logarithms of shares, all of them negative. What mixes the values is the share itself.",
-        ),
-        "scaled-too-late": Wrong(
-            _context(lambda s: s.softmax(-1) / 2**0.5),
-            "You divided after the softmax: the weights now sum to 0.71. Scaling has to act on the scores, where it"
-            " changes how sharp the softmax is.",
         ),
         "mixes-the-inputs": Wrong(
             lambda: torch_attention(_Q[1:2], _K, INPUTS)[0],
@@ -457,6 +476,7 @@ exercise(
         _square_head(rand, 5, 6, 2),
         _square_head(rand, 4, 3, 3, mask=causal_mask(4)),
         _square_head(rand, 6, 4, 8, mask=rand.mask(6, 6)),
+        case(*_W[:2], INPUTS, mask=_HIDES_JOURNEY, own="this page's inputs and the mask that hides journey"),
     ],
     returns=Float("seq seq"),
     properties=[rows_sum_to_one(), finite_when_scaled(), hides_with_minus_infinity],

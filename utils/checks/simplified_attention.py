@@ -57,6 +57,16 @@ exercise(
             "You divided by the lengths of the vectors: these are cosines. Attention scores keep the lengths: a long"
             " vector that points the same way scores higher.",
         ),
+        "distances": Wrong(
+            lambda: (INPUTS - QUERY).norm(dim=-1),
+            'These are distances: 0 for "journey" itself, and small where two tokens are alike. A score works the other'
+            " way, high where two vectors point the same way.",
+        ),
+        "squared-distances": Wrong(
+            lambda: -(INPUTS - QUERY).square().sum(-1),
+            'These are squared distances with a minus: 0 for "journey" itself, and lower the further two vectors lie'
+            " apart. A score is a dot product: multiply number by number, and add.",
+        ),
     },
     hints=Hints(
         'Take two columns of paper: multiply "journey" by "Your" coordinate by coordinate, then add. You have the'
@@ -112,6 +122,10 @@ exercise(
             lambda: 2**SCORES / (2**SCORES).sum(),
             "These are powers of 2, shared out. Softmax takes powers of e, about 2.718, which makes high scores stand"
             " out more.",
+        ),
+        "largest-is-one": Wrong(
+            lambda: SCORES.exp() / SCORES.exp().max(),
+            "The powers were divided by the largest of them, which is now 1. Divided by their sum they share one unit.",
         ),
         "axis-of-one": Wrong(
             lambda: torch.ones(6),
@@ -200,6 +214,11 @@ exercise(
             'The last token, "step", is not in the mix. A range ends before the number that it is given, so it takes'
             " the full count to reach the last one.",
         ),
+        "last-only": Wrong(
+            lambda: SCORES.softmax(0)[5] * INPUTS[5],
+            'Only the last token, "step", is in it. If a loop made it, each round put its vector in the place of the'
+            " one before; they are to be added up.",
+        ),
         "plain-sum": Wrong(
             lambda: INPUTS.sum(0),
             "You added the six vectors without their weights. Every token counts in full, so the result grows with the"
@@ -251,6 +270,7 @@ exercise(
         case(rand(4) - 1000, 0, note="with numbers near -1000"),
         case(_rows_apart(rand), 1, note="where the second row lies 500 below the first"),
         case(_one_apart(rand), -1, note="where in a row one number lies far from the others"),
+        case(torch.tensor([100.0, 99.0]), dim=0, own="100 and 99, as on this page"),
     ],
     returns=Float(),
     misconceptions={
@@ -324,6 +344,16 @@ exercise(
             "You cut the scores off before exp. Nothing overflows, and scores of 999 and 1001 become equal: the"
             " difference between them was the information.",
         ),
+        "scaled-down": Wrong(
+            lambda x, dim: F.softmax(x / x.abs().max(), dim=dim),
+            "The numbers were divided by the largest of them. exp stays in range, and the weights change: what counts"
+            " for a softmax are differences, and these shrink too. Only a shift leaves them as they are.",
+        ),
+        "nan-replaced": Wrong(
+            lambda x, dim: torch.nan_to_num(x.exp() / x.exp().sum(dim, keepdim=True)),
+            "nan is replaced after it has come about, so that a row of large numbers is left without weights. Where"
+            " exp does not overflow, there is no nan to replace: move the scores down first.",
+        ),
         "not-normalised": Wrong(
             lambda x, dim: (x - x.amax(dim, keepdim=True)).exp(),
             "The maximum is subtracted and exp is taken; the division is missing, so the largest entry is always 1."
@@ -386,6 +416,12 @@ exercise(
             lambda: (INPUTS[:, None] * INPUTS).mean(-1),
             "These are the means of the products, a third of each dot product. A dot product adds them up.",
         ),
+        "sums-multiplied": Wrong(
+            lambda: INPUTS.sum(1)[:, None] * INPUTS.sum(1),
+            "Each entry is a product of two sums: the numbers of both vectors were added up before they met. A dot"
+            " product multiplies number by number, and then adds. In einsum the axis that is summed needs the same"
+            " letter on both sides.",
+        ),
         "half-a-table": Wrong(
             lambda: (INPUTS @ INPUTS.T).triu(),
             "Below the diagonal nothing is filled in. The table is the same on both sides of it, and every token asks"
@@ -429,6 +465,7 @@ exercise(
     "simple_attention",
     oracle=_attend,
     cases=lambda rand: [
+        case(INPUTS, own="this page's inputs"),
         case(rand(2, 3)),
         case(rand(4, 3)),
         case(rand(6, 2)),

@@ -359,6 +359,20 @@ def _last_of_the_best(counts):
     return best
 
 
+def _within_words(text, n_merges):
+    """Training in which no merge crosses a space; each word has the space before it."""
+    first, *others = text.split(" ")
+    words = [list(word.encode()) for word in (first, *(f" {word}" for word in others))]
+    merges = {}
+    for new_id in range(256, 256 + n_merges):
+        counts = sum((Counter(_count(word)) for word in words), Counter())
+        if not counts:
+            break
+        merges[pair := max(counts, key=counts.get)] = new_id
+        words = [_merge(word, pair, new_id) for word in words]
+    return merges
+
+
 def _counted_once(text, n_merges):
     ranked = Counter(zip(text.encode(), text.encode()[1:])).most_common(n_merges)
     return {pair: 256 + i for i, (pair, _) in enumerate(ranked)}
@@ -460,6 +474,11 @@ exercise(
             _trained(best=lambda counts: min(counts, key=lambda pair: (-counts[pair], pair))),
             "Where two pairs are equally frequent, yours takes the one with the smaller ids, as a sort does. Here the"
             " pair that is met first wins.",
+        ),
+        "within-words": Wrong(
+            _within_words,
+            "No merge crosses a space in yours, as in GPT-2's tokenizer. That precaution is told later on this page;"
+            " here pairs are counted in the text as a whole, where a word's last letter and the space are a pair, too.",
         ),
         "counted-once": Wrong(
             _counted_once,
@@ -853,6 +872,11 @@ exercise(
             "One token is chosen for the whole batch: an argmax without an axis looks at the logits of all texts at"
             " once. Each text has a most likely token of its own, so search along the vocabulary only.",
         ),
+        "n_tokens-in-all": Wrong(
+            lambda model, tokens, n_tokens: _greedy(model, tokens, max(0, n_tokens - tokens.shape[1])),
+            "n_tokens counts the tokens that are there already, so that a long text gets nothing new. It says how many"
+            " are added.",
+        ),
         "forgets-the-past": Wrong(
             _written(read=lambda tokens: tokens[:, -1:]),
             "The model sees only the last token each time. It has no memory between calls: whatever it is to know must"
@@ -946,6 +970,9 @@ DRAWN_FROM = {
     "one-more": _softmax_of(lambda logits, t, k: _cut(logits, min(k + 1, logits.shape[-1])) / t),
     "one-cut-for-all": _softmax_of(lambda logits, t, k: _whole_table_cut(logits, k) / t),
     "first-text-for-all": _softmax_of(lambda logits, t, k: (_cut(logits, k) / t)[:1].expand_as(logits)),
+    "first-texts-cut": _softmax_of(
+        lambda logits, t, k: logits.masked_fill(logits < logits[0].topk(k).values[-1], -torch.inf) / t
+    ),
     "first-texts-tokens": _softmax_of(
         lambda logits, t, k: logits.masked_fill(_cut(logits[:1], k) == -torch.inf, -torch.inf) / t
     ),
@@ -1122,6 +1149,11 @@ exercise(
             _drawing("first-text-for-all"),
             "Every row was drawn with the logits of the first text. Each row is a text of its own, with its own"
             " probabilities.",
+        ),
+        "first-texts-cut": Wrong(
+            _drawing("first-texts-cut"),
+            "The k-th best logit of the first text is the threshold for every text, so that another one keeps more"
+            " tokens than k, or fewer. Each row has its own k best.",
         ),
         "first-texts-tokens": Wrong(
             _drawing("first-texts-tokens"),

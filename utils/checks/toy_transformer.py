@@ -652,6 +652,7 @@ def _writes(
     feed=lambda ids, n: ids,
     rounds=lambda max_len, n: max_len,
     show=lambda ids, n: ids,
+    until=lambda new: False,
 ):
     """A loop with one step replaced; n is the length of the prompt."""
 
@@ -664,6 +665,8 @@ def _writes(
                 ids = ids + [new] * keep_stop
                 break
             ids = [*ids, new]
+            if until(new):
+                break
         return tokenizer.decode(show(ids, n))
 
     return answer
@@ -718,6 +721,7 @@ exercise(
         case(Rambler(rand(9, 9), stop=12), Speller(), "ed", max_len=5, note="with a model that would stop later"),
         case(Rambler(rand(9, 9)), Speller(), "be", note="with a model that never stops"),
         case(Rambler(rand(9, 9)), Speller(), "d", max_len=0, note="with no room for a new token"),
+        case(Rambler(rand(9, 9), stop=9, dot=6), Speller(), "abd", note="with a model that goes on after a full stop"),
     ],
     differentiable=False,
     properties=[_GREEDY, _prompt_then_new],
@@ -726,6 +730,15 @@ exercise(
             _writes(stops=False),
             "Token 0 means stop, and yours writes on. After it the model was never trained to say anything, so what"
             " follows is noise.",
+        ),
+        "stops-at-the-full-stop": Wrong(
+            _writes(until=lambda new: new == Speller().encode(".")[0]),
+            "The loop ends at a full stop. A text may go on after one; the model says token 0 where it ends.",
+        ),
+        "stops-at-the-full-stop-alone": Wrong(
+            _writes(stops=False, until=lambda new: new == Speller().encode(".")[0]),
+            "The loop ends at a full stop, and goes on where the model says token 0. It is the other way round: token 0"
+            " is the end, and a text may go on after a full stop.",
         ),
         "keeps-the-stop": Wrong(
             _writes(keep_stop=True),

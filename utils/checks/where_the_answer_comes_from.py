@@ -255,6 +255,13 @@ def _patch(
     return answer
 
 
+def _rest_not_run(model, clean, corrupted, layer, position):
+    """The exchange, and no block after it."""
+    mine, theirs = (_streams(model, tokens)[layer].clone() for tokens in (clean, corrupted))
+    mine[:, position] = theirs[:, position]
+    return model.ln_f(mine) @ model.wte.weight.T
+
+
 def _token_exchanged(model, clean, corrupted, layer, position):
     mixed = clean.clone()
     mixed[:, position] = corrupted[:, position]
@@ -312,6 +319,11 @@ exercise(
             _patch(into=lambda clean, corrupted: corrupted, source=lambda clean, corrupted: clean),
             "This is the corrupted text with one vector of the clean one. Here the clean text runs, and one of its"
             " vectors comes from the corrupted one.",
+        ),
+        "rest-not-run": Wrong(
+            _rest_not_run,
+            "After the exchange the logits are read at once. What the vector changes is seen only when the run goes on,"
+            " through block `layer` and those after it.",
         ),
         "after-the-block": Wrong(
             _patch(where=lambda layer: layer + 1, taken=lambda layer: layer + 1),

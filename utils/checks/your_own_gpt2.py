@@ -739,8 +739,16 @@ def _from_which_tensor(probe):
             if not isinstance(yours[name], Tensor) or yours[name].equal(right):
                 continue
             for what, piece in _pieces(tensors):
+                as_filed = piece.dim() == 2 and not what.endswith("turned") and piece.T.equal(right)
                 if piece.equal(yours[name]):
+                    if as_filed:
+                        return f"`{name}` holds {what} as the file has it, and nn.Linear stores a matrix turned."
                     return f"`{name}` holds {what}, and that is not where its numbers stand in the file."
+                if as_filed and piece.flatten().equal(yours[name].flatten()):
+                    return (
+                        f"`{name}` holds the numbers of {what}, dealt out anew row by row. A reshape has the right"
+                        " shape and is no transpose."
+                    )
             return f"`{name}` is the first tensor with other numbers than it should have; those before it are right."
     return None
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import torch
 
 from utils import lessons
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Exercise, UnknownExercise, all_exercises, find
+from utils.feedback.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find
 from utils.feedback.progress import read, record
 from utils.feedback.report import Note, Report
 
@@ -44,6 +46,8 @@ def check(*answers: Any, **values: Any) -> Report:
     try:
         exercise, answer = _what(answers, values)
         report = diagnose(exercise, answer)
+        if not report and not report.misconception:
+            report.message += _on_the_way(exercise, sys._getframe(1).f_globals)
         if (report.reason, report.status) != ("stopped", "todo"):  # interrupted by hand: no try
             record(exercise.lesson, exercise.name, report.status)
     except _BadCall as error:
@@ -51,6 +55,18 @@ def check(*answers: Any, **values: Any) -> Report:
     if os.environ.get(STRICT) == "strict" and not report:
         raise CheckFailed(str(report))
     return report
+
+
+def _on_the_way(exercise: Exercise, names: dict[str, Any]) -> str:
+    """What holds of the values that lead to one, among the notebook's names: sentences with a space before them."""
+    said = ""
+    for name, (oracle, misconceptions) in exercise.steps.items():
+        if names.get(name, ...) is not ...:
+            wrong = tuple(Misconception(id, *entry) for id, entry in misconceptions.items())
+            step = replace(exercise, name=name, oracle=oracle, misconceptions=wrong, returns=None)
+            found = diagnose(step, names[name])
+            said += f" `{name}` is right." if found else f" `{name}` is not right yet: {found.message}"
+    return said
 
 
 class _BadCall(ValueError):
@@ -107,10 +123,11 @@ def _name_of(answer: Any) -> str:
     if name == "<lambda>":
         raise _BadCall("A lambda has no name to be found by: define a function with `def` and the exercise's name.")
     if name is None or not callable(answer):
-        values = [n for n, e in known.items() if e.kind == "value"]
+        value = next(exercise.name for exercise in known.values() if exercise.kind == "value")
         raise _BadCall(
-            f"check was given a value ({type(answer).__name__}) and cannot tell which: pass it by its name, as in"
-            f" check({values[0]}={values[0]}). Values are: {', '.join(values)}."
+            f"check was given a value ({type(answer).__name__}) and cannot tell which exercise it answers. If it is"
+            ' what a function gave back, leave out the "(x)": check(row_sums), not check(row_sums(x)). If the exercise'
+            f" asks for a value, pass it by its name, as in check({value}={value})."
         )
     return name
 

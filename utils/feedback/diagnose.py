@@ -7,21 +7,21 @@ speaks before the general complaints, because its words are the better ones.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import sys
 from typing import Any
 
-from utils.feedback import report, words
 from utils.feedback.alarm import Alarm
-from utils.feedback.compare import Dtypes, agree, different, same
+from utils.feedback.compare import Dtypes, agree, same
+from utils.feedback.difference import difference, shown, spoken_of, table_of
 from utils.feedback.exercise import Case, Exercise, Misconception
-from utils.feedback.observe import Observation, failure_of, sealed, tensors
-from utils.feedback.probe import Part, Probe, Trial
+from utils.feedback.observe import Observation, failure_of, sealed
+from utils.feedback.probe import Probe
 from utils.feedback.questions import QUESTIONS
 from utils.feedback.relations import relation
 from utils.feedback.report import Report
 from utils.feedback.runner import InProcess, Runner, known_result, observe, runnable
+from utils.feedback.slips import slip_in
 from utils.lessons.stubs import written_below
 
 REDRAW = 1  # the second seed, with which an answer that passes once must pass again
@@ -105,9 +105,8 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
 def _praise(probe: Probe) -> str:
     if probe.exercise.kind == "value":
         return "passed, the value is right."
-    count = len(probe.trials)
-    other = " and with other numbers." if probe.exercise.drawn else "."
-    return f"passed, right in {count} case{'s' * (count > 1)}{other}"
+    tried = len(probe.trials) * (2 if probe.exercise.drawn else 1)  # drawn once more, with other numbers
+    return f"passed, right on all {tried} inputs tried."
 
 
 def _todo(probe: Probe) -> str | None:
@@ -139,35 +138,45 @@ def _nearly(probe: Probe) -> bool:
 
 
 def _printed(probe: Probe, found: Report) -> str:
-    """What the answer printed on the case of the report's table, else the smallest that failed, else the first."""
-    shown = _shown(probe, TABLE_SIZE if found.misconception else 0) if found.table else None
+    """What the answer printed on the case of the report's table, else the one that is spoken of, else the first."""
+    seen = shown(probe, TABLE_SIZE if found.misconception else 0) if found.table else None
     wrong = [t for t in probe.trials if not t.right(probe.exercise)]
-    return (shown[1] if shown else _smallest(wrong) if wrong else probe.trials[0]).yours.printed
+    return (seen[1] if seen else spoken_of(wrong) if wrong else probe.trials[0]).yours.printed
 
 
 # --- what is wrong ------------------------------------------------------------------------------------
 
 
 def _failed(probe: Probe) -> Report:
+    """What is wrong, and a slip that the code shows."""
+    found = _wrong(probe)
+    if slip := slip_in(probe.runner.traits().source):
+        found.message += f" {slip}"
+        if found.reason == "difference":
+            found.relation = found.relation or "slip"
+    return found
+
+
+def _wrong(probe: Probe) -> Report:
     name, mistake = probe.exercise.name, recognise(probe)
     if mistake:
-        shown = _table(probe, TABLE_SIZE)
-        return Report(name, "failed", mistake.message, mistake.id, shown, reason="misconception")
+        table = table_of(probe, TABLE_SIZE)
+        return Report(name, "failed", mistake.message, mistake.id, table, reason="misconception")
     for question in QUESTIONS:
         for trial in probe.trials:
             if message := question.ask(probe, trial):
                 return Report(name, "failed", message, reason=question.reason, property=question.property)
     broken = _broken_property(probe)
     if broken is not None:
-        broken.table = _table(probe)
+        broken.table = table_of(probe)
         return broken
     wrong = [t for t in probe.trials if not t.right(probe.exercise)]
     found = relation(probe, wrong)
-    message = _difference(probe, wrong) + (f" {found.sentence}" if found and found.sentence else "")
+    message = difference(probe, wrong) + (f" {found.sentence}" if found and found.sentence else "")
     if changed := next((t.yours.changed for t in wrong if t.yours.changed and not t.expected.changed), ()):
         message += f" It also changed its input `{changed[0]}`: is that used again after it was written into?"
     return Report(
-        name, "failed", message, table=_table(probe), reason="difference", relation=found.name if found else None
+        name, "failed", message, table=table_of(probe), reason="difference", relation=found.name if found else None
     )
 
 
@@ -214,86 +223,3 @@ def _broken_property(probe: Probe) -> Report | None:
         if message:
             return Report(probe.exercise.name, "failed", message, reason="property", property=name)
     return None
-
-
-# --- the plain difference -----------------------------------------------------------------------------
-
-
-def _difference(probe: Probe, wrong: list[Trial]) -> str:
-    smallest = _smallest(wrong) if wrong else probe.trials[0]
-    several = len(probe.trials) > 1
-    count = f"In {len(wrong)} of {len(probe.trials)} cases the result differs; the smallest: " if several else ""
-    return count + _first_difference(probe, smallest)
-
-
-def _smallest(wrong: list[Trial]) -> Trial:
-    # What a case is remarked on (its loud numbers, say) is news only where the plain ones are right.
-    return min(wrong, key=lambda trial: (bool(trial.case.note), _numbers_in(trial)))
-
-
-def _numbers_in(trial: Trial) -> int:
-    """How many numbers there are to look at in a case."""
-    return sum(t.numel() for t in tensors([trial.expected.value, *trial.case.args]))
-
-
-def _differing(probe: Probe, trial: Trial) -> list[Part]:
-    """The parts that differ; of a tuple the last one first, for weights stand last and tell more."""
-    parts = [p for p in probe.parts(trial) if p.yours.shape == p.expected.shape]
-    parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]
-    return [p for p in parts if different(p.yours, p.expected, probe.exercise.atol).any()]
-
-
-def _first_difference(probe: Probe, trial: Trial) -> str:
-    exercise, yours, wanted = probe.exercise, trial.yours.value, trial.expected.value
-    call = "" if exercise.kind == "value" else f"{words.call_text(exercise, trial.case)}: "
-    for part in _differing(probe, trial):
-        index = tuple(different(part.yours, part.expected, exercise.atol).nonzero()[0].tolist())
-        mine, right = part.yours[index].item(), part.expected[index].item()
-        meaning = exercise.meaning(index, mine, right) if exercise.meaning else ""
-        if part.spec and part.spec.facts and meaning:
-            return f"{call}{part.spec.name}: {meaning}."
-        name = f"{words.part_text(part.spec, part.index)}, " if isinstance(exercise.returns, tuple) else ""
-        if isinstance(wanted, dict):
-            name = f"`{list(wanted)[part.index]}`, "
-        where = f"{name}{words.position(index, part.spec)} is " if index else "it is "
-        numbers = f"{report.number_text(mine)}, expected {report.number_text(right)}"
-        return f"{call}{where}{numbers}{f'; {meaning}' if meaning else ''}."
-    if isinstance(yours, dict) and isinstance(wanted, dict):
-        return call + _dict_difference(yours, wanted, exercise.atol)
-    return f"{call}yours is {words.short(yours)}, expected {words.short(wanted)}."
-
-
-def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
-    extra = [key for key in yours if key not in wanted]
-    for key in wanted:
-        if key not in yours:
-            close = difflib.get_close_matches(str(key), map(str, extra), n=1)
-            return f"the key {key!r} is missing{f'; there is {close[0]!r} instead' if close else ''}."
-        if not same(yours[key], wanted[key], atol, "wider"):
-            return f"at key {key!r} yours is {words.short(yours[key])}, expected {words.short(wanted[key])}."
-    return f"the key {extra[0]!r} should not be there."
-
-
-def _table(probe: Probe, up_to: int = 0) -> report.Table | None:
-    """Yours beside the expected, with the small inputs that it was made from."""
-    if not (shown := _shown(probe, up_to)):
-        return None
-    part, trial = shown
-    axes, name = (part.spec.axes, part.spec.name) if part.spec else ((), "")
-    table = report.table(part.yours, part.expected, probe.exercise.atol, axes, name)
-    if table and probe.exercise.kind == "function":
-        table.given = report.given_rows(probe.named(trial.case))
-    return table
-
-
-def _shown(probe: Probe, up_to: int) -> tuple[Part, Trial] | None:
-    """The smallest failing case, or the largest of at most `up_to` rows and columns, and what differs in it."""
-    found = []
-    for trial in probe.trials:
-        parts = [p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.facts)]
-        found += [(_numbers_in(trial), part, trial) for part in parts[:1]]
-    if not found:
-        return None
-    found.sort(key=lambda three: three[0])
-    fitting = [three for three in found if max(three[1].yours.shape[-2:]) <= up_to]
-    return (fitting or found[:1])[-1][1:]

@@ -29,7 +29,8 @@ class Case:
 
     `init` is what the class is constructed with. With `fill` every parameter is then given order-one
     values (biases too), so that a forgotten bias or a swapped pair shows; without, the module keeps
-    what its constructor drew from `seed`, so that the initialisation itself is checked.
+    what its constructor drew from `seed`, so that the initialisation itself is checked. `own` says which
+    example of the page a case is. An answer that fails on one is shown on it: its numbers are printed there.
     """
 
     args: tuple = ()
@@ -39,11 +40,12 @@ class Case:
     train: bool = False
     seed: int = 0
     note: str = ""
+    own: str = ""
 
 
-def case(*args, init=(), fill=True, train=False, seed=0, note="", **kwargs) -> Case:
+def case(*args, init=(), fill=True, train=False, seed=0, note="", own="", **kwargs) -> Case:
     """A `Case` from the call as it would be written: `case(x, mask=m, init=(3, 2))`."""
-    return Case(args, kwargs, init, fill, train, seed, note)
+    return Case(args, kwargs, init, fill, train, seed, note or own, own)
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,13 @@ class Wrong(NamedTuple):
     initial: Callable[..., Mapping[str, torch.Tensor]] | None = None
 
 
+class Step(NamedTuple):
+    """Another value that the cell of a value makes on the way to it."""
+
+    oracle: Any
+    misconceptions: Mapping[str, Wrong]
+
+
 class Hints(NamedTuple):
     """The three grades of help that an exercise gives, a sentence or two each."""
 
@@ -153,6 +162,7 @@ class Exercise:
     meaning: Callable[[tuple, Any, Any], str] | None = None
     atol: float = 1e-5
     reads: Callable[[], Hashable] | None = None
+    steps: Mapping[str, Step] = field(default_factory=dict)
 
     @property
     def trains(self) -> bool:
@@ -251,6 +261,7 @@ def exercise(
     meaning: Callable[[tuple, Any, Any], str] | None = None,
     atol: float = 1e-5,
     reads: Callable[[], Hashable] | None = None,
+    steps: Mapping[str, Step] | None = None,
 ) -> Exercise:
     """Declare an exercise of the lesson whose checks module this call stands in.
 
@@ -277,6 +288,7 @@ def exercise(
         atol: largest difference that counts as equal (relative to 1 or to the expected number).
         reads: what oracle and misconceptions hang on besides their arguments, such as which GPT-2 is there. What they
             do on a case is remembered for as long as it stays the same.
+        steps: for a value, the values that its cell makes on the way to it, by name.
     """
     lesson = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
     if name in _exercises and _exercises[name].lesson != lesson:
@@ -301,6 +313,7 @@ def exercise(
         meaning=meaning,
         atol=atol,
         reads=reads,
+        steps=dict(steps or {}),
     )
     _exercises[name] = made
     return made

@@ -8,6 +8,7 @@ back when a process dies. What cannot be read is set aside, not overwritten.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -93,11 +94,14 @@ def _readable() -> dict[str, Any]:
 
 
 def _change(change: Callable[[dict[str, Any]], None]) -> None:
-    """Read the file, change what it holds, and replace it, alone; a file that cannot be understood is set aside."""
+    """Read the file, change what it holds, and replace it, alone; a file that cannot be understood is set aside.
+
+    Where it cannot be written, one sentence says so, once.
+    """
     path = store()
     if path is None:
         return
-    with contextlib.suppress(OSError):
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(path):
             try:
@@ -107,6 +111,13 @@ def _change(change: Callable[[dict[str, Any]], None]) -> None:
                 kept = {}
             change(kept)
             write_atomically(path, json.dumps(kept, indent=1, sort_keys=True))
+    except OSError as error:
+        _not_kept(path, error.strerror or str(error))
+
+
+@functools.cache
+def _not_kept(path: Path, why: str) -> None:
+    print(f"progress() will not know of this, because {path} cannot be written: {why}.")
 
 
 @contextlib.contextmanager

@@ -36,6 +36,7 @@ from utils.feedback.words import (
     returns_text,
     size,
     why_missing,
+    why_of_that_kind,
 )
 
 
@@ -155,7 +156,7 @@ def structure(probe: Probe, trial: Trial) -> str | None:
         what = "It" if probe.exercise.kind == "value" else call
         listed = isinstance(wanted, tuple) and isinstance(probe.exercise.returns, tuple)
         named = f": {returns_text(probe.exercise)}" if listed else ""
-        return f"{what} is {kind(yours)}, and {kind(wanted)} is expected{named}."
+        return f"{what} is {kind(yours)}, and {kind(wanted)} is expected{named}.{why_of_that_kind(yours)}"
     return None
 
 
@@ -170,7 +171,7 @@ def _items(probe: Probe, call: str, yours: tuple | list, wanted: tuple) -> str |
     for i, (mine, right) in enumerate(zip(yours, wanted)):
         if family(mine) != family(right):
             name = part_text(probe.spec(i), i)
-            return f"{call} returned {kind(mine)} as its {name}, and {kind(right)} is expected."
+            return f"{call} returned {kind(mine)} as its {name}, and {kind(right)} is expected.{why_of_that_kind(mine)}"
     return None
 
 

@@ -132,6 +132,13 @@ def _as_power(factor: float) -> str:
     return ""
 
 
+def _rounded(pairs: Pairs) -> str:
+    for digits in range(5):
+        if all(bool((p.yours - p.expected.round(decimals=digits)).abs().max() < 1e-6) for p in pairs):
+            return f"It is the expected result, rounded to {digits or 'no'} decimal{'s' * (digits != 1)}."
+    return ""
+
+
 def _offset(pairs: Pairs) -> str:
     found = [float((p.yours - p.expected).mean()) for p in pairs]
     if not all(p.expected.numel() > 1 and p.equal(p.yours, p.expected + o) for o, p in zip(found, pairs)):
@@ -290,6 +297,7 @@ _OF_NUMBERS: tuple[Finder, ...] = (
     _transpose,
     _constant,
     _symmetric,
+    _rounded,
     _factor,
     _offset,
     _argument,

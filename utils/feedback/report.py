@@ -55,8 +55,8 @@ class Report:
         table: the learner's result beside the expected one, or None.
         reason: why, in one of the words of `REASONS`.
         property: which one is broken where the reason is "property", such as "rows_sum_to_one"; else None.
-        relation: of a "difference", how the numbers are related to the expected ones ("factor", "transpose" …), or
-            None.
+        relation: of a "difference", how the numbers are related to the expected ones ("factor", "transpose" …), "slip"
+            where only a slip in the code explains them, or None.
         printed: what the answer printed on the case that is spoken of.
     """
 

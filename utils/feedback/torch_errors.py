@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import re
+import sys
 
 from torch import Tensor
 
@@ -37,7 +39,10 @@ EXPLAINED = (
     ),
     (
         r"Boolean value of Tensor with more than one value",
-        "`if` wants one yes or no, and a tensor holds many. To ask whether there is one at all, compare with None.",
+        (
+            "`if`, `and`, `or` and `not` want one yes or no, and a tensor holds many. To ask whether there is one at"
+            " all, compare with None."
+        ),
     ),
     (
         (
@@ -82,6 +87,14 @@ EXPLAINED = (
         r"a \1 has no `\2`. Was a tensor meant to stand here, or one item of it?",
     ),
     (r"'(\w+)' object has no attribute '(\w+)'", r"a \1 has no `\2`. Is the name spelt as where it was made?"),
+    (
+        r"bitwise_xor|unsupported operand type\(s\) for \^",
+        "`^` is no power in Python: it compares the bits of whole numbers. A power is written `**`.",
+    ),
+    (
+        r"linalg.cross: inputs dimension -?\d+ must have length 3. Got (\d+)",
+        r"a cross product exists for vectors of 3 numbers only, and here they have \1.",
+    ),
     (r"name '(\w+)' is not defined", r"nothing is called `\1` here."),
     (r"list index out of range", "an index runs past the end of a list, which has fewer items than was counted on."),
     (
@@ -155,11 +168,31 @@ def _sizes_text(found: re.Match) -> str:
     return f"`{found[1]}` is {found[2]} in what is loaded and {found[3]} here"
 
 
+def _misspelt(text: str) -> str:
+    """The name that was meant where torch, one of its modules or a tensor has none as it is spelt; "" where none is
+    close."""
+    found = re.search(r"(?:module '(torch[\w.]*)'|'(Tensor)' object) has no attribute '(\w+)'", text)
+    owner = found and (sys.modules.get(found[1]) if found[1] else Tensor)
+    if not found or owner is None:
+        return ""
+    names: dict[str, list[str]] = {}
+    for name in dir(owner):
+        names.setdefault(name.lower(), []).append(name)
+    close = difflib.get_close_matches(found[3].lower(), names, n=1)
+    if not close:
+        return ""
+    meant = max(names[close[0]], key=lambda name: difflib.SequenceMatcher(None, name, found[3]).ratio())
+    where = f"`{found[1]}`" if found[1] else "a tensor"
+    return f"{where} has no `{found[3]}`. Did you mean `{meant}`?"
+
+
 def explain(failure: Failure, name: str) -> str:
     """An error in a learner's words where we know it, else its own first line. `name` is the exercise's."""
     missing = re.search(rf"'{name}' object has no attribute '(\w+)'", failure.text)
     if missing:
         return f"the object has no `{missing[1]}`. Did __init__ store it on self, under this name?"
+    if near := _misspelt(failure.text):
+        return near
     if "loading state_dict" in failure.text:
         return _state_text(failure.text)
     if "must match the size of tensor b" in failure.text and _is_product(failure.code):

@@ -129,7 +129,21 @@ def kind(value: Any) -> str:
         return "a tensor" if value.dim() else "a tensor with a single number"
     if isinstance(value, (tuple, list)):
         return f"a {type(value).__name__} of {len(value)}"
-    return article(type(value).__name__)
+    return "a function" if _is_function(value) else article(type(value).__name__)
+
+
+def _is_function(value: Any) -> bool:
+    """By the name of its type, which is what a grader has of it."""
+    return type(value).__name__ in ("function", "method", "builtin_function_or_method")
+
+
+def why_of_that_kind(value: Any) -> str:
+    """How a value came to be of its kind, as a sentence with a space before it; empty where that is open."""
+    if _is_function(value):
+        return " Without brackets behind its name a function is not called."
+    if isinstance(value, tuple) and len(value) == 1:
+        return " A comma at the end of a line makes a tuple."
+    return ""
 
 
 def family(value: Any) -> type:

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from utils.models.toy_transformer import STOP
 
-_LETTERS = "_abcdefgh."  # the place of a character is its id; the model never says the last
+_LETTERS = "_abcdefgh."  # the place of a character is its id
 
 
 class Speller:
@@ -30,35 +30,38 @@ class Speller:
 
 
 class Rambler(nn.Module):
-    """Goes on in a way that depends on the whole text, and says STOP when the text has a given length, or never.
+    """Goes on in letters that depend on the whole text, and says STOP when the text has a given length, or never.
 
     Args:
         table: [9, 9], what is said after what.
         stop: the length of text at which it says STOP; None for never.
+        dot: the length at which it says a full stop, and then goes on.
 
     Stops a loop that does not end, with a RuntimeError.
     """
 
-    def __init__(self, table: Tensor, stop: int | None = None) -> None:
+    def __init__(self, table: Tensor, stop: int | None = None, dot: int | None = None) -> None:
         super().__init__()
-        self.table, self.stop, self.asked = table, stop, 0
+        self.table, self.stop, self.dot, self.asked = table, stop, dot, 0
 
     def forward(self, src: Tensor) -> Tensor:
-        """Tokens [batch, seq] to logits [batch, seq, 9]."""
+        """Tokens [batch, seq] to logits [batch, seq, 10]."""
         self.asked += 1
         if src.shape[1] > 80 or self.asked > 3000:  # every answer to a check together asks less than 1000 times
             raise RuntimeError(
                 "the model is asked without end. It never says stop here; after max_len rounds, 28 unless told"
                 " otherwise, the loop ends all the same."
             )
-        if src.numel() and int(src.max()) > 8:
+        if src.numel() and int(src.max()) >= len(_LETTERS):
             raise ValueError(
-                f"the text holds the id {int(src.max())}, and this model has the tokens 0 to 8. The best of one"
-                " position's logits is a token; the best of all positions' is a place in a table."
+                f"the text holds the id {int(src.max())}, and this model has the tokens 0 to {len(_LETTERS) - 1}. The"
+                " best of one position's logits is a token; the best of all positions' is a place in a table."
             )
-        seen = F.one_hot(src, 9).float() * torch.arange(1, src.shape[1] + 1)[None, :, None]
-        logits = (seen.cumsum(1) @ self.table).sin() * 5
+        seen = F.one_hot(src, 10)[..., :9].float() * torch.arange(1, src.shape[1] + 1)[None, :, None]
+        logits = F.pad((seen.cumsum(1) @ self.table).sin() * 5, (0, 1), value=-19.0)
         logits[..., STOP] = -20.0
+        if self.dot is not None and src.shape[1] >= self.dot:
+            logits[:, self.dot - 1, -1] = 20.0
         if self.stop is not None and src.shape[1] >= self.stop:
             logits[:, self.stop - 1 :, STOP] = 20.0
         return logits

@@ -281,7 +281,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
                 return tokenizer.decode(ids[0])
             ids = torch.cat([ids, best.view(1, 1)], dim=1)
 
-# %% generate_text wrong (misconception never-stops): stops after a full stop instead of at token 0, so a model that goes on after it, or stops without it, is not followed
+# %% generate_text wrong (misconception stops-at-the-full-stop-alone): stops after a full stop instead of at token 0, so a model that goes on after it, or stops without it, is not followed
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """The prompt and what the model writes after it, greedily, until it says token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")

@@ -623,7 +623,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate wrong (shape): n_tokens is taken for the length of the whole text, so too few tokens or none are added
+# %% generate wrong (misconception n_tokens-in-all): n_tokens is taken for the length of the whole text, so too few tokens or none are added
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     while tokens.shape[1] < n_tokens:
         new = model(tokens).logits[:, -1].argmax(dim=-1)

@@ -302,7 +302,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
         seen = best
     return tokenizer.decode(ids[0])
 
-# %% generate_text wrong (misconception never-stops): stops after a full stop instead of at token 0
+# %% generate_text wrong (misconception stops-at-the-full-stop-alone): stops after a full stop instead of at token 0
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """The prompt and what the model writes after it, greedily, until it says token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")

@@ -211,7 +211,7 @@ def training_step(model, optimizer, batch):
     return loss.item()
 
 
-# %% training_step wrong (difference factor): returns the loss rounded to two places
+# %% training_step wrong (difference rounded): returns the loss rounded to two places
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     optimizer.zero_grad()
