@@ -26,6 +26,7 @@ from utils.instructor.answers import Answers
 LESSONS = ["00", "02"]
 START, SIMPLE = "course/00_start_here.html", "course/02_simplified_attention.html"
 BUILT = "() => [...document.querySelectorAll('.live')].every(place => place.dataset.built !== undefined)"
+TOO_WIDE = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).length"
 DRAWN = "() => document.querySelectorAll('mjx-container').length > 0 && document.fonts.status === 'loaded'"
 
 
@@ -184,10 +185,10 @@ def test_a_planted_answer_stops_the_book(tmp_path, made):
 
 
 def test_a_folder_that_is_no_book_is_left_alone(tmp_path):
-    (tmp_path / "thesis.txt").write_text("mine")
+    (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(BookError, match="is no book"):
         site.book(tmp_path, ["00"])
-    assert (tmp_path / "thesis.txt").read_text() == "mine"
+    assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "mine"
 
 
 def test_a_warning_of_sphinx_stops_the_book(made, tmp_path):
@@ -274,6 +275,50 @@ def test_no_page_keeps_anybody_out(browser, http, scheme, width):
             assert violations(page, "html") == [], name
 
 
+def test_on_a_phone_code_breaks_and_what_is_dragged_moves_alone(browser, http):
+    phone = {"viewport": {"width": 400, "height": 800}, "has_touch": True, "is_mobile": True}
+    with opened(browser, f"{http}/{SIMPLE}", **phone) as page:
+        assert page.locator(".cell_input pre").evaluate_all(TOO_WIDE) == 0
+        place = page.locator('.live[data-kind="dot_products"]')
+        handle, facts = place.locator(".draggable").last, place.locator(".facts")
+        handle.scroll_into_view_if_needed()
+        page.wait_for_function(
+            "() => new Promise(done => { const y = scrollY; setTimeout(() => done(y === scrollY)); })"
+        )
+        before, at, box = facts.inner_text(), page.evaluate("scrollY"), handle.bounding_box()
+        finger = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        touch = page.context.new_cdp_session(page)
+        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [finger]})
+        for y in range(10, 70, 10):
+            moved = {**finger, "y": finger["y"] + y}
+            touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [moved]})
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        expect(facts).not_to_have_text(before)
+        assert page.evaluate("scrollY") == at
+
+
+def test_without_scripts_a_widget_is_words_and_every_wrong_answer_stands(browser, book):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{book.as_uri()}/{SIMPLE}")
+    for words in page.locator(".live-words").all():
+        expect(words).to_be_visible()
+    page.goto(f"{book.as_uri()}/index.html")
+    expect(page.locator(".wrong-answer:visible")).to_have_count(len(WRONG))
+    expect(page.get_by_role("radio")).to_have_count(0)
+    context.close()
+
+
+def test_paper_is_white_whatever_the_screen_is(browser, http):
+    with opened(browser, f"{http}/{START}", color_scheme="dark") as page:
+        theme = lambda: page.evaluate("() => document.documentElement.dataset.theme")
+        assert theme() == "dark"
+        page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+        assert theme() == "light"
+        page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+        assert theme() == "dark"
+
+
 def test_on_paper_widgets_are_words(browser, http):
     with opened(browser, f"{http}/{SIMPLE}") as page:
         place = page.locator(".live").first
@@ -281,3 +326,5 @@ def test_on_paper_widgets_are_words(browser, http):
         page.emulate_media(media="print")
         expect(place.locator(".live-words")).to_be_visible()
         expect(place.locator(".coginst")).to_be_hidden()
+        page.set_viewport_size({"width": 700, "height": 900})
+        assert page.locator(".cell_input pre").evaluate_all(TOO_WIDE) == 0

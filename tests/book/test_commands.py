@@ -13,7 +13,7 @@ def test_a_lesson_that_is_not_there_is_told(tmp_path):
 
 
 def test_a_folder_with_something_else_in_it_is_told(tmp_path):
-    (tmp_path / "mine.txt").write_text("mine")
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
     done = CliRunner().invoke(app, ["book", "00", "--out", str(tmp_path)])
     assert done.exit_code == 2 and "--out" in done.output and (tmp_path / "mine.txt").is_file()
 

@@ -8,7 +8,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from utils import lessons
-from utils.book.leaks import answers_in, text_of
+from utils.book.leaks import answers_in
+from utils.instructor.html_text import text_of
 
 PATH = lessons.find("02_simplified_attention")
 ANSWER = lessons.source_of(PATH, "softmax")

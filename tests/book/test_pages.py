@@ -179,7 +179,7 @@ def test_the_fingerprint_is_of_the_course_and_not_of_pages_that_no_notebook_impo
     def written(name, text):
         path = tmp_path / "utils" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
         return executed.fingerprint(tmp_path)
 
     first = written("show/figure.py", "x = 1\n")

@@ -128,20 +128,20 @@ def test_a_save_in_jupyterlab_leaves_the_markdown_as_the_build_made_it(folders):
     build(source, out)
     notebook = jupytext.read(out / "04_masks.ipynb")
     saved = jupytext.writes(notebook, fmt="md")
-    made = (out / "04_masks.md").read_text()
+    made = (out / "04_masks.md").read_text(encoding="utf-8")
     assert re.sub(r" *jupytext_version: .*\n", "", saved) == made
 
 
 def test_the_students_cells(folders):
     source, out = folders
     build(source, out)
-    notebook = json.loads((out / "04_masks.ipynb").read_text())
+    notebook = json.loads((out / "04_masks.ipynb").read_text(encoding="utf-8"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert [cell["metadata"] for cell in code] == [
         {}, {"tags": ["keep"]}, {"tags": ["raises-exception"]}, {}, {"tags": ["raises-exception"]},
     ]  # fmt: skip
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
-    text = (out / "04_masks.md").read_text()
+    text = (out / "04_masks.md").read_text(encoding="utf-8")
     for gone in ("COG", "Ask them first", "diagonal", "Because", "nbval", "solutions", str(source)):
         assert gone not in text and gone not in json.dumps(notebook)
     assert (
@@ -156,12 +156,14 @@ def test_ids_come_from_lesson_and_position(folders):
     write(source, "05_twin", BODY)
     build(source, out)
     ids = {
-        stem: [cell["id"] for cell in json.loads((out / f"{stem}.ipynb").read_text())["cells"]]
+        stem: [cell["id"] for cell in json.loads((out / f"{stem}.ipynb").read_text(encoding="utf-8"))["cells"]]
         for stem in ("04_masks", "05_twin")
     }
-    (source / "04_masks.md").write_text((source / "04_masks.md").read_text().replace("# Masks", "# All masks"))
+    (source / "04_masks.md").write_text(
+        (source / "04_masks.md").read_text(encoding="utf-8").replace("# Masks", "# All masks"), encoding="utf-8"
+    )
     build(source, out)
-    again = [cell["id"] for cell in json.loads((out / "04_masks.ipynb").read_text())["cells"]]
+    again = [cell["id"] for cell in json.loads((out / "04_masks.ipynb").read_text(encoding="utf-8"))["cells"]]
     assert again == ids["04_masks"]
     assert len(set(ids["04_masks"] + ids["05_twin"])) == 2 * len(again)
 
@@ -172,9 +174,9 @@ def test_a_students_header_points_nowhere(folders):
         "title: Masks\njupyter:\n  jupytext:\n    formats: solutions//md,course//ipynb\n    notebook_metadata_filter:"
         " all\n"
     )
-    (source / "04_masks.md").write_text((HEADER + BODY).replace("jupyter:\n", front, 1))
+    (source / "04_masks.md").write_text((HEADER + BODY).replace("jupyter:\n", front, 1), encoding="utf-8")
     build(source, out)
-    text = (out / "04_masks.md").read_text()
+    text = (out / "04_masks.md").read_text(encoding="utf-8")
     assert text.startswith("---\ntitle: Masks\njupyter:\n  jupytext:\n    formats: ipynb,md\n")
     assert "solutions" not in text and "filter" not in text
     assert (
@@ -206,7 +208,10 @@ def splice(student_text, source_text):
 def test_spliced_back_the_answers_make_a_lesson_that_passes(folders):
     source, out = folders
     build(source, out)
-    student, solved = (out / "04_masks.md").read_text(), (source / "04_masks.md").read_text()
+    student, solved = (
+        (out / "04_masks.md").read_text(encoding="utf-8"),
+        (source / "04_masks.md").read_text(encoding="utf-8"),
+    )
     assert TODO in student
     names = {}
     for cell in splice(student, solved):
@@ -282,7 +287,7 @@ def test_tags(tmp_path, sources, tagged):
     (tmp_path / "solutions").mkdir()
     write(tmp_path / "solutions", "04_x", "\n\n".join(f"```python\n{source}\n```" for source in sources) + "\n")
     build(tmp_path / "solutions", tmp_path / "course")
-    cells = json.loads((tmp_path / "course" / "04_x.ipynb").read_text())["cells"]
+    cells = json.loads((tmp_path / "course" / "04_x.ipynb").read_text(encoding="utf-8"))["cells"]
     assert "".join(str(int("raises-exception" in cell["metadata"].get("tags", []))) for cell in cells) == tagged
 
 
@@ -310,7 +315,10 @@ def test_an_answer_that_survives_stops_the_build_with_its_place(folders, extra):
     path = write(source, "04_masks", f"{BODY}\n{extra}\n")
     with pytest.raises(MarkerError) as error:
         build(source, out)
-    first = path.read_text().count("\n", 0, path.read_text().rindex(extra.split("\n")[0])) + 1
+    first = (
+        path.read_text(encoding="utf-8").count("\n", 0, path.read_text(encoding="utf-8").rindex(extra.split("\n")[0]))
+        + 1
+    )
     places = (
         [int(re.match(rf"{re.escape(str(path))}:(\d+): ", line).group(1)) for line in str(error.value).split("\n")]
         if "Some say" not in extra
@@ -344,7 +352,7 @@ def test_an_answer_in_an_earlier_lesson_is_a_leak_and_in_a_later_one_is_not(fold
 )
 def test_a_leak_in_outputs_metadata_or_attachments_is_found(folders, place):
     path = folders[0] / "04_masks.md"
-    sources = [(lessons.read(path), strip(path.read_text(), path))]
+    sources = [(lessons.read(path), strip(path.read_text(encoding="utf-8"), path))]
     made = builder.student_files(folders[0])
     text, notebook = made["04_masks.md"].decode(), json.loads(made["04_masks.ipynb"])
     assert leaks(sources, {"04_masks.md": text, "04_masks.ipynb": notebook}) == []
@@ -437,7 +445,7 @@ def test_one_bad_lesson_stops_all_and_all_faults_are_told(folders):
     before = snapshot(out)
     write(source, "04_masks", BODY.replace("# Masks", "# New"))
     write(source, "05_bad", "```python\n# <COGINST>\n```\n")
-    (source / "06_readme.md").write_text("# no lesson\n")
+    (source / "06_readme.md").write_text("# no lesson\n", encoding="utf-8")
     (source / "07_latin.md").write_bytes(HEADER.encode() + "\né\n".encode("latin-1"))
     with pytest.raises(MarkerError) as error:
         build(source, out)
@@ -506,9 +514,9 @@ def test_after_a_kill_a_learners_edit_is_still_theirs(folders):
     build(source, out)
     write(source, "04_masks", BODY.replace("# Masks", "# New"))
     builder._stage(out, builder._Plan(builder.student_files(source), out))
-    (out / "04_masks.md").write_text("mine")
+    (out / "04_masks.md").write_text("mine", encoding="utf-8")
     assert build(source, out).kept
-    assert (out / "04_masks.md").read_text() == "mine"
+    assert (out / "04_masks.md").read_text(encoding="utf-8") == "mine"
 
 
 # --- ownership ------------------------------------------------------------------------------------------
@@ -535,10 +543,14 @@ def test_a_learners_edit_is_kept_with_its_pair_and_named(folders, half):
 def test_a_file_that_the_build_did_not_make_is_kept(folders):
     source, out = folders
     out.mkdir()
-    (out / "04_masks.ipynb").write_text("theirs")
-    (out / "notes.md").write_text("theirs")
+    (out / "04_masks.ipynb").write_text("theirs", encoding="utf-8")
+    (out / "notes.md").write_text("theirs", encoding="utf-8")
     assert len(build(source, out).kept) == 1
-    assert (out / "04_masks.ipynb").read_text() == (out / "notes.md").read_text() == "theirs"
+    assert (
+        (out / "04_masks.ipynb").read_text(encoding="utf-8")
+        == (out / "notes.md").read_text(encoding="utf-8")
+        == "theirs"
+    )
     assert not (out / "04_masks.md").exists()
 
 
@@ -547,7 +559,7 @@ def test_the_pair_of_a_lesson_that_went_goes_unless_it_was_edited(folders):
     write(source, "05_gone", BODY)
     write(source, "06_left", BODY)
     build(source, out)
-    (out / "06_left.md").write_text("mine")
+    (out / "06_left.md").write_text("mine", encoding="utf-8")
     for stem in ("05_gone", "06_left"):
         (source / f"{stem}.md").unlink()
     built = build(source, out)
@@ -560,7 +572,7 @@ def test_without_a_manifest_equal_files_are_taken_over(folders, manifest):
     source, out = folders
     build(source, out)
     before = contents(out)
-    (out / MANIFEST).unlink() if manifest is None else (out / MANIFEST).write_text(manifest)
+    (out / MANIFEST).unlink() if manifest is None else (out / MANIFEST).write_text(manifest, encoding="utf-8")
     assert build(source, out).kept == []
     assert contents(out) == before
 
@@ -611,13 +623,13 @@ def test_watch_builds_again_reports_errors_and_goes_on(folders):
 
     watch(source, out, report, every=0.01)
     assert [type(outcome).__name__ for outcome in outcomes] == ["Built", "MarkerError", "Built"]
-    assert "# A longer title" in (out / "04_masks.md").read_text()
+    assert "# A longer title" in (out / "04_masks.md").read_text(encoding="utf-8")
 
 
 def bad_folders(folders):
     source, out = folders
     file = source.parent / "file"
-    file.write_text("")
+    file.write_text("", encoding="utf-8")
     empty = source.parent / "empty"
     empty.mkdir()
     twins = {}
@@ -662,7 +674,7 @@ def test_the_command(folders):
     result = run(app, ["build", *places])
     assert (result.exit_code, result.stdout) == (0, "Nothing to do: the students' copies are up to date.\n")
     assert run(app, ["build", *places, "--check"]).exit_code == 0
-    (out / "04_masks.md").write_text("mine")
+    (out / "04_masks.md").write_text("mine", encoding="utf-8")
     result = run(app, ["build", *places])
     assert result.exit_code == 0 and "stays as it is" in result.stderr
     write(source, "04_masks", "```python\nx = 1  # <COGINST>\n```\n")
@@ -679,7 +691,7 @@ def test_watch_ends_on_ctrl_c_without_a_word(folders):
         signal.SIGINT, signal.default_int_handler
     )  # a job in the background of a shell is born deaf to Ctrl-C
     process = subprocess.Popen(
-        command, cwd=lessons.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listens
+        command, cwd=lessons.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", preexec_fn=listens
     )
     assert process.stdout.readline() == "2 files written.\n"
     process.send_signal(signal.SIGINT)

@@ -191,18 +191,19 @@ def test_an_export_is_repeatable_and_keeps_what_an_instructor_changed(tmp_path):
     export(out, ["00", "06"])
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     changed = out / "source" / "00_start_here" / "00_start_here.ipynb"
-    changed.write_text(changed.read_text().replace('"points": 1', '"points": 3'))
+    changed.write_text(changed.read_text(encoding="utf-8").replace('"points": 1', '"points": 3'), encoding="utf-8")
     (out / "source" / "06_layer_norm" / "06_layer_norm.ipynb").unlink()
     with pytest.raises(ExportError, match=rf"^{re.escape(str(changed))} is there already and differs; --replace"):
         export(out, ["00", "06"])
     assert (
-        '"points": 3' in changed.read_text() and not (out / "source" / "06_layer_norm" / "06_layer_norm.ipynb").exists()
+        '"points": 3' in changed.read_text(encoding="utf-8")
+        and not (out / "source" / "06_layer_norm" / "06_layer_norm.ipynb").exists()
     )
-    (out / "nbgrader_config.py").write_text("c = get_config()\n")
+    (out / "nbgrader_config.py").write_text("c = get_config()\n", encoding="utf-8")
     done = export(out, ["00"], replace=True)
     assert (
         changed.read_bytes() == before[changed]
-        and (out / "nbgrader_config.py").read_text() == "c = get_config()\n"
+        and (out / "nbgrader_config.py").read_text(encoding="utf-8") == "c = get_config()\n"
         and len(done.kept) == 1
     )
 
@@ -213,7 +214,7 @@ def test_wrong_markers_and_unfit_folders_write_nothing(tmp_path, marked):
     with pytest.raises(ValueError, match="COGNOTE"):
         export(out, source=marked.parent)
     assert not out.exists()
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ExportError, match="is a file"):
         export(tmp_path / "file")
     with pytest.raises(ExportError, match="hold answers; name another folder"):

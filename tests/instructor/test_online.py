@@ -39,9 +39,9 @@ def test_the_page_is_what_the_command_makes():
 def test_a_name_goes_into_every_link(clone):
     assert "**Not public yet.**" in online.page(clone)
     online.name_it("ada/attention.by-hand", clone)
-    assert (
-        online.repository(clone) == "ada/attention.by-hand" and 'version = "' in (clone / "pyproject.toml").read_text()
-    )
+    assert online.repository(clone) == "ada/attention.by-hand" and 'version = "' in (
+        clone / "pyproject.toml"
+    ).read_text(encoding="utf-8")
     page = online.write(clone).read_text(encoding="utf-8")
     assert online.UNSET not in page and "Not public yet" not in page
     links = re.findall(r"\]\((https:[^)]+)\)", page)
@@ -75,17 +75,17 @@ def test_the_page_warns_of_answers_and_the_way_without_them_has_what_binder_need
 
 @pytest.mark.parametrize("name", ["attention", "a/b/c", "/b", "a/", "a b/c", 'a/b"', "https://github.com/a/b", "-a/b"])
 def test_what_is_no_name_is_refused_and_nothing_is_written(clone, name):
-    before = (clone / "pyproject.toml").read_text()
+    before = (clone / "pyproject.toml").read_text(encoding="utf-8")
     with pytest.raises(online.OnlineError, match="no name of a repository"):
         online.name_it(name, clone)
-    assert (clone / "pyproject.toml").read_text() == before and not list((clone / "docs").iterdir())
+    assert (clone / "pyproject.toml").read_text(encoding="utf-8") == before and not list((clone / "docs").iterdir())
 
 
 def test_without_the_line_it_says_which_to_write(clone):
-    (clone / "pyproject.toml").write_text("[project]\n")
+    (clone / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
     with pytest.raises(online.OnlineError, match=r"\[tool.coginst\]"):
         online.page(clone)
-    (clone / "pyproject.toml").write_text('[tool.coginst]\nrepository = "a/b"\n')
+    (clone / "pyproject.toml").write_text('[tool.coginst]\nrepository = "a/b"\n', encoding="utf-8")
     with pytest.raises(online.OnlineError, match="lists only none of them"):
         online.notebooks(clone)
 
@@ -142,13 +142,13 @@ def test_binder_finds_conda_s_road():
     """repo2docker takes environment.yml when the repository has no folder for Binder and no Dockerfile; pip's lines are
     relative to it."""
     assert not any((ROOT / name).exists() for name in ("binder", ".binder", "Dockerfile"))
-    pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][-1]["pip"]
+    pip = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"][-1]["pip"]
     assert (ROOT / pip[0].removeprefix("-r ")).is_file() and pip[1] == "-e ."
-    assert "jupyterlab==" in (ROOT / "requirements.lock").read_text()
+    assert "jupyterlab==" in (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 
 def test_the_workflow_makes_the_branch_that_links_name():
-    flow = yaml.safe_load((ROOT / ".github" / "workflows" / "colab.yml").read_text())
+    flow = yaml.safe_load((ROOT / ".github" / "workflows" / "colab.yml").read_text(encoding="utf-8"))
     said = "\n".join(step.get("run", "") for step in flow["jobs"]["notebooks"]["steps"])
     assert flow[True]["push"]["branches"] == [online.BRANCH] and f"--initial-branch {online.COLAB_BRANCH}" in said
     assert re.search(r"coginst online .* --notebooks build/colab", said) and flow["permissions"] == {

@@ -140,7 +140,7 @@ def test_generate_assignment_leaves_what_the_build_leaves(course, stem):
 
 def test_nbgrader_without_our_settings_leaks_nothing(tmp_path):
     set_up(tmp_path, "02", "04")
-    (tmp_path / "course" / "nbgrader_config.py").write_text("c = get_config()\n")
+    (tmp_path / "course" / "nbgrader_config.py").write_text("c = get_config()\n", encoding="utf-8")
     nbgrader(tmp_path / "course", "generate_assignment", "--assignment=*")
     for stem in ("02_simplified_attention", "04_causal_attention"):
         released = read(tmp_path / "course", "release", stem)

@@ -69,14 +69,16 @@ def small(tmp_path):
     (root / "solutions").mkdir()
     for name in ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, root)
-    (root / "README.md").write_text("# T\n\n<!-- for students too -->\n| 04 | x |\n<!-- until here -->\n")
-    (root / "utils" / "__init__.py").write_text("")
-    (root / "solutions" / "__init__.py").write_text("")
+    (root / "README.md").write_text(
+        "# T\n\n<!-- for students too -->\n| 04 | x |\n<!-- until here -->\n", encoding="utf-8"
+    )
+    (root / "utils" / "__init__.py").write_text("", encoding="utf-8")
+    (root / "solutions" / "__init__.py").write_text("", encoding="utf-8")
     body = (
         f"# T\n\n<COGNOTE>\nAsk *Ada* first.\n</COGNOTE>\n\n```python\n{SECRET}```\n\nWhat `<COGINST>`"
         " is.\n\n```python\n# <COGNOTE>\nkey = 1\n# </COGNOTE>\nx = 2  # <COGLINE>\n```\n"
     )
-    (root / "solutions" / "04_turn.md").write_text(HEADER + body)
+    (root / "solutions" / "04_turn.md").write_text(HEADER + body, encoding="utf-8")
     git(root, "init", "--quiet")
     git(root, "add", "--all")
     return root
@@ -112,7 +114,7 @@ def test_it_holds_the_students_course_and_nothing_else(course):
         f"course/{name}": content for name, content in student_files(ROOT / "solutions").items()
     }
     tracked = subprocess.run(
-        ["git", "ls-files", "-z", "utils"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "-z", "utils"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
     ).stdout.split("\0")
     assert {name for name in filter(None, tracked) if (ROOT / name).exists()} == of_utils(files)
     assert {name: files[f"{FIRST}/{name}"] for name in (f"{stem}.md" for stem in STEMS)} == {
@@ -138,19 +140,19 @@ def test_what_git_does_not_know_stays_here_and_is_named(tmp_path, small):
     for name in ("__pycache__/x.pyc", ".cache", "x.egg-info/PKG-INFO", "old.zip", "backup.txt", "assets/new.json"):
         path = small / "utils" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(SECRET)
-    (small / ".gitignore").write_text("__pycache__/\n*.egg-info/\n.cache\n*.zip\n")
+        path.write_text(SECRET, encoding="utf-8")
+    (small / ".gitignore").write_text("__pycache__/\n*.egg-info/\n.cache\n*.zip\n", encoding="utf-8")
     made = release(tmp_path / "a.zip", root=small)
     assert of_utils(read(made.path)) == {"utils/__init__.py"}
     assert made.left_out == ["utils/assets/new.json", "utils/backup.txt"]
     git(small, "add", "utils/assets/new.json")
-    (small / "utils" / "assets" / "new.json").write_text("{}")
+    (small / "utils" / "assets" / "new.json").write_text("{}", encoding="utf-8")
     made = release(tmp_path / "b.zip", root=small)
     assert read(made.path)["utils/assets/new.json"] == b"{}" and made.left_out == ["utils/backup.txt"]
 
 
 def test_a_tracked_file_that_was_deleted_is_not_missed(tmp_path, small):
-    (small / "utils" / "gone.py").write_text("")
+    (small / "utils" / "gone.py").write_text("", encoding="utf-8")
     git(small, "add", "--all")
     (small / "utils" / "gone.py").unlink()
     assert "utils/gone.py" not in read(release(tmp_path / "a.zip", root=small).path)
@@ -158,14 +160,14 @@ def test_a_tracked_file_that_was_deleted_is_not_missed(tmp_path, small):
 
 def test_without_git_a_manifest_says_what_belongs_to_the_course(tmp_path, small):
     shutil.rmtree(small / ".git")
-    (small / "utils" / "backup.txt").write_text(SECRET)
+    (small / "utils" / "backup.txt").write_text(SECRET, encoding="utf-8")
     with pytest.raises(ReleaseError, match=r"is no git checkout.*name them in release\.txt, one path a line"):
         release(tmp_path / "a.zip", root=small)
-    (small / "release.txt").write_text("# ours\nutils/__init__.py\nutils/none.py\n\n")
+    (small / "release.txt").write_text("# ours\nutils/__init__.py\nutils/none.py\n\n", encoding="utf-8")
     with pytest.raises(ReleaseError, match=r"release\.txt: there is no file utils/none\.py"):
         release(tmp_path / "a.zip", root=small)
     assert list(tmp_path.iterdir()) == [small]
-    (small / "release.txt").write_text("utils/__init__.py\n")
+    (small / "release.txt").write_text("utils/__init__.py\n", encoding="utf-8")
     names = read(release(tmp_path / "a.zip", root=small).path)
     assert of_utils(names) == {"utils/__init__.py"} and "release.txt" not in names
 
@@ -195,7 +197,7 @@ def test_its_makefile_and_page_say_what_the_course_s_own_say(course):
 
 
 def test_a_page_that_marks_nothing_for_students_stops_the_release(tmp_path, small):
-    (small / "README.md").write_text("# T\n")
+    (small / "README.md").write_text("# T\n", encoding="utf-8")
     with pytest.raises(ReleaseError, match="marks no part"):
         release(tmp_path / "a.zip", root=small)
 
@@ -241,6 +243,58 @@ def test_a_handed_out_lesson_that_holds_another_ones_answer_is_refused_with_the_
         release(tmp_path / "a.zip", ["05"])
     assert list(tmp_path.iterdir()) == []
     assert release(tmp_path / "a.zip", STEMS).solved == STEMS
+
+
+# --- the web site, where it is asked for ----------------------------------------------------------------
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A web site as `coginst book` leaves it, tiny."""
+    folder = tmp_path / "site"
+    (folder / "_static").mkdir(parents=True)
+    (folder / ".coginst-book").write_text("", encoding="utf-8")
+    (folder / "index.html").write_text("<h1>T</h1>", encoding="utf-8")
+    (folder / "CONTRIBUTING.html").write_text("<p># &lt;COGINST&gt;</p>", encoding="utf-8")
+    (folder / "_static" / "letters.woff").write_bytes(b"\xff\x00")
+    return folder
+
+
+def test_a_web_site_comes_along_where_it_is_asked_for(tmp_path, small, site):
+    without = read(release(tmp_path / "a.zip", root=small).path)
+    made = read(release(tmp_path / "b.zip", root=small, book=site).path)
+    assert made.keys() - without.keys() == {
+        f"book/{name}" for name in ("index.html", "CONTRIBUTING.html", "_static/letters.woff")
+    }
+    assert made["book/_static/letters.woff"] == b"\xff\x00"
+    assert "`book/index.html`" in made["README.md"].decode() and b"book" not in without["README.md"]
+
+
+@pytest.mark.parametrize(
+    "page, fault",
+    [
+        ("<pre>turned_rows = [<b>rows</b>[step:] for _ in rows]</pre>", "the answer 'turned_rows = .* survives here"),
+        ("<pre>&lt;COGNOTE&gt;</pre>", "a marker of ours stands here"),
+    ],
+    ids=["an answer among tags", "a marker"],
+)
+def test_a_web_site_is_looked_through_as_its_reader_sees_it(tmp_path, small, site, page, fault):
+    (site / "04.html").write_text(page, encoding="utf-8")
+    with pytest.raises(ReleaseError, match=rf"book/04\.html:\d+: {fault}"):
+        release(tmp_path / "a.zip", root=small, book=site)
+    assert not (tmp_path / "a.zip").exists()
+
+
+def test_a_web_site_may_show_the_answers_that_are_handed_out(tmp_path, small, site):
+    (site / "04.html").write_text(
+        f"<pre>{SECRET}</pre>".replace("# <COGINST>", "").replace("# </COGINST>", ""), encoding="utf-8"
+    )
+    assert "book/04.html" in read(release(tmp_path / "a.zip", ["04"], root=small, book=site).path)
+
+
+def test_a_folder_without_a_web_site_is_refused(tmp_path, small):
+    with pytest.raises(ReleaseError, match=r"holds no index\.html.*coginst book"):
+        release(tmp_path / "a.zip", root=small, book=tmp_path)
 
 
 # --- what must not ------------------------------------------------------------------------------------
@@ -321,7 +375,7 @@ def second(rows):
 def test_short_answers_are_counted_in_each_file(tmp_path, small):
     """One may be there by chance; two of three lines or less are a copy, though none is a whole long answer."""
     path = small / "solutions" / "04_turn.md"
-    path.write_text(path.read_text() + SHORT)
+    path.write_text(path.read_text(encoding="utf-8") + SHORT, encoding="utf-8")
     one, other = "return rows[0].turned(by_step=2)", "return rows[1].turned(by_step=3)"
     files = read(release(tmp_path / "a.zip", root=small).path)
     for held, fault in ((one, False), (f"{one}\nx = 1\n{other}", True)):
@@ -329,7 +383,7 @@ def test_short_answers_are_counted_in_each_file(tmp_path, small):
         assert bool(found) == fault
     assert re.search(r"^utils/aside\.txt:1: 2 short answers stand here, those of solutions/04_turn\.md:\d+, ", found[0])
     git(small, "add", "--all")
-    (small / "utils" / "aside.txt").write_text(f"{one}\n{other}")
+    (small / "utils" / "aside.txt").write_text(f"{one}\n{other}", encoding="utf-8")
     git(small, "add", "--all")
     with pytest.raises(ReleaseError, match="2 short answers stand here"):
         release(tmp_path / "c.zip", root=small)
@@ -340,7 +394,7 @@ def test_a_zip_that_spills_or_is_none_is_refused(tmp_path, small):
     with zipfile.ZipFile(write(tmp_path / "b.zip", files), "a") as packed:
         packed.writestr("other/x.py", "")
     assert "lie in one folder" in audit(tmp_path / "b.zip", root=small)[0]
-    (tmp_path / "c.zip").write_text("no zip")
+    (tmp_path / "c.zip").write_text("no zip", encoding="utf-8")
     assert "cannot be read as a zip" in audit(tmp_path / "c.zip", root=small)[0]
 
 
@@ -356,7 +410,9 @@ def test_a_handed_out_lesson_must_make_the_copy_that_is_there(tmp_path, small):
 
 
 def test_an_answer_in_utils_stops_the_release_and_nothing_is_left(tmp_path, small):
-    (small / "utils" / "turning.py").write_text("\n".join(line for line in SECRET.split("\n") if "COG" not in line))
+    (small / "utils" / "turning.py").write_text(
+        "\n".join(line for line in SECRET.split("\n") if "COG" not in line), encoding="utf-8"
+    )
     git(small, "add", "--all")
     out = tmp_path / "out"
     out.mkdir()
@@ -398,7 +454,7 @@ def unzipped(path, folder):
     (root,) = folder.iterdir()
     (root / ".venv" / "bin").mkdir(parents=True)
     python = root / ".venv" / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
     python.chmod(0o755)
     (root / ".venv" / ".ready").touch()
     return root
@@ -433,7 +489,7 @@ def test_make_lab_works_in_the_unzipped_folder(tmp_path, answers):
     before = {path: path.read_bytes() for path in (root / "course").iterdir()}
     command = ["make", "--silent", "lab", "ARGS=--no-browser --port 9410"]
     process = subprocess.Popen(
-        command, cwd=root, env=environment(tmp_path), text=True, stdin=subprocess.DEVNULL,
+        command, cwd=root, env=environment(tmp_path), encoding="utf-8", stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
     said = ""

@@ -100,8 +100,8 @@ def test_two_lessons_can_be_started_side_by_side(checkout):
         first[0].name == f"{len(lessons.all_lessons()):02d}_flash_attention.md"
         and second[0].name == "98_linear_attention.md"
     )
-    assert "# Linear attention\n" in second[0].read_text() and not any(
-        "most_attended" in path.read_text() for path in second
+    assert "# Linear attention\n" in second[0].read_text(encoding="utf-8") and not any(
+        "most_attended" in path.read_text(encoding="utf-8") for path in second
     )
     done = run(checkout, "utils.cli", "build")
     assert done.returncode == 0 and "4 files written" in done.stdout, done.stdout + done.stderr

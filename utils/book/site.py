@@ -282,7 +282,7 @@ def version(root: Path = ROOT) -> str:
     said = f"version {number[1].strip()}" if number else "no version"
     command = ["git", "-c", "safe.directory=*", "-C", str(root), "rev-parse", "--short=10", "HEAD"]
     try:
-        commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        commit = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return said
     return f"{said}, commit {commit}"

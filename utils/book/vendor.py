@@ -122,7 +122,7 @@ def npm_pack(package: str, into: Path) -> str:
     except ImportError:
         raise VendorError('npm is not here; it comes with  pip install -e ".[book]"') from None
     command = ["pack", package, "--pack-destination", str(into), "--silent", "--no-audit", "--no-fund"]
-    done = npm(command, return_completed_process=True, capture_output=True, text=True)
+    done = npm(command, return_completed_process=True, capture_output=True, encoding="utf-8")
     return f"{done.stdout}\n{done.stderr}"
 
 

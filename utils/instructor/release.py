@@ -22,6 +22,7 @@ from string import Template
 
 from utils import lessons
 from utils.instructor.build import BuildError, student_files
+from utils.instructor.html_text import text_of
 from utils.instructor.leaks import leaks, markers_in, short_answers, whole_answers
 from utils.instructor.strip import MarkerError, Stripped, strip, without_notes
 from utils.lessons import ROOT, Lesson
@@ -29,7 +30,8 @@ from utils.lessons import ROOT, Lesson
 AS_THEY_ARE = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
 FIRST = "utils/assets/first"  # the lessons' texts once more, from which `coginst reset` makes a spoilt one anew
 FROM_TEMPLATES = ("Makefile", "AGENTS.md")
-WITH_MARKERS = "utils/instructor/templates/lesson/lesson.md"  # what a new lesson starts from
+# What a new lesson starts from, and the page that explains it.
+WITH_MARKERS = ("utils/instructor/templates/lesson/lesson.md", "book/CONTRIBUTING.html")
 TEMPLATES = Path(__file__).parent / "templates" / "release"
 MANIFEST = "release.txt"  # the paths of more files to pack, one a line; of all where there is no git
 _FOR_STUDENTS = re.compile(r"(?s)<!-- for students too -->(.*?)<!-- until here -->")  # in README.md
@@ -50,12 +52,19 @@ class Released:
     left_out: list[str] = field(default_factory=list)
 
 
-def release(out: str | Path, with_solutions: Iterable[str] = (), replace: bool = False, root: Path = ROOT) -> Released:
-    """Pack the student's course in the zip `out`, with the answers of the lessons named in `with_solutions`.
+def release(
+    out: str | Path,
+    with_solutions: Iterable[str] = (),
+    replace: bool = False,
+    root: Path = ROOT,
+    book: Path | None = None,
+) -> Released:
+    """Pack the student's course in the zip `out`, with the answers of the lessons named in `with_solutions`, and with
+    the web site that `coginst book` made in the folder `book`.
 
     Raises:
-        ReleaseError: `out` cannot be written, an answer would be in it, or nothing says which files belong to the
-            course.
+        ReleaseError: `out` cannot be written, an answer would be in it, `book` holds no site, or nothing says which
+            files belong to the course.
         MarkerError, BuildError, LessonError: as a build.
     """
     out = Path(out)
@@ -67,7 +76,7 @@ def release(out: str | Path, with_solutions: Iterable[str] = (), replace: bool =
         raise ReleaseError(f"{out} is there already; --replace puts the new one in its place.")
     solved = sorted({lessons.find(name, root / "solutions").stem for name in with_solutions})
     tracked, left_out = _known_files(root)
-    files = _files(root, solved, tracked)
+    files = _files(root, solved, tracked, _site(book))
     half = out.with_suffix(".zip.tmp")  # it is looked through before it gets its name
     try:
         _pack(half, out.stem, files)
@@ -108,13 +117,23 @@ def _git(root: Path, *arguments: str) -> list[str] | None:
     """The paths that git lists; None where it is not there, or this is no checkout."""
     command = ["git", "-c", "safe.directory=*", "-C", str(root), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return [name for name in done.stdout.split("\0") if name]
 
 
-def _files(root: Path, solved: list[str], tracked: set[str]) -> dict[str, bytes]:
+def _site(book: Path | None) -> dict[str, bytes]:
+    """Name and content of each file of the web site that comes along; none without one."""
+    if book is None:
+        return {}
+    if not (book / "index.html").is_file():
+        raise ReleaseError(f"{book} holds no index.html; make the web site first, with `coginst book`.")
+    paths = [path for path in book.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    return {f"book/{path.relative_to(book).as_posix()}": path.read_bytes() for path in paths}
+
+
+def _files(root: Path, solved: list[str], tracked: set[str], site: dict[str, bytes]) -> dict[str, bytes]:
     """Name and content of each file of the zip."""
     pairs = student_files(root / "solutions")
     files = {f"course/{name}": content for name, content in pairs.items()}
@@ -122,7 +141,7 @@ def _files(root: Path, solved: list[str], tracked: set[str]) -> dict[str, bytes]
     files |= {name: (root / name).read_bytes() for name in tracked if name.startswith("utils/")}
     files |= {name: (root / name).read_bytes() for name in AS_THEY_ARE}
     files |= {name: (TEMPLATES / name).read_bytes() for name in FROM_TEMPLATES}
-    page = _readme((root / "README.md").read_text(encoding="utf-8"), solved)
+    page = _readme((root / "README.md").read_text(encoding="utf-8"), solved, with_site=bool(site))
     files["README.md"] = page.encode()
     for link in _LINK.findall(page):
         if link.startswith("docs/") and link in tracked:
@@ -132,10 +151,10 @@ def _files(root: Path, solved: list[str], tracked: set[str]) -> dict[str, bytes]
     for stem in solved:
         path = root / "solutions" / f"{stem}.md"
         files[f"solutions/{stem}.md"] = without_notes(lessons.read_text(path), path).encode()
-    return files
+    return files | site
 
 
-def _readme(text: str, solved: list[str]) -> str:
+def _readme(text: str, solved: list[str], with_site: bool) -> str:
     """The student's page: the marked parts of the course's own, and between the first and the others what a student
     does."""
     parts = [part.strip() for part in _FOR_STUDENTS.findall(text)]
@@ -147,6 +166,8 @@ def _readme(text: str, solved: list[str]) -> str:
         if solved
         else "The answers are not part of this copy; `hint(...)` comes close to them."
     )
+    if with_site:
+        course += "\n\nTo read all of it, and move what moves in it, with nothing installed, open `book/index.html`."
     template = Template((TEMPLATES / "README.md").read_text(encoding="utf-8"))
     return template.substitute(course=course, answers=answers, sections="\n\n".join(sections))
 
@@ -192,8 +213,8 @@ def audit(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> li
     faults = [f"{name}:1: this does not belong in a student's copy." for name in files if not _belongs(name, solved)]
     faults += _answers_in(files, solved, root)
     for name, content in files.items():
-        text = content.decode("utf-8", "replace")
-        if not (name == WITH_MARKERS or name.startswith("solutions/")):
+        text = _text(name, content)
+        if not (name in WITH_MARKERS or name.startswith("solutions/")):
             faults += [f"{name}:{line}: a marker of ours stands here ({what})." for line, what in markers_in(text)]
         faults += [f"{name}:1: it names a place on this machine, {place}." for place in _places(root) if place in text]
         if name.endswith(".ipynb"):
@@ -214,7 +235,7 @@ def _belongs(name: str, solved: set[str]) -> bool:
         return rest == "__init__.py" if not rest.endswith(".md") else rest[:-3] in solved
     if lessons.FILE_NAME.fullmatch(PurePosixPath(name).name):
         return False
-    return room in ("utils", "docs") or name in (*AS_THEY_ARE, *FROM_TEMPLATES, "README.md")
+    return room in ("utils", "docs", "book") or name in (*AS_THEY_ARE, *FROM_TEMPLATES, "README.md")
 
 
 def _answers_in(files: dict[str, bytes], solved: set[str], root: Path) -> list[str]:
@@ -222,10 +243,12 @@ def _answers_in(files: dict[str, bytes], solved: set[str], root: Path) -> list[s
     sources: list[tuple[Lesson, Stripped]] = []
     for path in lessons.all_lessons(root / "solutions"):
         sources.append((Lesson(path.stem, path.relative_to(root), []), strip(lessons.read_text(path), path)))
-    read, rest = {}, {}
+    read, site, rest = {}, {}, {}
     for name, content in files.items():
-        text = content.decode("utf-8", "replace")
-        if name.startswith("course/"):
+        text = _text(name, content)
+        if name.startswith("book/"):
+            site[name] = text
+        elif name.startswith("course/"):
             read[name] = json.loads(text) if name.endswith(".ipynb") else text
         elif "/" not in name or name.startswith("docs/"):
             read[name] = text
@@ -237,7 +260,13 @@ def _answers_in(files: dict[str, bytes], solved: set[str], root: Path) -> list[s
         fault.replace("take it out", handed_on) if fault.startswith("solutions/") else fault
         for fault in whole_answers(secret, rest) + short_answers(secret, rest)
     ]
-    return leaks(sources, read) + whole
+    return leaks(sources, read) + leaks(secret, site) + whole
+
+
+def _text(name: str, content: bytes) -> str:
+    """What there is to read in a file."""
+    text = content.decode("utf-8", "replace")
+    return text_of(text) if name.endswith(".html") else text
 
 
 def _places(root: Path) -> list[str]:

@@ -1,4 +1,4 @@
-/* The wrong answers of the first page, the commands that a click copies, and what a keyboard needs. */
+/* The wrong answers of the first page, the commands that a click copies, and what a keyboard and paper need. */
 document.addEventListener("DOMContentLoaded", () => {
   for (const box of document.querySelectorAll(".wrong-answers")) {
     const panels = [...box.querySelectorAll(".wrong-answer")];
@@ -24,6 +24,12 @@ document.addEventListener("DOMContentLoaded", () => {
 
   // The theme's button says "Search Ctrl+K" and is called "Search": who says what they see would not reach it.
   for (const button of document.querySelectorAll(".search-button-field")) button.removeAttribute("aria-label");
+
+  // Paper is white, whatever the screen is.
+  const { dataset } = document.documentElement;
+  let onScreen;
+  addEventListener("beforeprint", () => { onScreen = dataset.theme; dataset.theme = "light"; });
+  addEventListener("afterprint", () => { dataset.theme = onScreen; });
 
   // What is wider than the page scrolls, by the keyboard too.
   const widths = new ResizeObserver((boxes) => {
