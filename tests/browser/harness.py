@@ -1,4 +1,4 @@
-"""A learner's browser: JupyterLab on a copy of a course folder, driven in real headless Chromium.
+"""A learner's browser: JupyterLab, or Notebook 7, on a copy of a course folder, driven in real headless Chromium.
 
 with serve(tmp_path, notebooks=[...]) as url, open_lab(url) as page:
     notebook = Notebook(page)
@@ -37,14 +37,19 @@ _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 _SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
 # One range for each test worker: Jupyter looks for a free port first and takes it later, and two may find the same.
 _PORT = 8988 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-_START_LAB = "import sys; from utils.cli.lab import lab; lab(int(sys.argv[2]), False, sys.argv[1])"
+# How to start a program on a folder, at a port, with a notebook open; the course's own command, and Jupyter's.
+LAB = ("-c", "import sys; from utils.cli.lab import lab; lab({port}, False, sys.argv[1])", "{folder}")
+NOTEBOOK = (
+    "-m", "notebook", "--no-browser", "--allow-root", "--port={port}", "--ServerApp.root_dir={folder}",
+    "--JupyterNotebookApp.default_url=/notebooks/{first}",
+)  # fmt: skip
 # Every cell in the page at once (as it comes, Lab draws only those in view), and no saving but the test's own: Lab asks
 # what to do with a file that has changed on the disk when two of its saves overlap.
 SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},
     "docmanager-extension/plugin": {"autosave": False},
 }
-_EXPOSED = '{"LabApp": {"expose_app_in_browser": true}}'
+_EXPOSED = {name: {"expose_app_in_browser": True} for name in ("LabApp", "JupyterNotebookApp")}
 # Before that, Lab shows an empty notebook that is "idle", then the file's cells; what is run then is dropped without a
 # word.
 _READY = """() => {
@@ -83,6 +88,9 @@ _DRAWN = """cell => {
     const drawn = cell.querySelectorAll('.jp-OutputArea-child').length;
     return sessionContext.session.kernel.status === 'idle' && drawn >= Math.min(outputs, 50);
 }"""
+# A broken link, in red, stands before each widget whose kernel is gone.
+_DISCONNECTED = """panel => [...panel.querySelectorAll('.jupyter-widgets-disconnected')]
+    .filter(node => getComputedStyle(node, '::before').content !== 'none').length"""
 _SAVE = """() => {
     const {saveState} = window.jupyterapp.shell.currentWidget.context;
     window.saved = '';
@@ -106,9 +114,9 @@ def chromium() -> str:
 
 
 @contextlib.contextmanager
-def serve(folder: Path, notebooks: list[Path], port: int = _PORT) -> Iterator[str]:
-    """JupyterLab on copies of `notebooks` in `folder`, started as `coginst lab --no-browser` does it. Yields its
-    address.
+def serve(folder: Path, notebooks: list[Path], port: int = _PORT, program: tuple[str, ...] = LAB) -> Iterator[str]:
+    """JupyterLab on copies of `notebooks` in `folder`, started as `coginst lab --no-browser` does it, or `NOTEBOOK`.
+    Yields its address, at which the first of the notebooks opens.
 
     The user's own Jupyter settings are out of sight, and nothing is written outside `folder`.
     """
@@ -119,8 +127,8 @@ def serve(folder: Path, notebooks: list[Path], port: int = _PORT) -> Iterator[st
     for name, chosen in SETTINGS.items():
         settings = folder / "config" / "lab" / "user-settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         settings.parent.mkdir(parents=True)
-        settings.write_text(json.dumps(chosen))
-    (folder / "config" / "jupyter_lab_config.json").write_text(_EXPOSED)
+        settings.write_text(json.dumps(chosen), encoding="utf-8")
+    (folder / "config" / "jupyter_server_config.json").write_text(json.dumps(_EXPOSED), encoding="utf-8")
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "offline")]),
@@ -130,9 +138,10 @@ def serve(folder: Path, notebooks: list[Path], port: int = _PORT) -> Iterator[st
         "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
         "IPYTHONDIR": str(folder / "ipython"),
     }
+    words = [word.format(folder=course, port=port, first=notebooks[0].name) for word in program]
     process = subprocess.Popen(
-        [sys.executable, "-c", _START_LAB, str(course), str(port)],
-        cwd=folder, env=environment, text=True, encoding="utf-8",
+        [sys.executable, *words],
+        cwd=folder, env=environment, encoding="utf-8",
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     try:
@@ -161,9 +170,9 @@ def _address(process: subprocess.Popen) -> str:
     with contextlib.suppress(Empty):
         while line := lines.get(timeout=_PATIENCE / 1000):
             said.append(line)
-            if line.startswith("http"):
-                return line.strip()
-    raise AssertionError(f"JupyterLab printed no address, only:\n{''.join(said)}")
+            if found := re.search(r"http://\S+token=\S+", line):
+                return found[0]
+    raise AssertionError(f"The server printed no address, only:\n{''.join(said)}")
 
 
 @contextlib.contextmanager
@@ -307,6 +316,10 @@ class Notebook:
         assert found, f"no code cell of the notebook holds {text!r}"
         return self.code_cells().nth(found[0])
 
+    def checked(self) -> list[str]:
+        """What each of its exercises' cells says."""
+        return [self.outputs(self.code_cells().nth(n)) for n, text in enumerate(self.sources()) if "\ncheck(" in text]
+
     def run_all(self) -> None:
         """Run All Cells; wait until the run has ended, and the kernel rests.
 
@@ -357,6 +370,14 @@ class Notebook:
         if not self.page.locator(outputs).count():
             return []
         return axe.violations(self.page, outputs) + faint(self.page.locator(outputs))
+
+    def unsaved(self) -> bool:
+        """Whether Jupyter shows the page as changed since it was saved."""
+        return self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.model.dirty")
+
+    def disconnected(self) -> int:
+        """How many widgets have the red mark of a kernel that is gone."""
+        return self.panel.evaluate(_DISCONNECTED)
 
     def errors(self) -> list[str]:
         """The text of every red output: tracebacks, and what was written to stderr."""

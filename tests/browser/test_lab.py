@@ -6,9 +6,10 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser import harness as browser
+from utils.cli.reset import reset
 from utils.feedback.exercise import all_exercises, find
 
 STUDENTS = browser.ROOT / "course" / "02_simplified_attention.ipynb"
@@ -79,15 +80,17 @@ def answer(notebook: browser.Notebook, exercise: str, body: str) -> str:
 
 
 def test_a_learner_in_lesson_02(tmp_path: Path) -> None:
-    """Run All on the untouched copy is calm; a classic mistake is called by its name; a right answer passes."""
-    with browser.serve(tmp_path, [STUDENTS]) as url, browser.open_lab(url) as page:
+    """Run All on the untouched copy is calm; a classic mistake is called by its name; a right answer passes; an
+    exercise that is reset is to do again."""
+    pair = [STUDENTS, STUDENTS.with_suffix(".md")]
+    with browser.serve(tmp_path / "served", pair) as url, browser.open_lab(url) as page:
         notebook = browser.Notebook(page)
+        assert not notebook.unsaved()
         notebook.run_all()
         assert notebook.errors() == []
-        checks = [notebook.code_cells().nth(n) for n, source in enumerate(notebook.sources()) if "check(" in source]
-        assert len(checks) == len([e for e in all_exercises().values() if e.lesson == "simplified_attention"])
-        for cell in checks:
-            assert "not attempted yet" in notebook.outputs(cell)
+        checked = notebook.checked()
+        assert len(checked) == len([e for e in all_exercises().values() if e.lesson == "simplified_attention"])
+        assert all("not attempted yet" in said for said in checked)
         show(page, notebook, "softmax", "untouched")
 
         said = answer(notebook, "softmax", "    return torch.exp(x) / torch.exp(x).sum(dim, keepdim=True)\n")
@@ -107,6 +110,16 @@ def test_a_learner_in_lesson_02(tmp_path: Path) -> None:
             show(page, notebook, "simple_attention", f"diagnosis-{name.lower()}")
         assert "passed" in answer(notebook, "simple_attention", wrong.replace("dim=0", "dim=-1")).lower()
         assert notebook.errors() == []
+
+        path = tmp_path / "served" / "course" / STUDENTS.name
+        notebook.save(path)
+        reset("02", "softmax", course=path.parent, kept=tmp_path / "kept")
+        browser.menu(page, "File", "Reload Notebook from Disk")
+        softmax = notebook.panel.locator(".jp-CodeCell", has_text="check(softmax)")
+        expect(softmax).to_contain_text("YOUR CODE HERE")
+        assert "not attempted yet" in notebook.run(softmax)
+        assert "passed" in notebook.outputs(notebook.cell("check(simple_attention)"))
+        notebook.save(path)  # Jupyter does not ask which of two versions is meant
 
 
 def show(page: Page, notebook: browser.Notebook, exercise: str, name: str) -> None:

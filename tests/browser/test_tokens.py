@@ -100,7 +100,7 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
         await_drawn(page, "# again", 8)
 
         sent["cells"][-1]["source"] = "'sent'"  # what another wrote: no signature of this machine
-        path.with_name("02_sent.ipynb").write_text(json.dumps(sent))
+        path.with_name("02_sent.ipynb").write_text(json.dumps(sent), encoding="utf-8")
         notebook = browser.reopen(page, url.replace("00_figures", "02_sent"))
         cell = notebook.cell("'sent'")
         expect(cell).to_contain_text(TRUST)

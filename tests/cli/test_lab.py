@@ -44,6 +44,7 @@ def test_it_serves_lesson_00_on_loopback_behind_a_token_and_is_quiet(tmp_path: P
         assert get(f"{site}/api/contents")[0] == 403
         page = get(url)[1].decode()
         assert '"extensionManager": {"can_install": false' in page, "the extension manager would ask a registry"
+        assert '"disabledExtensions": ["@jupyter-notebook/lab-extension"]' in page, "buttons would lead to Notebook 7"
         settings = json.loads(get(f"{site}/lab/api/settings?token={token}")[1])["settings"]
         chosen = {entry["id"]: json.loads(json.dumps(entry["schema"])) for entry in settings}
         viewers = chosen["@jupyterlab/docmanager-extension:plugin"]["properties"]["defaultViewers"]["default"]
@@ -91,7 +92,7 @@ def test_one_interrupt_ends_it_cleanly(tmp_path: Path, notebook: Path) -> None:
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)],
-        cwd=ROOT, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        cwd=ROOT, encoding="utf-8", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     try:
         said = ""

@@ -1,6 +1,7 @@
 """A spoilt lesson, or one cell of it, is put back; nothing that a learner wrote is lost."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -31,7 +32,7 @@ def again(request, course, tmp_path, monkeypatch):
         first = tmp_path / "nowhere" / module.FIRST
         first.mkdir(parents=True)
         shutil.move(course / f"{STEM}.md", first)
-        (course / f"{STEM}.md").write_text("what Jupyter wrote when the page was saved")
+        (course / f"{STEM}.md").write_text("what Jupyter wrote when the page was saved", encoding="utf-8")
     return lambda *what: reset(*what, course=course, kept=tmp_path / "kept")
 
 
@@ -106,22 +107,26 @@ def test_what_there_is_not(course, again, what, words):
 
 def test_nothing_to_make_it_from(course, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ROOT", tmp_path / "nowhere")
-    with open(course / f"{STEM}.md", "a") as text:
+    with open(course / f"{STEM}.md", "a", encoding="utf-8") as text:
         text.write("mine")
     with pytest.raises(ValueError, match="Nothing is here to make 02_simplified_attention anew from. Take 02_simpl"):
         reset("02", course=course, kept=tmp_path / "kept")
 
 
 def test_a_page_that_is_no_notebook(course, again):
-    (course / f"{STEM}.ipynb").write_text("{}")
+    (course / f"{STEM}.ipynb").write_text("{}", encoding="utf-8")
     with pytest.raises(ValueError, match="reset the whole lesson"):
         again("02", "softmax")
     again("02")
     assert cells(course)
 
 
-def test_the_notebook_of_the_folder_one_is_in_goes_first(course, tmp_path, monkeypatch):
+@pytest.mark.parametrize("later", [f"{STEM}.ipynb", f"{STEM}.md"])
+def test_the_notebook_of_the_folder_one_is_in_goes_first(course, tmp_path, monkeypatch, later):
+    """Whichever of the pair was written last."""
+    monkeypatch.setattr(module, "ROOT", tmp_path / "the course's own")
     monkeypatch.chdir(course)
     write(course, cells(course)[:3])
+    os.utime(course / later, (2e9, 2e9))
     said = reset("02", kept=tmp_path / "kept")
     assert len(cells(course)) > 3 and "as you first got it" in said[0]

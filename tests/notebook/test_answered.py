@@ -2,20 +2,10 @@
 
 import json
 
-import pytest
-
 from utils import progress
 from utils.feedback.progress import read_answers, record, record_answer
 from utils.lessons import ROOT
 from utils.notebook.answered import asked_again, calibration, warm_up
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    path = tmp_path / "progress.json"
-    monkeypatch.setenv("COURSE_PROGRESS", str(path))
-    monkeypatch.chdir(ROOT / "course")
-    return path
 
 
 def answer(question, right, sure="certain", kind="predictions"):
@@ -24,10 +14,10 @@ def answer(question, right, sure="certain", kind="predictions"):
 
 def days(store, *questions):
     """Make the answers one day apart, in this order."""
-    kept = json.loads(store.read_text())
+    kept = json.loads(store.read_text(encoding="utf-8"))
     for day, question in enumerate(questions, 1):
         kept["answers"][question]["when"] = f"2026-01-{day:02}T00:00:00+00:00"
-    store.write_text(json.dumps(kept))
+    store.write_text(json.dumps(kept), encoding="utf-8")
 
 
 def test_how_sure_and_how_right(store):

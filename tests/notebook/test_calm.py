@@ -113,7 +113,10 @@ def test_a_cell_that_is_run_too_early_says_what_cures_it(shell, capsys, page):
 @pytest.mark.parametrize("code", ["print(late)", "x_squared = x * x"])
 def test_what_no_cell_above_makes_is_an_error(shell, capsys, page, code):
     """`late` is made below the cell that reads it, and of a page that cannot be read nothing is known."""
-    page.write_text(page.read_text().replace("x_squared = x * x", code) if "late" in code else "no notebook")
+    page.write_text(
+        page.read_text(encoding="utf-8").replace("x_squared = x * x", code) if "late" in code else "no notebook",
+        encoding="utf-8",
+    )
     for name in ("x", "late"):
         shell.user_ns.pop(name, None)
     assert "NameError" in run(shell, capsys, code)[1]
@@ -128,6 +131,11 @@ def test_an_error_in_a_cell_that_makes_a_value_is_explained(shell, capsys):
     _, text = run(shell, capsys, cell)
     assert "RuntimeError" in text and text.splitlines()[-1] == "torch.dot takes two vectors of the same length."
     assert run(shell, capsys, cell.replace("check(a=a)", ""))[1].strip().splitlines()[-1].startswith("RuntimeError")
+
+
+def test_a_name_of_torch_that_is_misspelt_in_such_a_cell_is_told_in_one_line(shell, capsys):
+    _, text = run(shell, capsys, "import torch\na = torch.sofmax(torch.ones(2), dim=0)\ncheck(a=a)")
+    assert text.splitlines()[-1] == "`torch` has no `sofmax`. Did you mean `softmax`?"
 
 
 def test_a_cell_that_is_stopped_by_hand(shell, capsys):

@@ -4,8 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from utils import lessons, progress
 from utils.feedback.exercise import all_exercises
 from utils.feedback.progress import record
@@ -14,21 +12,13 @@ from utils.notebook.home import Home
 from utils.notebook.pages import Item, Page
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    path = tmp_path / "progress.json"
-    monkeypatch.setenv("COURSE_PROGRESS", str(path))
-    monkeypatch.chdir(ROOT / "course")
-    return path
-
-
 def at(store, **moments):
     """Give entries the moment they were last tried: checks of one test fall into one second."""
-    kept = json.loads(store.read_text())
+    kept = json.loads(store.read_text(encoding="utf-8"))
     for entries in kept.values():
         for name, entry in entries.items():
             entry["when"] = moments.get(name, entry["when"])
-    store.write_text(json.dumps(kept))
+    store.write_text(json.dumps(kept), encoding="utf-8")
 
 
 def test_all_lessons_and_exercises_with_the_time_that_each_page_states(store):
@@ -141,12 +131,12 @@ def test_links_are_found_from_where_the_notebook_runs(store, monkeypatch, tmp_pa
         "/course/01_tokenization.ipynb"
     )
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "09_notes.md").write_text("# not a lesson of the course\n")
+    (tmp_path / "09_notes.md").write_text("# not a lesson of the course\n", encoding="utf-8")
     assert len(progress().pages) == len(shown.pages)
 
 
 def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(store, monkeypatch, tmp_path):
-    (tmp_path / "02_simplified_attention.ipynb").write_text("{half")
+    (tmp_path / "02_simplified_attention.ipynb").write_text("{half", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     page = progress().pages[2]
     assert (page.title, page.minutes) == ("Attention without training", 45)
@@ -166,5 +156,13 @@ def test_nothing_in_it_becomes_markup():
     assert Home([])._repr_html_() and repr(Home([])) == "0 of 0 exercises passed."
 
 
+def test_code_that_lies_too_deep_to_be_read_is_named_and_left_out(tmp_path, capsys):
+    path = tmp_path / "02_simplified_attention.ipynb"
+    cell = {"cell_type": "code", "source": "softmax = x" + ".a" * 2000, "metadata": {}}
+    path.write_text(json.dumps({"nbformat": 4, "cells": [cell]}), encoding="utf-8")
+    Home([Page(path.stem, "Attention", 5, path, [Item("softmax", "passed", 1)])]).save(path=tmp_path / "mine.html")
+    assert "Without the code of softmax" in capsys.readouterr().out
+
+
 def test_its_file_is_not_tracked():
-    assert ".progress.json*" in (ROOT / ".gitignore").read_text().split()
+    assert ".progress.json*" in (ROOT / ".gitignore").read_text(encoding="utf-8").split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator
 
 import typer
@@ -27,8 +28,19 @@ def errors_in_red() -> Iterator[None]:
         )
         raise typer.Exit(2) from None
     except (ValueError, OSError) as error:
-        red(error)
+        red(_DISKS.get(getattr(error, "errno", None), error))
         raise typer.Exit(2) from None
+
+
+_FULL = (
+    "The disk is full, and nothing that was there has changed. Make room, and run this again: what is done is not done"
+    " twice."
+)
+_DISKS = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL.replace("The disk is full", "You may write no more on this disk"),
+    errno.EROFS: "This is to be written on a disk that can only be read. Choose another place for it.",
+}
 
 
 def red(error: object) -> None:

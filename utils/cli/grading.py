@@ -135,7 +135,8 @@ def grade(
             raise typer.Exit(1)
         if nbgrader:
             _into_gradebook(nbgrader, handed_in, out, stems)
-        _next("report", out)
+        there = handed_in == out.parent / "handed-in"  # where `report` looks by itself
+        _next("report", out, *(() if there else ("--handed-in", handed_in)))
 
 
 def _into_gradebook(path: Path, handed_in: Path, results: Path, stems: list[str]) -> None:

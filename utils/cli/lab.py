@@ -10,11 +10,13 @@ from pathlib import Path
 
 from utils.lessons import ROOT
 
-# Jupyter looks for `labconfig/default_setting_overrides.json` in here: a .md lesson opens as a notebook, nothing asks
-# for news.
+# Jupyter looks into `labconfig/` in here. `default_setting_overrides.json`: a .md lesson opens as a notebook, nothing
+# asks for news. `page_config.json`: where Notebook 7 is installed, Lab has no buttons that lead to it.
 SETTINGS = ROOT / "utils" / "assets"
 # Not in Lab's list of files: Jupyter's own patterns, and each lesson's text, which stands there as a notebook as well.
 HIDDEN = ("__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~", "*.md")
+# Where Jupyter, IPython and matplotlib keep what they otherwise keep in the home folder.
+HOMES = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")
 PORT, LAST_PORT, RETRIES = 8888, 65535, 50
 
 
@@ -99,6 +101,11 @@ def _prepare_environment() -> None:
     )  # open tabs are remembered here, apart from those of other projects
     os.environ.setdefault("PYTHONSTARTUP", str(ROOT / "utils" / "notebook" / "startup.py"))  # IPython runs it
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a python3 kernel in the user's home would be another Python
+    if not os.access(os.path.expanduser("~"), os.W_OK):  # what is kept there elsewhere is kept beside the course
+        home = ROOT / "build" / "home"
+        home.mkdir(parents=True, exist_ok=True)  # IPython would take a temporary folder
+        for name in HOMES:
+            os.environ.setdefault(name, str(home / name.lower()))
 
 
 def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str) -> list[str]:
@@ -111,6 +118,7 @@ def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str
         "ServerApp.open_browser": browser,
         "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,
         "ServerApp.answer_yes": True,  # one Ctrl-C is enough
+        "ServerApp.contents_manager_class": "utils.notebook.contents.Contents",  # to open a page is not to edit it
         "ServerApp.log_level": "WARN",
         "LabApp.log_level": "WARN",
         "IdentityProvider.token": token,

@@ -54,9 +54,10 @@ def reset(name: str, exercise: str | None = None, course: Path | None = None, ke
 def _folder(name: str) -> Path:
     """The folder that the command runs in, if the lesson's notebook is there; else the course's own."""
     try:
-        return Path.cwd() if lessons.find(name, Path.cwd()).suffix == ".ipynb" else ROOT / "course"
+        here = lessons.find(name, Path.cwd())  # its text, where both are there
     except (lessons.LessonError, OSError):
         return ROOT / "course"
+    return here.parent if here.with_suffix(".ipynb").is_file() else ROOT / "course"
 
 
 def _first(stem: str, course: Path) -> str:

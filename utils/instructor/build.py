@@ -39,7 +39,7 @@ jupyter:
       format_name: markdown
       format_version: '1.3'
   kernelspec:
-    display_name: Python 3
+    display_name: Python 3 (ipykernel)
     language: python
     name: python3
 ---
@@ -94,7 +94,7 @@ def check(source: str | Path | None = None, out: str | Path | None = None) -> li
         for name in plan.old
         if name not in files and name in plan.found
     ]
-    if not drift and plan.manifest != _read_bytes(out / MANIFEST):
+    if not drift and _hash(plan.manifest) != _hash(_read_bytes(out / MANIFEST) or b""):
         drift.append(f"{out / MANIFEST}: differs")
     return sorted(drift)
 
@@ -281,12 +281,16 @@ def _stage(out: Path, plan: _Plan) -> None:
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir()
     now = time.time()
-    for name, content in {**{name: plan.files[name] for name in plan.write}, MANIFEST: plan.manifest}.items():
-        with open(stage / name, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.utime(stage / name, (now, now))
+    try:
+        for name, content in {**{name: plan.files[name] for name in plan.write}, MANIFEST: plan.manifest}.items():
+            with open(stage / name, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.utime(stage / name, (now, now))
+    except OSError:
+        shutil.rmtree(stage, ignore_errors=True)  # on a full disk it is in the way
+        raise
     os.rename(stage, out / _COMMIT)
 
 
@@ -336,4 +340,5 @@ def _read_bytes(path: Path) -> bytes | None:
 
 
 def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    """Of a file's content, whatever ends its lines: a checkout or an editor may have changed these."""
+    return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()

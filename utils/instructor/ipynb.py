@@ -19,8 +19,9 @@ def cell(kind: str, identity: str, metadata: dict[str, Any], source: str | list[
 
 
 def notebook(cells: list[dict[str, Any]], **metadata: Any) -> dict[str, Any]:
-    """A notebook of these cells, for the kernel that every lesson has."""
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    """A notebook of these cells, for the kernel that every lesson has; by ipykernel's name for it, or Jupyter would
+    write that name, and take the page for changed, as soon as it opens it."""
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     return {"cells": cells, "metadata": {"kernelspec": kernel, **metadata}, "nbformat": 4, "nbformat_minor": 5}
 
 

@@ -37,15 +37,17 @@ class Calibration:
         """The same as a small table with bars."""
         rows = "".join(_row(sure, *self.counts[sure]) for sure in SURE if self.counts[sure][1])
         head = f"Predictions and quizzes: <b>{self.right} of {self.total}</b> right at first."
-        return f'<div style="margin-top:10px">{head}<table style="font-size:inherit">{rows}</table></div>'
+        table = f'<table style="font-size:inherit;margin:0">{rows}</table>'
+        return f'<div style="margin-top:10px">{head}{table}</div>'
 
 
 def _row(sure: str, right: int, every: int) -> str:
     track = "display:inline-block;width:8em;height:0.7em;border:1px solid currentColor;border-radius:3px"
     filled = f"display:block;height:100%;width:{right / every:.0%};background:currentColor"
     bar = f'<span aria-hidden="true" style="{track}"><span style="{filled}"></span></span>'
-    cell = '<td style="text-align:left;padding:0 12px 0 0;font-size:inherit;white-space:nowrap">'
-    return f"<tr>{cell}when {escape(sure)}</td>{cell}{bar}</td>{cell}{right} of {every}</td></tr>"
+    cell = '<td style="text-align:left;padding:0 12px 0 0;font-size:inherit;line-height:1.6;white-space:nowrap">'
+    cells = "".join(f"{cell}{inside}</td>" for inside in (f"when {escape(sure)}", bar, f"{right} of {every}"))
+    return f'<tr style="background:none">{cells}</tr>'  # Jupyter would stripe the rows
 
 
 def calibration() -> Calibration:

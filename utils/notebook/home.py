@@ -32,7 +32,11 @@ class Home:
             path: the file to write; one that is there is replaced.
         """
         path = Path(path)
-        lessons.write_atomically(path, showcase(self.pages, who))
+        try:
+            lessons.write_atomically(path, showcase(self.pages, who))
+        except OSError as error:
+            print(f"{path} cannot be written: {error.strerror}. Name another place: progress().save(path=...).")
+            return
         print(f"Written: {path.name}. Open it from the list of files.")
         if missing := without_code(self.pages):
             print(f"Without the code of {', '.join(missing)}: save those notebooks, then write the page again.")
@@ -117,7 +121,7 @@ def _row(page: Page) -> str:
     facts = "".join(f'<span style="flex:{style}">{inside}</span>' for style, inside in columns)
     return (
         '<div role="listitem" style="display:flex;flex-wrap:wrap;padding:2px 0">'
-        f'<div style="flex:0 1 25em;display:flex">{facts}</div>'
+        f'<div style="flex:0 1 29em;display:flex">{facts}</div>'
         f'<div style="flex:1 1 18em;padding-left:2em">{items}</div></div>'
     )
 

@@ -72,7 +72,9 @@ class Page:
         except (ValueError, OSError):  # another drive; a folder that is gone
             return None
         # Lab draws cells as they come into view, and finds one that it has not drawn by its id alone, not by its
-        # heading.
+        # heading. On a page that is open already it scrolls there and leaves another cell active: its `setFragment`
+        # selects a cell only where it was not drawn yet, and an address can ask for no more. Notebook 7 opens the page
+        # at its top.
         return quote(address) + (f"#cell-id={quote(item.cell)}" if item and item.cell else "")
 
 
