@@ -22,19 +22,21 @@ os.environ["COURSE_PROGRESS"] = "off"
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("COURSE_GPT2", "bundled")
 
+import psutil
 import torch
 
 from bench.abc_sorter import every_token, lesson, until_sorted
 from utils import lessons
-from utils.instructor.solved import solve
+from utils.instructor.solved import execute
 
 STEPS, SLOW = 200, 68  # steps of the yardstick, and how many a second the slow machine makes
 A_LESSON, ALL = 40, 300  # seconds on the slow machine
 
 
 def cpu_seconds() -> float:
-    """Of this process, and of those that it started and that have ended."""
-    return sum(os.times()[:4])
+    """Of this process, and of those that it has started."""
+    here = psutil.Process()
+    return sum(sum(each.cpu_times()[:4]) for each in (here, *here.children(recursive=True)))
 
 
 def yardstick() -> float:
@@ -45,11 +47,15 @@ def yardstick() -> float:
     return STEPS / (cpu_seconds() - began)
 
 
-def measured(stem: str, folder: str) -> tuple[float, float]:
-    """Execute a lesson; its seconds of CPU, and those on the wall."""
-    began, cpu = time.perf_counter(), cpu_seconds()
-    solve([stem], out=folder)
-    return cpu_seconds() - cpu, time.perf_counter() - began
+def measured(path: Path, folder: Path) -> tuple[float, float]:
+    """Execute a lesson; its seconds of CPU, and those on the wall, until its last cell is done."""
+    began, cpu, taken = time.perf_counter(), cpu_seconds(), []
+    execute(
+        path,
+        folder,
+        on_notebook_complete=lambda **_: taken.extend((cpu_seconds() - cpu, time.perf_counter() - began)),
+    )
+    return tuple(taken)
 
 
 def main() -> None:
@@ -59,7 +65,7 @@ def main() -> None:
     print(f"{'':<32}{'CPU':>8}{'wall':>10}{'steps/s':>10}{'slow machine':>15}")
     with tempfile.TemporaryDirectory() as folder:
         for path in paths:
-            cpu, wall = measured(path.stem, folder)
+            cpu, wall = measured(path, Path(folder))
             after = yardstick()
             pace = (before + after) / 2
             before, slow = after, cpu * pace / SLOW

@@ -514,9 +514,9 @@ def test_a_damaged_asset_says_where_and_what_helps(tmp_path, damage):
         "empty": lambda: model.write_bytes(b""),
         "no model": model.unlink,
         "no config": config.unlink,
-        "config": lambda: config.write_text("{"),
-        "half a config": lambda: config.write_text('{"vocab_size": 55}'),
-        "list": lambda: config.write_text("[]"),
+        "config": lambda: config.write_text("{", encoding="utf-8"),
+        "half a config": lambda: config.write_text('{"vocab_size": 55}', encoding="utf-8"),
+        "list": lambda: config.write_text("[]", encoding="utf-8"),
     }
     act[damage]()
     with pytest.raises(ValueError, match="cannot be read .*git checkout.*coginst train cogmodel --replace") as error:

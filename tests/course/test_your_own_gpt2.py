@@ -323,6 +323,27 @@ def test_a_checkpoint_that_does_not_fit_is_refused(change, words):
         lesson.gpt2_state(tensors, CONFIG)
 
 
+@pytest.mark.parametrize(
+    "name, change, words",
+    [
+        (
+            "blocks.1.mlp.c_fc.weight",
+            lambda right: right.T.reshape(right.shape),
+            "`h.1.mlp.c_fc.weight`, dealt out anew",
+        ),
+        ("blocks.0.attn.out_proj.weight", lambda right: right.T, "`h.0.attn.c_proj.weight` as the file has it"),
+        ("wte.weight", lambda right: right.flip(0), "is the first tensor with other numbers"),
+    ],
+)
+def test_what_became_of_a_matrix_of_the_file_is_told(name, change, words):
+    def gpt2_state(tensors, config):
+        state = lesson.gpt2_state(tensors, config)
+        return {**state, name: change(state[name])}
+
+    message = diagnose(find("gpt2_state"), gpt2_state).message
+    assert message.startswith(f"`{name}` ") and words in message
+
+
 def test_a_state_that_does_not_fit_the_model_is_refused():
     state = lesson.gpt2_state(whole(CONFIG), CONFIG)
     state["blocks.0.attn.W_keys.weight"] = state.pop("blocks.0.attn.W_key.weight")

@@ -277,15 +277,20 @@ def test_a_word_that_it_does_not_know_does_no_harm(model: GPT2LMHeadModel, train
 def test_every_position_is_trained(model: GPT2LMHeadModel) -> None:
     """At the last positions it predicts text as well as in the middle."""
     tokenizer, length = load_tokenizer(), model.config.n_positions
-    stream = tokenizer("<|endoftext|>".join(islice(sentences(FRESH_SEED), 700)), return_tensors="pt")["input_ids"][0]
-    rows = stream[: 100 * length].view(100, length)
-    losses = torch.zeros(length - 1)
+    text = tokenizer("<|endoftext|>".join(islice(sentences(FRESH_SEED), 700)), return_tensors="pt")["input_ids"][0]
+    rows = text[: 100 * length].view(100, length)
+    middle, last = torch.arange(40, 80), torch.arange(length - 17, length - 1)
+    losses = torch.zeros(2)
     with torch.no_grad():
         for some in rows.split(5):  # more at once is slower: 50257 numbers a position
-            logits, targets = model(some).logits[:, :-1].flatten(0, 1), some[:, 1:].flatten()
-            asked = torch.nn.functional.cross_entropy(logits, targets, reduction="none")
-            losses += asked.view(len(some), -1).sum(0) / 100
-    assert losses[-16:].mean() < 1.25 * losses[40:80].mean()
+            stream = model.transformer(some).last_hidden_state
+            losses += torch.stack(
+                [
+                    torch.nn.functional.cross_entropy(model.lm_head(stream[:, at]).mT, some[:, at + 1])
+                    for at in (middle, last)
+                ]
+            )
+    assert losses[1] < 1.25 * losses[0]
 
 
 # The card

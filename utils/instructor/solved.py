@@ -7,6 +7,7 @@ import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from utils import lessons
 from utils.instructor import ipynb
@@ -60,32 +61,41 @@ def solve(names: list[str], source: str | Path | None = None, out: str | Path | 
     if not paths:
         raise LessonError(f"There is no lesson in {source}.")
     out.mkdir(parents=True, exist_ok=True)
-    texts = {out / f"{path.stem}.ipynb": ipynb.text(_execute(path, out)) for path in paths}
+    texts = {out / f"{path.stem}.ipynb": ipynb.text(_texts(execute(path, out))) for path in paths}
     for target, text in texts.items():
         lessons.write_atomically(target, text)
     return list(texts)
 
 
-def _execute(path: Path, folder: Path) -> dict:
+def execute(path: Path, folder: Path, **options: Any) -> Any:
+    """Execute a lesson with its answers in a kernel of its own, as the suite does: strict checks, the small GPT-2, and
+    nothing that the author or another lesson has passed. Gives nbformat's notebook, with all outputs.
+
+    Args:
+        folder: where the kernel runs.
+        options: further ones of nbclient's `NotebookClient`, as `store_widget_state=True`.
+
+    Raises:
+        SolveError: a cell failed; the message names its line.
+    """
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    notebook = nbformat.from_dict(solved_notebook(path))
+    notebook: Any = nbformat.from_dict(solved_notebook(path))
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     client = NotebookClient(
         notebook,
         timeout=TIMEOUT,
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
-        store_widget_state=False,
         coalesce_streams=True,  # how a cell's text came in pieces hangs on the moment
         extra_arguments=["--log-level=ERROR"],
+        **{"store_widget_state": False, **options},
     )
     try:
-        with tempfile.TemporaryDirectory() as scratch:  # what the author or another lesson has passed is not to show
+        with tempfile.TemporaryDirectory() as scratch:
             progress = os.path.join(scratch, "progress.json")
-            # as the suite runs it
             course = {"COURSE_CHECKS": "strict", "COURSE_PROGRESS": progress, "COURSE_GPT2": "bundled"}
             client.execute(
                 env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **course, "PYTHONPATH": paths, "NO_COLOR": "1"}
@@ -99,6 +109,11 @@ def _execute(path: Path, folder: Path) -> dict:
         raise SolveError(
             f"{path}:{line}: this cell fails with the lesson's own answers: {_ANSI.sub('', why)}"
         ) from None
+    return notebook
+
+
+def _texts(notebook: Any) -> Any:
+    """The notebook with the text of its outputs, and without what another run would write otherwise."""
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
