@@ -30,6 +30,7 @@ LONGEST = (
     "tests/solved/08_toy_transformer.ipynb",
     "tests/solved/09_abc_sorter.ipynb",
     "tests/browser/test_tokens.py",
+    "tests/browser/test_notebook7.py",
     "tests/browser/test_lab.py",
 )
 

@@ -96,7 +96,7 @@ def first(name: str) -> float:
 
 def in_a_fresh_process(*arguments: str) -> float:
     """The number that another Python prints last."""
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, encoding="utf-8", check=True)
     return float(done.stdout.splitlines()[-1])
 
 

@@ -92,7 +92,7 @@ def weights(scratch: Path) -> tuple[Path, str]:
 def measure(before: str, code: str, path: Path) -> dict[str, float]:
     """Seconds and megabytes of `code` in a new Python that has run `before`."""
     command = [sys.executable, "-c", TIMED.format(before=before, code=code), str(path), PROMPT]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -15,7 +15,7 @@ TIMED = "import time; start = time.perf_counter(); {statement}; print(time.perf_
 def seconds(statement: str) -> float:
     """What `statement` costs as the first thing that a new Python does."""
     code = TIMED.format(statement=statement)
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
     return float(done.stdout)
 
 

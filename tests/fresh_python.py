@@ -14,7 +14,7 @@ def python(
 ) -> subprocess.CompletedProcess[str]:
     """Run a Python with these arguments, to its end: how it ended, and what it wrote."""
     command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=600, **more)
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, encoding="utf-8", timeout=600, **more)
 
 
 def printed(code: str, env: Mapping[str, str] | None = None) -> str:

@@ -30,5 +30,5 @@ def write_notebook(folder: Path, stem: str, *sources: str) -> Path:
         for source in sources
     ]
     path = folder / f"{stem}.ipynb"
-    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}))
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}), encoding="utf-8")
     return path

@@ -78,7 +78,7 @@ def test_a_paper_is_the_same_wherever_it_is_named():
 
 def test_every_shipped_file_has_a_licence():
     command = "git ls-files utils/assets docs *.png *.safetensors".split()
-    tracked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    tracked = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout.split()
     table = re.findall(r"(?m)^\|(.+)\|$", page("docs/data.md"))
     places = [place for row in table for cell in row.split(" | ")[1:2] if "/" in (place := cell.strip().strip("`"))]
     assert len(places) >= 7

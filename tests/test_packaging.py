@@ -15,14 +15,17 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from tests.fresh_python import python
+from utils.instructor import online
 from utils.lessons import ROOT
 
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 SYSTEMS = {"linux": "posix", "darwin": "posix", "win32": "nt"}
 TORCH_BRINGS = ("nvidia-", "cuda-", "triton")
 
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CI = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 
@@ -115,6 +118,41 @@ def test_conda_takes_the_same_road() -> None:
     assert lowest == ">=3.10" and lowest in str(allowed)
 
 
+def test_ci_runs_the_oldest_and_the_newest_python_on_each_system() -> None:
+    jobs = CI["jobs"]
+    ubuntu = {each["python"] for each in jobs["cpu"]["strategy"]["matrix"]["include"]}
+    others = jobs["systems"]["strategy"]["matrix"]
+    assert {PYTHONS[0], PYTHONS[-1]} <= ubuntu <= set(PYTHONS)
+    assert {PYTHONS[0], PYTHONS[-1]} == set(others["python"])
+    assert others["os"] == ["windows-latest", "macos-latest"]
+    assert all((ROOT / room).is_dir() for room in CI["env"]["ROOMS"].split())
+
+
+def test_ci_looks_once_a_week_at_the_newest_of_everything_and_at_colab() -> None:
+    on = CI[True]  # YAML reads the key `on` so
+    assert re.fullmatch(r"\d+ \d+ \* \* \d", on["schedule"][0]["cron"])
+    for name in ("newest", "colab"):
+        assert "schedule" in CI["jobs"][name]["if"]
+    (asked,) = [step["run"] for step in CI["jobs"]["colab"]["steps"] if "online" in step.get("run", "")]
+    code = asked.split('"')[1]
+    done = python("-c", code)
+    assert done.stdout.split() == online.wanted(), done.stderr
+
+
+def test_ci_keeps_of_colabs_list_what_the_course_does_not_install() -> None:
+    (step,) = [step["run"] for step in CI["jobs"]["colab"]["steps"] if "sed" in step.get("run", "")]
+    kept = set(step.split("'")[1].split("|"))
+    asked = {Requirement(line).name for line in PROJECT["dependencies"]}
+    assert kept - asked == {"ipython"} and not kept & set(online.FETCHED)
+
+
+def test_the_lowest_versions_that_ci_tries_are_those_of_the_list() -> None:
+    """Without `--no-config`, uv would take the lessons' own torch for the lowest."""
+    runs = [step.get("run", "") for step in CI["jobs"]["lowest"]["steps"]]
+    (made,) = [run for run in runs if "lowest-direct" in run]
+    assert made.startswith("uv --no-config pip compile pyproject.toml") and PYTHONS[0] in str(CI["jobs"]["lowest"])
+
+
 def test_the_command_is_coginst() -> None:
     assert PROJECT["scripts"] == {"coginst": "utils.cli.commands:app"}
 
@@ -126,7 +164,9 @@ PLACES = re.compile(rf"{HOSTS}|(?<![\w./~$}}])/(?:home|Users|root|work|opt|mnt|t
 
 def test_nothing_tracked_names_a_machine_or_a_registry() -> None:
     """A path such as a home folder works for one person, and a registry's address for one network."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
+    ).stdout
     found = []
     for name in filter(None, listed.split("\0")):
         try:

@@ -73,7 +73,7 @@ def test_the_tests_of_the_real_gpt_2_run_where_it_is_and_say_how_to_get_it_where
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "empty"))
     monkeypatch.setenv("COURSE_GPT2_GIVEN", str(tmp_path) if layers else "")
     sizes = {"n_layer": layers, "n_head": 12, "n_embd": 24, "n_positions": 8, "vocab_size": 9}
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", **sizes}))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", **sizes}), encoding="utf-8")
     (tmp_path / "model.safetensors").touch()
     assert (missing() is None) == there
     assert there or "coginst fetch gpt2" in missing()

@@ -88,7 +88,7 @@ def full(tmp_path_factory):
     snapshot.mkdir(parents=True)
     refs = top / "hub" / "models--openai-community--gpt2" / "refs"
     refs.mkdir()
-    (refs / "main").write_text("0")
+    (refs / "main").write_text("0", encoding="utf-8")
     bare = {
         key.removeprefix("transformer."): value for key, value in load_file(top / "plain" / "model.safetensors").items()
     }
@@ -170,7 +170,7 @@ def test_a_checkpoint_in_several_files_is_read(full, places, tmp_path):
     for name, some in parts.items():
         save_file({key: state[key] for key in some}, tmp_path / name, metadata={"format": "pt"})
     index = {"metadata": {}, "weight_map": {key: name for name, some in parts.items() for key in some}}
-    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
     shutil.copy(places["plain"] / "config.json", tmp_path)
     assert torch.equal(
         gpt2.get_pre_attn(HEADLINE, path=tmp_path)[1], gpt2.get_pre_attn(HEADLINE, path=places["plain"])[1]
@@ -218,8 +218,8 @@ def test_an_incomplete_cache_is_passed_over_and_the_line_says_so(monkeypatch, tm
     snapshot = tmp_path / "models--openai-community--gpt2" / "snapshots" / "0"
     snapshot.mkdir(parents=True)
     (tmp_path / "models--openai-community--gpt2" / "refs").mkdir()
-    (tmp_path / "models--openai-community--gpt2" / "refs" / "main").write_text("0")
-    (snapshot / "config.json").write_text("{}")
+    (tmp_path / "models--openai-community--gpt2" / "refs" / "main").write_text("0", encoding="utf-8")
+    (snapshot / "config.json").write_text("{}", encoding="utf-8")
     found = gpt2.source()
     assert not found.real and "incomplete, model.safetensors is missing" in found.line
 
@@ -333,7 +333,7 @@ def test_a_pickle_is_refused_with_the_cure(small):
     ],
 )
 def test_a_bad_configuration_is_told(small, text, told):
-    (small / "config.json").write_text(text)
+    (small / "config.json").write_text(text, encoding="utf-8")
     with pytest.raises(gpt2.WeightsError, match=told):
         gpt2.source(small)
 
@@ -360,8 +360,8 @@ def test_the_cure_is_one_for_the_place(small, monkeypatch):
 
 
 def test_a_vocabulary_that_is_not_gpt_2s_is_told(small):
-    config = json.loads((small / "config.json").read_text())
-    (small / "config.json").write_text(json.dumps({**config, "vocab_size": 100}))
+    config = json.loads((small / "config.json").read_text(encoding="utf-8"))
+    (small / "config.json").write_text(json.dumps({**config, "vocab_size": 100}), encoding="utf-8")
     with pytest.raises(gpt2.WeightsError, match="config.json has 100 tokens; GPT-2's tokenizer has 50257"):
         gpt2.get_pre_attn("Mary", path=small)
 

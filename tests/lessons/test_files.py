@@ -11,14 +11,14 @@ from utils.lessons import write_atomically
 @pytest.mark.parametrize("content", ["π and\nlines\n", b"\x00\xff\r\n", ""])
 def test_a_file_is_replaced_whole(tmp_path, content):
     path = tmp_path / "page.md"
-    path.write_text("old")
+    path.write_text("old", encoding="utf-8")
     write_atomically(path, content)
     assert path.read_bytes() == (content.encode() if isinstance(content, str) else content)
     assert os.listdir(tmp_path) == ["page.md"]
 
 
 def test_a_written_file_has_the_mode_of_any_other(tmp_path):
-    (tmp_path / "usual").write_text("")
+    (tmp_path / "usual").write_text("", encoding="utf-8")
     write_atomically(tmp_path / "new", "")
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == stat.S_IMODE((tmp_path / "usual").stat().st_mode)
 
@@ -30,11 +30,11 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         raise error
 
     path = tmp_path / "page.md"
-    path.write_text("old")
+    path.write_text("old", encoding="utf-8")
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(error):
         write_atomically(path, "\ud800" if error is UnicodeEncodeError else "new")
-    assert path.read_text() == "old"
+    assert path.read_text(encoding="utf-8") == "old"
     assert os.listdir(tmp_path) == ["page.md"]
 
 

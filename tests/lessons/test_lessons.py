@@ -78,7 +78,8 @@ def test_a_kernelspec_needs_no_language(tmp_path):
 
 
 def test_languages_are_jupytexts():
-    assert lessons.LANGUAGES == _JUPYTER_LANGUAGES
+    newest = {"jenner"}  # since jupytext 1.19.6
+    assert lessons.LANGUAGES - newest <= _JUPYTER_LANGUAGES <= lessons.LANGUAGES
 
 
 def test_line_numbers_title_and_name(tmp_path):
@@ -120,10 +121,10 @@ def test_missing_and_foreign_files(tmp_path):
     with pytest.raises(LessonError, match="no such file"):
         lessons.read(tmp_path / "04_x.md")
     for content in ("{", "[]", '{"nbformat": 3}', '{"nbformat": 4, "cells": [1]}'):
-        (tmp_path / "04_x.ipynb").write_text(content)
+        (tmp_path / "04_x.ipynb").write_text(content, encoding="utf-8")
         with pytest.raises(LessonError, match="not a Jupyter notebook of format 4"):
             lessons.read(tmp_path / "04_x.ipynb")
-    (tmp_path / "04_x.py").write_text("")
+    (tmp_path / "04_x.py").write_text("", encoding="utf-8")
     with pytest.raises(LessonError, match="a lesson is a .md or .ipynb file"):
         lessons.read(tmp_path / "04_x.py")
 
@@ -141,7 +142,7 @@ def test_bom_and_crlf_are_read_as_if_they_were_not_there(tmp_path):
 
 def test_find_by_name_stem_and_number(tmp_path):
     path = write(tmp_path, STEM, "# A")
-    (tmp_path / "README.md").write_text("no lesson")
+    (tmp_path / "README.md").write_text("no lesson", encoding="utf-8")
     for name in ("causal_attention", "04_causal_attention", "04"):
         assert lessons.find(name, tmp_path) == path
     assert lessons.all_lessons(tmp_path) == [path]
@@ -259,7 +260,7 @@ def test_load_keeps_the_module_until_the_file_changes(tmp_path):
     path = write(tmp_path, STEM, "```python\nSIZE = 1\n```\n")
     first = lessons.load(path)
     assert lessons.load(path) is first
-    path.write_text(path.read_text().replace("1\n```", "22\n```"))
+    path.write_text(path.read_text(encoding="utf-8").replace("1\n```", "22\n```"), encoding="utf-8")
     assert lessons.load(path).SIZE == 22
 
 
@@ -314,7 +315,7 @@ def test_an_imported_lesson_is_pickled_and_loaded_again(tmp_path, monkeypatch):
         pairs = importlib.import_module("solutions.pairs")
         pickled = pickle.dumps(pairs.Pair(3))
         assert pickle.loads(pickled) == pairs.Pair(3)
-        path.write_text(path.read_text().replace("1\n```", "22\n```"))
+        path.write_text(path.read_text(encoding="utf-8").replace("1\n```", "22\n```"), encoding="utf-8")
         assert importlib.reload(pairs) is pairs
         assert pairs.Pair() == pairs.Pair(22)
         del sys.modules["solutions.pairs"]  # as in another process

@@ -28,9 +28,11 @@ def test_what_stands_below_a_stub(source, found):
 
 def test_the_report_names_the_line_to_delete(tmp_path):
     path = tmp_path / "page.py"
-    path.write_text(STUB.replace("f(x)", "row_sums(x)").replace('"f"', '"row_sums"') + "    return x.sum(dim=1)\n")
+    path.write_text(
+        STUB.replace("f(x)", "row_sums(x)").replace('"f"', '"row_sums"') + "    return x.sum(dim=1)\n", encoding="utf-8"
+    )
     names = {}
-    exec(compile(path.read_text(), str(path), "exec"), names)
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
     report = diagnose(find("row_sums"), names["row_sums"])
     assert report.status == "todo"
     assert 'below `raise NotImplementedError("row_sums")`, and that line still ends' in report.message

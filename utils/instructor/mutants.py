@@ -157,7 +157,7 @@ def _serve(pipe: Any) -> None:
         import resource
 
         statm = Path("/proc/self/statm")
-        pages = int(statm.read_text().split()[0]) if statm.exists() else 0
+        pages = int(statm.read_text(encoding="utf-8").split()[0]) if statm.exists() else 0
         used = pages * os.sysconf("SC_PAGE_SIZE") or 8 << 30
         resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 30) + MEMORY, resource.RLIM_INFINITY))
     torch.set_num_threads(1)

@@ -125,17 +125,21 @@ def notebooks(root: Path = ROOT) -> dict[str, bytes]:
     return made
 
 
+def wanted(root: Path = ROOT) -> list[str]:
+    """What the first cell on Colab installs, as pip takes it. Raises `OnlineError`."""
+    listed = map(Requirement, _project(root).get("project", {}).get("dependencies", []))
+    found = [f"{package.name}{package.specifier}" for package in listed if package.name in FETCHED]
+    if len(found) != len(FETCHED):
+        raise OnlineError(
+            f"Colab needs {', '.join(FETCHED)}, and pyproject.toml lists only {', '.join(found) or 'none of them'}."
+        )
+    return found
+
+
 def _setup(name: str, root: Path) -> str:
     """The first cell on Colab: it may be run again, and leaves a course that is there as it is."""
-    listed = map(Requirement, _project(root).get("project", {}).get("dependencies", []))
-    wanted = [f"{package.name}{package.specifier}" for package in listed if package.name in FETCHED]
-    if len(wanted) != len(FETCHED):
-        raise OnlineError(
-            f"Colab needs {', '.join(FETCHED)}, and pyproject.toml lists only {', '.join(wanted) or 'none of them'}."
-        )
-    return _filled(
-        "colab.py.txt", folder=name.partition("/")[2], name=name, wanted=", ".join(f'"{package}"' for package in wanted)
-    )
+    packages = ", ".join(f'"{package}"' for package in wanted(root))
+    return _filled("colab.py.txt", folder=name.partition("/")[2], name=name, wanted=packages)
 
 
 def write(root: Path = ROOT) -> Path:

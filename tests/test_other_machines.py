@@ -1,0 +1,125 @@
+"""What holds on machines that this one is not: another system, another checkout, places that cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.fresh_python import printed, without
+from utils.cli.commands import app
+from utils.feedback import progress
+from utils.grading.bubblewrap import SandboxError
+from utils.grading.confine import Limits
+from utils.grading.sandbox import Sandbox
+from utils.instructor.build import build, check
+from utils.lessons import ROOT
+from utils.notebook.home import Home
+
+TEXT_MODE = "text" + "=True"  # so that this file does not hold what it looks for
+AT_ONCE = re.compile(r"^(?:import|from) (?:resource|fcntl|pwd|grp|termios|pty|tty|curses)\b", re.MULTILINE)
+
+
+def test_no_module_imports_at_once_what_only_unix_has() -> None:
+    """An import that fails on Windows stands in a function, or where it is asked which system this is."""
+    files = (ROOT / "utils").rglob("*.py")
+    assert not [path.name for path in files if AT_ONCE.search(path.read_text(encoding="utf-8"))]
+
+
+def test_what_a_process_says_is_read_as_utf_8() -> None:
+    """As files are, which ruff's PLW1514 sees to: another system reads text in an encoding of its own."""
+    files = [path for room in ("utils", "tests", "bench") for path in (ROOT / room).rglob("*.py")]
+    assert not [path.name for path in files if TEXT_MODE in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("isolation", ["bwrap", "none"])
+def test_elsewhere_than_on_linux_nothing_is_graded_and_one_sentence_says_so(
+    monkeypatch: pytest.MonkeyPatch, isolation: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SandboxError, match="on Linux only, and this is win32"), Sandbox(isolation) as box:
+        box.open(Limits())
+
+
+def test_line_ends_of_another_system_are_no_change(tmp_path: Path) -> None:
+    source, out = tmp_path / "solutions", tmp_path / "course"
+    source.mkdir()
+    lesson = source / "00_start_here.md"
+    shutil.copy(ROOT / "solutions" / lesson.name, lesson)
+    build(source, out)
+    for path in (lesson, *out.iterdir()):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert check(source, out) == [] and not build(source, out).kept
+
+
+def test_lab_starts_where_the_home_folder_cannot_be_written(tmp_path: Path) -> None:
+    """It is not even there. Jupyter's own folders then lie with the course, and what it needs of them can be made."""
+    code = "from utils.cli import lab; lab._prepare_environment(); from jupyter_core import paths; import IPython.paths"
+    code += "; print(paths.jupyter_data_dir(), paths.jupyter_runtime_dir(), IPython.paths.get_ipython_dir(), sep='\\n')"
+    home = {"HOME": str(tmp_path / "gone"), "USERPROFILE": str(tmp_path / "gone")}
+    said = printed(code, without("JUPYTER", "IPYTHON", "XDG", "MPL") | home)
+    assert [Path(line).parent for line in said.splitlines()] == [ROOT / "build" / "home"] * 3
+
+
+# --- a full disk ----------------------------------------------------------------------------------------
+
+
+FULL = os.strerror(errno.ENOSPC)
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From when it is called, no file can be finished."""
+
+    def refuse(_: int) -> None:
+        raise OSError(errno.ENOSPC, FULL)
+
+    return lambda: monkeypatch.setattr(os, "fsync", refuse)
+
+
+def test_a_build_on_a_full_disk_changes_nothing_and_says_one_sentence(tmp_path: Path, full: Callable) -> None:
+    source, out = tmp_path / "solutions", tmp_path / "course"
+    source.mkdir()
+    lesson = source / "00_start_here.md"
+    shutil.copy(ROOT / "solutions" / lesson.name, lesson)
+    build(source, out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    lesson.write_text(lesson.read_text(encoding="utf-8").replace("# Start", "# Begin"), encoding="utf-8")
+    full()
+    done = CliRunner().invoke(app, ["build", "--source", str(source), "--out", str(out)])
+    assert done.exit_code == 2 and "The disk is full, and nothing that was there has changed." in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_on_a_full_disk_a_check_is_complete_and_says_once_that_it_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, full: Callable
+) -> None:
+    store = tmp_path / "progress.json"
+    monkeypatch.setenv("COURSE_PROGRESS", str(store))
+    progress.record("start_here", "row_sums", "failed")
+    before = store.read_bytes()
+    full()
+    for _ in range(3):
+        progress.record("start_here", "row_sums", "passed")
+    said = capsys.readouterr().out
+    assert said == f"progress() will not know of this, because {store} cannot be written: {FULL}.\n"
+    assert store.read_bytes() == before and [path.name for path in tmp_path.glob("*.new")] == []
+
+
+def test_on_a_full_disk_a_page_is_not_saved_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture, full: Callable
+) -> None:
+    page = tmp_path / "my_course.html"
+    page.write_text("as it was", encoding="utf-8")
+    full()
+    Home([]).save(path=page)
+    assert f"{page} cannot be written: {FULL}. Name another place" in capsys.readouterr().out
+    assert page.read_text(encoding="utf-8") == "as it was"
