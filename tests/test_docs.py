@@ -133,7 +133,7 @@ def test_the_readme_counts_the_blind_answers_and_the_mutants_right():
     text = page("README.md")
     files = (ROOT / "tests" / "checks" / "blind").rglob("*.py")
     kinds = Counter(answer.kind for file in files for answer in read_answers(file))
-    assert f"{kinds['wrong']} wrong and {kinds['right']} right answers" in text
+    assert f"{kinds['wrong']:,} wrong and {kinds['right']:,} right answers" in text
     mutants, told = re.search(r"(?m)^\| all \| (\d+) \|.* (\d+ %) \|$", page("docs/mutants.md")).groups()
     assert f"Of [{int(mutants):,} such mistakes]" in text and f"{told} are told why" in text
 

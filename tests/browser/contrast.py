@@ -33,13 +33,18 @@ _FAINT = """(roots, least) => {
         const [dark, bright] = [light(a), light(b)].sort((x, y) => x - y);
         return (bright + 0.05) / (dark + 0.05);
     };
-    const opacityOf = element => {
-        let opacity = 1;
-        for (let at = element; at; at = at.parentElement) opacity *= Number(getComputedStyle(at).opacity);
-        return opacity;
+    const looks = new Map();  // nothing changes while this runs, and to ask for a style is slow
+    const look = element => {
+        if (!looks.has(element)) {
+            const {backgroundColor, fill, fillOpacity, stroke, strokeOpacity, opacity} = getComputedStyle(element);
+            const behind = element.parentElement ? look(element.parentElement).opacity : 1;
+            const own = {backgroundColor, fill, fillOpacity, stroke, strokeOpacity, opacity: behind * Number(opacity)};
+            looks.set(element, own);
+        }
+        return looks.get(element);
     };
     const painted = (under, element, x, y) => {
-        const style = getComputedStyle(element), opacity = opacityOf(element);
+        const style = look(element), {opacity} = style;
         if (!(element instanceof SVGGeometryElement)) return over(under, style.backgroundColor, opacity);
         const at = new DOMPoint(x, y).matrixTransform(element.getScreenCTM().inverse());
         if (element.isPointInFill(at)) under = over(under, style.fill, opacity * style.fillOpacity);
@@ -52,7 +57,7 @@ _FAINT = """(roots, least) => {
         let under = [255, 255, 255], text = null;
         const write = () => {
             under = over(under, halo, 1);
-            text = over(under, colour, opacityOf(element));
+            text = over(under, colour, look(element).opacity);
         };
         for (const each of stack) {
             if (text && (!root.contains(each) || element.contains(each))) break;

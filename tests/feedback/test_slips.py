@@ -23,7 +23,7 @@ SLIPS = {
     "model.to(x.device)": None,
     "self.softmax(x)": None,
     "optimizer.step()": None,
-    "optimizer.step": "`optimizer.step` without brackets names a function and does not call it.",
+    "optimizer.step": "`optimizer.step` on a line of its own does nothing",
     "weights == 0": "`weights == 0` compares, and nothing comes of it: a single = assigns.",
     '"""Words."""': None,
 }
@@ -58,7 +58,7 @@ def test_what_becomes_of_a_loop(body, words):
 
 def test_methods_are_read_where_they_stand_and_half_a_source_says_nothing():
     assert slip_in("    def forward(self, x):\n        x.exp\n        return x\n").startswith(
-        "`x.exp` without brackets"
+        "`x.exp` on a line of its own"
     )
     assert slip_in("doubled = (lambda x:") is None
 

@@ -47,7 +47,7 @@ def _thrown_away(node: ast.AST) -> str | None:
     if isinstance(made, ast.Compare) and isinstance(made.ops[0], ast.Eq):
         return f"`{shown}` compares, and nothing comes of it: a single = assigns."
     if isinstance(made, ast.Attribute):
-        return f"`{shown}` without brackets names a function and does not call it."
+        return f"`{shown}` on a line of its own does nothing: a function is called by the brackets behind its name."
     if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and _makes_anew(made.func, made.keywords):
         return f"`{shown}` makes a new tensor, and nothing keeps it: what it was made from stays as it was."
     return None
