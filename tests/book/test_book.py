@@ -266,7 +266,7 @@ def test_the_commands_are_copied(browser, http):
         assert page.evaluate("() => navigator.clipboard.readText()").endswith("make lab")
 
 
-@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400)])
+@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 1280), ("dark", 400)])
 def test_no_page_keeps_anybody_out(browser, http, scheme, width):
     options = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
     for name in ("index.html", START, SIMPLE, "docs/checks.html", "docs/mutants.html"):
