@@ -48,7 +48,7 @@ def shows(cell: Locator, head: Locator, choose: Callable[[], None]) -> None:
 def left_as_it_was(notebook: browser.Notebook, said: dict[int, str]) -> None:
     """The cells say what their widgets answered."""
     for number, words in said.items():
-        expect(notebook.code_cells().nth(number)).to_contain_text(words)
+        expect(notebook.code_cells().nth(number)).to_contain_text(words, use_inner_text=True)
 
 
 def widgets_are_saved(saved: dict) -> None:
