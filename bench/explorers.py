@@ -179,9 +179,9 @@ def old_way(draw: Callable[[], Any]) -> float:
     return statistics.median(taken[1:])
 
 
-def in_the_page(browser: Any, kind: Kind) -> list[float]:
+def in_the_page(window: Any, kind: Kind) -> list[float]:
     """Milliseconds of each move."""
-    shown = Shown(browser, kind.make())
+    shown = Shown(window, kind.make())
     shown.page.evaluate(_READY, [kind.control, kind.texts])
     session = shown.page.context.new_cdp_session(shown.page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -203,9 +203,9 @@ def main(names: list[str]) -> None:
     chosen = kinds()
     print(f"{'':<13}{'in the page, ms':>18}{'95th':>8}{'a picture in the kernel, ms':>32}{'times':>9}")
     slow = []
-    with chromium() as browser:
+    with chromium() as window:
         for name in names or chosen:
-            median, high = quantiles(in_the_page(browser, chosen[name]))
+            median, high = quantiles(in_the_page(window, chosen[name]))
             before = old_way(chosen[name].old) if chosen[name].old else None
             beside = f"{before:>32.1f}{before / median:>8.0f}×" if before else ""
             print(f"{name:<13}{median:>18.1f}{high:>8.1f}{beside}", flush=True)

@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import BrowserContext
 
 from tests.explore.in_page import Shown, chromium
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
+def window() -> Iterator[BrowserContext]:
     with chromium() as started:
         yield started
 
 
 @pytest.fixture
-def shown(browser: Browser) -> Iterator[Callable[..., Shown]]:
+def shown(window: BrowserContext) -> Iterator[Callable[..., Shown]]:
     """Shows a widget; its page is closed at the end, and no script of it may have failed."""
     pages: list[Shown] = []
 
     def show(widget: Any, **how: Any) -> Shown:
-        pages.append(Shown(browser, widget, **how))
+        pages.append(Shown(window, widget, **how))
         return pages[-1]
 
     yield show

@@ -1,7 +1,7 @@
 """Live widgets in a real browser, without a notebook around them: what they draw, compute and tell a kernel.
 
-with chromium() as browser:
-    shown = Shown(browser, explore.dot_product())
+with chromium() as window:
+    shown = Shown(window, explore.dot_product())
     shown.set("angle_a", 90)
     shown.numbers()["dot"]
 """
@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from playwright.sync_api import Browser, Locator, sync_playwright
+from playwright.sync_api import BrowserContext, Locator, sync_playwright
 
 from tests.browser.harness import FLAGS, PICTURES
 from tests.browser.harness import chromium as program
@@ -50,12 +50,15 @@ _PLAIN = """value => JSON.stringify(value, (_, x) =>
 
 
 @contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
-    """One browser for many pages."""
+def chromium() -> Iterator[BrowserContext]:
+    """One window for many pages: each is a tab of it. Chromium draws a window around a page that comes without one,
+    which is twice the work of the page itself."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program(), args=FLAGS)
         try:
-            yield browser
+            window = browser.new_context()
+            window.new_page()  # a window closes with its last tab
+            yield window
         finally:
             browser.close()
 
@@ -63,8 +66,9 @@ def chromium() -> Iterator[Browser]:
 class Shown:
     """A widget in a page of its own, as wide as is asked for; errors of its script are ours at once."""
 
-    def __init__(self, browser: Browser, widget: Any, width: int = 800, dark: bool = False) -> None:
-        self.page = browser.new_page(viewport={"width": width, "height": 900})
+    def __init__(self, window: BrowserContext, widget: Any, width: int = 800, dark: bool = False) -> None:
+        self.page = window.new_page()
+        self.page.set_viewport_size({"width": width, "height": 900})
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self._asked(request.url))

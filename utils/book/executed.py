@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-import tempfile
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.metadata import version
@@ -20,13 +19,11 @@ from typing import Any
 
 from utils import lessons
 from utils.explore.live import module, read
-from utils.instructor import ipynb
-from utils.instructor.solved import solved_cells
+from utils.instructor.solved import SolveError, execute, solved_cells
 from utils.lessons import ROOT, Lesson, write_atomically
 
 EXPLORERS = ROOT / "utils" / "explore"
 KEPT = ROOT / "build" / "book-outputs"
-TIMEOUT = 600  # seconds for one cell: for what hangs
 # What no notebook imports.
 _ASIDE = ("book", "cli", "grading", "instructor")
 _LIBRARIES = ("torch", "numpy", "transformers", "tokenizers", "matplotlib", "circuitsvis", "ipykernel", "anywidget")
@@ -116,44 +113,11 @@ def run(path: Path) -> tuple[Outputs, float]:
     Raises:
         BookError: a cell failed, or a check did not pass.
     """
-    import time
-
-    import nbformat
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-
-    lesson = lessons.read(path)
-    cells = [
-        ipynb.cell(cell.kind, ipynb.cell_id(lesson.stem, cell.index), cell.metadata, cell.source)
-        for cell in solved_cells(lesson)
-    ]
-    notebook = nbformat.from_dict(ipynb.notebook(cells))
-    client = NotebookClient(
-        notebook,
-        timeout=TIMEOUT,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(ROOT / "course")}},
-        store_widget_state=True,
-        coalesce_streams=True,
-        extra_arguments=["--log-level=ERROR"],
-    )
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory() as scratch:
-        course = {
-            "COURSE_CHECKS": "strict",
-            "COURSE_PROGRESS": os.path.join(scratch, "progress.json"),
-            "COURSE_GPT2": "bundled",
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
-            "NO_COLOR": "1",
-        }
-        try:
-            client.execute(env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **course})
-        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-            what = f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else str(error)
-            raise BookError(
-                f"{path}: a cell fails with the lesson's own answers ({what.splitlines()[0]}). coginst solve"
-                f" {lesson.stem} says which."
-            ) from None
+    try:
+        notebook = execute(path, ROOT / "course", store_widget_state=True)
+    except SolveError as error:
+        raise BookError(str(error)) from None
     saved = notebook.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {})
     outputs = [cell.get("outputs", []) if cell.cell_type == "code" else [] for cell in notebook.cells]
     return {"outputs": outputs, "widgets": _live(saved.get("state", {}))}, time.monotonic() - begun
