@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Locator, sync_playwright
+from playwright.sync_api import BrowserContext, Locator, Page, sync_playwright
 
 from tests.browser.harness import FLAGS, PICTURES
 from tests.browser.harness import chromium as program
@@ -63,12 +63,18 @@ def chromium() -> Iterator[BrowserContext]:
             browser.close()
 
 
+def blank(window: BrowserContext, width: int = 800) -> Page:
+    """A new tab, as wide as is asked for."""
+    page = window.new_page()
+    page.set_viewport_size({"width": width, "height": 900})
+    return page
+
+
 class Shown:
     """A widget in a page of its own, as wide as is asked for; errors of its script are ours at once."""
 
     def __init__(self, window: BrowserContext, widget: Any, width: int = 800, dark: bool = False) -> None:
-        self.page = window.new_page()
-        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page = blank(window, width)
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self._asked(request.url))

@@ -15,7 +15,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.explore.in_page import chromium
+from tests.explore.in_page import blank, chromium
 from tests.show.figures import assert_whole, awkward, box, patterns, words
 from utils import show
 from utils.show import circuitsvis
@@ -188,8 +188,8 @@ def live():
         show.attention([f"t{i}" for i in range(5)], patterns(3, 5), "One of each", names),
         show.attention(TOKENS, patterns(1, 4)[0]),
     )
-    with chromium() as browser:
-        opened = browser.new_page(viewport={"width": 800, "height": 900})
+    with chromium() as window:
+        opened = blank(window)
         opened.set_content(f"<body style='background: #fff'>{''.join(map(page, figures))}</body>")
         expect(opened.locator("[data-place] canvas")).to_have_count(4 + 2)
         yield opened

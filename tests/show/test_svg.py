@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.explore.in_page import chromium
+from tests.explore.in_page import blank, chromium
 from tests.show.figures import INPUTS, SCORES, TOKENS, WEIGHTS, contrast, patterns
 from utils import show
 from utils.show.colours import PALETTE
@@ -33,13 +33,13 @@ PAGE = "<!doctype html><html {html}><meta charset='utf-8'><body {body} style='ma
 
 
 @pytest.fixture(scope="module")
-def browser():
+def window():
     with chromium() as opened:
         yield opened
 
 
-def shown(browser, inside, html="", body="", width=800):
-    page = browser.new_page(viewport={"width": width, "height": 900})
+def shown(window, inside, html="", body="", width=800):
+    page = blank(window, width)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.set_content(PAGE.format(html=html, body=body, inside=inside))
@@ -57,9 +57,9 @@ def blurred(png):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_in_a_light_page_it_looks_as_matplotlib_draws_it(browser, name):
+def test_in_a_light_page_it_looks_as_matplotlib_draws_it(window, name):
     picture = FIGURES[name]()
-    page = shown(browser, show.Picture.html(picture))
+    page = shown(window, show.Picture.html(picture))
     ours, theirs = blurred(page.locator("svg").first.screenshot()), blurred(picture.png(dpi=100))
     page.close()
     rows, columns = (min(a, b) for a, b in zip(ours.shape[:2], theirs.shape[:2]))
@@ -81,8 +81,8 @@ def test_in_a_light_page_it_looks_as_matplotlib_draws_it(browser, name):
         ("style='color-scheme: light dark' data-theme='light'", "", False),
     ],
 )
-def test_it_follows_what_the_page_says_of_light_and_dark(browser, html, body, dark):
-    page = shown(browser, show.mask(SCORES > 0.8, TOKENS).html(), html, body)
+def test_it_follows_what_the_page_says_of_light_and_dark(window, html, body, dark):
+    page = shown(window, show.mask(SCORES > 0.8, TOKENS).html(), html, body)
     ink = "getComputedStyle(document.querySelector('svg')).fill"
     tones = ["rgb({}, {}, {})".format(*bytes.fromhex(tone[1:])) for tone in PALETTE["ink"]]
     for system in ("light", "dark"):
@@ -94,9 +94,9 @@ def test_it_follows_what_the_page_says_of_light_and_dark(browser, html, body, da
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_in_a_dark_page_nothing_written_is_lost(browser, name):
+def test_in_a_dark_page_nothing_written_is_lost(window, name):
     """Each text beside the cells, as the browser colours it, on the dark of JupyterLab; nothing is drawn behind all."""
-    page = shown(browser, show.Picture.html(FIGURES[name]()), "data-theme='dark'", "bgcolor='#111111'")
+    page = shown(window, show.Picture.html(FIGURES[name]()), "data-theme='dark'", "bgcolor='#111111'")
     fills = page.evaluate("[...document.querySelectorAll('svg > g[transform]')].map(g => getComputedStyle(g).fill)")
     corner = page.evaluate("getComputedStyle(document.querySelector('svg')).backgroundColor")
     page.close()
@@ -107,8 +107,8 @@ def test_in_a_dark_page_nothing_written_is_lost(browser, name):
 
 
 @pytest.mark.parametrize("width", [380, 800])
-def test_it_is_never_wider_than_the_page(browser, width):
-    page = shown(browser, "".join(show.Picture.html(draw()) for draw in FIGURES.values()), width=width)
+def test_it_is_never_wider_than_the_page(window, width):
+    page = shown(window, "".join(show.Picture.html(draw()) for draw in FIGURES.values()), width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     boxes = [one.bounding_box() for one in page.locator("body > svg").all()]
     page.close()
