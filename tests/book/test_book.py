@@ -12,10 +12,10 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from tests.browser.axe import violations
-from tests.browser.harness import FLAGS, chromium, outside_loopback, pictured
+from tests.browser.harness import outside_loopback, pictured
 from utils import lessons
 from utils.book import site
 from utils.book.executed import KEPT, BookError
@@ -43,11 +43,8 @@ def book(made):
 
 
 @pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        yield running
-        running.close()
+def browser(chromium):
+    return chromium
 
 
 @contextlib.contextmanager

@@ -1,8 +1,10 @@
 """A learner's browser: JupyterLab, or Notebook 7, on a copy of a course folder, driven in real headless Chromium.
 
-with serve(tmp_path, notebooks=[...]) as url, open_lab(url) as page:
-    notebook = Notebook(page)
-    notebook.run_all()
+A test takes the Lab that its worker has running (the fixture `lab`), or starts one of its own:
+
+    with serve(tmp_path, notebooks=[...]) as url, open_lab(chromium, url) as page:
+        notebook = Notebook(page)
+        notebook.run_all()
 """
 
 from __future__ import annotations
@@ -15,12 +17,12 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from queue import Empty, Queue
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from tests.browser import axe
 from tests.browser.contrast import faint
@@ -33,7 +35,8 @@ FLAGS = (
     " --disable-component-update --disable-sync --disable-dev-shm-usage"
 ).split()
 
-_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The shell is Chromium without what draws windows: the same pages for a seventh of the work of opening one.
+_PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
 # One range for each test worker: Jupyter looks for a free port first and takes it later, and two may find the same.
 _PORT = 8988 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -100,6 +103,15 @@ _SAVE = """() => {
         saveState.disconnect(heard);
     });
 }"""
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+WINDOW = {"width": 1280, "height": 900}
+# Without Lab's two questions, whether that is meant, and what to do with what was not saved.
+_PUT_AWAY = """async () => {
+    const shown = window.jupyterapp.shell.currentWidget;
+    await shown.sessionContext.shutdown();
+    shown.context.model.dirty = false;
+    shown.dispose();
+}"""
 # Milliseconds. A busy machine is slow, and none of this is about speed: limits are for what hangs.
 _PATIENCE, _HANGS = 120_000, 600_000
 expect.set_options(timeout=_PATIENCE)
@@ -111,6 +123,17 @@ def chromium() -> str:
         if found := shutil.which(name):
             return found
     raise AssertionError("THE BROWSER TESTS DID NOT RUN: there is no Chromium here. Run: bash .ci/install-browser")
+
+
+@contextlib.contextmanager
+def launched() -> Iterator[Browser]:
+    """A new browser, headless. A process can have one at a time; tests take theirs from the fixture `chromium`."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 @contextlib.contextmanager
@@ -176,24 +199,56 @@ def _address(process: subprocess.Popen) -> str:
 
 
 @contextlib.contextmanager
-def open_lab(url: str) -> Iterator[Page]:
-    """A new browser with no past, at `url`, once Lab is up. On leaving, no request may have left this machine."""
+def open_lab(browser: Browser, url: str) -> Iterator[Page]:
+    """A window with no past, at `url`, once Lab is up. On leaving, no request may have left this machine."""
     asked: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.set_default_timeout(_PATIENCE)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("websocket", lambda socket: asked.append(socket.url))
-        page.goto(url)
-        try:
-            with pictured(page, "failure"):
-                _await_ready(page)
-                yield page
-        finally:
-            browser.close()
+    window = browser.new_context(viewport=WINDOW)
+    page = window.new_page()
+    page.set_default_timeout(_PATIENCE)
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("websocket", lambda socket: asked.append(socket.url))
+    page.goto(url)
+    try:
+        with pictured(page, "failure"):
+            _await_ready(page)
+            yield page
+    finally:
+        window.close()
     outside = outside_loopback(asked)
     assert not outside, f"the page asked for things outside this machine: {outside}"
+
+
+class Lab:
+    """A JupyterLab whose window has no notebook open.
+
+    Attributes:
+        page: the window.
+        folder: what it serves.
+        data: where Jupyter keeps which notebooks are trusted.
+    """
+
+    def __init__(self, page: Page, url: str, root: Path) -> None:
+        self.page, self.folder, self.data, self._url = page, root / "course", root / "data", url
+
+    def hold(self, notebooks: Iterable[Path]) -> None:
+        """Have copies of these files in its folder, and nothing else."""
+        for old in self.folder.iterdir():
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        for path in notebooks:
+            shutil.copy(path, self.folder)
+        self.page.evaluate("() => window.jupyterapp.commands.execute('filebrowser:refresh')")
+
+    def open(self, name: str) -> Notebook:
+        """Open a notebook of the folder, as by a double click in the list of files; once it can run cells."""
+        return choose(self.page, name)
+
+    def address(self, name: str) -> str:
+        """Where a notebook of the folder opens in a page that is loaded anew."""
+        return self._url.replace(urlsplit(self._url).path, f"/lab/tree/{name}")
+
+    def tidy(self) -> bool:
+        """Whether the window is as it was: no notebook is open, and it has its own size."""
+        return self.page.viewport_size == WINDOW and not self.page.locator(".jp-NotebookPanel").count()
 
 
 def choose(page: Page, name: str) -> Notebook:
@@ -211,26 +266,9 @@ def reopen(page: Page, url: str) -> Notebook:
     return Notebook(page)
 
 
-def open_again(page: Page, name: str) -> Notebook:
-    """Close the notebook, which is saved, and open it from the list, with a kernel that has run nothing.
-
-    That kernel runs before the page opens. Where one starts slowly, ipywidgets may believe that it has restored all
-    widgets before it has read the file, and then shows "model not found" for good (its `restoreWidgets` runs twice).
-    """
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-    _await_ready(page)
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
-    return choose(page, name)
-
-
 def put_away(page: Page) -> None:
-    """Close the notebook, which is saved, and shut down its kernel."""
-    panels = page.locator(".jp-NotebookPanel")
-    others = panels.count() - 1
-    page.locator(f"{_SHOWN} .jp-Notebook").focus()
-    page.keyboard.press("Control+Shift+Q")
-    page.locator(".jp-Dialog .jp-mod-accept").click()
-    expect(panels).to_have_count(others)
+    """Close the notebook, and shut down its kernel; what was not saved is lost."""
+    page.evaluate(_PUT_AWAY)
 
 
 def files(page: Page) -> None:

@@ -1,9 +1,7 @@
 """That the measure of contrast finds what cannot be read, in whatever way it came to be so."""
 
 import pytest
-from playwright.sync_api import sync_playwright
 
-from tests.browser import harness as browser
 from tests.browser.contrast import faint
 
 # What WCAG's formula gives, by hand: #777 on white 4.48, #767676 4.54, half of black 3.98.
@@ -21,11 +19,10 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def page():
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser.chromium(), args=browser.FLAGS)
-        yield chromium.new_page()
-        chromium.close()
+def page(chromium):
+    page = chromium.new_page()
+    yield page
+    page.close()
 
 
 @pytest.mark.parametrize("html, found", PARTS.items())

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.browser import harness as browser
 from utils.feedback.progress import record
@@ -12,7 +12,9 @@ from utils.feedback.progress import record
 COURSE = browser.ROOT / "course"
 
 
-def test_its_links_lead_to_where_one_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_links_lead_to_where_one_stopped(
+    chromium: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # As Lab comes: it draws what is in view, and jumps as a learner's does.
     monkeypatch.setitem(browser.SETTINGS, "notebook-extension/tracker", {})
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
@@ -23,12 +25,12 @@ def test_its_links_lead_to_where_one_stopped(tmp_path: Path, monkeypatch: pytest
     lessons = [COURSE / "00_start_here.ipynb", COURSE / "02_simplified_attention.ipynb"]
     with browser.serve(tmp_path / "served", lessons) as url:
         # Where a machine is so busy that a page opens slowly, Lab forgets where it was to jump: then once more.
-        assert any(follow_the_link(url) for _ in range(3))
+        assert any(follow_the_link(chromium, url) for _ in range(3))
 
 
-def follow_the_link(url: str) -> bool:
+def follow_the_link(chromium: Browser, url: str) -> bool:
     """Open lesson 00, look at the home view, and follow its link; whether that ends at the exercise."""
-    with browser.open_lab(url) as page:
+    with browser.open_lab(chromium, url) as page:
         notebook = browser.Notebook(page)
         page.get_by_role("link", name="How far you are").click()  # from the top of the page
         expect(page.get_by_role("heading", name="How far you are")).to_be_in_viewport()

@@ -26,14 +26,14 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         new_code_cell("x = 1"),
     ]
     path = tmp_path_factory.mktemp("source") / "00_small.ipynb"
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(new_notebook(cells=cells, metadata=kernel), path)
+    nbformat.write(new_notebook(cells=cells, metadata=browser.KERNEL), path)
     return path
 
 
-def test_the_harness_sees_what_a_reader_sees(tmp_path: Path, small: Path) -> None:
-    with browser.serve(tmp_path, [small]) as url, browser.open_lab(url) as page:
-        notebook = browser.Notebook(page)
+def test_the_harness_sees_what_a_reader_sees(lab: browser.Lab, small: Path) -> None:
+    lab.hold([small])
+    page, notebook = lab.page, lab.open(small.name)
+    with browser.pictured(page, "harness-failure"):
         notebook.run_all()
         assert sys.prefix in notebook.outputs(notebook.cell("sys.prefix")), "the kernel is another Python"
         assert "line 59" in notebook.outputs(notebook.cell("'line', 59"))
@@ -48,17 +48,21 @@ def test_the_harness_sees_what_a_reader_sees(tmp_path: Path, small: Path) -> Non
         browser.screenshot(page, "harness-dark")
         browser.theme(page, "Light")
         browser.screenshot(page, "harness-light")
+        browser.put_away(page)
 
 
-def test_the_harness_waits_for_a_slow_server(tmp_path: Path, small: Path) -> None:
+def test_the_harness_waits_for_a_slow_server(lab: browser.Lab, small: Path) -> None:
     """Lab shows an empty notebook that is "idle" until the file's cells come, and drops what is run before its kernel
     is there."""
-    with browser.serve(tmp_path, [small]) as url, browser.open_lab(url) as page:
-        slow = {"offline": False, "latency": 250, "downloadThroughput": -1, "uploadThroughput": -1}
-        page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
-        notebook = browser.reopen(page, url)
-        assert len(notebook.sources()) == 63
-        assert "line 59" in notebook.run(notebook.cell("'line', 59"))
+    lab.hold([small])
+    network = lab.page.context.new_cdp_session(lab.page)
+    slow = {"offline": False, "latency": 250, "downloadThroughput": -1, "uploadThroughput": -1}
+    network.send("Network.emulateNetworkConditions", slow)
+    notebook = browser.reopen(lab.page, lab.address(small.name))
+    assert len(notebook.sources()) == 63
+    assert "line 59" in notebook.run(notebook.cell("'line', 59"))
+    network.detach()  # and the network is as quick as before
+    browser.put_away(lab.page)
 
 
 def message(exercise: str, misconception: str) -> str:
@@ -79,12 +83,12 @@ def answer(notebook: browser.Notebook, exercise: str, body: str) -> str:
     return notebook.run(cell)
 
 
-def test_a_learner_in_lesson_02(tmp_path: Path) -> None:
+def test_a_learner_in_lesson_02(lab: browser.Lab, tmp_path: Path) -> None:
     """Run All on the untouched copy is calm; a classic mistake is called by its name; a right answer passes; an
     exercise that is reset is to do again."""
-    pair = [STUDENTS, STUDENTS.with_suffix(".md")]
-    with browser.serve(tmp_path / "served", pair) as url, browser.open_lab(url) as page:
-        notebook = browser.Notebook(page)
+    lab.hold([STUDENTS, STUDENTS.with_suffix(".md")])
+    page, notebook = lab.page, lab.open(STUDENTS.name)
+    with browser.pictured(page, "02-failure"):
         assert not notebook.unsaved()
         notebook.run_all()
         assert notebook.errors() == []
@@ -111,7 +115,7 @@ def test_a_learner_in_lesson_02(tmp_path: Path) -> None:
         assert "passed" in answer(notebook, "simple_attention", wrong.replace("dim=0", "dim=-1")).lower()
         assert notebook.errors() == []
 
-        path = tmp_path / "served" / "course" / STUDENTS.name
+        path = lab.folder / STUDENTS.name
         notebook.save(path)
         reset("02", "softmax", course=path.parent, kept=tmp_path / "kept")
         browser.menu(page, "File", "Reload Notebook from Disk")
@@ -120,6 +124,8 @@ def test_a_learner_in_lesson_02(tmp_path: Path) -> None:
         assert "not attempted yet" in notebook.run(softmax)
         assert "passed" in notebook.outputs(notebook.cell("check(simple_attention)"))
         notebook.save(path)  # Jupyter does not ask which of two versions is meant
+        browser.theme(page, "Light")
+        browser.put_away(page)
 
 
 def show(page: Page, notebook: browser.Notebook, exercise: str, name: str) -> None:

@@ -1,11 +1,7 @@
 """Every lesson as a learner first opens it in a real browser: Run All is calm, nothing is red, nothing leaves the
 machine, and everybody can read it."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Page
 
 from tests.browser import harness as browser
 from utils import lessons
@@ -16,23 +12,11 @@ STEMS = [
 ]  # lesson 02 has a test of its own
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, Path]]:
-    """One Lab for all lessons: its page, with no notebook open, and the folder that it serves."""
-    folder = tmp_path_factory.mktemp("served")
-    with (
-        browser.serve(folder, [browser.ROOT / "course" / f"{stem}.ipynb" for stem in STEMS]) as url,
-        browser.open_lab(url) as page,
-    ):
-        browser.put_away(page)
-        yield page, folder / "course"
-
-
 @pytest.mark.parametrize("stem", STEMS)
-def test_an_untouched_lesson_runs_to_its_end(lab: tuple[Page, Path], stem: str) -> None:
-    page, folder = lab
+def test_an_untouched_lesson_runs_to_its_end(lab: browser.Lab, stem: str) -> None:
+    lab.hold(browser.ROOT / "course" / f"{each}.ipynb" for each in STEMS)
+    page, notebook = lab.page, lab.open(stem)
     with browser.pictured(page, f"{stem}-failure"):
-        notebook = browser.choose(page, stem)
         assert not notebook.unsaved(), "Jupyter takes the page for changed although nobody touched it"
         notebook.run_all()
         assert notebook.errors() == []
@@ -42,5 +26,5 @@ def test_an_untouched_lesson_runs_to_its_end(lab: tuple[Page, Path], stem: str) 
         browser.theme(page, ("Light", "Dark")[int(stem[:2]) % 2])  # test_solved.py looks at it in the other one
         browser.screenshot(page, f"{stem}-untouched")
         assert notebook.hard_to_read() == []
-        notebook.save(folder / f"{stem}.ipynb")
+        browser.theme(page, "Light")
         browser.put_away(page)

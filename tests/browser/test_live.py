@@ -14,7 +14,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import harness as browser
 
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 WIDGETS = [
     "from utils import explore",
     "explore.predict('How many?', answer=60)",
@@ -42,7 +41,7 @@ NO_KERNELS = """async () => {
 @pytest.fixture
 def page_of_widgets(tmp_path: Path) -> Path:
     path = tmp_path / "00_live.ipynb"
-    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in CELLS], metadata=KERNEL), path)
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in CELLS], metadata=browser.KERNEL), path)
     return path
 
 
@@ -84,62 +83,65 @@ def busy(page: Page, notebook: browser.Notebook) -> None:
     )
 
 
-def test_a_guess_is_judged_as_it_stands_while_the_kernel_is_busy(tmp_path: Path, page_of_widgets: Path) -> None:
-    with browser.serve(tmp_path / "served", [page_of_widgets]) as url, browser.open_lab(url) as page:
-        notebook = browser.Notebook(page)
+def test_a_guess_is_judged_as_it_stands_while_the_kernel_is_busy(lab: browser.Lab, page_of_widgets: Path) -> None:
+    lab.hold([page_of_widgets])
+    page, notebook = lab.page, lab.open(page_of_widgets.name)
+    with browser.pictured(page, "live-failure"):
         run(notebook, WIDGETS)
         busy(page, notebook)
         try_everything(notebook)
-        page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()")
+        browser.put_away(page)
 
 
-def test_a_page_lives_on_without_its_kernel(tmp_path: Path, page_of_widgets: Path) -> None:
+def test_a_page_lives_on_without_its_kernel(lab: browser.Lab, page_of_widgets: Path) -> None:
     """After the kernel is gone nothing looks broken and everything works; a saved page comes back as it was left."""
-    with browser.serve(tmp_path / "served", [page_of_widgets]) as url:
-        with browser.open_lab(url) as page:
-            notebook = browser.Notebook(page)
-            run(notebook, [*WIDGETS, WRITER, SORTER])
-            guess_60(notebook)
-            notebook.save(tmp_path / "served" / "course" / page_of_widgets.name)
-            page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-            assert notebook.disconnected() == 0
-            notebook.panel.get_by_role("button", name="B blue").click()
-            expect(notebook.panel).to_contain_text("Right. Blue is far.")
-            browser.menu(page, "Kernel", "Shut Down All Kernels…")
-            page.locator(".jp-Dialog .jp-mod-accept").click()
-            page.wait_for_function(NO_KERNELS)
-            notebook.panel.get_by_role("checkbox", name="mask on").check()
-            expect(notebook.panel).to_contain_text("may use 1 of 2")
-            assert notebook.disconnected() == 0
-        with browser.open_lab(f"{url}&reset") as page:
-            notebook = browser.Notebook(page)
-            expect(notebook.panel).to_contain_text("Right. Your guess: 60")
-            notebook.panel.get_by_role("button", name="B blue").click()
-            expect(notebook.panel).to_contain_text("Right. Blue is far.")
-            notebook.panel.get_by_role("checkbox", name="mask on").check()
-            expect(notebook.panel).to_contain_text("may use 1 of 2")
-            compute(notebook)
-            page.keyboard.type("dd")  # Lab's keys are not taken by who types in a widget
-            expect(notebook.code_cells()).to_have_count(len(CELLS))
-            assert notebook.disconnected() == 0
-            browser.screenshot(page, "live-reopened")
+    lab.hold([page_of_widgets])
+    page, notebook = lab.page, lab.open(page_of_widgets.name)
+    with browser.pictured(page, "live-failure"):
+        run(notebook, [*WIDGETS, WRITER, SORTER])
+        guess_60(notebook)
+        notebook.save(lab.folder / page_of_widgets.name)
+        page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+        assert notebook.disconnected() == 0
+        notebook.panel.get_by_role("button", name="B blue").click()
+        expect(notebook.panel).to_contain_text("Right. Blue is far.")
+        browser.menu(page, "Kernel", "Shut Down All Kernels…")
+        page.locator(".jp-Dialog .jp-mod-accept").click()
+        page.wait_for_function(NO_KERNELS)
+        notebook.panel.get_by_role("checkbox", name="mask on").check()
+        expect(notebook.panel).to_contain_text("may use 1 of 2")
+        assert notebook.disconnected() == 0
+
+        notebook = browser.reopen(page, lab.address(page_of_widgets.name))
+        expect(notebook.panel).to_contain_text("Right. Your guess: 60")
+        notebook.panel.get_by_role("button", name="B blue").click()
+        expect(notebook.panel).to_contain_text("Right. Blue is far.")
+        notebook.panel.get_by_role("checkbox", name="mask on").check()
+        expect(notebook.panel).to_contain_text("may use 1 of 2")
+        compute(notebook)
+        page.keyboard.type("dd")  # Lab's keys are not taken by who types in a widget
+        expect(notebook.code_cells()).to_have_count(len(CELLS))
+        assert notebook.disconnected() == 0
+        browser.screenshot(page, "live-reopened")
+        browser.put_away(page)
 
 
-def test_a_cell_that_is_run_too_early_is_told_so_calmly(tmp_path: Path) -> None:
+def test_a_cell_that_is_run_too_early_is_told_so_calmly(lab: browser.Lab) -> None:
     """Where the kernel has imported nothing yet; what no cell above makes is as red as ever."""
     lesson = browser.ROOT / "course" / "02_simplified_attention.ipynb"
-    with browser.serve(tmp_path, [lesson]) as url, browser.open_lab(url) as page:
-        notebook = browser.Notebook(page)
+    lab.hold([lesson, lesson.with_suffix(".md")])
+    page, notebook = lab.page, lab.open(lesson.name)
+    with browser.pictured(page, "early-failure"):
         said = notebook.run(notebook.cell("check(softmax)"))
         assert "not there yet: it is made in a cell above that has not run since the kernel started" in said
         assert notebook.errors() == []
-        assert not page.locator(".jp-DirListing-item", has_text=".md").count()
         cell = notebook.cell("check(softmax)")
         notebook.type(cell, "print(of_nobody)")
         assert "NameError: name 'of_nobody' is not defined" in notebook.run(cell)
+        browser.put_away(page)
 
 
-def test_an_old_notebook_still_opens(tmp_path: Path) -> None:
+def test_an_old_notebook_still_opens(lab: browser.Lab, tmp_path: Path) -> None:
     """One that was saved when predictions and explorers were ipywidgets shows them as they were left."""
     box = ipywidgets.VBox([ipywidgets.Text("60", description="guess"), ipywidgets.HTML("<b>Right.</b> Your guess: 60")])
     view = {"model_id": box.model_id, "version_major": 2, "version_minor": 0}
@@ -147,16 +149,15 @@ def test_an_old_notebook_still_opens(tmp_path: Path) -> None:
     state = {"version_major": 2, "version_minor": 0, "state": dependency_state(box)}
     old = new_notebook(
         cells=[new_code_cell("explore.predict('How many?', answer=60)", outputs=[shown], execution_count=1)],
-        metadata={**KERNEL, "widgets": {"application/vnd.jupyter.widget-state+json": state}},
+        metadata={**browser.KERNEL, "widgets": {"application/vnd.jupyter.widget-state+json": state}},
     )
     path = tmp_path / "00_old.ipynb"
     nbformat.write(old, path)
-    data = tmp_path / "served" / "data"
-    data.mkdir(parents=True)
-    notary = NotebookNotary(data_dir=str(data))
+    notary = NotebookNotary(data_dir=str(lab.data))
     notary.sign(nbformat.read(path, as_version=4))  # it is the learner's own
-    with browser.serve(tmp_path / "served", [path]) as url, browser.open_lab(url) as page:
-        notebook = browser.Notebook(page)
-        expect(notebook.panel).to_contain_text("Right. Your guess: 60")
-        expect(notebook.panel.get_by_role("textbox", name="guess")).to_have_value("60")
-        assert notebook.errors() == []
+    lab.hold([path])
+    notebook = lab.open(path.name)
+    expect(notebook.panel).to_contain_text("Right. Your guess: 60")
+    expect(notebook.panel.get_by_role("textbox", name="guess")).to_have_value("60")
+    assert notebook.errors() == []
+    browser.put_away(lab.page)

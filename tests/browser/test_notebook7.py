@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser
 
 from tests.browser import harness as browser
 from tests.browser.widgets import NARROW, calls, too_wide, unrun, use, widgets_are_there
@@ -20,9 +21,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_a_lesson_answers_in_notebook_7(address: str, stem: str) -> None:
+def test_a_lesson_answers_in_notebook_7(chromium: Browser, address: str, stem: str) -> None:
     """Every check passes and each widget follows the hand; nothing is red, or reaches over the edge."""
-    with browser.open_lab(address.replace(STEMS[0], stem)) as page:
+    with browser.open_lab(chromium, address.replace(STEMS[0], stem)) as page:
         notebook = browser.Notebook(page)
         notebook.run_all()
         used, checked = calls(stem), notebook.checked()

@@ -1,11 +1,11 @@
 """The pages of a class in a real browser: tables sort, nothing is asked of anybody, light and dark are legible."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.browser import harness as browser
 from tests.grading.test_reports import RESULTS, many, passed
 from utils.grading.reports.write import report
 from utils.grading.results import LessonResult, write_result
@@ -27,11 +27,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page() -> Page:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser.chromium(), args=browser.FLAGS)
-        yield chromium.new_page()
-        chromium.close()
+def page(chromium: Browser) -> Iterator[Page]:
+    page = chromium.new_page()
+    yield page
+    page.close()
 
 
 def opened(page: Page, path: Path, **media: str) -> list[str]:

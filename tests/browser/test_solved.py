@@ -1,6 +1,6 @@
 """Every lesson with its answers in a real browser: nothing is red, and every prediction, quiz and explorer answers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,10 @@ THEMES = ("Dark", "Light")  # of the even lessons and the odd ones; in test_less
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, Path]]:
-    """One Lab for all lessons, which have their answers and were not run: its page, with no notebook open, and their
-    folder."""
-    source, folder = tmp_path_factory.mktemp("unrun"), tmp_path_factory.mktemp("served")
-    with browser.serve(folder, [unrun(stem, source) for stem in STEMS]) as url, browser.open_lab(url) as page:
-        browser.put_away(page)
-        yield page, folder / "course"
+def unrun_lessons(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """All lessons with their answers, of which no cell was run: one builds on another."""
+    folder = tmp_path_factory.mktemp("unrun")
+    return [unrun(stem, folder) for stem in STEMS]
 
 
 def choose_heads(cell: Locator) -> None:
@@ -70,14 +67,14 @@ def whole(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_a_solved_lesson_answers(lab: tuple[Page, Path], stem: str) -> None:
+def test_a_solved_lesson_answers(lab: browser.Lab, unrun_lessons: list[Path], stem: str) -> None:
     """Run All is green and each widget answers; all fits into half a window and can be read by everybody.
 
-    When it is opened again it is as it was left.
+    The saved file has all that a page needs to come back as it was left; that it does is seen in test_live.py.
     """
-    page, folder = lab
+    lab.hold(unrun_lessons)
+    page, notebook = lab.page, lab.open(stem)
     with browser.pictured(page, f"{stem}-failure"):
-        notebook = browser.choose(page, stem)
         notebook.run_all()
         used, checked = calls(stem), notebook.checked()
         widgets_are_there(notebook, used)
@@ -100,8 +97,6 @@ def test_a_solved_lesson_answers(lab: tuple[Page, Path], stem: str) -> None:
         assert (wide, narrow, notebook.hard_to_read()) == ([], [], [])
         browser.files(page)
 
-        widgets_are_saved(notebook.save(folder / f"{stem}.ipynb"))
-        notebook = browser.open_again(page, stem)
-        left_as_it_was(notebook, said)
-        widgets_are_there(notebook, used)
+        widgets_are_saved(notebook.save(lab.folder / f"{stem}.ipynb"))
+        browser.theme(page, "Light")
         browser.put_away(page)

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 from tests.browser import harness as browser
 from utils.show.circuitsvis import MISSING, TRUST
 
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 FIRST = "show.attention(['<|endoftext|>', ' a', ' b'], torch.eye(3).repeat(7, 1, 1))"
 SECOND = "show.attention(['</script><b>x', '<!--', 'it\\'s \"q\"\\n\\u2028'], torch.full((2, 3, 3), 1 / 3))"
 TOKENS = "from utils import explore, gpt2\nexplore.tokens(gpt2.load_tokenizer())"
@@ -26,7 +25,7 @@ PACKED = "DecompressionStream"  # only an output with the library has it
 
 
 def write(path: Path, cells: list[str]) -> Path:
-    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in cells], metadata=KERNEL), path)
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in cells], metadata=browser.KERNEL), path)
     return path
 
 
@@ -50,14 +49,14 @@ def carriers(notebook: dict) -> list[int]:
     return [i for i, cell in enumerate(notebook["cells"]) if PACKED in json.dumps(cell.get("outputs", []))]
 
 
-def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
+def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) -> None:
     """One library in the notebook; each figure draws after every run, and after saving and opening."""
     figures = write(
         tmp_path / "00_figures.ipynb", ["import torch\nfrom utils import show", FIRST, SECOND, f"{FIRST}  # again"]
     )
-    path = tmp_path / "served" / "course" / figures.name
-    with browser.serve(tmp_path / "served", [figures]) as url, browser.open_lab(url) as page:
-        notebook = browser.Notebook(page)
+    lab.hold([figures])
+    path, page, notebook = lab.folder / figures.name, lab.page, lab.open(figures.name)
+    with browser.pictured(page, "attention-failure"):
         notebook.run_all()
         for cell, count in ((FIRST, 8), (SECOND, 3), ("# again", 8)):
             await_drawn(page, cell, count)
@@ -84,7 +83,7 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
         assert carriers(browser.Notebook(page).save(path)) == [2]
         assert notebook.errors() == []
 
-        notebook = browser.reopen(page, url)  # trusted, and nothing is run
+        notebook = browser.reopen(page, lab.address(figures.name))  # trusted, and nothing is run
         await_drawn(page, SECOND, 3)
         await_drawn(page, "# again", 8)
         notebook.cell(SECOND).locator(".jp-InputPrompt").click()
@@ -92,7 +91,8 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
         page.keyboard.press("d")
         assert carriers(browser.Notebook(page).save(path)) == []
 
-        notebook = browser.reopen(page, url)  # trusted, and the library went with its cell; the kernel is the same
+        # Trusted, and the library went with its cell; the kernel is the same.
+        notebook = browser.reopen(page, lab.address(figures.name))
         cell = notebook.cell("# again")
         expect(cell.locator("[data-words]")).to_have_text(MISSING)
         expect(cell.locator("[data-twin] svg[aria-label*='head 6']")).to_be_visible()
@@ -101,7 +101,7 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
 
         sent["cells"][-1]["source"] = "'sent'"  # what another wrote: no signature of this machine
         path.with_name("02_sent.ipynb").write_text(json.dumps(sent), encoding="utf-8")
-        notebook = browser.reopen(page, url.replace("00_figures", "02_sent"))
+        notebook = browser.reopen(page, lab.address("02_sent.ipynb"))
         cell = notebook.cell("'sent'")
         expect(cell).to_contain_text(TRUST)
         expect(cell).to_contain_text("head 6")  # Lab takes the picture out, and leaves its words
@@ -112,12 +112,15 @@ def test_attention_is_drawn_again_and_again(tmp_path: Path) -> None:
         page.keyboard.press("Enter")
         page.locator(".jp-Dialog .jp-mod-accept").click()
         await_drawn(page, "'sent'", 8)
+        browser.theme(page, "Light")
+        browser.put_away(page)
 
 
-def test_the_token_explorers_answer(tmp_path: Path) -> None:
+def test_the_token_explorers_answer(lab: browser.Lab, tmp_path: Path) -> None:
     explorers = write(tmp_path / "00_explorers.ipynb", [TOKENS, NEXT])
-    with browser.serve(tmp_path / "served", [explorers]) as url, browser.open_lab(url) as page:
-        notebook = browser.Notebook(page)
+    lab.hold([explorers])
+    page, notebook = lab.page, lab.open(explorers.name)
+    with browser.pictured(page, "explorers-failure"):
         notebook.run_all()
         tokens, following = notebook.cell("explore.tokens("), notebook.cell("explore.next_token(")
         box = tokens.locator("textarea").last
@@ -140,3 +143,5 @@ def test_the_token_explorers_answer(tmp_path: Path) -> None:
         browser.screenshot(tokens, "explore-tokens-dark")
         browser.screenshot(following, "explore-next-token-dark")
         assert notebook.errors() == []
+        browser.theme(page, "Light")
+        browser.put_away(page)

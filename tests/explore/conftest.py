@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import Browser, BrowserContext
 
-from tests.explore.in_page import Shown, chromium
+from tests.explore.in_page import Shown, window_of
 
 
 @pytest.fixture(scope="package")
-def window() -> Iterator[BrowserContext]:
-    with chromium() as started:
-        yield started
+def window(chromium: Browser) -> Iterator[BrowserContext]:
+    with window_of(chromium) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -15,10 +15,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
-from tests.browser.harness import FLAGS, PICTURES
-from tests.browser.harness import chromium as program
+from tests.browser.harness import PICTURES, launched
 
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A live widget</title></head>
 <body style="margin:16px;background:BACKGROUND"><main><h1>A live widget</h1><div id="here"></div></main>
@@ -50,17 +49,20 @@ _PLAIN = """value => JSON.stringify(value, (_, x) =>
 
 
 @contextlib.contextmanager
-def chromium() -> Iterator[BrowserContext]:
+def window_of(browser: Browser) -> Iterator[BrowserContext]:
     """One window for many pages: each is a tab of it. Chromium draws a window around a page that comes without one,
     which is twice the work of the page itself."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program(), args=FLAGS)
-        try:
-            window = browser.new_context()
-            window.new_page()  # a window closes with its last tab
-            yield window
-        finally:
-            browser.close()
+    window = browser.new_context()
+    window.new_page()  # a window closes with its last tab
+    yield window
+    window.close()
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[BrowserContext]:
+    """A window of a new browser."""
+    with launched() as browser, window_of(browser) as window:
+        yield window
 
 
 def blank(window: BrowserContext, width: int = 800) -> Page:
@@ -71,15 +73,18 @@ def blank(window: BrowserContext, width: int = 800) -> Page:
 
 
 class Shown:
-    """A widget in a page of its own, as wide as is asked for; errors of its script are ours at once."""
+    """A widget in a page of its own, as wide as is asked for, or as the book has it, `reading`; errors of its script are
+    ours at once."""
 
-    def __init__(self, window: BrowserContext, widget: Any, width: int = 800, dark: bool = False) -> None:
+    def __init__(
+        self, window: BrowserContext, widget: Any, width: int = 800, dark: bool = False, reading: bool = False
+    ) -> None:
         self.page = blank(window, width)
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self._asked(request.url))
         self.page.set_content(_PAGE.replace("BACKGROUND", "#111417" if dark else "#ffffff"))
-        traits = {"start": widget.start, "state": widget.state}
+        traits = {"start": widget.start, "state": widget.state, "reading": reading}
         # What a browser cannot read is refused here; and a saved notebook gives the keys back in another order.
         traits = json.loads(json.dumps(traits, allow_nan=False, sort_keys=True))
         data = base64.b64encode(widget.data).decode("ascii")

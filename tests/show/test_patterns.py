@@ -15,7 +15,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.explore.in_page import blank, chromium
+from tests.explore.in_page import blank, window_of
 from tests.show.figures import assert_whole, awkward, box, patterns, words
 from utils import show
 from utils.show import circuitsvis
@@ -181,14 +181,14 @@ def test_circuitsvis_says_queries_and_keys():
 
 
 @pytest.fixture(scope="module")
-def live():
+def live(chromium):
     """A page with two figures that have drawn themselves."""
     names = ["head 0.5, previous", "head 0.1, current", "head 0.11, first"]
     figures = (
         show.attention([f"t{i}" for i in range(5)], patterns(3, 5), "One of each", names),
         show.attention(TOKENS, patterns(1, 4)[0]),
     )
-    with chromium() as window:
+    with window_of(chromium) as window:
         opened = blank(window)
         opened.set_content(f"<body style='background: #fff'>{''.join(map(page, figures))}</body>")
         expect(opened.locator("[data-place] canvas")).to_have_count(4 + 2)

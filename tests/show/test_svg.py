@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.explore.in_page import blank, chromium
+from tests.explore.in_page import blank, window_of
 from tests.show.figures import INPUTS, SCORES, TOKENS, WEIGHTS, contrast, patterns
 from utils import show
 from utils.show.colours import PALETTE
@@ -33,8 +33,8 @@ PAGE = "<!doctype html><html {html}><meta charset='utf-8'><body {body} style='ma
 
 
 @pytest.fixture(scope="module")
-def window():
-    with chromium() as opened:
+def window(chromium):
+    with window_of(chromium) as opened:
         yield opened
 
 
