@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from tests.fresh_python import printed, without
+from utils import lessons
+from utils.book import landing, site
+from utils.cli.app import errors_in_red
 from utils.cli.commands import app
 from utils.feedback import progress
 from utils.grading.bubblewrap import SandboxError
 from utils.grading.confine import Limits
 from utils.grading.sandbox import Sandbox
 from utils.instructor.build import build, check
-from utils.lessons import ROOT
+from utils.instructor.solved import solved_cells
+from utils.lessons import ROOT, locked
 from utils.notebook.home import Home
 
 TEXT_MODE = re.compile(r"\btext=(?:True)\b")  # as an argument; this line does not hold what it looks for
@@ -123,3 +131,50 @@ def test_on_a_full_disk_a_page_is_not_saved_and_says_so(
     Home([]).save(path=page)
     assert f"{page} cannot be written: {FULL}. Name another place" in capsys.readouterr().out
     assert page.read_text(encoding="utf-8") == "as it was"
+
+
+def test_on_a_full_disk_the_last_book_stays_and_the_next_one_holds_no_half_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """A lesson without its outputs, and of Sphinx what it writes and says."""
+    nothing = {"outputs": [[] for _ in solved_cells(lessons.read(lessons.find("00")))], "widgets": {}}
+    monkeypatch.setattr(landing, "wrong_answers", str)  # this and the next take seconds
+    monkeypatch.setattr(site, "answers_in", lambda *_: [])
+    monkeypatch.setattr(site, "outputs_of", lambda course, *_: {lesson.stem: nothing for lesson in course})
+    out, work, found = tmp_path / "out", tmp_path / "work", []
+
+    def writes(text: str, warning: str, *arguments: list[str]) -> int:
+        page = work / "html" / "index.html"
+        found.append(page.read_text(encoding="utf-8") if page.exists() else None)
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(text, encoding="utf-8")
+        print(warning)
+        return 2 if warning else 0
+
+    def book(text: str, warning: str = "") -> str:
+        monkeypatch.setattr("sphinx.cmd.build.build_main", partial(writes, text, warning))
+        with contextlib.suppress(typer.Exit), errors_in_red():
+            site.book(out, ["00"], work=work)
+        assert (out / "index.html").read_text(encoding="utf-8") == "first"
+        return capsys.readouterr().err
+
+    assert book("first") == ""
+    full = book("sec", f"WARNING: error writing file: [Errno 28] {FULL}\n" * 100)
+    assert full.startswith("The disk is full, and nothing that was there has changed.") and full.count("\n") == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", Mock(side_effect=OSError(errno.ENOSPC, FULL)))
+        assert book("second") == full
+    assert book("first") == "" and found == [None, "first", None, "second"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "work"]
+
+
+# --- two at once ----------------------------------------------------------------------------------------
+
+
+def test_a_second_book_says_what_it_waits_for(tmp_path: Path) -> None:
+    class Said(Exception): ...
+
+    said = Mock(side_effect=Said)
+    with locked(tmp_path / "lock", 0, pytest.fail), pytest.raises(Said):
+        site.book(tmp_path / "out", ["00"], said=said, work=tmp_path)
+    said.assert_called_once_with(f"Waiting for another `coginst book`, which is at work in {tmp_path}")

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 
 import jupytext
 import nbformat
@@ -517,6 +518,49 @@ def test_after_a_kill_a_learners_edit_is_still_theirs(folders):
     (out / "04_masks.md").write_text("mine", encoding="utf-8")
     assert build(source, out).kept
     assert (out / "04_masks.md").read_text(encoding="utf-8") == "mine"
+
+
+def test_builds_of_one_folder_take_turns(folders, monkeypatch):
+    """While one build is at work a second waits, and the folder is never half of one and half of the other; where the
+    first hangs, the second says so."""
+    source, out = folders
+    later, fsync = [], os.fsync
+
+    def meanwhile(number):
+        monkeypatch.setattr(os, "fsync", fsync)
+        monkeypatch.setattr(builder, "LOCK_PATIENCE", 0)
+        with pytest.raises(BuildError, match="Another build of .* wait until it has ended, or stop it"):
+            build(source, out)
+        monkeypatch.setattr(builder, "LOCK_PATIENCE", 600)
+        second.start()
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    second = threading.Thread(target=lambda: later.append(build(source, out)))
+    assert build(source, out).written == ["04_masks.ipynb", "04_masks.md"]
+    second.join()
+    assert later == [builder.Built()] and check(source, out) == []
+
+
+def test_a_lesson_that_is_being_written_is_built_or_refused_and_what_was_there_stays(folders):
+    """An editor empties the file and fills it again, and a build may find it at any moment between."""
+    source, out = folders
+    lesson = source / "04_masks.md"
+    whole = lesson.read_bytes()
+    build(source, out)
+    made = contents(out)
+    refused = 0
+    for end in (0, 1, *range(3, len(whole), 97)):
+        lesson.write_bytes(whole[:end])
+        before = contents(out)
+        result = CliRunner().invoke(app, ["build", "--source", str(source), "--out", str(out)])
+        if result.exit_code:
+            refused += 1
+            assert result.exit_code == 2 and contents(out) == before
+            assert all(line.startswith(f"{lesson}:") for line in result.stderr.splitlines())
+    lesson.write_bytes(whole)
+    build(source, out)
+    assert refused > 3 and contents(out) == made
 
 
 # --- ownership ------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from tests.fresh_python import own_jupyter, python, without
 from tests.lesson_files import HEADER
 from utils import lessons
 from utils.cli.commands import app
+from utils.instructor import release as releasing
 from utils.instructor.build import student_files
 from utils.instructor.release import FIRST, ReleaseError, audit, release
 from utils.instructor.strip import without_notes
@@ -419,6 +420,26 @@ def test_an_answer_in_utils_stops_the_release_and_nothing_is_left(tmp_path, smal
     with pytest.raises(ReleaseError, match=r"a\.zip!utils/turning\.py:1: the whole answer"):
         release(out / "a.zip", root=small)
     assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_two_releases_of_one_zip_at_once_do_not_mix(tmp_path, small, monkeypatch, replace):
+    """The second is made whole before the first one, looked through by now, gets its name."""
+    out = tmp_path / "out" / "a.zip"
+    out.parent.mkdir()
+
+    def second(folder, solved, root):
+        monkeypatch.undo()
+        release(out, ["04"], root=root)
+        return audit(folder, solved, root)
+
+    monkeypatch.setattr(releasing, "audit", second)
+    if replace:
+        assert release(out, replace=True, root=small).solved == []
+    else:
+        with pytest.raises(ReleaseError, match=r"a\.zip is there already; --replace"):
+            release(out, root=small)
+    assert audit(out, [] if replace else ["04_turn"], small) == [] and list(out.parent.iterdir()) == [out]
 
 
 # --- the command --------------------------------------------------------------------------------------

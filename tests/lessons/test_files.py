@@ -2,10 +2,12 @@
 
 import os
 import stat
+import threading
+from unittest.mock import Mock
 
 import pytest
 
-from utils.lessons import write_atomically
+from utils.lessons import locked, write_atomically
 
 
 @pytest.mark.parametrize("content", ["π and\nlines\n", b"\x00\xff\r\n", ""])
@@ -41,3 +43,33 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
 def test_a_file_in_no_folder_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "nowhere" / "page.md", "new")
+
+
+def test_under_one_lock_one_is_at_work_and_a_late_one_may_give_up_or_go_on(tmp_path):
+    lock, late = tmp_path / "lock", []
+    with locked(lock, 0, pytest.fail) as first:
+        with (
+            pytest.raises(ValueError, match="no patience"),
+            locked(lock, 0, Mock(side_effect=ValueError("no patience"))),
+        ):
+            pytest.fail("two are at work")
+        with locked(lock, 0, Mock(side_effect=TimeoutError)) as second:
+            pass
+        waits = threading.Thread(target=lambda: late.append(enter()))
+
+        def enter():
+            with locked(lock, 0, waiting.set) as third:
+                return third
+
+        waiting = threading.Event()
+        waits.start()
+        waiting.wait()
+        assert late == []
+    waits.join()
+    assert (first, second, late) == (True, False, [True])
+
+
+def test_where_there_can_be_no_lock_the_block_runs_without(tmp_path):
+    (tmp_path / "file").touch()
+    with locked(tmp_path / "file" / "lock", 600, pytest.fail) as alone:
+        assert not alone

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import gzip
 import io
 import json
@@ -14,8 +15,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -27,7 +29,7 @@ from utils.book.executed import EXPLORERS, KEPT, BookError, outputs_of
 from utils.book.leaks import answers_in
 from utils.instructor import ipynb, online
 from utils.lessons import ROOT, Lesson
-from utils.lessons.files import folder_atomically
+from utils.lessons.files import folder_atomically, locked
 from utils.show import html
 from utils.show.circuitsvis import packed_library
 
@@ -36,6 +38,10 @@ LOOK = Path(__file__).parent / "look"
 _DOCS = ("checks", "data", "grading", "instructors", "mutants", "online", "papers", "sources")
 DOCUMENTS = (*(f"docs/{name}.md" for name in _DOCS), "CONTRIBUTING.md", "CHANGELOG.md")
 LEFT_OUT = (".buildinfo*", "*.map", "*webpack-macros.html")  # for Sphinx, and for who writes a theme
+READING = (
+    '<p class="to-read">This page is for reading. In JupyterLab you type your answers, and they are checked: '
+    '<a href="../index.html#do-it-yourself">how to get there</a>.</p>'
+)
 MADE = ".coginst-book"  # marks a folder as ours to replace
 _LINK = re.compile(r"(!?)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 _TO_LESSON = re.compile(r'href="(\d\d_\w+)\.ipynb(?:#[^"]*)?"')
@@ -81,6 +87,22 @@ def book(
     course = [lessons.read(path) for path in sorted(chosen)]
     shown = {lessons.find(name, ROOT / "solutions").stem for name in solved}
     _needs_sphinx()
+    work.mkdir(parents=True, exist_ok=True)
+    waits = partial(said, f"Waiting for another `coginst book`, which is at work in {work}")
+    with locked(work / "lock", 0, waits):
+        return _book(out, course, shown, said, work, kept, vendored)
+
+
+def _book(
+    out: Path,
+    course: Sequence[Lesson],
+    shown: set[str],
+    said: Callable[[str], None],
+    work: Path,
+    kept: Path,
+    vendored: Path,
+) -> Made:
+    """The same, with nobody else at work in `work`."""
     for line in vendor.vendor(vendored):
         said(f"fetched {line}")
     outputs = outputs_of(course, said, kept)
@@ -93,13 +115,14 @@ def book(
         said(f"[{number}/{len(course)}] {lesson.stem}")
     _put(stage, files)
     _put(work / "static", _static(vendored))
-    _forget_if_changed(work, course)
     said("Sphinx writes the pages")
-    sphinx(stage, site, work)
+    with _over_the_last_pages(work, course):
+        sphinx(stage, site, work)
     if faults := answers_in(site, shown):
         raise BookError("\n".join(["An answer would stand in the book; it was not put in its place.", *faults]))
     with folder_atomically(out) as new:
-        shutil.copytree(site, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        with _full_disk_told():
+            shutil.copytree(site, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
         (new / MADE).write_text("coginst book replaces this folder.\n", encoding="utf-8")
     every = [path for path in out.rglob("*") if path.is_file()]
     return Made(out, sum(path.suffix == ".html" for path in every), sum(path.stat().st_size for path in every))
@@ -197,13 +220,15 @@ def _link_cells(cells: list[dict], name: str, held: set[str]) -> None:
 
 
 def commands(name: str, lesson: Lesson | None = None) -> str:
-    """HTML: the commands that open the course in JupyterLab, to copy, and where a lesson runs without installing.
+    """HTML: the commands that open the course in JupyterLab, to copy, and where a lesson runs without installing; above
+    a lesson, what its page is for.
 
     `name` is the clone's public name.
     """
     clone = [] if name == online.UNSET else [f"git clone https://github.com/{name} && cd {name.partition('/')[2]}"]
     text = html.escape("\n".join([*clone, "make lab"]))
-    where = "" if clone else " in the course's folder"
+    where = "" if clone else "<p>In the course's folder, a clone or a download of its repository:</p>"
+    reading = READING if lesson else ""
     links = ""
     if clone and lesson:
         links = (
@@ -211,8 +236,8 @@ def commands(name: str, lesson: Lesson | None = None) -> str:
             f' <a href="{online.colab(name, f"{lesson.stem}.ipynb")}">Colab</a>'
         )
     return (
-        f'<div class="open-in-lab"><button type="button" data-copy="{text}" hidden>Open in Lab: copy the commands'
-        f'</button>{links} <span role="status"></span><details><summary>What to type{where}</summary><pre>{text}</pre>'
+        f'{reading}<div class="open-in-lab"><button type="button" data-copy="{text}" hidden>Open in Lab: copy the commands'
+        f'</button>{links} <span role="status"></span><details><summary>What to type</summary>{where}<pre>{text}</pre>'
         "</details></div>\n"
     )
 
@@ -242,10 +267,12 @@ def _static(vendored: Path) -> dict[str, bytes]:
 # --- Sphinx ---------------------------------------------------------------------------------------------
 
 
-def _forget_if_changed(work: Path, course: Sequence[Lesson]) -> None:
-    """Begin anew where settings, Sphinx itself, or what stands in every page's sidebar are others than last time.
+@contextlib.contextmanager
+def _over_the_last_pages(work: Path, course: Sequence[Lesson]) -> Iterator[None]:
+    """Let Sphinx write over the pages of last time, of which it keeps what has not changed.
 
-    Sphinx looks at what each page is made from, and sees only some of these.
+    It begins anew where settings, Sphinx itself, or what stands in every page's sidebar are others, for it sees only
+    some of these; and where it did not come to its end, for a full disk or a kill leaves half a page.
     """
     titles = [f"{lesson.stem} {lesson.title}" for lesson in course]
     titles += [lessons.read_text(ROOT / name).partition("\n")[0] for name in DOCUMENTS]
@@ -255,7 +282,9 @@ def _forget_if_changed(work: Path, course: Sequence[Lesson]) -> None:
     if not kept.is_file() or kept.read_text(encoding="utf-8") != stamp:
         for folder in ("html", "doctrees"):
             shutil.rmtree(work / folder, ignore_errors=True)
-        kept.write_text(stamp, encoding="utf-8")
+    kept.unlink(missing_ok=True)
+    yield
+    kept.write_text(stamp, encoding="utf-8")
 
 
 def sphinx(stage: Path, site: Path, work: Path) -> None:
@@ -271,8 +300,21 @@ def sphinx(stage: Path, site: Path, work: Path) -> None:
     heard = io.StringIO()
     with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
         status = build_main([*options, str(stage), str(site)])
+    if os.strerror(errno.ENOSPC) in heard.getvalue():  # in each of a hundred lines
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if status:
         raise BookError(f"Sphinx found something wrong:\n{heard.getvalue().strip()}")
+
+
+@contextlib.contextmanager
+def _full_disk_told() -> Iterator[None]:
+    """Raise the plain OSError of a full disk for shutil's, which lists every file that did not fit."""
+    try:
+        yield
+    except shutil.Error as error:
+        if os.strerror(errno.ENOSPC) in str(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+        raise
 
 
 def version(root: Path = ROOT) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.lessons.files import write_atomically
+from utils.lessons.files import locked, write_atomically
 
 LOCK_PATIENCE = 2.0  # seconds; a turn takes milliseconds, so whoever holds it longer hangs
 STATES = ("passed", "failed", "todo")
@@ -123,11 +123,12 @@ def _not_kept(path: Path, why: str) -> None:
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Be the only one who writes `path`, or after LOCK_PATIENCE seconds write all the same: one entry is at stake."""
-    from filelock import FileLock, Timeout  # not before there is something to write: `check` is to be imported fast
 
-    with contextlib.ExitStack() as held:
-        with contextlib.suppress(Timeout, OSError, NotImplementedError):  # the last two: a disk that knows no locks
-            held.enter_context(FileLock(path.with_name(path.name + ".lock"), timeout=LOCK_PATIENCE))
+    def write_all_the_same() -> None:
+        raise TimeoutError
+
+    with locked(path.with_name(path.name + ".lock"), LOCK_PATIENCE, write_all_the_same) as alone:
+        if alone:
             for unfinished in path.parent.glob(f"{path.name}.*.new"):  # its writer was killed: nobody else writes now
                 unfinished.unlink()
         yield

@@ -1,8 +1,9 @@
 """From `solutions/NN_stem.md` to the students' pairs `course/NN_stem.md` and `.ipynb`.
 
 Everything is worked out in memory first. What differs is written to a folder beside its place, which is renamed when it
-is complete: from then on the build can only go forward, and the next one finishes what a killed one left.
-`.coginst.json` holds the hash of each file that the build made, so a file that a learner changed is known, and kept.
+is complete: from then on the build can only go forward, and the next one finishes what a killed one left. Builds of one
+folder take turns. `.coginst.json` holds the hash of each file that the build made, so a file that a learner changed is
+known, and kept.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from utils import lessons
@@ -23,11 +26,12 @@ from utils.instructor import ipynb
 from utils.instructor.leaks import leaks
 from utils.instructor.needs import cells_that_need
 from utils.instructor.strip import Stripped, strip
-from utils.lessons import ROOT, Cell, Lesson, LessonError
+from utils.lessons import ROOT, Cell, Lesson, LessonError, locked
 from utils.lessons.markers import MarkerError
 
 MANIFEST = ".coginst.json"
 _STAGE, _COMMIT = ".coginst-stage", ".coginst-commit"
+LOCK_PATIENCE = 60.0  # seconds; a build takes one or two, so whoever holds the lock for longer hangs
 
 HEADER = """\
 ---
@@ -66,16 +70,17 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
     `Built.kept`.
 
     Raises:
-        BuildError: the folders cannot be used, or lessons clash.
+        BuildError: the folders cannot be used, lessons clash, or another build of `out` hangs.
         MarkerError: markers are wrong, or an answer survives; a line for each fault.
     """
     source, out = _folders(source, out)
-    files = student_files(source)
-    _finish(out)
-    plan = _Plan(files, out)
-    if not plan.is_done():
-        _stage(out, plan)
+    with locked(_lock(out), LOCK_PATIENCE, partial(_another_builds, out)):
+        files = student_files(source)
         _finish(out)
+        plan = _Plan(files, out)
+        if not plan.is_done():
+            _stage(out, plan)
+            _finish(out)
     return Built(sorted(plan.write), sorted(plan.delete), plan.kept)
 
 
@@ -145,6 +150,19 @@ def _folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, P
             f"{out} lies in {source}, whose answers students must not get; name another folder with --out."
         )
     return source, out
+
+
+def _lock(out: Path) -> Path:
+    """The file under which builds of a folder take turns. It lies among the temporary ones: a build that fails makes
+    nothing, not even the folder."""
+    return Path(tempfile.gettempdir()) / f"coginst-build-{_hash(os.fsencode(out.resolve()))[:16]}.lock"
+
+
+def _another_builds(out: Path) -> None:
+    raise BuildError(
+        f"Another build of {out} has been at work for {LOCK_PATIENCE:.0f} seconds: wait until it has ended, or stop it,"
+        " and build again."
+    )
 
 
 # --- what students get ----------------------------------------------------------------------------------

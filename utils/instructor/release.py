@@ -72,20 +72,25 @@ def release(
         raise ReleaseError(f"{out} is to be a zip file; name it {out.name}.zip.")
     if not out.parent.is_dir():
         raise ReleaseError(f"There is no folder {out.parent} to write {out.name} in; make it first.")
-    if out.exists() and not replace:
-        raise ReleaseError(f"{out} is there already; --replace puts the new one in its place.")
+    _may_be_written(out, replace)
     solved = sorted({lessons.find(name, root / "solutions").stem for name in with_solutions})
     tracked, left_out = _known_files(root)
     files = _files(root, solved, tracked, _site(book))
-    half = out.with_suffix(".zip.tmp")  # it is looked through before it gets its name
+    half = out.with_name(f"{out.name}.{os.urandom(4).hex()}.tmp")  # it is looked through before it gets its name
     try:
         _pack(half, out.stem, files)
         if faults := audit(half, solved, root):
             raise ReleaseError("\n".join(f"{out}!{fault}" for fault in faults))
+        _may_be_written(out, replace)  # another may have been made meanwhile
         os.replace(half, out)
     finally:
         half.unlink(missing_ok=True)
     return Released(out, sorted(files), solved, left_out)
+
+
+def _may_be_written(out: Path, replace: bool) -> None:
+    if out.exists() and not replace:
+        raise ReleaseError(f"{out} is there already; --replace puts the new one in its place.")
 
 
 # --- what goes in ---------------------------------------------------------------------------------------

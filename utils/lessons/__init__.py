@@ -3,7 +3,7 @@
 from utils.lessons.answers import source_of, with_answers
 from utils.lessons.cells import Cell, Lesson, parse, read
 from utils.lessons.code import bound_names, tree_of, without_magics
-from utils.lessons.files import FILE_NAME, ROOT, LessonError, all_lessons, find, read_text, write_atomically
+from utils.lessons.files import FILE_NAME, ROOT, LessonError, all_lessons, find, locked, read_text, write_atomically
 from utils.lessons.loading import load
 from utils.lessons.markdown import LANGUAGES, prose_lines
 
@@ -18,6 +18,7 @@ __all__ = [
     "bound_names",
     "find",
     "load",
+    "locked",
     "parse",
     "prose_lines",
     "read",

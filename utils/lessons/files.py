@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +78,32 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(lock: Path, patience: float, late: Callable[[], object]) -> Iterator[bool]:
+    """Run the block while no other process runs one under the same file `lock`, which the operating system gives back
+    when a process dies.
+
+    Args:
+        patience: the seconds for which it waits for another before it calls `late`, once. If `late` returns, it waits
+            on, without an end; an OSError from `late` lets the block run all the same.
+
+    Yields:
+        Whether the lock was to be had. On a disk that knows no locks, or cannot be written, the block runs without.
+    """
+    from filelock import FileLock, Timeout  # not before it is needed: `check` is to be imported fast
+
+    turn, had = FileLock(lock), False
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError, NotImplementedError):
+            try:
+                held.enter_context(turn.acquire(timeout=patience))
+            except Timeout:
+                late()
+                held.enter_context(turn.acquire())
+            had = True
+        yield had
 
 
 @contextlib.contextmanager
