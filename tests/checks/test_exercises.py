@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import inspect
 import random
+import re
 
 import numpy as np
 import pytest
@@ -174,3 +175,27 @@ def test_a_check_leaves_the_world_as_it_was(exercise, capsys):
     answer = right_answers(exercise)[0]
     with the_world_stays(capsys):
         diagnose(exercise, answer)
+
+
+class TwiceTheNorm(torch.nn.Module):
+    def __init__(self, d_model, eps=1e-6):
+        super().__init__()
+        self.eps, self.w = eps, torch.nn.Parameter(torch.ones(d_model))
+        self.b = torch.nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x):
+        return 2 * torch.nn.functional.layer_norm(x, self.w.shape, self.w, self.b, self.eps) - 1e-5
+
+
+@pytest.mark.parametrize(
+    "name, answer",
+    [
+        ("normalised", torch.tensor([-4.0, -1.0, 2.0, 3.0]) - 1e-5),
+        ("positional_encoding", lambda position, d_model, base=100.0: torch.full((len(position), d_model), -1e-9)),
+        ("gelu", lambda x: x.mul(-1e-9)),
+        ("LayerNorm", TwiceTheNorm),
+    ],
+)
+def test_no_message_says_minus_zero(name, answer):
+    assert re.search(r" -?0\b", said := diagnose(all_exercises()[name], answer).message), said
+    assert not re.search(r"-0(\.0+)?(?![\d.]*[1-9])", said)

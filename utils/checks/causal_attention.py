@@ -82,6 +82,11 @@ exercise(
             "Each position sees itself and the one before it, and nothing older. The whole past is open to it, back to"
             " position 0.",
         ),
+        "only-the-last-three": Wrong(
+            lambda size: causal_mask(size).triu(-2),
+            "Each position sees itself and the two before it: from row 3 on, older ones are hidden. However far back a"
+            " position lies, a later one may look at it; only the future is hidden.",
+        ),
         "other-diagonal": Wrong(
             lambda size: future_mask(size).flip(0),
             "The border runs from the lower left to the upper right. Row i ends with column i, so the border is the"

@@ -13,6 +13,7 @@ from utils.checks._made import made_in_order
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, linear
 from utils.feedback.observe import tensors
 from utils.feedback.properties import batch_independent, finite_when_scaled, moves_with_its_module, remembers_nothing
+from utils.feedback.report import number_text
 from utils.feedback.words import article
 from utils.stand_ins.icl_regression import Layer
 
@@ -278,7 +279,9 @@ def _drawn_otherwise(probe):
             if off[i]:
                 seen, wanted = numbers[i].item(), ideal[i].item()
                 return _drawn_evenly(result, trial.case) or fact.words.format(
-                    seen=f"{seen:.2f}", wanted=f"{wanted:.2f}".removesuffix(".00"), percent=f"{100 * seen:.0f}"
+                    seen=number_text(seen, 2),
+                    wanted=f"{wanted:.2f}".removesuffix(".00"),
+                    percent=f"{100 * seen:.0f}",
                 )
     return None
 

@@ -19,7 +19,7 @@ def _zero_and_one(probe):
     if abs(mean) < 1e-3 and abs(variance - 1) < 1e-3:
         return None
     return (
-        f"Your four numbers have the mean {round(mean, 3):g} and the variance {round(variance, 3):g}. They should"
+        f"Your four numbers have the mean {round(mean, 3) + 0.0:g} and the variance {round(variance, 3):g}. They should"
         " have mean 0 and variance 1."
     )
 
@@ -112,7 +112,7 @@ def _mean_and_variance(probe):
             mean, variance = float(row.mean()), float(row.var(correction=0))
             if not (abs(mean) < 1e-3 and abs(variance - 1) < 1e-3):
                 return (
-                    f"As __init__ leaves it, the layer gives row {i} the mean {round(mean, 3):g} and the variance"
+                    f"As __init__ leaves it, the layer gives row {i} the mean {round(mean, 3) + 0.0:g} and the variance"
                     f" {round(variance, 3):g}. With w = 1 and b = 0 every vector has mean 0 and variance 1 afterwards."
                 )
     return None

@@ -16,6 +16,7 @@ from utils.feedback.properties import (
     takes,
     works_where_its_input_is,
 )
+from utils.feedback.report import number_text
 
 
 def _alternating(first, second):
@@ -73,9 +74,10 @@ def _angles(probe):
                 sine, cosine = yours[row, 2 * i].double(), yours[row, 2 * i + 1].double()
                 if abs(float(sine**2 + cosine**2) - 1) > 1e-3:
                     return (
-                        f"Entries {2 * i} and {2 * i + 1} at position {p:g} are {float(sine):.3f} and"
-                        f" {float(cosine):.3f}, and their squares sum to {float(sine**2 + cosine**2):.3f}. A sine and a"
-                        " cosine of the same angle have squares that sum to 1."
+                        f"Entries {2 * i} and {2 * i + 1} at position {p:g} are"
+                        f" {_pair_text(map(float, (sine, cosine)))}, and their squares sum to"
+                        f" {float(sine**2 + cosine**2):.3f}. A sine and a cosine of the same angle have squares that"
+                        " sum to 1."
                     )
                 wanted, angle = (
                     torch.tensor(p * base ** (-2 * i / d_model), dtype=torch.float64),
@@ -83,10 +85,10 @@ def _angles(probe):
                 )
                 if _apart(angle, wanted) > 1e-3:
                     return (
-                        f"Entries {2 * i} and {2 * i + 1} at position {p:g} stand for the angle {float(angle):.3f},"
-                        f" with d_model = {d_model} and base = {base:g}. Pair {i} turns by"
-                        f" {base ** (-2 * i / d_model):.4g} radians a position, which makes {float(wanted):.3f}, up to"
-                        " whole turns."
+                        f"Entries {2 * i} and {2 * i + 1} at position {p:g} stand for the angle"
+                        f" {number_text(float(angle), 3)}, with d_model = {d_model} and base = {base:g}. Pair {i} turns"
+                        f" by {base ** (-2 * i / d_model):.4g} radians a position, which makes {float(wanted):.3f}, up"
+                        " to whole turns."
                     )
     return None
 
@@ -117,9 +119,9 @@ def _keeps_lengths(probe):
                 )
                 if float(before[p, i].abs()) > 0.05 and _apart(turned, wanted) > 1e-2:
                     return (
-                        f"{pair} were turned by {float(turned):.3f} radians, with d_head = {d_head} and base ="
-                        f" {base:g}. Pair {i} turns by {base ** (-2 * i / d_head):.4g} a position, from position 0 on,"
-                        f" which makes {float(wanted):.3f}, up to whole turns."
+                        f"{pair} were turned by {number_text(float(turned), 3)} radians, with d_head = {d_head} and"
+                        f" base = {base:g}. Pair {i} turns by {base ** (-2 * i / d_head):.4g} a position, from position"
+                        f" 0 on, which makes {float(wanted):.3f}, up to whole turns."
                     )
     return None
 
@@ -129,7 +131,7 @@ def _far_rows(probe):
     seen, wanted = probe.run(case(torch.tensor([2049.0]), 2)), torch.tensor([math.sin(2049), math.cos(2049)])
     if seen.failure is None and not torch.allclose(seen.value[0], wanted, atol=0.01):
         return (
-            f"Position 2049 gets {[round(v, 3) for v in seen.value[0].tolist()]}; its sine and cosine are"
+            f"Position 2049 gets {[round(v, 3) + 0.0 for v in seen.value[0].tolist()]}; its sine and cosine are"
             f" {wanted[0]:.3f} and {wanted[1]:.3f}, and early positions are right. Are positions or angles kept in"
             " float16? Above 2048 it holds even numbers only."
         )
@@ -309,7 +311,7 @@ def _adds_its_rows(probe):
 
 
 def _pair_text(pair):
-    return " and ".join(f"{value:.3f}" for value in pair)
+    return " and ".join(number_text(value, 3) for value in pair)
 
 
 def _keeps_its_table(probe):
@@ -473,7 +475,7 @@ def _far_positions(probe):
     wanted = torch.tensor([2049.0, 2049.0 - torch.pi / 2]).cos()
     if seen.failure is None and not torch.allclose(seen.value[-1], wanted, atol=0.01):
         return (
-            f"Position 2049 turns (1, 0) to {[round(v, 3) for v in seen.value[-1].tolist()]}, and"
+            f"Position 2049 turns (1, 0) to {[round(v, 3) + 0.0 for v in seen.value[-1].tolist()]}, and"
             f" {[round(v, 3) for v in wanted.tolist()]} is right; short texts are fine. Are positions or angles kept in"
             " float16? Above 2048 it holds even numbers only."
         )

@@ -25,6 +25,7 @@ from utils.feedback.properties import (
     remembers_nothing,
     slopes_agree,
 )
+from utils.feedback.report import number_text
 from utils.models.your_own_gpt2 import GPTConfig, shapes
 from utils.stand_ins.your_own_gpt2 import AT_ONCE, Writer
 
@@ -55,7 +56,7 @@ def _landmarks(probe):
             return None
         found = float(seen.value)
         if not abs(found - wanted) < 1e-3:
-            return f"gelu({x:g}) is {found:.4f}, and {wanted:g} is expected: {why}."
+            return f"gelu({x:g}) is {number_text(found)}, and {wanted:g} is expected: {why}."
     return None
 
 
