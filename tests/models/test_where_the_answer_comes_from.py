@@ -63,3 +63,16 @@ def test_the_patterns_are_those_of_transformers():
     tensors, config = parts.checkpoint()
     model = parts.load(lesson.GPT(config), lesson.gpt2_state(tensors, config))
     torch.testing.assert_close(where.patterns(model, tokens), wanted, atol=1e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_inside_the_block_only_the_last_position_is_asked():
+    tensors, config = parts.checkpoint()
+    model = parts.load(lesson.GPT(config), lesson.gpt2_state(tensors, config))
+    tokens = where.pairs(3).clean
+    whole = model(tokens)
+    with where.last_position(model):
+        assert torch.allclose(model(tokens), whole[:, -1:], atol=1e-4)
+    with pytest.raises(RuntimeError, match="half-way"), where.last_position(model):
+        raise RuntimeError("half-way")
+    assert torch.equal(model(tokens), whole)  # also after an error it is the whole model again

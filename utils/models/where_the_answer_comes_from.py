@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -101,6 +102,16 @@ def patterns(model: nn.Module, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor
         found.append(scores.masked_fill(hidden, -torch.inf).softmax(-1))
         x = block(x)
     return torch.stack(found)
+
+
+@contextlib.contextmanager
+def last_position(model: nn.Module) -> Iterator[None]:
+    """Inside the block lesson 12's GPT gives the logits of the last position alone, [batch, 1, vocab]."""
+    hook = model.ln_f.register_forward_pre_hook(lambda part, given: given[0][:, -1:])
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def entries(model: nn.Module, head: int) -> slice:
