@@ -631,11 +631,16 @@ def test_the_place_of_the_space_is_what_they_fetch(shipped):
 def test_no_layer_can_be_spared(shipped):
     model, texts = toy.load_cogmodel()[0], toy.draw_batch(1000, torch.Generator().manual_seed(12345))
     layers, found = model.layers, []
+    tokens, asked = texts
     for removed in range(3):
         model.layers = nn.ModuleList([layer for i, layer in enumerate(layers) if i != removed])
         found.append((toy.exact_match(model, *texts), toy.tokens_right(model, *texts)))
     assert max(share for share, _ in found) < 0.05 and 0.2 < found[2][1] < 0.35
     assert all(0.35 < letters < 0.55 for _, letters in found[:2])
+
+    right = (model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:]) & asked[:, 1:].bool()  # layer 2 is the one that is gone
+    ends = (tokens[:, 1:] == toy.CharTokenizer().encode(".")[-1]) | (tokens[:, 1:] == toy.STOP)
+    assert (right & ends).sum() / right.sum() > 0.5
 
 
 def test_after_a_wrong_letter_it_goes_on_by_place(shipped):
