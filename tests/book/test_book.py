@@ -251,9 +251,14 @@ def test_each_wrong_answer_is_taken_for_what_it_is(wrong):
     assert report.message == next(m.message for m in find(EXERCISE).misconceptions if m.id == wrong.misconception)
 
 
-def test_the_search_finds_a_lesson(browser, address):
+def test_the_search_finds_a_lesson_and_shows_where(browser, address):
     with opened(browser, address + "/search.html?q=softmax") as page:
-        expect(page.locator("#search-results li a", has_text="Attention without training").first).to_be_visible()
+        found = page.locator("#search-results li", has_text="Attention without training").first
+        expect(found.locator("a").first).to_be_visible()
+        words = found.locator("p.context")  # a browser lets no page from a file read another one
+        expect(words).to_have_count(1 if address.startswith("http") else 0)
+        for text in words.all_inner_texts():
+            assert "softmax" in text and "Exercise:" not in text, "its words, not its list of headings"
 
 
 def test_the_commands_are_copied(browser, http):
@@ -270,6 +275,47 @@ def test_no_page_keeps_anybody_out(browser, http, scheme, width):
         with opened(browser, f"{http}/{name}", **options) as page:
             assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), name
             assert violations(page, "html") == [], name
+
+
+def test_what_scrolls_shows_at_which_edge_there_is_more(browser, http):
+    with opened(browser, f"{http}/{SIMPLE}", viewport={"width": 390, "height": 844}) as page:
+        box = page.locator(".output:has(> .course-figure)").first
+        edges = lambda: (box.evaluate("box => box.classList.contains('more-left')"),
+                         box.evaluate("box => box.classList.contains('more-right')"))  # fmt: skip
+        faded = lambda: box.evaluate("box => getComputedStyle(box).maskImage") != "none"
+        for left, expected in ((0, (False, True)), (40, (True, True)), (999, (True, False))):
+            box.evaluate("(box, left) => { box.scrollLeft = left; }", left)
+            page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+                                   ".then(() => true)")  # fmt: skip
+            assert edges() == expected and faded()
+        page.emulate_media(media="print")
+        assert not faded()
+        page.emulate_media(media="screen")
+        page.set_viewport_size({"width": 1280, "height": 844})
+        page.wait_for_function("() => !document.querySelector('.more-right:has(> .course-figure)')")
+
+
+def test_the_theme_is_chosen_and_its_menu_gone(browser, http):
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with opened(browser, f"{http}/{START}", **phone) as page:
+        page.locator(".theme-switch-button:visible").tap()
+        dark = page.locator(".theme-change-button[data-mode=dark]:visible")
+        dark.tap()
+        assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+        expect(dark).to_have_count(0)
+
+
+def test_the_page_of_a_phone_does_not_offer_a_terminal(browser, http):
+    for width, shown in ((390, False), (1280, True)):
+        with opened(browser, f"{http}/{SIMPLE}", viewport={"width": width, "height": 844}) as page:
+            expect(page.get_by_text("This page is for reading.")).to_be_visible()
+            assert page.get_by_role("button", name="Open in Lab").is_visible() == shown
+
+
+def test_no_reader_has_made_progress(browser, http):
+    with opened(browser, f"{http}/{START}") as page:
+        expect(page.get_by_text("In JupyterLab this shows every lesson")).to_be_visible()
+        assert "exercises passed" not in page.locator("article").inner_text()
 
 
 def test_on_a_phone_code_breaks_and_what_is_dragged_moves_alone(browser, http):

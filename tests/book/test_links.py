@@ -61,7 +61,15 @@ def test_a_public_clone_is_fetched_and_opened_and_services_are_named():
     assert "mybinder.org/v2/gh/me/course" in shown and "colab.research.google.com/github/me/course" in shown
 
 
+def test_a_lesson_says_what_its_page_is_for_and_where_to_get_the_other():
+    for name in ("me/course", UNSET):
+        assert re.search(
+            r'for reading\. In JupyterLab .*href="\.\./index\.html#do-it-yourself"', commands(name, LESSON)
+        )
+        assert "for reading" not in commands(name)
+
+
 def test_a_clone_that_is_not_public_promises_neither():
     shown = commands(UNSET, LESSON)
-    assert re.search(r'data-copy="(.*?)"', shown)[1] == "make lab"
+    assert re.search(r'data-copy="(.*?)"', shown)[1] == "make lab" and "a download of its repository" in shown
     assert "binder" not in shown and "colab" not in shown and "git clone" not in shown

@@ -124,6 +124,14 @@ def test_a_widget_that_needs_a_kernel_is_refused():
         page(LESSON, outputs(dot_product=[widget("foreign")]), "")
 
 
+def test_nobodys_progress_is_a_sentence():
+    text = TEXT.replace("explore.dot_product()", "progress()")
+    lesson = replace(lessons.parse(text, "02_simplified_attention.md"), stem="02_simplified_attention")
+    made = page(lesson, outputs(**{"progress()": [html("1 of 65 exercises passed")]}), "")
+    shown = cell(made, "progress()")["outputs"]
+    assert len(shown) == 1 and "In JupyterLab this shows every lesson" in shown[0]["data"]["text/html"]
+
+
 def test_the_commands_stand_below_the_title():
     first = sources(page(LESSON, outputs(), "<p>the commands</p>"))[0]
     assert first.splitlines()[0] == "# A title" and "<p>the commands</p>" in first and first.endswith("Words.")

@@ -73,8 +73,8 @@ def blank(window: BrowserContext, width: int = 800) -> Page:
 
 
 class Shown:
-    """A widget in a page of its own, as wide as is asked for, or as the book has it, `reading`; errors of its script are
-    ours at once."""
+    """A widget in a page of its own, as wide as is asked for; errors of its script are ours at once. `reading`: in a
+    page of the book, which has no kernel."""
 
     def __init__(
         self, window: BrowserContext, widget: Any, width: int = 800, dark: bool = False, reading: bool = False

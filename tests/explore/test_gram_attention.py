@@ -113,3 +113,14 @@ def test_of_twelve_edges_the_three_behind_are_dashed(shown):
         assert hidden(page) == (3, 9)
     page.set("rise", 0)
     assert hidden(page) == (0, 0)
+
+
+def test_on_a_phone_on_its_side_the_picture_is_beside_what_moves_it(shown):
+    page = shown(explore.volume())
+    assert page.root.locator("svg[role=img]").bounding_box()["y"] > 200
+    page.page.set_viewport_size({"width": 844, "height": 390})
+    page.page.wait_for_function("() => document.querySelector('.coginst').clientHeight < 390")
+    slider, picture = page.root.get_by_role("slider").first, page.root.locator("svg[role=img]")
+    assert slider.bounding_box()["x"] + slider.bounding_box()["width"] < picture.bounding_box()["x"]
+    assert abs(slider.bounding_box()["y"] - picture.bounding_box()["y"]) < 40
+    assert page.right_edge() <= 844

@@ -261,6 +261,16 @@ def test_without_a_kernel_it_still_draws_and_says_how_to_go_on(shown, tokenizer)
     assert page.remark().startswith("Below 1")
 
 
+def test_a_page_to_read_keeps_its_prompt_and_draws_again_and_again(shown, tokenizer):
+    page = shown(explore.next_token(Model(), tokenizer, " a b"), reading=True)
+    prompt = page.root.get_by_role("textbox", name="prompt")
+    assert not prompt.is_editable() and "On this page this prompt; in JupyterLab any other." in page.root.inner_text()
+    for _ in range(2):
+        press(page, "Sample")
+        assert len(chips(page)) == 3 and "In JupyterLab the text goes on from there" in page.remark()
+        assert "cell" not in page.remark() and page.sent() == []
+
+
 def test_a_kernel_that_does_not_answer_is_spoken_of(shown, tokenizer):
     page = shown(explore.next_token(Model(), tokenizer, " a b"))
     page.page.clock.install()

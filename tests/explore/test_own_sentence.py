@@ -82,6 +82,12 @@ def test_the_page_sends_it_and_says_what_came_of_it(shown):
     assert "Asked the kernel" in note.inner_text()
 
 
+def test_a_page_to_read_offers_nothing_to_keep(shown):
+    page = shown(explore.sentence(), reading=True)
+    assert "In JupyterLab you write a sentence of your own" in page.root.inner_text()
+    assert page.root.get_by_role("textbox").count() == page.root.get_by_role("button").count() == 0
+
+
 def test_a_kernel_that_is_gone_or_busy_is_told(shown):
     page = shown(explore.sentence(), width=360)
     page.page.clock.install()

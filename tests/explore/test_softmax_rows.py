@@ -21,9 +21,20 @@ def test_its_numbers_are_torchs(shown, factor, shift):
     assert found["scores"] == pytest.approx((scores * factor + shift).tolist(), abs=1e-5)
     assert page.facts() == {
         "largest weight": f"{weights.max():.2f}",
-        "of the given scores": f"{scores.softmax(0).max():.2f}",
+        "with unchanged scores": f"{scores.softmax(0).max():.2f}",
         "changed by the shift": "0.0000",
     }
+
+
+@pytest.mark.parametrize("width", [390, 800])
+def test_what_stands_below_stays_where_it_is(shown, width):
+    page = shown(explore.softmax(SCORES, TOKENS), width=width)
+    heights = set()
+    for factor, shift in ((0.0, 0.0), (4.0, 2.0), (6.0, 2.0), (20.0, 10.0), (20.0, -10.0)):
+        page.set("factor", factor)
+        page.set("shift", shift)
+        heights.add(page.root.bounding_box()["height"])
+    assert len(heights) == 1
 
 
 def test_it_follows_the_keyboard(shown):

@@ -130,6 +130,12 @@ def test_hidden_characters_are_shown_as_escapes(shown, tokenizer):
     assert "".join(chip for chip, *_ in shown_chips(page)) == "\\x00\\n\\r\\t\\xad··"
 
 
+def test_gpt2s_tokens_are_made_on_a_page_to_read_too(shown, tokenizer):
+    page = shown(explore.tokens(tokenizer, "a"), reading=True)
+    page.root.get_by_role("textbox").fill("a b")
+    assert len(shown_chips(page)) == 2 and "JupyterLab" not in page.root.inner_text()
+
+
 def test_the_notebook_stays_small():
     assert len(packed_merges()) < 170_000
 
@@ -152,6 +158,8 @@ def test_another_tokenizer_is_asked_in_the_kernel(shown):
     page.page.evaluate("() => { window.gone = true; }")
     box.fill("b a a")
     assert "No kernel listens" in page.remark() and len(shown_chips(page)) == 2
+    read = shown(widget, reading=True)
+    assert not read.root.get_by_role("textbox").is_editable() and "in JupyterLab any other" in read.root.inner_text()
 
 
 def test_a_tokenizer_with_gpt2s_vocabulary_that_cuts_otherwise_is_asked(tokenizer):

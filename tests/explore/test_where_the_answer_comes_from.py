@@ -172,6 +172,27 @@ def test_without_a_kernel_it_says_so_calmly(shown):
     )  # the saved notebook keeps the pair that was answered
 
 
+def test_a_table_is_not_taken_for_that_of_sentences_still_typed(shown):
+    page = shown(copying())
+    twin = page.root.get_by_role("textbox", name="its twin")
+    twin.fill("a b y d")
+    assert note(page).startswith("Press Enter") and page.root.locator(".stale[inert] table").count() == 1
+    twin.fill(TWIN)
+    assert "continued with ' c'" in note(page) and page.root.locator("[inert]").count() == 0
+    twin.fill("a b y d")
+    twin.press("Enter")
+    assert page.sent() == [{"asked": [CLEAN, "a b y d"]}] and page.root.locator("[inert]").count() == 0
+
+
+def test_a_page_to_read_has_its_two_sentences(shown):
+    page = shown(copying(), reading=True)
+    for name in ("sentence", "its twin"):
+        assert not page.root.get_by_role("textbox", name=name).is_editable()
+    assert "On this page these two sentences; in JupyterLab any others." in page.root.inner_text()
+    place(page, 0, 2).click()
+    assert "position 2 (c/x)" in note(page)
+
+
 def test_a_large_model_is_asked_row_by_row(shown):
     widget = copying(10**10)
     assert widget.state["found"] is None and repr(widget).endswith("with the twin's vector there.")

@@ -236,6 +236,39 @@ def test_a_live_table_has_the_picture_s_colours(live):
         assert ",".join(str(round(255 * part)) for part in colormaps["viridis"](end)[:3]) in found
 
 
+def test_the_label_of_a_cell_goes_when_the_page_is_moved(live):
+    canvas = live.locator("[data-place] canvas").last
+    looks = "canvas => { const were = canvas.looks; canvas.looks = canvas.toDataURL(); return were === canvas.looks; }"
+    canvas.scroll_into_view_if_needed()
+    live.mouse.move(0, 0)
+    live.wait_for_function(looks, arg=canvas.element_handle(), polling=100)
+    canvas.hover()
+    live.wait_for_function("canvas => canvas.toDataURL() !== canvas.looks", arg=canvas.element_handle())
+    live.evaluate("() => dispatchEvent(new Event('scroll'))")
+    live.wait_for_function("canvas => canvas.toDataURL() === canvas.looks", arg=canvas.element_handle())
+
+
+def test_each_row_and_column_is_named_on_a_phone(chromium):
+    tokens = [f"name{i}" for i in range(16)]
+    with window_of(chromium) as window:
+        phone = blank(window, width=360)
+        phone.evaluate("""() => {
+            const written = CanvasRenderingContext2D.prototype.fillText;
+            window.texts = [];
+            CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+                window.texts.push(text);
+                return written.call(this, text, ...where);
+            };
+        }""")
+        phone.locator("body").evaluate(
+            "(body, text) => body.append(document.createRange().createContextualFragment(text))",
+            page(show.attention(tokens, patterns(1, 16)[0])),
+        )
+        expect(phone.locator("[data-place] canvas")).to_have_count(2)
+        phone.wait_for_function("tokens => tokens.every(one => texts.includes(one))", arg=tokens)
+        assert min(phone.evaluate("tokens => tokens.map(one => texts.filter(text => text === one).length)", tokens)) > 1
+
+
 def test_without_circuitsvis_the_picture_is_all(monkeypatch):
     monkeypatch.setattr(circuitsvis, "packed_library", lambda: None)
     picture = show.attention(TOKENS, patterns(2, 4))

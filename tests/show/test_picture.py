@@ -19,6 +19,13 @@ def test_mime_bundle_is_text_and_an_image_with_the_same_words():
     assert int(re.search(r' width="(\d+)"', image)[1]) == round(picture.figure.get_figwidth() * 100)
 
 
+def test_no_title_is_longer_than_a_phone_shows_of_the_picture():
+    figure = show.grid([f"token{i}" for i in range(12)], title="a title of many words " * 5).figure
+    (title,) = [text for text in figure.texts if text.get_weight() == "bold"]
+    wide = title.get_window_extent(figure.canvas.get_renderer()).width / figure.dpi
+    assert 3 < wide < 4.4 < figure.get_figwidth() - 1
+
+
 def test_the_png_has_twice_the_pixels_of_its_width():
     picture = show.grid(TOKENS)
     width = int.from_bytes(picture.png()[16:20], "big")

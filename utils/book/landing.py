@@ -69,11 +69,9 @@ def wrong_answers(chosen: Sequence[WrongAnswer] = WRONG) -> str:
         choices.append(
             f'<label><input type="radio" name="wrong-answer" value="{wrong.name}"{checked}> {wrong.does}</label>'
         )
-        report = answers.judge(wrong.source)
+        report = answers.judge(wrong.source)._repr_html_().replace("as on this page", "as in lesson 02")
         code = f"```python\n{wrong.source}\ncheck(softmax)\n```"
-        panels.append(
-            f'<div class="wrong-answer" data-answer="{wrong.name}">\n\n{code}\n\n{report._repr_html_()}\n\n</div>'
-        )
+        panels.append(f'<div class="wrong-answer" data-answer="{wrong.name}">\n\n{code}\n\n{report}\n\n</div>')
     legend = "<legend>Choose an answer</legend>"
     return (
         f'<div class="wrong-answers">\n<fieldset>{legend}{"".join(choices)}</fieldset>\n\n<div aria-live="polite">\n\n'

@@ -29,6 +29,11 @@ LIBRARY = re.compile(r"<script>(\(async \(\) => \{\nif \(window\.CircuitsVis \|\
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _CHECKED = re.compile(r"(?m)^check\((\w+)")
+_PROGRESS = re.compile(r"(?m)^progress\(\)")
+IN_LAB = (
+    "In JupyterLab this shows every lesson with its time and every exercise with its state, and leads to where you"
+    " stopped. On this page nothing of yours is kept."
+)
 _ANCHOR = re.compile(r"\]\(#([^)\s]+)\)")
 
 
@@ -52,6 +57,8 @@ def page(lesson: Lesson, outputs: Outputs, top: str, with_answers: bool = False)
             cells.append(_prose(lesson, cell, source, top if not cells else ""))
             continue
         is_gap = source != lessons.with_answers(cell)
+        if _PROGRESS.search(source):  # the run's own: no reader has passed or guessed what it tells of
+            shown = [{"output_type": "display_data", "data": {"text/html": html.card(IN_LAB)}, "metadata": {}}]
         cells.append(_code(lesson, cell, source, [_shown(each, outputs["widgets"], lesson) for each in shown], is_gap))
         for exercise in _checked(lesson, cell):
             if exercise.name not in hinted:

@@ -35,7 +35,7 @@ from utils.show.circuitsvis import packed_library
 
 OUT, WORK = ROOT / "build" / "book", ROOT / "build" / "book-work"
 LOOK = Path(__file__).parent / "look"
-_DOCS = ("checks", "data", "grading", "instructors", "mutants", "online", "papers", "sources")
+_DOCS = ("bench", "checks", "data", "grading", "instructors", "mutants", "online", "papers", "sources")
 DOCUMENTS = (*(f"docs/{name}.md" for name in _DOCS), "CONTRIBUTING.md", "CHANGELOG.md")
 LEFT_OUT = (".buildinfo*", "*.map", "*webpack-macros.html")  # for Sphinx, and for who writes a theme
 READING = (
@@ -235,11 +235,9 @@ def commands(name: str, lesson: Lesson | None = None) -> str:
             f' <a href="{online.binder(name, f"course/{lesson.stem}.ipynb")}">Binder</a>'
             f' <a href="{online.colab(name, f"{lesson.stem}.ipynb")}">Colab</a>'
         )
-    return (
-        f'{reading}<div class="open-in-lab"><button type="button" data-copy="{text}" hidden>Open in Lab: copy the commands'
-        f'</button>{links} <span role="status"></span><details><summary>What to type</summary>{where}<pre>{text}</pre>'
-        "</details></div>\n"
-    )
+    button = f'<button type="button" data-copy="{text}" hidden>Open in Lab: copy the commands</button>'
+    typed = f"<details><summary>What to type</summary>{where}<pre>{text}</pre></details>"
+    return f'{reading}<div class="open-in-lab">{button}{links} <span role="status"></span>{typed}</div>\n'
 
 
 def _static(vendored: Path) -> dict[str, bytes]:

@@ -166,7 +166,7 @@ export default explorer({
     { kind: "slider", name: "tilt", label: "view raised, °", min: 0, max: 90, step: 1 },
   ],
   draw({ svg, width, ui }, _, state, found) {
-    const beside = width >= 560;
+    const beside = width >= 520;
     const side = beside ? width - 240 : Math.min(width, 400);
     const high = 0.8 * side;
     const view = eye(state.turn, state.tilt, side, high);

@@ -1,4 +1,4 @@
-import { bars, chips, element, explorer, fixed } from "./page.js";
+import { bars, chips, element, explorer, fixed, onlyRead } from "./page.js";
 
 const BARS = 10;
 const RARE = "a rare token"; // the kernel knows which
@@ -117,6 +117,10 @@ const WAITS = {
   prompt: "The kernel reads the new prompt; until then the picture is that of the text before.",
 };
 const LONG = "The kernel has not answered yet. It may be busy; if it is not, run this cell again to go on.";
+const READING = {
+  token: "In JupyterLab the text goes on from there; here Sample draws another one.",
+  prompt: "On this page this prompt; in JupyterLab any other.",
+};
 const ALONE = {
   token: "To go on from there, run this cell again: no kernel listens.",
   prompt: "To read another prompt, run this cell again: no kernel listens.",
@@ -134,6 +138,10 @@ function tell(ui, text, more = {}) {
 function ask(ui, what, question) {
   ui.asked += 1;
   clearTimeout(ui.patience);
+  if (ui.reading) {
+    ui.state.told.waits = READING[what];
+    return;
+  }
   if (!ui.tell({ ask: ui.asked, ...question })) {
     ui.state.told.waits = ALONE[what];
     return;
@@ -226,7 +234,9 @@ export default explorer({
     if (ui.state.told?.waits) { // asked before the notebook was closed: nobody answers
       Object.assign(ui.state, { told: null, prompt: ui.state.base?.text ?? ui.start.prompt });
     }
-    ui.root.querySelector("input[type=text]").addEventListener("change", () => {
+    const box = ui.root.querySelector("input[type=text]");
+    onlyRead(ui, [box], READING.prompt);
+    box.addEventListener("change", () => {
       newPrompt(ui);
       ui.moved(true);
     });

@@ -41,7 +41,8 @@ export default explorer({
     { kind: "choice", name: "eps", label: "eps", options: options("0.000001", "0.001", "0.1") },
   ],
   draw(picture, { vector }, state, { before, after }) {
-    const groups = [{ name: "before", values: before }, { name: "after", values: after }];
+    const most = -3 * (5 + Math.max(...vector.map(Math.abs))); // as far as the sliders go
+    const groups = [{ name: "before", values: before, most }, { name: "after", values: after }];
     return bars(picture, { groups, labels: vector.map((_, i) => `entry ${i}`), sameScale: true, limit: 3 });
   },
 });

@@ -3,9 +3,14 @@ import { element, inline, page } from "./page.js";
 const PATIENCE = 3000; // ms that a kernel gets before the page says what else may be the matter
 const LATE = "The kernel has not answered yet. It may be busy; if it is not, run this cell again.";
 const ALONE = "Not kept: no kernel listens. Run this cell again, and then press Keep.";
+const READING = "In JupyterLab you write a sentence of your own here, and lessons 02 to 05 show it beside theirs.";
 const CHANGED = "Press Keep to see it in lessons 02 to 05.";
 
 export default page((ui) => {
+  if (ui.reading) {
+    ui.root.append(element("div", { class: "note" }, READING));
+    return undefined;
+  }
   const input = element("input", {
     type: "text", placeholder: "for example: Mary likes the cat and Tom likes the dog", spellcheck: "false",
     "aria-label": "Your sentence", style: "flex:1 1 20em", maxlength: 200,

@@ -139,8 +139,8 @@ function followTheme(root) {
 /** A kind's module: `build(ui)` fills `ui.root`, and may return what is to be called when the page goes.
  *
  * `ui` has `root`, `start` (never changes), `state` (a copy), `data`, `keep()` (what is in `ui.state` stays, in the
- * saved notebook too), `tell(message)` (to the kernel, which may be gone; returns whether it was sent), and
- * `announce(text)` (for who listens).
+ * saved notebook too), `tell(message)` (to the kernel, which may be gone; returns whether it was sent),
+ * `announce(text)` (for who listens), and `reading`: whether this is a page to read, where there never is a kernel.
  */
 export function page(build) {
   return {
@@ -154,6 +154,7 @@ export function page(build) {
         start: model.get("start"),
         state: structuredClone(model.get("state")),
         data: model.get("data"),
+        reading: model.get("reading") === true,
         keep() {
           model.set("state", structuredClone(ui.state));
           attempt(() => model.save_changes());
@@ -172,6 +173,13 @@ export function page(build) {
 /** Lab's own keys (d d deletes a cell, arrows leave it) are not meant here; Ctrl+S and its like are. */
 function keepKey(event) {
   if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
+}
+
+/** On a page to read, boxes for whose texts a kernel is needed are as they are, and a line says where they are not. */
+export function onlyRead(ui, boxes, words) {
+  if (!ui.reading) return;
+  for (const box of boxes) box.readOnly = true;
+  boxes.at(-1).closest(".row, label, textarea").after(element("div", { class: "legend" }, words));
 }
 
 function attempt(act) {
@@ -200,7 +208,8 @@ export function explorer({ controls, numbers, say, draw, extra, longest = () => 
     const remark = element("div", { class: "remark" });
     const room = element("div", { class: "room", "aria-hidden": "true" }, ...inline(longest(ui.start)));
     const svg = drawn("svg", { role: "img" });
-    const holder = element("div", {}, svg);
+    const holder = element("div", { class: "picture" }, svg);
+    ui.root.classList.add("explorer");
     ui.root.append(bar, facts, element("div", { class: "steady" }, remark, room), holder);
     const shown = {};
     let [width, top, height] = [0, 0, 0]; // of the picture; it does not shrink again under a hand that moves
@@ -403,8 +412,9 @@ function heading(svg, title, width) {
 
 /** Rows of horizontal bars, one column of them for each group, below each other on a narrow page; returns the height.
  *
- * groups: [{name, values, colour, colours (one for each row), written, ghosts, even}]; labels: one for each row
+ * groups: [{name, values, colour, colours (one for each row), written, ghosts, even, most}]; labels: one for each row
  * ghosts: values that are dashed outlines · even: 0 stays in the middle, whatever signs the values have
+ * most: the longest number that may come, for which room is kept: columns then never change places under a hand
  * limit: the end of a column's scale (by default its largest value, over all groups where `sameScale`)
  * reference: {at, name}: a dashed line in the last column · shaded: rows in another colour
  * strong: rows whose labels are bold
@@ -421,10 +431,11 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
     const low = Math.min(0, ...values, sameScale && limit && Math.min(...values) < 0 ? -limit : 0);
     const far = Math.max(high, -low);
     const widths = group.values.map((x) => textWidth(written(x)));
+    const longest = Math.max(...widths, "most" in group ? textWidth(written(group.most)) : 0);
     const ends = group.even ? { high: far, low: -far } : { high, low };
-    return { written, widths, wide: Math.max(...widths) + 6, ...ends };
+    return { written, widths, wide: longest + 6, signed: ends.low < 0 || group.most < 0, ...ends };
   });
-  const taken = Math.max(...columns.map(({ low, wide }) => (low < 0 ? 2 * wide : wide))); // by numbers beside bars
+  const taken = Math.max(...columns.map(({ signed, wide }) => (signed ? 2 * wide : wide))); // by numbers beside bars
   const shared = (width - left - gap * (groups.length - 1)) / groups.length;
   const named = Math.max(...groups.map(({ name = "" }) => textWidth(name)));
   const stacked = groups.length > 1 && (shared - taken < 60 || shared < named);

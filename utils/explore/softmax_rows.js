@@ -1,5 +1,7 @@
 import { bars, explorer, fixed, short, softmax } from "./page.js";
 
+const [FACTOR, SHIFT] = [20, 10]; // as far as the sliders go
+
 /** The moved scores, their weights, the largest weight before and after, and what the shift alone has changed. */
 function numbers({ scores }, { factor, shift }) {
   const moved = scores.map((score) => score * factor + shift);
@@ -17,10 +19,10 @@ function numbers({ scores }, { factor, shift }) {
 function say(_, { factor, shift }, { largest, before, changed }) {
   const sign = shift < 0 ? "−" : "+";
   return {
-    title: `Scores × ${short(factor)} ${sign} ${short(Math.abs(shift))}: the largest weight is ${fixed(largest)}`,
+    title: `Scores × ${short(factor)} ${sign} ${short(Math.abs(shift))}: largest weight ${fixed(largest)}`,
     facts: {
       "largest weight": fixed(largest),
-      "of the given scores": fixed(before),
+      "with unchanged scores": fixed(before),
       "changed by the shift": fixed(changed, 4),
     },
     remark: "Softmax looks at differences between scores: a factor stretches them, a shift leaves them alone.",
@@ -31,11 +33,12 @@ export default explorer({
   numbers,
   say,
   controls: () => [
-    { kind: "slider", name: "factor", label: "multiply by", min: 0, max: 20, step: 0.5 },
-    { kind: "slider", name: "shift", label: "then add", min: -10, max: 10, step: 0.5 },
+    { kind: "slider", name: "factor", label: "multiply by", min: 0, max: FACTOR, step: 0.5 },
+    { kind: "slider", name: "shift", label: "then add", min: -SHIFT, max: SHIFT, step: 0.5 },
   ],
-  draw(picture, { labels }, _, { scores, weights }) {
-    const groups = [{ name: "scores", values: scores, even: true }, { name: "weights", values: weights }];
+  draw(picture, { labels, scores: given }, _, { scores, weights }) {
+    const most = -(FACTOR * Math.max(...given.map(Math.abs)) + SHIFT);
+    const groups = [{ name: "scores", values: scores, even: true, most }, { name: "weights", values: weights }];
     return bars(picture, { groups, labels, limit: 1, reference: { at: 1 / labels.length, name: "uniform" } });
   },
 });

@@ -1,4 +1,4 @@
-import { chips, element, inline, page, visible } from "./page.js";
+import { chips, element, inline, onlyRead, page, visible } from "./page.js";
 
 const LONGEST = 2000; // characters whose tokens are made
 const CHIPS = 500; // tokens that are shown: an emoji has up to thirty
@@ -108,6 +108,8 @@ function remark(text, characters, tokens) {
 const ASKED = "Asked the kernel, which has this tokenizer: it answers when it is free.";
 const ALONE = "No kernel listens, and this tokenizer is there: run this cell again. These are the tokens of the text before.";
 
+const READING = "On this page this text; in JupyterLab any other.";
+
 // ---------------------------------------------------------------- the page
 
 /** Gives `tokens(text)`: a list of {id, text, part}, or undefined while the kernel is asked. */
@@ -145,6 +147,7 @@ function build(ui, planes) {
   const shown = element("div", { class: "chips" });
   ui.root.append(box, facts, said, shown);
   box.value = ui.state.text;
+  if (!planes) onlyRead(ui, [box], READING);
 
   const redraw = () => {
     const { text } = ui.state;

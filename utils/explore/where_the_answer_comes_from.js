@@ -1,6 +1,9 @@
-import { bars, drawn, element, fixed, page, textWidth } from "./page.js";
+import { bars, drawn, element, fixed, onlyRead, page, textWidth } from "./page.js";
 
 const PATIENCE = 4000; // milliseconds without an answer after which the page says so
+
+const TYPING = "Press Enter to ask about these sentences; what is below is of those before.";
+const READING = "On this page these two sentences; in JupyterLab any others.";
 
 const percent = (x) => `${fixed(100 * x, 1)}%`;
 
@@ -104,7 +107,9 @@ export default page((ui) => {
   const picture = element("div", {}, svg);
   ["sentence", "its twin"].forEach((name, i) =>
     ui.root.append(element("label", { class: "line" }, element("span", {}, name), boxes[i])));
-  ui.root.append(note, legend, holder, picture);
+  onlyRead(ui, boxes, READING);
+  const below = element("div", {}, legend, holder, picture);
+  ui.root.append(note, below);
   let places = null;
   let waiting = 0;
 
@@ -164,6 +169,18 @@ export default page((ui) => {
     ui.announce(text);
   }
 
+  /** A table is not taken for that of sentences that are still being typed. */
+  function typed() {
+    const stale = boxes.some((box, i) => box.value.trim() !== asked()[i]);
+    below.classList.toggle("stale", stale);
+    below.inert = stale;
+    if (!state.found) return;
+    note.classList.toggle("failed", !stale && !places);
+    if (stale) note.textContent = TYPING;
+    else if (places) tell(null, false);
+    else note.textContent = state.found.refused;
+  }
+
   function ask() {
     clearTimeout(waiting);
     state.found = known.get(key()) ?? null;
@@ -193,8 +210,10 @@ export default page((ui) => {
 
   boxes.forEach((box, i) => {
     box.addEventListener("keydown", (event) => event.stopPropagation());
+    box.addEventListener("input", typed);
     box.addEventListener("change", () => {
       state[["clean", "corrupted"][i]] = box.value.trim();
+      typed();
       ask();
     });
   });

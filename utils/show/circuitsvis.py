@@ -31,8 +31,8 @@ WORDS = {
     "`Dest: ${": "`query: ${",
     "`Val: ${": "`weight: ${",
     '" Zoomed"': '""',
-    '"Head Selector (hover to view, click to lock)"': '"Point at a head to see it, or choose one"',
-    "ticks:{display:!0": "ticks:{color:courseInk,callback:courseToken,display:!0",
+    '"Head Selector (hover to view, click to lock)"': '"Choose a head to see it"',
+    "ticks:{display:!0": "ticks:{color:courseInk,callback:courseToken,autoSkip:!1,display:!0",
     "title:{display:!0": "title:{color:courseInk,display:!0",
 }
 # It mixes a colour with white; the course has one scale for weights everywhere.
@@ -93,6 +93,12 @@ for (const box of boxes) {
     words.remove();
     box.dataset.drawn = "yes";
   };
+  // A finger that has gone leaves its label behind: it goes with the page, or with a touch elsewhere.
+  const leave = event => {
+    for (const canvas of place.querySelectorAll("canvas"))
+      if (canvas !== event.target) canvas.dispatchEvent(new MouseEvent("mouseout"));
+  };
+  for (const sign of ["scroll", "touchstart"]) window.addEventListener(sign, leave, {capture: true, passive: true});
   new MutationObserver(named).observe(place, {childList: true, subtree: true, characterData: true});
   draw();
   if (!drawn) window.addEventListener("course-circuitsvis", draw, {once: true});

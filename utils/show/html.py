@@ -67,11 +67,12 @@ def table(caption: str, rows: Sequence[Sequence[str]], wrong: Collection[tuple[i
     body = "".join(
         f"<tr>{''.join(cell(text, (i, j) in wrong) for j, text in enumerate(row))}</tr>" for i, row in enumerate(rows)
     )
-    style = "display:inline-table;margin:6px 24px 0 0;border-collapse:separate;border-spacing:3px"
+    style = "display:inline-table;vertical-align:top;white-space:nowrap;margin:6px 24px 0 0"
+    style += ";border-collapse:separate;border-spacing:3px"
     title = f'<caption style="caption-side:top;text-align:left;color:inherit">{escape(caption)}</caption>'
     return f'<table style="{style}">{title}{body}</table>'
 
 
 def side_by_side(*tables: str) -> str:
-    """Tables in one row that scrolls where the page is narrow."""
-    return f'<div style="overflow-x:auto;white-space:nowrap">{"".join(tables)}</div>'
+    """Tables in one row, one below the other where the page is narrow; one that is wider than the page scrolls."""
+    return f'<div style="overflow-x:auto;white-space:normal">{"".join(tables)}</div>'

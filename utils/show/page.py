@@ -11,7 +11,7 @@ from typing import Any
 
 from utils.show.arguments import read_title
 from utils.show.colours import INK, MUTED, PAPER
-from utils.show.sizes import BENCH, CSS_DPI, NARROWEST, PAD, PNG_DPI, SMALL, TEXT, TITLE
+from utils.show.sizes import BENCH, CSS_DPI, HEADLINE, NARROWEST, PAD, PNG_DPI, SMALL, TEXT, TITLE
 from utils.show.words import drawable, wrap
 
 THEME = {
@@ -157,7 +157,7 @@ def finish(figure: Any, title: Any, default: str, alt: str) -> Picture:
     box = figure.get_tightbbox(figure.canvas.get_renderer())
     places = {axes: inches(axes) for axes in figure.axes}
     width = max(NARROWEST, box.width + 2 * PAD)
-    lines = balanced(drawable(title), width - 2 * PAD) if title else []
+    lines = balanced(drawable(title), min(width, HEADLINE) - 2 * PAD) if title else []
     above = len(lines) * TITLE * 1.35 / 72 + 0.1 if lines else 0.0
     height = box.height + 2 * PAD + above
     dx, dy = (width - box.width) / 2 - box.x0, PAD - box.y0

@@ -1,4 +1,5 @@
-/* The wrong answers of the first page, the commands that a click copies, and what a keyboard and paper need. */
+/* The wrong answers of the first page, the commands that a click copies, and what fingers, a keyboard and paper need. */
+if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false; // no file may read another one
 document.addEventListener("DOMContentLoaded", () => {
   for (const box of document.querySelectorAll(".wrong-answers")) {
     const panels = [...box.querySelectorAll(".wrong-answer")];
@@ -22,6 +23,12 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
+  // What the search shows of a page is from its text; the list of its headings stands before that.
+  if (typeof Search !== "undefined") {
+    const { htmlToText } = Search;
+    Search.htmlToText = (html, anchor) => htmlToText(html.replace(/^[^]*?<article/, '<article role="main"'), anchor);
+  }
+
   // The theme's button says "Search Ctrl+K" and is called "Search": who says what they see would not reach it.
   for (const button of document.querySelectorAll(".search-button-field")) button.removeAttribute("aria-label");
 
@@ -31,15 +38,20 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("beforeprint", () => { onScreen = dataset.theme; dataset.theme = "light"; });
   addEventListener("afterprint", () => { dataset.theme = onScreen; });
 
-  // What is wider than the page scrolls, by the keyboard too.
-  const widths = new ResizeObserver((boxes) => {
-    for (const { target } of boxes) {
-      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
-      else target.removeAttribute("tabindex");
-    }
-  });
-  for (const box of document.querySelectorAll("article [style*='overflow-x'], .cell_output, .cell_output .output"))
+  // What is wider than the page scrolls, by the keyboard too, and fades at the edges behind which there is more.
+  const cut = (box) => {
+    const hidden = box.scrollWidth - box.clientWidth;
+    if (hidden > 0) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+    box.classList.toggle("more-left", hidden > 0 && box.scrollLeft > 4);
+    box.classList.toggle("more-right", hidden - box.scrollLeft > 4);
+  };
+  const widths = new ResizeObserver((boxes) => boxes.forEach(({ target }) => cut(target)));
+  const wide = "article [style*='overflow-x'], .cell_output, .cell_output .output, article pre, .pst-scrollable-table-container";
+  for (const box of document.querySelectorAll(wide)) {
     widths.observe(box);
+    box.addEventListener("scroll", () => cut(box), { passive: true });
+  }
 
   async function copied(text) {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);

@@ -22,7 +22,7 @@
   }
 
   async function build(place) {
-    const traits = JSON.parse(place.querySelector("script").textContent);
+    const traits = { ...JSON.parse(place.querySelector("script").textContent), reading: true };
     const bytes = Uint8Array.from(atob(traits.data), (letter) => letter.charCodeAt(0));
     traits.data = new DataView(bytes.buffer);
     const { default: made } = await moduleOf(place.dataset.kind);
