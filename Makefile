@@ -33,8 +33,8 @@ build: $(READY)         # solutions/*.md -> course/
 book: $(READY)          # the whole course as a web site, in build/book; a few pages: ARGS="02 03"
 	@$(PY) -m utils.cli book $(ARGS)
 
-bench: $(READY)         # every figure that the README quotes
-	@set -e; for script in bench/*.py; do echo "== $$script"; $(PY) "$$script"; done
+bench: $(READY)         # measure, and write docs/bench.md and README's table; some alone: ARGS="build checks", by name: source_loop, suite, gpu
+	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/nbgrader --collect-only -qq > /dev/null && $(PY) -m bench $(ARGS)
 
 browser-test: $(READY)  # only the tests that need Chromium
 	@bash .ci/install-browser && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m pytest tests/browser tests/explore $(ARGS)

@@ -1,11 +1,12 @@
-"""The letter sorter of lesson 09: the source text's recipe beside the lesson's, each until all 27 triples are sorted.
+"""The letter sorter of lesson 09: the source text's recipe beside the lesson's, each until all 27 triples are
+sorted, by turns, a seed a round, in seconds of CPU on one thread. The source draws 128 triples in a Python loop,
+asks for every next token, and plans 15,000 steps of AdamW at 1e-3; it is stopped here as soon as everything is
+sorted. The lesson takes all 27 sequences, asks for the answers, and plans 300 steps at 2e-2. Trying the model is
+not timed.
 
-The recipe of the source text draws 128 triples in a Python loop, asks for every next token, and plans 15,000 steps of
-AdamW at 1e-3; it is stopped here as soon as everything is sorted. The lesson's takes all 27 sequences, asks for the
-answers, and plans 300 steps at 2e-2. Trying the model is not timed. Prints seconds and steps for five seeds, and the
-ratio of the times. With `--write` it does something else: it makes utils/assets/abc_sorter/ anew, the first 4,000 steps
-of the usual training and the study, both of which the lesson draws. The study trains 20 sorters each way: what is
-asked, which sequences, which rate; temperature, rank, the strict variant, and no positions.
+`python bench/abc_sorter.py --write` does something else: it makes utils/assets/abc_sorter/ anew, the first 4,000
+steps of the usual training and the study, both of which the lesson draws. The study trains 20 sorters each way:
+what is asked, which sequences, which rate; temperature, rank, the strict variant, and no positions.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import torch
 from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from bench.rows import Row
 from solutions import abc_sorter as lesson
 from utils.models import abc_sorter
 
@@ -35,7 +37,7 @@ def loop_batch(n: int) -> torch.Tensor:
 
 
 def until_sorted(seed: int, steps: int, rate, loss, every: int, fused: bool) -> tuple[float, int | None]:
-    """Seconds and steps until all 27 are sorted; None where the plan ends before."""
+    """Seconds of CPU and steps until all 27 are sorted; None where the plan ends before."""
     torch.manual_seed(seed)
     random.seed(seed)
     model = abc_sorter.Sorter(lesson.DeepQKVAttention(6, 2, 7))
@@ -43,14 +45,14 @@ def until_sorted(seed: int, steps: int, rate, loss, every: int, fused: bool) -> 
     optimiser = torch.optim.AdamW(parameters, lr=rate(0), fused=fused)
     seconds = 0.0
     for step in range(steps):
-        begin = time.perf_counter()
+        begin = time.process_time()
         optimiser.param_groups[0]["lr"] = rate(step)
         value = loss(model)
         optimiser.zero_grad()
         value.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
-        seconds += time.perf_counter() - begin
+        seconds += time.process_time() - begin
         if (step + 1) % every == 0 and abc_sorter.count_sorted(model) == 27:
             return seconds, step + 1
     return seconds, None
@@ -129,25 +131,23 @@ def ours(seed: int) -> tuple[float, int | None]:
     return until_sorted(seed, 300, lambda step: lesson.lr_at(step, 300, 2e-2, 30), loss, 5, True)
 
 
+def rows() -> list[Row]:
+    torch.set_num_threads(1)
+    ours(99)  # the first steps of a process are slower
+    runs = [[way(seed) for way in (ours, usual)] for seed in SEEDS]
+    assert all(steps for run in runs for _, steps in run)
+    mine, theirs = zip(*([seconds for seconds, _ in run] for run in runs))
+    what = "the letter sorter to 27 of 27"
+    return [Row(what, mine, "s of CPU", "the source's recipe", theirs, bar="at most 1/50", headline=True)]
+
+
 def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--write", action="store_true", help="make utils/assets/abc_sorter/ instead of measuring")
-    given = ask.parse_args()
+    ask.add_argument("--write", action="store_true", required=True, help="make utils/assets/abc_sorter/")
+    ask.parse_args()
     torch.set_num_threads(1)
-    if given.write:
-        write_usual()
-        write_study()
-        return
-    ours(99)  # the first steps of a process are slower
-    total = {"usual": 0.0, "ours": 0.0}
-    for seed in SEEDS:
-        for name, way in (("usual", usual), ("ours", ours)):
-            seconds, steps = way(seed)
-            total[name] += seconds
-            print(
-                f"seed {seed} {name:6} {seconds:7.3f} s   {f'27/27 after {steps} steps' if steps else 'not all sorted'}"
-            )
-    print(f"ratio of the times until all are sorted: {total['usual'] / total['ours']:.0f} (bar 50)")
+    write_usual()
+    write_study()
 
 
 if __name__ == "__main__":

@@ -1,20 +1,16 @@
-"""The build of twelve lessons of forty cells, in one fresh process, its start included. The course asks for at most 1.5
-s.
+"""The build of twelve lessons of forty cells, in a new process, its start included. Beside it two that do less with
+the same pages: jupytext, which turns them into notebooks and looks at nothing (no markers, no leaks, no parsing),
+and nbgrader's `generate_assignment`, with nbgrader's own settings, from what `coginst export-nbgrader` makes of
+them."""
 
-Beside it jupytext alone, which turns the same pages into notebooks and looks at nothing: no markers, no leaks, no
-parsing.
-"""
-
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-LESSONS, CELLS, ROUNDS = 12, 40, 5
-BAR = 1.5
-ROOT = Path(__file__).resolve().parent.parent
+from bench.rows import Row, cpu_seconds, nbgrader
+from utils.instructor.nbgrader.export import export
+
+LESSONS, CELLS, ROUNDS = 12, 40, 3
 
 HEADER = "---\njupyter:\n  kernelspec:\n    display_name: Python 3\n    language: python\n    name: python3\n---\n"
 EXERCISE = '''```python
@@ -46,31 +42,31 @@ def lesson(number: int) -> str:
     return HEADER + "\n" + "\n".join(cells)
 
 
-def seconds(*command: str) -> float:
-    """How long one fresh process takes."""
-    start = time.perf_counter()
-    subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=True, capture_output=True)
-    return time.perf_counter() - start
+def written(source: Path) -> list[Path]:
+    """The lessons, in a folder of their own."""
+    source.mkdir()
+    paths = [source / f"{number:02}_made_up_{number}.md" for number in range(LESSONS)]
+    for number, path in enumerate(paths):
+        path.write_text(lesson(number), encoding="utf-8")
+    return paths
 
 
-def main() -> None:
+def rows() -> list[Row]:
+    ours, plain, generated = [], [], []
     with tempfile.TemporaryDirectory() as folder:
-        source, taken, plain = Path(folder, "solutions"), [], []
-        source.mkdir()
-        for number in range(LESSONS):
-            (source / f"{number:02}_made_up_{number}.md").write_text(lesson(number), encoding="utf-8")
-        for round_ in range(ROUNDS):
-            out = Path(folder, f"course{round_}")
-            taken.append(seconds("utils.cli", "build", "--source", str(source), "--out", str(out)))
-            plain.append(seconds("jupytext", "--quiet", "--to", "ipynb", *map(str, sorted(source.glob("*.md")))))
-            assert len(list(out.glob("*.ipynb"))) == LESSONS
-    print(
-        f"{LESSONS} lessons of {CELLS} cells: {statistics.median(taken):.2f} s, slowest {max(taken):.2f} s (at most"
-        f" {BAR}), of {ROUNDS} fresh processes"
-    )
-    ratio = statistics.median(taken) / statistics.median(plain)
-    print(f"jupytext alone, on the same pages: {statistics.median(plain):.2f} s; the build takes {ratio:.2f} of that")
-
-
-if __name__ == "__main__":
-    main()
+        pages = written(Path(folder, "solutions"))
+        course = Path(folder, "nbgrader")
+        export(course, source=pages[0].parent)
+        (course / "nbgrader_config.py").unlink()
+        for turn in range(ROUNDS):
+            out = Path(folder, f"course{turn}")
+            command = (sys.executable, "-m", "utils.cli", "build", "--source", pages[0].parent, "--out", out)
+            ours.append(cpu_seconds(*command))
+            plain.append(cpu_seconds(sys.executable, "-m", "jupytext", "--quiet", "--to", "ipynb", *pages))
+            generated.append(nbgrader("generate_assignment", "--assignment=*", "--force", cwd=course))
+            assert len(list(out.glob("*.ipynb"))) == len(list(course.glob("release/*/*.ipynb"))) == LESSONS
+    what = f"building {LESSONS} lessons of {CELLS} cells"
+    return [
+        Row(what, ours, "s of CPU", "jupytext alone", plain, bar="at most 1.5 s", headline=True),
+        Row(what, ours, "s of CPU", "nbgrader's `generate_assignment`", generated, headline=True),
+    ]

@@ -1,41 +1,35 @@
-"""How long `check` takes, for every exercise, in CPU seconds and in units of `import torch` in the same process.
+"""What `check` takes for every exercise, beside `import torch` in a new Python, in seconds of CPU on one thread. The
+first check of a kernel that has imported `check`; then, warm, on a right answer, on the dearest misconception, on an
+answer of no known kind, and on the dearest of the right answers in tests/checks/blind, slow ones among them. Last, a
+right answer beside an assertion that says right or wrong and no more: answer and oracle run once on each case, and
+compared.
 
-First the check of the reference in a fresh process, after `from utils import check`: at most a fifth of torch's import.
-Then warm: on a right answer, on each misconception, on an answer of no known kind, and on the right answers in
-tests/checks/blind, slow ones among them: a tenth for the first three, one for the last. Beside it what an assertion
-would cost that says right or wrong and no more: answer and oracle, run once on each case, and compared.
-
-    python bench/checks.py            # everything, 10 minutes
-    python bench/checks.py softmax    # one exercise
+    python -m bench.checks softmax    # one exercise
 """
 
+import json
 import os
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-os.environ["COURSE_PROGRESS"] = "off"
 
 import torch
 
+from bench.page import cells
+from bench.rows import ROOT, Row, printed
 from utils import lessons
-from utils.feedback.check import check
 from utils.feedback.compare import same
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, all_exercises, find
 from utils.feedback.runner import runnable, runner
 
-ROUNDS = 5
-FRESH = 3  # processes for the first check
-FIRST, WARM, SLOW = 0.2, 0.1, 1.0  # the bars, in units of torch's import
+ROUNDS = 3  # of each, and of torch's import
+FRESH = 3  # processes for the first check of each exercise
 IMPORT = "import time; start = time.process_time(); import torch; print(time.process_time() - start)"
-BLIND = Path(__file__).resolve().parent.parent / "tests" / "checks" / "blind"
+BLIND = ROOT / "tests" / "checks" / "blind"
 
 
 def right(exercise: Exercise) -> Any:
@@ -84,20 +78,10 @@ def seconds(exercise: Exercise, make: Callable[[], Any], ask: Callable = diagnos
     return statistics.median(taken)
 
 
-def first(name: str) -> float:
-    """What the first check of a process takes, in CPU seconds; to be run in a fresh one."""
-    exercise = find(name)
-    answer = right(exercise)
-    start = time.process_time()
-    passed = check(**{name: answer}) if exercise.kind == "value" else check(answer)
-    assert passed, name
-    return time.process_time() - start
-
-
-def in_a_fresh_process(*arguments: str) -> float:
-    """The number that another Python prints last."""
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, encoding="utf-8", check=True)
-    return float(done.stdout.splitlines()[-1])
+def first_checks(exercises: list[Exercise]) -> dict[str, float]:
+    """What the first check of a process takes for each, the median of FRESH processes."""
+    asked = [(e.name, e.lesson, e.oracle.tolist() if e.kind == "value" else None) for e in exercises]
+    return json.loads(printed("-m", "bench.first_checks", json.dumps(asked), str(FRESH)))
 
 
 def slowest_blind(exercise: Exercise) -> float:
@@ -115,34 +99,41 @@ def slowest_blind(exercise: Exercise) -> float:
     return max(taken, default=0.0)
 
 
-def main(names: list[str]) -> None:
-    unit = statistics.median(in_a_fresh_process("-c", IMPORT) for _ in range(ROUNDS))
-    heads = "".join(f"{head:>7}" for head in ("first", "right", "wrong", "odd", "slow"))
-    print(f"{'exercise':<27}{heads}   in units of import torch, {unit:.2f} s")
-    rows = []
-    for exercise in [find(name) for name in names] or list(all_exercises().values()):
-        # What is drawn at random is read before it is compared; two honest ways of drawing differ.
-        assert exercise.read or bare(exercise, right(exercise)), exercise.name
-        plain = seconds(exercise, partial(right, exercise), bare)
-        mine = seconds(exercise, partial(right, exercise))
-        row = [
-            statistics.median(in_a_fresh_process(__file__, "--first", exercise.name) for _ in range(FRESH)) / unit,
-            mine / unit,
-            max(seconds(exercise, partial(runnable, exercise, wrong)) for wrong in exercise.misconceptions) / unit,
-            seconds(exercise, partial(odd, exercise)) / unit,
-            slowest_blind(exercise) / unit,
-            mine / plain,
-        ]
-        rows.append(row)
-        print(f"{exercise.name:<27}" + "".join(f"{value:>7.3f}" for value in row[:5]), flush=True)
-    columns = list(zip(*rows))
-    for name, bar, column in zip(("first", "right", "wrong", "odd", "slow"), (FIRST, WARM, WARM, WARM, SLOW), columns):
-        print(f"{name}: median {statistics.median(column):.3f}, slowest {max(column):.3f} (bar {bar})")
-    print(f"a right answer takes {statistics.median(columns[5]):.1f} times the assertion")
+def measured(exercise: Exercise) -> list[float]:
+    """Seconds of a right answer, the dearest misconception, an odd answer, the dearest blind one, and an assertion."""
+    # What is drawn at random is read before it is compared; two honest ways of drawing differ.
+    assert exercise.read or bare(exercise, right(exercise)), exercise.name
+    return [
+        seconds(exercise, partial(right, exercise)),
+        max(seconds(exercise, partial(runnable, exercise, wrong)) for wrong in exercise.misconceptions),
+        seconds(exercise, partial(odd, exercise)),
+        slowest_blind(exercise),
+        seconds(exercise, partial(right, exercise), bare),
+    ]
+
+
+def rows(names: Sequence[str] = ()) -> list[Row]:
+    torch.set_num_threads(1)
+    exercises = [find(name) for name in names] or list(all_exercises().values())
+    torch_import = [statistics.median(float(printed("-c", IMPORT)) for _ in range(ROUNDS))]
+    first = first_checks(exercises)
+    right, wrong, odd, blind, assertion = zip(*map(measured, exercises))
+    names = [f"`{exercise.name}`" for exercise in exercises]
+
+    def row(what: str, seconds: Sequence[float], bar: str, headline: bool = False) -> Row:
+        return Row(what, seconds, "s of CPU", "`import torch`", torch_import, names, f"at most {bar}", headline)
+
+    return [
+        row("the first check of a new kernel, of a right answer", [first[e.name] for e in exercises], "1/5", True),
+        row("a check of a right answer", right, "1/10", True),
+        row("a check of a wrong answer, the dearest misconception", wrong, "1/10", True),
+        row("a check of a wrong answer of no known kind", odd, "1/10"),
+        row("a check of the dearest right answer that was written blind", blind, "1"),
+        Row("a check of a right answer", right, "s of CPU", "an assertion", assertion, names),
+    ]
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--first"]:
-        print(first(sys.argv[2]))
-    else:
-        main(sys.argv[1:])
+    os.environ["COURSE_PROGRESS"] = "off"
+    for each in rows(sys.argv[1:]):
+        print(" | ".join(cells(each)))

@@ -1,31 +1,21 @@
-"""What a redraw of each explorer costs in the page: script, layout and paint, over 200 moves of a control, in
-milliseconds.
-
-The bar is 16 ms, a frame of a screen. Beside it what the old way cost, in which each move went to the kernel: to draw
-the same picture there, with `utils.show`, to what a notebook shows; the way there and back comes on top. Both count the
-time for which the page's thread, or the kernel, works: what else runs on the machine hardly changes them. Predictions,
-quizzes and the learner's own sentence redraw nothing. `python bench/explorers.py causal query` measures these alone.
+"""What a redraw of each explorer costs in the page over 200 moves of a control: script, layout and paint, in
+milliseconds for which the page's thread works. Beside it the old way, in which each move went to the kernel, which
+drew the same picture with `utils.show` (in milliseconds of CPU; the way there and back comes on top). Predictions,
+quizzes and the learner's own sentence redraw nothing, and a training had no picture.
 
     $ bash .ci/install-browser    # once, where there is no Chromium
 """
 
 import itertools
 import math
-import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-os.environ["COURSE_PROGRESS"] = "off"
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ.setdefault("COURSE_GPT2", "bundled")
 
 import torch
 
+from bench.rows import Row
 from solutions import abc_sorter, toy_transformer
 from solutions.tokenization import to_str_tokens
 from solutions.where_the_answer_comes_from import patch_stream
@@ -40,7 +30,6 @@ from utils.models import toy_transformer as toy
 from utils.models import your_own_gpt2
 
 MOVES, DRAWN = 200, 7  # in the page, and of the picture in the kernel
-BAR = 16  # milliseconds
 TOKENS = EXAMPLE["tokens"]
 SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
 CLEAN = "When Mary and John went to the store, John gave a drink to"
@@ -199,19 +188,16 @@ def worked(session: Any) -> float:
     return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
 
-def main(names: list[str]) -> None:
+def rows() -> list[Row]:
     chosen = kinds()
-    print(f"{'':<13}{'in the page, ms':>18}{'95th':>8}{'a picture in the kernel, ms':>32}{'times':>9}")
-    slow = []
     with chromium() as window:
-        for name in names or chosen:
-            median, high = quantiles(in_the_page(window, chosen[name]))
-            before = old_way(chosen[name].old) if chosen[name].old else None
-            beside = f"{before:>32.1f}{before / median:>8.0f}×" if before else ""
-            print(f"{name:<13}{median:>18.1f}{high:>8.1f}{beside}", flush=True)
-            slow += [name] if high > BAR else []
-    print(f"over the bar of {BAR} ms in the 95th percentile: {', '.join(slow) or 'none'}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+        moves = {name: quantiles(in_the_page(window, kind)) for name, kind in chosen.items()}
+    median, high = ({name: pair[part] for name, pair in moves.items()} for part in (0, 1))
+    old = {name: old_way(kind.old) for name, kind in chosen.items() if kind.old}
+    drawn = [median[name] for name in old]
+    worst = Row(
+        "a redraw of an explorer, the 95th percentile of 200 moves",
+        list(high.values()), "ms", names=list(high), bar="at most 16 ms", headline=True,
+    )  # fmt: skip
+    beside = "the picture drawn by the kernel"
+    return [worst, Row("a redraw, the median move", drawn, "ms", beside, list(old.values()), list(old), headline=True)]

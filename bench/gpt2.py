@@ -1,25 +1,19 @@
-"""One head's attention in layer 0 from slices of the file, beside loading GPT-2 and running it, each in a process of
-its own, by turns.
+"""The attention of one head in layer 0 from slices of the file, beside loading GPT-2 and running it, each in a
+process of its own, by turns: seconds, and the memory that each adds at its peak. Of the real weights where they
+are, else of random ones of the same size. Reading: where the libraries and the tokenizer are there already. First
+answer: as the first thing after `import torch`, which is what a learner waits for.
 
-With the real weights where they are, else with random ones of the same size. Twice: where the libraries and the
-tokenizer are there already, which leaves the reading; and as the first thing after `import torch`, which is what a
-learner waits for. Prints seconds, and the memory that each adds at its peak. Loading the model alone would not do:
-weights are mapped, and read when they are used.
+Loading the model alone would not do: weights are mapped, and read when they are used.
 """
 
 import json
-import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from bench.rows import Row, printed
+
 PROMPT = "When Mary and John went to the store, John gave a drink to"
 ROUNDS = 3
-
-BARS = {"seconds": 20, "memory": 10}
 
 LIBRARIES = """
 from transformers import GPT2LMHeadModel
@@ -51,7 +45,7 @@ began = time.perf_counter()
 seconds, end = time.perf_counter() - began, resident()
 peak.go = False
 peak.join()
-print(json.dumps({{"seconds": seconds, "memory": max(peak.seen, end) - start}}))
+print(json.dumps({{"time": seconds, "memory": max(peak.seen, end) - start}}))
 """
 WAYS = {
     "layer 0 from slices": (
@@ -86,44 +80,32 @@ def weights(scratch: Path) -> tuple[Path, str]:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     GPT2LMHeadModel(GPT2Config()).save_pretrained(scratch)
-    return scratch, "a GPT-2 of full size with random weights"
+    return scratch, "a GPT-2 of full size"
 
 
 def measure(before: str, code: str, path: Path) -> dict[str, float]:
     """Seconds and megabytes of `code` in a new Python that has run `before`."""
-    command = [sys.executable, "-c", TIMED.format(before=before, code=code), str(path), PROMPT]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(printed("-c", TIMED.format(before=before, code=code), path, PROMPT))
 
 
-def compare(title: str, before: str, path: Path) -> None:
-    """Print what each way costs, and how many times as much the whole model does."""
-    runs = [{name: measure(before, code, path) for name, code in WAYS.items()} for _ in range(ROUNDS)]
-    print(f"\n{title}")
-    ratio = {}
-    for key in BARS:
-        ratio[key] = statistics.median(
-            run["the whole model"][key] / max(run["layer 0 from slices"][key], 1e-3) for run in runs
-        )
-    for name in WAYS:
-        seconds, memory = (statistics.median(run[name][key] for run in runs) for key in BARS)
-        print(f"  {name:22}{1000 * seconds:8.1f} ms{memory:9.1f} MB added")
-    print(f"  {'ratio':22}{ratio['seconds']:8.0f}   {ratio['memory']:9.0f}")
+def compared(what: str, before: str, path: Path, bars: tuple[str, str]) -> list[Row]:
+    """Both ways by turns, in seconds and in memory."""
+    turns = [[measure(before, code, path) for code in WAYS.values()] for _ in range(ROUNDS)]
+    found = []
+    for key, unit, bar in zip(("time", "memory"), ("s", "MB"), bars):
+        ours, theirs = zip(*([way[key] for way in turn] for turn in turns))
+        beside = "loading and running the whole model"
+        found.append(Row(f"{what}, {key}", ours, unit, beside, theirs, bar=bar, headline=bool(before)))
+    return found
 
 
-def main() -> None:
+def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as scratch:
-        path, what = weights(Path(scratch))
+        path, which = weights(Path(scratch))
         for code in WAYS.values():
             measure("", code, path)  # the file is in the system's cache from here on, for both
-        print(f"{what}; medians of {ROUNDS} processes each, one thread")
-        compare(
-            f"the reading (bars: {BARS['seconds']} times the seconds, {BARS['memory']} times the memory)",
-            LIBRARIES,
-            path,
-        )
-        compare(f"the first answer after `import torch` (bar: {BARS['memory']} times the memory)", "", path)
-
-
-if __name__ == "__main__":
-    main()
+        head = f"a head's pattern in layer 0 of {which}"
+        return [
+            *compared(f"{head}: reading", LIBRARIES, path, ("at most 1/20", "at most 1/10")),
+            *compared(f"{head}: first answer", "", path, ("", "at most 1/10")),
+        ]

@@ -1,19 +1,16 @@
-"""Attention by a Gram determinant (lesson 11): what its scores cost, and how it copies beside the standard layer.
+"""What the Gram scores of lesson 11 cost for all pairs (area times height; 8 texts, 4 heads, d_head 16), beside
+standard ones, and the same layers whole, forwards. Time, by turns on one thread, and memory: the numbers held at
+the peak, counted. As the source text has it the five terms of the determinant are written out; a 3 × 3 determinant
+for each pair takes 400 MB at 256 positions, and is measured at 128.
 
-Costs: time and memory of scores for all pairs, standard ones beside the lesson's (area times height), the five terms of
-the determinant written out, and a 3 × 3 determinant for each pair. The bar: at 256 places at most 4 times the time of
-the standard scores, and no tensor of [seq, seq, d_head]. Then both layers whole, forwards.
-
-Copying: five seeds of each layer, trained as the lesson trains them, then tried on longer texts and with keys made loud
-or quiet. With `--write` that becomes utils/assets/gram_attention/study.json, which the lesson draws. `--costs` and
-`--copying` do one part alone.
+`python bench/gram_attention.py --write` makes utils/assets/gram_attention/study.json, which the lesson draws: five
+seeds of each layer, trained as the lesson trains them, then tried on longer texts and with keys made loud or quiet.
 """
 
 import argparse
 import contextlib
 import io
 import json
-import os
 import re
 import sys
 import time
@@ -24,9 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import torch
 from torch import Tensor
 
+from bench.rows import Row
 from utils.models import gram_attention
 
-SEEDS, D_MODEL, HEADS = 5, 64, 4
+ROUNDS, SEEDS, D_MODEL, HEADS = 9, 5, 64, 4
 LENGTHS, LOUD, QUIET = (32, 48, 64, 96), (1, 2, 5, 10, 50), (0, 0.1, 0.25, 0.5, 0.75, 1)
 
 
@@ -69,49 +67,40 @@ def pair_by_pair(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
     return -torch.linalg.det(rows @ rows.mT)
 
 
-def print_costs() -> None:
-    gram_scores = lesson().gram_scores
-    ways = {
-        "standard": standard_scores,
-        "gram_scores": gram_scores,
-        "five terms": five_terms,
-        "pair by pair": pair_by_pair,
-    }
-    print("scores, 8 texts, 4 heads, d_head 16: milliseconds (times standard), and memory in tables of [seq, seq]")
-    print(f"{'seq':>6}" + "".join(f"{name:>30}" for name in ways))
-    at_256 = {}
-    for seq in (64, 128, 256, 512):
-        q, k, r = torch.randn(3, 8, HEADS, seq, 16, generator=torch.Generator().manual_seed(seq))
-        row, base = f"{seq:>6}", None
-        for name, way in ways.items():
-            if name == "pair by pair" and seq > 128:
-                row += f"{'—':>30}"  # 256 places would take over 400 MB
-                continue
-            spent = gram_attention.cost(lambda: way(q, k, r), 15)  # noqa: B023
-            base = base or spent.seconds
-            tables = spent.peak / (4 * 8 * HEADS * seq * seq)
-            row += f"{f'{1000 * spent.seconds:.2f} ({spent.seconds / base:.1f}×), {tables:.1f}':>30}"
-            if seq == 256:
-                at_256[name] = (spent.seconds / base, tables)
-        print(row, flush=True)
-    ratio, tables = at_256["gram_scores"]
-    print(
-        f"at 256 places: {ratio:.1f} times the standard scores (bar 4), {tables:.1f} tables of [seq, seq]; one of [seq,"
-        " seq, d_head] would be 16"
-    )
-    print(
-        "\nlayers whole, forwards, 8 texts, width"
-        f" {D_MODEL}\n{'seq':>6}{'standard':>24}{'triple':>24}{'time':>8}{'memory':>8}"
-    )
-    made = {name: make() for name, make in layers().items()}
-    for seq in (32, 64, 128):
-        x = torch.randn(8, seq, D_MODEL, generator=torch.Generator().manual_seed(seq))
-        spent = [gram_attention.cost(lambda: layer(x), 15) for layer in made.values()]  # noqa: B023
-        cells = "".join(f"{f'{1000 * each.seconds:.2f} ms, {each.peak / 2**20:.1f} MB':>24}" for each in spent)
-        print(
-            f"{seq:>6}{cells}{spent[1].seconds / spent[0].seconds:>7.1f}×{spent[1].peak / spent[0].peak:>7.1f}×",
-            flush=True,
-        )
+@torch.no_grad()
+def milliseconds(way, made: tuple[Tensor, ...], calls: int = 5) -> float:
+    """Of CPU, for one call."""
+    began = time.process_time()
+    for _ in range(calls):
+        way(*made)
+    return 1000 * (time.process_time() - began) / calls
+
+
+def compared(what: str, ways: dict, made: tuple[Tensor, ...], bar: str = "", headline: bool = False) -> list[Row]:
+    """The first way beside each of the others, in time and in memory."""
+    (_, mine), *others = ways.items()
+    found = []
+    for beside, other in others:
+        memory = [[gram_attention.cost(lambda: way(*made), 1).peak / 1e6] for way in (mine, other)]  # noqa: B023
+        ours, theirs = zip(*([milliseconds(way, made) for way in (mine, other)] for _ in range(ROUNDS)))
+        found.append(Row(f"{what}, time", ours, "ms of CPU", beside, theirs, bar=bar, headline=headline))
+        found.append(Row(f"{what}, memory", memory[0], "MB", beside, memory[1], headline=headline))
+        bar, headline = "", False
+    return found
+
+
+def rows() -> list[Row]:
+    torch.set_num_threads(1)
+    gram_scores, made = lesson().gram_scores, {name: make() for name, make in layers().items()}
+    draw = lambda *shape: torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    ways = {"": gram_scores, "standard scores": standard_scores, "the five terms": five_terms}
+    pairs = {"": gram_scores, "a determinant for each pair": pair_by_pair}
+    whole = {"": made["triple"], "the standard layer": made["standard"]}
+    return [
+        *compared("Gram scores at 256 positions", ways, tuple(draw(3, 8, HEADS, 256, 16)), "at most 4 times", True),
+        *compared("Gram scores at 128 positions", pairs, tuple(draw(3, 8, HEADS, 128, 16))),
+        *compared("the layer with Gram scores, 8 texts of 128 positions", whole, (draw(8, 128, D_MODEL),)),
+    ]
 
 
 # ---------------------------------------------------------------- copying
@@ -204,36 +193,13 @@ def written(study: dict) -> str:
     )
 
 
-def print_copying(write: bool) -> None:
-    began = time.perf_counter()
-    study = measure()
-    minutes = (time.perf_counter() - began) / 60
-    if write:
-        gram_attention.ASSET.mkdir(exist_ok=True)
-        (gram_attention.ASSET / "study.json").write_text(written(study), encoding="utf-8")
-    print("steps until 99 % of the copied half is right, a seed each:", study["first"])
-    print("how far keys stand out of the plane, in their lengths, and their scores:", study["gate"])
-    for name, part in study.items():
-        if name in ("settings", "first", "gate", "accuracy", "loss"):
-            continue
-        print(f"\n{name}")
-        print(gram_attention.Measured(part["points"], {k: torch.tensor(v) for k, v in part["values"].items()}).table())
-    print(f"\nat the end: { ({k: [row[-1] for row in v] for k, v in study['accuracy']['values'].items()}) }")
-    print(f"{minutes:.1f} minutes, {torch.get_num_threads()} thread(s)")
-
-
 def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--write", action="store_true", help="write utils/assets/gram_attention/study.json as well")
-    ask.add_argument("--costs", action="store_true", help="only the costs")
-    ask.add_argument("--copying", action="store_true", help="only the copying")
-    given = ask.parse_args()
-    os.environ["COURSE_PROGRESS"] = "off"
+    ask.add_argument("--write", action="store_true", required=True, help="write the study, in some minutes")
+    ask.parse_args()
     torch.set_num_threads(1)
-    if not given.copying and not given.write:
-        print_costs()
-    if not given.costs:
-        print_copying(given.write)
+    gram_attention.ASSET.mkdir(exist_ok=True)
+    (gram_attention.ASSET / "study.json").write_text(written(measure()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,66 @@
+"""Measures what the course costs, and writes docs/bench.md and README's table from the numbers: `python -m bench`.
+
+python -m bench                  # everything but what takes minutes: source_loop, suite, gpu
+python -m bench build gpt2       # these anew; of the others what was measured before stays
+python -m bench --try imports    # prints and writes nothing
+python -m bench --render         # measures nothing, writes both pages
+"""
+
+import argparse
+import datetime
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from bench import page
+from bench.rows import Row, machine, rows_of
+
+
+def in_a_process_of_its_own(name: str) -> list[Row]:
+    """A benchmark's rows, untouched by what others left in memory."""
+    # One thread, as in the suite; the GPT-2 that comes along; and no progress of a learner's.
+    os.environ |= {"OMP_NUM_THREADS": "1", "COURSE_GPT2": "bundled", "COURSE_PROGRESS": "off"}
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(rows_of, name).result()
+
+
+def keep(measured: dict) -> None:
+    for path, text in page.written(measured).items():
+        path.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("names", nargs="*", metavar="name", help=", ".join(page.ALL))
+    ask.add_argument("--try", dest="only_try", action="store_true", help="write nothing")
+    ask.add_argument("--render", action="store_true", help="measure nothing")
+    given = ask.parse_args()
+    if unknown := set(given.names) - set(page.ALL):
+        ask.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(page.ALL)}")
+    measured, load, failed = page.load(), round(os.getloadavg()[0], 1), []
+    for name in [] if given.render else given.names or page.BENCHMARKS:
+        print(f"== {name}", flush=True)
+        began = time.perf_counter()
+        try:
+            rows = in_a_process_of_its_own(name)
+        except Exception as error:  # the others are measured all the same
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            failed.append(name)
+            continue
+        for row in rows:
+            print(" | ".join(page.cells(row)))
+        print(f"{time.perf_counter() - began:.0f} s", flush=True)
+        today = datetime.date.today().isoformat()
+        measured[name] = {"date": today, "machine": machine(), "load": load, "rows": [page.plain(row) for row in rows]}
+        if not given.only_try:
+            keep(measured)
+    if given.render:
+        keep(measured)
+    if failed:
+        sys.exit(f"failed, and left as they were: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

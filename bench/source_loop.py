@@ -1,0 +1,12 @@
+"""The source text's regression loop run whole, 500,001 steps on one thread, beside ours to the same loss: what
+`icl_regression` extrapolates."""
+
+import torch
+
+from bench.icl_regression import CPU, against, source_seconds
+from bench.rows import Row
+
+
+def rows() -> list[Row]:
+    torch.set_num_threads(1)
+    return against("run whole", source_seconds(CPU), CPU)

@@ -1,0 +1,21 @@
+"""Every test, `make suite`, on all cores of this machine: seconds on the wall, and seconds of CPU of all workers. What
+it prints goes to build/suite.log."""
+
+import re
+import time
+from pathlib import Path
+
+from bench.rows import Row, cpu_seconds
+
+LOG = Path(__file__).resolve().parent.parent / "build" / "suite.log"
+
+
+def rows() -> list[Row]:
+    LOG.parent.mkdir(exist_ok=True)
+    with LOG.open("w", encoding="utf-8") as log:
+        began = time.perf_counter()
+        cpu = cpu_seconds("make", "suite", capture_output=False, stdout=log)
+        wall = time.perf_counter() - began
+    passed = re.findall(r"(\d+) passed", LOG.read_text(encoding="utf-8"))[-1]
+    what = f"the suite, {int(passed):,} tests"
+    return [Row(what, [wall], "s", bar="at most 15 min", headline=True), Row(what, [cpu], "s of CPU")]
