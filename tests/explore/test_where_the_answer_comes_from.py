@@ -145,7 +145,7 @@ def test_other_sentences_are_asked_of_the_kernel(shown):
     box.press("Enter")
     assert page.sent() == [{"asked": ["a b c d e", TWIN]}]
     answered(widget, page)
-    assert note(page) == "Tokens: 5 in the sentence, 4 in its twin. Exchange words for others of the same length."
+    assert note(page) == "Tokens: 5 in the sentence, 4 in its twin. Exchange a word for one of as many tokens."
     assert table(page) == {}
     twin.fill("a b x d e")
     twin.press("Enter")

@@ -28,7 +28,7 @@ class _Pair:
         n, m = self.clean.shape[1], self.corrupted.shape[1]
         if n != m:
             raise ValueError(
-                f"Tokens: {n} in the sentence, {m} in its twin. Exchange words for others of the same length."
+                f"Tokens: {n} in the sentence, {m} in its twin. Exchange a word for one of as many tokens."
             )
         if not 2 <= n <= MOST:
             raise ValueError(f"A sentence of 2 to {MOST} tokens is needed; this one has {n}.")
