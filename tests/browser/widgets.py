@@ -132,7 +132,7 @@ def use(cell: Locator, call: ast.Call) -> str:
             cell.locator("button.choice").nth(list(choices).index(choice)).click()
             expect(cell).to_contain_text(f"{verdict} {explained[choice]}")
         return f"Right. {explained[answer]}"
-    assert name in EXPLORERS, f"say in EXPLORERS what a learner does with explore.{name}"
+    assert name in EXPLORERS, f"say in EXPLORERS of tests/browser/widgets.py what a learner does with explore.{name}"
     before = picture(cell)
     for act, words in EXPLORERS[name]:
         assert words not in cell.inner_text()
