@@ -94,6 +94,55 @@ def test_where_the_pages_own_example_is_right_another_case_is_shown(made):
     assert "the smallest: double(x) with x of shape [2, 2]: " in report.message and report.table.caption == ""
 
 
+def test_what_is_wrong_with_ordinary_numbers_comes_before_nan_of_hard_ones(made):
+    hard = torch.full((2, 2), 1000.0)
+    shares = made(
+        "shares",
+        oracle=lambda x, dim: x.softmax(dim),
+        cases=lambda rand: [
+            case(hard, 1, own="thousands"), case(rand(3, 3), 1, note="again"), case(rand(3, 4), 1), case(rand(2, 2), 0)
+        ],
+    )  # fmt: skip
+    report = diagnose(shares, lambda x, dim: x.exp() / x.exp().sum(0))
+    assert report.reason == "difference" and "one of them: shares(x, 1) with x of shape [3, 4]: " in report.message
+    assert report.message.endswith("Its argument `dim` is never used.") and len(report.table.yours[0]) == 4
+    right = diagnose(shares, lambda x, dim: x.exp() / x.exp().sum(dim, keepdim=True))
+    assert right.reason == "property" and "holds nan" in right.message and "never used" not in right.message
+
+
+@pytest.mark.parametrize("large", [(8, 8), (3, 3)])
+def test_words_and_table_speak_of_one_case_where_a_remarked_one_is_smaller(made, large):
+    """A remark (loud numbers, say) puts a case behind the plain ones, in the words and in the table."""
+    exercise_ = made(cases=lambda rand: [case(rand(2, 2), note="loud"), case(rand(*large))])
+    report = diagnose(exercise_, lambda x: print(len(x)) or x * 2 + torch.eye(len(x)))
+    number = report.table.yours[0][0]
+    assert f"one of them: double(x) with x of shape {list(large)}: row 0, column 0 is {number}, " in report.message
+    assert len(report.table.yours) == large[0] and report.printed == f"{large[0]}\n" and report.table.caption == ""
+
+
+def test_a_table_is_named_where_the_words_speak_of_no_case(made, affine):
+    report = diagnose(affine, type("Affine", (torch.nn.Module,), {"__init__": _with_a_layer, "forward": _without_bias}))
+    assert report.misconception == "no-bias" and report.table.caption == "Affine(3, 2)(x) with x of shape [4, 3]"
+    wide = made(misconceptions={"squares": (lambda x: x**2, "Squared.")}, cases=lambda rand: [case(rand(7, 7))])
+    assert diagnose(wide, lambda x: x * x).table.caption == "double(x) with x of shape [7, 7]"
+    small = made(misconceptions={"squares": (lambda x: x**2, "Squared.")})
+    assert diagnose(small, lambda x: x * x).table.caption == ""  # what was given stands beside it
+
+
+def _with_a_layer(self, d_in, d_out):
+    torch.nn.Module.__init__(self)
+    self.layer = torch.nn.Linear(d_in, d_out)
+
+
+def _without_bias(self, x):
+    return x @ self.layer.weight.T
+
+
+def test_a_table_of_several_results_by_name_says_which_it_shows(made):
+    exercise_ = made(oracle=lambda x: {"x before": x, "x after": x * 2}, misconceptions={})
+    assert diagnose(exercise_, lambda x: {"x before": x, "x after": x * 3}).table.caption == "x after"
+
+
 def test_what_one_number_means(made):
     mask = made(
         "grid",

@@ -6,7 +6,19 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from tests.grading.packed import CANVAS, MASK, MOODLE, ROSTER, SOFTMAX, lessons_in, pack, rows_of, tree, worked_on
+from tests.grading.packed import (
+    CANVAS,
+    MASK,
+    MOODLE,
+    ROSTER,
+    SOFTMAX,
+    lessons_in,
+    pack,
+    rows_of,
+    student_copy,
+    tree,
+    worked_on,
+)
 from utils.cli.commands import app
 from utils.grading import archives
 from utils.grading import collect as collector
@@ -73,7 +85,25 @@ def test_two_of_one_name_are_not_guessed_at(intake, tmp_path):
     done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): MINE}, "two.csv")
     assert lessons_in(done.folder) == {}
     (row,) = [row for row in done.rows if row.what == collector.STRANGER]
-    assert "s1 and s2 are both called so; give the roster a column “moodle id” with 4711" in row.explanation
+    assert "s1 and s2 are both called so; collect this assignment by itself, with its own" in row.explanation
+    absent = [row.explanation for row in done.rows if row.what == collector.ABSENT]
+    assert len(absent) == 2 and all(why.startswith("nothing was collected: a file may be theirs") for why in absent)
+    (tmp_path / "worksheet.csv").write_text(
+        "id,name,moodle id\ns1,Ada Lovelace,4711\ns2,Ada Lovelace,4712\n", encoding="utf-8"
+    )
+    again = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): MINE}, "worksheet.csv")
+    assert list(lessons_in(again.folder)) == [f"s1/{SOFTMAX}.ipynb"]
+
+
+def test_a_number_of_somebody_who_is_called_otherwise_is_told(intake, tmp_path):
+    """The worksheet of another assignment, whose numbers are other students'."""
+    (tmp_path / "other.csv").write_text("id,name,moodle id\ns1,Ada Lovelace,1\ns2,Jürgen Groß,4711\n", encoding="utf-8")
+    done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): MINE}, "other.csv")
+    (row,) = [row for row in done.rows if row.what == collector.OTHER_NAME]
+    assert (row.id, row.lesson) == (
+        "s2",
+        SOFTMAX,
+    ) and "Jürgen Groß, and the file's name says Ada Lovelace." in row.explanation
 
 
 def test_somebody_who_is_not_on_the_roster_is_one_row(intake):
@@ -127,6 +157,19 @@ def test_a_lesson_is_its_content_whatever_it_is_called(intake, name, odd):
     done = intake({MOODLE.format(name="Ada Lovelace", file=name): worked_on(ids=False)})
     assert list(lessons_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb"]
     assert [row[2] for row in rows_of(done) if row[0] == "s1"] == ["renamed"] * odd
+
+
+def test_another_course_s_notebook_that_is_called_like_a_lesson_is_none(intake):
+    notebook = student_copy()
+    notebook["cells"] = [{"cell_type": "code", "metadata": {}, "source": "titanic = 1", "outputs": []}]
+    named = MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb")
+    done = intake({named: json.dumps(notebook).encode()})
+    assert lessons_in(done.folder) == {}
+    (row,) = [row for row in done.rows if row.what == collector.NO_LESSON]
+    assert row.id == "s1" and "called like lesson 02 and has no exercise of it" in row.explanation
+    notebook["cells"][0]["source"] += "\n\ndef softmax(x, dim): ..."  # one of six
+    done = intake({named: json.dumps(notebook).encode()})
+    assert list(lessons_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb"] and rows_of(done) == ABSENT
 
 
 def test_markdown_is_a_lesson_too(intake):
@@ -197,6 +240,8 @@ def test_a_broken_file_is_collected_and_said_to_be_unreadable(intake, case):
     done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): BROKEN[case]})
     assert lessons_in(done.folder) == {f"s1/{SOFTMAX}.ipynb": BROKEN[case]}
     assert rows_of(done) == [("s1", SOFTMAX, "unreadable"), *ABSENT]
+    (row,) = [row for row in done.rows if row.what == "unreadable"]
+    assert row.explanation.startswith("it is empty;" if case == "empty" else "it cannot be read as a notebook;")
 
 
 def test_one_that_can_be_read_counts_before_a_newer_one_that_cannot(intake):

@@ -191,8 +191,9 @@ def test_what_builds_on_an_earlier_lesson_waits_for_it(sandbox, tmp_path):
     pages |= {f"anna/05_{lesson}.ipynb": solved("05") for lesson in ("multihead_attention",)}
     pages |= {"anna/04_causal_attention.ipynb": solved("04")}
     folder = hand_in(tmp_path / "in", pages)
-    engine.grade(folder, tmp_path / "out", ["12"])
+    done = engine.grade(folder, tmp_path / "out", ["12"])
     (result,) = read_results(tmp_path / "out")
+    assert done.waits == {"06": 1}  # what waits for Block waits for this lesson's own
     found = {e.name: (e.state, e.waits_for) for e in result.exercises}
     assert found["gelu"] == ("passed", None) and found["MLP"] == ("passed", None)
     assert found["Block"] == ("waits for another exercise", "LayerNorm")
@@ -254,8 +255,20 @@ def test_the_command_grades(sandbox, tmp_path):
         and f"1 new in {tmp_path / 'out'}," in said
         and said.splitlines()[0].endswith("; 0 were there already.")
     )
+    assert "Exercises in the new ones: passed 1." in said and "with-answers" not in said
     again = call(folder, "00", "--out", tmp_path / "out", "--quiet")[1]
     assert "0 new in" in again and "; 1 were there already." in again
+
+
+def test_of_a_lesson_that_was_not_handed_in_the_student_and_the_instructor_are_told(sandbox, tmp_path):
+    folder = hand_in(tmp_path / "in", {"anna/05_multihead_attention.ipynb": solved("05")})
+    code, said = call(folder, "--out", tmp_path / "out", "--quiet")
+    assert code == 0 and "Lesson 04 was not handed in or does not pass, and" in said and "--with-answers 04" in said
+    (result,) = read_results(tmp_path / "out")
+    waiting = [e for e in result.exercises if e.state == "waits for another exercise"]
+    assert waiting and all(
+        f"`{e.waits_for}`, which belongs to lesson 04, and that was not handed in." in e.message for e in waiting
+    )
 
 
 def test_without_bubblewrap_it_refuses_with_the_cure(tmp_path, monkeypatch):

@@ -9,10 +9,12 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 import utils
 from tests.grading.pages import answering, lesson, notebook, solved
 from utils import gpt2, lessons
+from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import all_exercises
 from utils.feedback.report import Report
@@ -84,6 +86,20 @@ def test_the_report_is_the_same(
         if answer.kind == "right" and theirs.state != "passed":
             differ.append(f"{answer.what}: {theirs.state}")
     assert not differ, "\n".join(differ)
+
+
+@pytest.mark.parametrize(
+    "source, given",
+    [
+        ("row_sums = lambda x: x.sum(1)", lambda x: x.sum(1)),
+        ("row_sums = torch.sum", torch.sum),
+        ("from torch import sum as row_sums", torch.sum),
+    ],
+)
+def test_what_is_no_definition_is_refused_in_the_notebook_s_words(sandbox: Sandbox, source: str, given) -> None:
+    page = {"00_start_here.ipynb": notebook(["import torch", source])}
+    (done,) = Judge(sandbox, Limits()).grade(Submission("anna", "00_start_here", page, "")).exercises
+    assert (done.state, done.reason, done.message) == ("failed", "structure", check(given).message)
 
 
 def test_a_page_without_any_code_is_not_attempted(sandbox: Sandbox) -> None:

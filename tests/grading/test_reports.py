@@ -20,7 +20,7 @@ from utils.feedback.report import Report, Table
 from utils.grading.folders import FolderError
 from utils.grading.reports.class_page import in_order
 from utils.grading.reports.redact import HIDDEN, without_name
-from utils.grading.reports.tally import Column, ReportError, Tally, columns_of
+from utils.grading.reports.tally import Column, ReportError, Tally, columns_of, grouped
 from utils.grading.reports.write import report
 from utils.grading.results import STATES, ExerciseResult, Incident, LessonResult, ResultError, write_result
 from utils.grading.roster import Student, roster_text
@@ -176,6 +176,18 @@ def test_incidents_say_who_where_and_what(graded):
     ]
 
 
+def test_what_happened_in_several_exercises_is_one_incident():
+    paths = [f"os.scandir('/{n}')" for n in range(5)]
+    found = [Incident("file", exercise, path) for exercise in ("softmax", "row_sums") for path in (*paths, paths[0])]
+    found += [Incident("time", "softmax", "It was stopped on line 4."), Incident("file", "get_mask", paths[4])]
+    where = "It reached for files outside its folder: os.scandir('/"
+    assert grouped(found) == [
+        Incident("file", "softmax, row_sums", f"{where}0'), os.scandir('/1'), os.scandir('/2'), and 2 more"),
+        Incident("time", "softmax", "It was stopped on line 4."),
+        Incident("file", "get_mask", f"{where}4')"),
+    ]
+
+
 # --- a student's page -----------------------------------------------------------------------------------
 
 
@@ -194,6 +206,7 @@ def test_every_state_has_its_words_on_the_page(graded):
     for words in ("attn_scores : not attempted, 0 of 1 point", "It builds on attn_scores , which has to pass first.",
                   "SelfAttention_v1 : stopped", "After 10 s.", "– 2 unreadable"):  # fmt: skip
         assert words in text, words
+    assert "0 of 3 points." in text, "of what could be graded"
     assert text.count("No JSON.") == 1 and "get_mask" not in text, "one file, one reason, and no zero"
     for name in ("s1", "s2", "s3"):
         elements = Page(pages[f"students/{name}.html"]).elements
@@ -363,14 +376,18 @@ def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path):
         "16 answers went wrong; in 69 % of them the mistake has a name.",
         "not scaled 8 2 SelfAttention_v1 5, CausalAttention 5",
         "4 students: softmax , lesson 02: other numbers",
-        "1 more failure of one student each",
+        "1 student: softmax , lesson 02: other numbers Alone. z = x",
+        "02 softmax 58 % other numbers (4) 5",
+        "04 get_mask 92 % 1",  # what happened once is not what mostly happens
+        "2 mistakes of 5 students each",
         "not scaled: 5 students, 42 % of those who tried",
         NOT_SCALED,
         "w = softmax(s)",
     ):
         assert words in text, words
-    (command,) = re.findall(r"coginst misconception softmax (\S+) --id what-is-wrong", text)
-    assert (tmp_path / command).read_text(encoding="utf-8").startswith("y = x"), "a file that is there, with the answer"
+    commands = re.findall(r"coginst misconception softmax (\S+) --id what-is-wrong", text)
+    answers = [(tmp_path / command).read_text(encoding="utf-8")[:5] for command in commands]
+    assert answers == ["y = x", "z = x"], "files that are there, with the answers"
 
 
 def test_the_commands_of_the_page_are_the_program_s(graded):

@@ -1,5 +1,7 @@
 """A misconception from a wrong answer, and files of answers with their verdicts."""
 
+import ast
+import re
 import shutil
 
 import pytest
@@ -13,7 +15,8 @@ from utils.instructor.answers import Answer, Answers, judge_all, read_answers, v
 from utils.instructor.misconception import NoPlace, add, stub
 from utils.lessons import ROOT
 
-COSH = """def softmax(x, dim):
+COSH = """def softmax(x: Float[Tensor, "..."], dim: int) -> Float[Tensor, "..."]:
+    '''Shares of one.'''
     e = torch.cosh(x - x.amax(dim, keepdim=True))
     return share(e, dim)
 """
@@ -72,13 +75,16 @@ def test_it_is_written_into_the_checks_and_then_recognised(wrong, tmp_path):
 
 def test_names_that_the_checks_do_not_have_are_told():
     made = stub(find("softmax"), COSH, "takes-cosh")
-    assert made.needs == ["share", "torch"] and made.function.startswith("def _takes_cosh(x, dim):")
+    assert made.needs == ["share", "torch"] and made.function.startswith("def _softmax_takes_cosh(x, dim):\n    e = ")
     assert maker.TODO in made.entry
 
 
 def test_a_value_becomes_a_function():
     made = stub(find("attn_scores_2"), "attn_scores_2 = inputs @ inputs[2]", "the-next-word")
-    assert made.function == "def _the_next_word():\n    attn_scores_2 = inputs @ inputs[2]\n    return attn_scores_2"
+    assert (
+        made.function
+        == "def _attn_scores_2_the_next_word():\n    attn_scores_2 = inputs @ inputs[2]\n    return attn_scores_2"
+    )
     assert made.needs == ["inputs"]
 
 
@@ -87,6 +93,7 @@ def test_a_value_becomes_a_function():
     [
         (COSH, "Takes cosh", "is no id"),
         ("def soft(x, dim): pass", "takes-cosh", "defines no 'softmax'"),
+        ("def softmax(x, dim):\n    return (x", "takes-cosh", "does not parse .line 2: '.' was never closed"),
         (COSH, find("softmax").misconceptions[0].id, "has a misconception called"),
     ],
 )
@@ -101,6 +108,31 @@ def test_a_table_that_is_not_written_out_is_left_alone(tmp_path):
     with pytest.raises(NoPlace, match="not written as a dict"):
         add(path, find("softmax"), stub(find("softmax"), COSH, "takes-cosh"))
     assert path.read_text(encoding="utf-8") == 'exercise("softmax", misconceptions=made())\n'
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ("import torch\n\nclass Own(nn.Module): pass\n\ndef softmax(x, dim):\n    return Own()(x)", "needs nn as soon"),
+        ("@jaxtyped\ndef softmax(x, dim):\n    return x", "needs jaxtyped as soon"),
+        ("def softmax(x, dim, by=TEN):\n    return x * by", "needs TEN as soon"),
+        ("def case(x):\n    return x\n\ndef softmax(x, dim):\n    return case(x)", "defines case, and"),
+    ],
+)
+def test_an_answer_that_would_stop_the_checks_from_loading_is_not_written(tmp_path, source, words):
+    path = tmp_path / "simplified_attention.py"
+    text = (ROOT / "utils" / "checks" / path.name).read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(NoPlace, match=words):
+        add(path, find("softmax"), stub(find("softmax"), source, "takes-cosh"))
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_long_message_can_be_laid_out():
+    words = " ".join(f"word{n}" for n in range(40))
+    entry = stub(find("softmax"), COSH, "takes-cosh", words).entry
+    parts = [ast.literal_eval(part) for part in re.findall("'[^']*'", entry)]
+    assert "".join(parts) == words and max(map(len, parts)) <= 90
 
 
 # --- files of answers -----------------------------------------------------------------------------------

@@ -112,6 +112,7 @@ def grade(
     """Grade what a class handed in: one result for each student and lesson. What is graded already is left alone."""
     from utils.grading import engine, gradebook
     from utils.grading.bubblewrap import UNPROTECTED
+    from utils.grading.reports.pages import counted
 
     out = out or handed_in.parent / "results"
     with errors_in_red():
@@ -128,7 +129,13 @@ def grade(
             f"Graded: {done.made} new in {out}, one for each student and lesson; {done.kept} were there already."
         )
         if done.states:
-            typer.echo(", ".join(f"{state} {count}" for state, count in done.states.most_common()))
+            told = ", ".join(f"{state} {count}" for state, count in done.states.most_common())
+            typer.echo(f"Exercises in the new ones: {told}.")
+        for number, count in sorted(done.waits.items()):
+            yellow(
+                f"Lesson {number} was not handed in or does not pass, and {counted(count, 'exercise')} of later lessons"
+                f" wait for it. Once its answers are handed out, give --with-answers {number} each time you grade."
+            )
         if done.lost:
             red("\n".join(f"Not graded, its worker died: {who}" for who in done.lost))
             red("Grade again: what is done stays.")

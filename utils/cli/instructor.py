@@ -290,7 +290,9 @@ def misconception(
         yellow("Read it there before anything runs: from now on that code is the course's own.")
         if needs:
             yellow(f"Names of the lesson that the checks do not have: {', '.join(needs)}")
-        typer.echo(f"Now say there what is wrong; then: make format, and pytest tests/checks -k {exercise}")
+        if not message:
+            yellow("Say there, in the place of TODO, what is wrong.")
+        typer.echo(f"Next: make format, pytest tests/checks -k {exercise}, and to use it on a class: coginst grade")
 
 
 def _printable(text: str) -> str:

@@ -20,6 +20,7 @@ from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find
 from utils.feedback.progress import read, record
 from utils.feedback.report import Note, Report
+from utils.feedback.words import NAMELESS, of_a_library
 
 STRICT = "COURSE_CHECKS"  # set to "strict", a report that is not passed raises: what CI wants
 
@@ -104,15 +105,10 @@ _KIND = {"function": "function", "module": "class"}
 
 def _name_of(answer: Any) -> str:
     """The name under which an answer is looked up, or a sentence that says how to call `check`."""
-    known = all_exercises()
     if isinstance(answer, str):
         raise _BadCall(f"check was given the text {answer!r}: pass the thing itself, without quotes.")
-    if inspect.isbuiltin(answer) or getattr(answer, "__module__", None) in ("builtins", "torch", "torch.nn.functional"):
-        name = getattr(answer, "__name__", "")
-        if inspect.isbuiltin(answer) or callable(answer):
-            raise _BadCall(
-                f"`{name}` comes with Python or torch and is not an answer: pass the function that you wrote."
-            )
+    if why := of_a_library(answer):
+        raise _BadCall(why)
     if isinstance(answer, torch.nn.Module):
         name = type(answer).__name__
         raise _BadCall(
@@ -121,9 +117,9 @@ def _name_of(answer: Any) -> str:
         )
     name = getattr(answer, "__name__", None)
     if name == "<lambda>":
-        raise _BadCall("A lambda has no name to be found by: define a function with `def` and the exercise's name.")
+        raise _BadCall(NAMELESS)
     if name is None or not callable(answer):
-        value = next(exercise.name for exercise in known.values() if exercise.kind == "value")
+        value = next(exercise.name for exercise in all_exercises().values() if exercise.kind == "value")
         raise _BadCall(
             f"check was given a value ({type(answer).__name__}) and cannot tell which exercise it answers. If it is"
             ' what a function gave back, leave out the "(x)": check(row_sums), not check(row_sums(x)). If the exercise'

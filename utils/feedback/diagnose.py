@@ -138,18 +138,22 @@ def _nearly(probe: Probe) -> bool:
 
 
 def _printed(probe: Probe, found: Report) -> str:
-    """What the answer printed on the case of the report's table, else the one that is spoken of, else the first."""
-    seen = shown(probe, TABLE_SIZE if found.misconception else 0) if found.table else None
+    """What the answer printed on the case that is spoken of, else the one of the report's table, else the first."""
     wrong = [t for t in probe.trials if not t.right(probe.exercise)]
-    return (seen[1] if seen else spoken_of(wrong) if wrong else probe.trials[0]).yours.printed
+    seen = shown(probe, TABLE_SIZE if found.misconception else 0) if found.table else None
+    seen = None if found.reason == "difference" else seen
+    return (seen or (spoken_of(wrong) if wrong else probe.trials[0])).yours.printed
 
 
 # --- what is wrong ------------------------------------------------------------------------------------
 
 
 def _failed(probe: Probe) -> Report:
-    """What is wrong, and a slip that the code shows."""
+    """What is wrong, and what the code shows besides: an argument that it never reads, a slip."""
     found = _wrong(probe)
+    idle = probe.runner.traits().idle
+    if idle and found.reason in ("difference", "shape", "property"):
+        found.message += f" Its argument `{idle[0]}` is never used."
     if slip := slip_in(probe.runner.traits().source):
         found.message += f" {slip}"
         if found.reason == "difference":
@@ -160,7 +164,7 @@ def _failed(probe: Probe) -> Report:
 def _wrong(probe: Probe) -> Report:
     name, mistake = probe.exercise.name, recognise(probe)
     if mistake:
-        table = table_of(probe, TABLE_SIZE)
+        table = table_of(probe, shown(probe, TABLE_SIZE), named=True)
         return Report(name, "failed", mistake.message, mistake.id, table, reason="misconception")
     for question in QUESTIONS:
         for trial in probe.trials:
@@ -168,16 +172,15 @@ def _wrong(probe: Probe) -> Report:
                 return Report(name, "failed", message, reason=question.reason, property=question.property)
     broken = _broken_property(probe)
     if broken is not None:
-        broken.table = table_of(probe)
+        broken.table = table_of(probe, shown(probe), named=True)
         return broken
     wrong = [t for t in probe.trials if not t.right(probe.exercise)]
     found = relation(probe, wrong)
     message = difference(probe, wrong) + (f" {found.sentence}" if found and found.sentence else "")
     if changed := next((t.yours.changed for t in wrong if t.yours.changed and not t.expected.changed), ()):
         message += f" It also changed its input `{changed[0]}`: is that used again after it was written into?"
-    return Report(
-        name, "failed", message, table=table_of(probe), reason="difference", relation=found.name if found else None
-    )
+    table = table_of(probe, spoken_of(wrong)) if wrong else None
+    return Report(name, "failed", message, table=table, reason="difference", relation=found.name if found else None)
 
 
 def recognise(probe: Probe) -> Misconception | None:

@@ -6,7 +6,7 @@ import difflib
 
 from utils.feedback import report, words
 from utils.feedback.compare import different, same
-from utils.feedback.observe import tensors
+from utils.feedback.observe import is_float, tensors
 from utils.feedback.probe import Part, Probe, Trial
 
 
@@ -16,14 +16,20 @@ def difference(probe: Probe, wrong: list[Trial]) -> str:
     said = _first_difference(probe, trial)
     if len(probe.trials) == 1:
         return said
-    which = "one of them" if trial.case.own else "the smallest"
+    smallest = not trial.case.own and all(_numbers_in(trial) <= _numbers_in(other) for other in wrong)
+    which = "the smallest" if smallest else "one of them"
     return f"In {len(wrong)} of {len(probe.trials)} cases the result differs; {which}: {said}"
 
 
 def spoken_of(wrong: list[Trial]) -> Trial:
-    """The wrong trial to speak of: the page's own example, else the one with the fewest numbers to look at."""
+    """The wrong trial to speak of: the page's own example, else the one with the fewest numbers to look at; one with
+    nan in its result last."""
     # What a case is remarked on (its loud numbers, say) is news only where the plain ones are right.
-    return min(wrong, key=lambda trial: (not trial.case.own, bool(trial.case.note), _numbers_in(trial)))
+    return min(wrong, key=lambda t: (_has_nan(t), not t.case.own, bool(t.case.note), _numbers_in(t)))
+
+
+def _has_nan(trial: Trial) -> bool:
+    return any(is_float(t) and not t.is_meta and bool(t.isnan().any()) for t in tensors(trial.yours.value))
 
 
 def _numbers_in(trial: Trial) -> int:
@@ -69,30 +75,36 @@ def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
     return f"the key {extra[0]!r} should not be there."
 
 
-def table_of(probe: Probe, up_to: int = 0) -> report.Table | None:
-    """Yours beside the expected, with the small inputs that it was made from."""
-    if not (found := shown(probe, up_to)):
+def table_of(probe: Probe, trial: Trial | None, named: bool = False) -> report.Table | None:
+    """Yours beside the expected in a case, with the small inputs that it was made from; where words beside the table do
+    not say which case it is, it is `named`."""
+    part = trial and _tabled(probe, trial)
+    if not trial or not part:
         return None
-    part, trial = found
     axes, name = (part.spec.axes, part.spec.name) if part.spec else ((), "")
+    keys = list(trial.expected.value) if isinstance(trial.expected.value, dict) else []
+    name = str(keys[part.index]) if keys else name
     table = report.table(part.yours, part.expected, probe.exercise.atol, axes, name)
     if table and probe.exercise.kind == "function":
-        table.caption = ", ".join(filter(None, (table.caption, trial.case.own)))
         table.given = [] if trial.case.own else report.given_rows(probe.named(trial.case))  # the page shows its own
+    if table and probe.exercise.kind != "value":
+        call = words.call_text(probe.exercise, trial.case) if named and not (table.given or keys) else ""
+        table.caption = ", ".join(filter(None, (trial.case.own or call, table.caption)))
     return table
 
 
-def shown(probe: Probe, up_to: int) -> tuple[Part, Trial] | None:
-    """The failing case to be shown and what differs in it: the page's own example, else the smallest, or the largest of
-    at most `up_to` rows and columns."""
-    found = []
-    for trial in probe.trials:
-        parts = [p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.facts)]
-        found += [(_numbers_in(trial), part, trial) for part in parts[:1]]
+def _tabled(probe: Probe, trial: Trial) -> Part | None:
+    """What differs in a case and can be shown as a table."""
+    parts = (p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.facts))
+    return next(parts, None)
+
+
+def shown(probe: Probe, up_to: int = 0) -> Trial | None:
+    """The failing case of which there is a table: the one to speak of, or, except for the page's own example, the
+    largest of at most `up_to` rows and columns."""
+    found = [(trial, part) for trial in probe.trials if (part := _tabled(probe, trial))]
     if not found:
         return None
-    if own := [three for three in found if three[2].case.own]:
-        return own[0][1:]
-    found.sort(key=lambda three: three[0])
-    fitting = [three for three in found if max(three[1].yours.shape[-2:]) <= up_to]
-    return (fitting or found[:1])[-1][1:]
+    first = spoken_of([trial for trial, _ in found])
+    fitting = [trial for trial, part in found if max(part.yours.shape[-2:]) <= up_to]
+    return first if first.case.own or not fitting else max(fitting, key=_numbers_in)

@@ -176,10 +176,10 @@ def _text_table(table: Table) -> list[str]:
 
 
 def _html_table(table: Table) -> str:
-    of = f" ({table.caption})" if table.caption else ""
+    of = html.line(f"({html.escape(table.caption)})") if table.caption else ""
     given = [html.table(f"given {name}", rows) for name, rows in table.given]
-    return html.side_by_side(
-        html.table(f"yours{of}", table.yours, table.wrong), html.table("expected", table.expected), *given
+    return of + html.side_by_side(
+        html.table("yours", table.yours, table.wrong), html.table("expected", table.expected), *given
     )
 
 

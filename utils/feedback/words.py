@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,16 @@ from utils.feedback.observe import Failure
 from utils.feedback.watch import Origin
 
 LONGEST = 80  # characters of a value that is quoted
+NAMELESS = "A lambda has no name to be found by: define a function with `def` and the exercise's name."
+
+
+def of_a_library(answer: Any) -> str:
+    """Why what comes with Python or torch is no answer; "" of anything else."""
+    there = getattr(answer, "__module__", None) in ("builtins", "torch", "torch.nn.functional")
+    if not inspect.isbuiltin(answer) and not (there and callable(answer)):
+        return ""
+    name = getattr(answer, "__name__", "")
+    return f"`{name}` comes with Python or torch and is not an answer: pass the function that you wrote."
 
 
 def call_text(exercise: Exercise, case: Case) -> str:

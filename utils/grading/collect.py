@@ -21,7 +21,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
 
 from utils import lessons
-from utils.grading import archives, recognise
+from utils.grading import archives, recognise, results
 from utils.grading.archives import ArchiveError, File
 from utils.grading.folders import replacing, write_text
 from utils.grading.roster import Student, read_roster, roster_text
@@ -33,6 +33,7 @@ INTAKE, ROSTER, OLDER, PROGRESS = "intake.csv", "roster.csv", "older", "progress
 
 ABSENT = "absent"
 STRANGER = "not on the roster"
+OTHER_NAME = "another name"
 NO_LESSON = "no lesson in it"
 REFUSED = "refused"
 UNREADABLE = "unreadable"
@@ -120,6 +121,7 @@ class _Intake:
         self.versions: list[Version] = []
         self.rows: list[Row] = []
         self.seen: set[str] = set()  # the places of the files of this run
+        self.unclear: set[Student] = set()  # who may have handed in what nobody's name is on
 
     # --- sources ------------------------------------------------------------------------------------
 
@@ -152,8 +154,12 @@ class _Intake:
             say(NO_LESSON, "a lesson is a .ipynb or .md file; this was left where it is.")
             return
         if student is None:
+            self.unclear.update(owner.among)
             say(STRANGER, f"{owner.why} The file was left where it is.")
             return
+        if owner.why:
+            say(OTHER_NAME, f"{owner.why} It was collected as theirs; is the roster of another assignment?")
+        suffix = ".ipynb" if name.lower().endswith(".ipynb") else ".md"
         try:
             if file.refused:
                 raise ArchiveError(file.refused)
@@ -163,18 +169,30 @@ class _Intake:
             if stem is None:
                 return
             # The student did hand something in: the lesson is there, and cannot be read.
-            content = f"This file was not collected: {error}".encode()
+            content = f"{results.NOT_COLLECTED}{error}".encode()
         else:
-            stem = recognise.recognise(content.decode("utf-8", "replace"), self.known) or stem
-        if stem is None:
-            say(NO_LESSON, "it has no exercise of a lesson; it was left where it is.")
-            return
+            called, stem = stem, self._lesson_of(content, stem, suffix)
+            if stem is None:
+                like = (
+                    f"it is called like lesson {called[:2]} and has no exercise of it"
+                    if called
+                    else "it has no exercise of a lesson"
+                )
+                say(NO_LESSON, f"{like}; it was left where it is.")
+                return
         if not _usual(name, stem):
             say(RENAMED, f"recognised by its exercises as {stem}.")
-        suffix = ".ipynb" if name.lower().endswith(".ipynb") else ".md"
         copy = _COPY.search(PurePosixPath(name).stem)
         number = (owner.upload, int(copy[1]) if copy else 0)
         self._add(student, stem, suffix, content, file.place, file.time, number)
+
+    def _lesson_of(self, content: bytes, called: str | None, suffix: str) -> str | None:
+        """The lesson that a file holds. Its name counts where the file cannot be read, or has one exercise at least."""
+        text = content.decode("utf-8", "replace")
+        if found := recognise.recognise(text, self.known):
+            return found
+        broken = code_digest(content, f"lesson{suffix}") is None
+        return called if called and (broken or recognise.mentions(text, called, self.known)) else None
 
     def _tries(self, student: Student, file: File) -> None:
         """Keep what `progress()` knows of a student's tries; one that cannot be read is worth no word."""
@@ -239,7 +257,9 @@ class _Intake:
             _copy(current, place / f"{stem}{current.suffix}")
             files += 1
             if current.code is None:
-                self._about(current, UNREADABLE, "it cannot be read as a notebook; it is graded as unreadable.")
+                empty = not current.content.read_bytes().strip()
+                why = "it is empty" if empty else "it cannot be read as a notebook"
+                self._about(current, UNREADABLE, f"{why}; it is graded as unreadable.")
             for version in older:
                 kept = f"{stem}.{_stamp(version.time)}.{version.digest[:8]}{version.suffix}"
                 _copy(version, place / OLDER / kept)
@@ -252,7 +272,9 @@ class _Intake:
         self.rows += _same_files(self.versions)
         present = {version.student for version in self.versions}
         absent = [student for student in self.students if student not in present]
-        self.rows += [Row(s.id, s.name, "", ABSENT, "", "handed in no lesson.") for s in absent]
+        unclear = "nothing was collected: a file may be theirs, see “not on the roster”."
+        words = dict.fromkeys(self.unclear, unclear)
+        self.rows += [Row(s.id, s.name, "", ABSENT, "", words.get(s, "handed in no lesson.")) for s in absent]
         order = {student.id: n for n, student in enumerate(self.students)}
         rows = sorted(
             dict.fromkeys(_strangers(self.rows)), key=lambda row: (order.get(row.id, len(order)), astuple(row))

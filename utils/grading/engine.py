@@ -60,12 +60,14 @@ class Settings:
 class Graded:
     """What a run did: how many results were there already, and the states of the exercises of those that it made.
 
-    `lost` names the submissions that no worker came back from.
+    `waits` counts those of them that wait for an earlier lesson, by its number; `lost` names the submissions that no
+    worker came back from.
     """
 
     kept: int = 0
     made: int = 0
     states: Counter[str] = field(default_factory=Counter)
+    waits: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
 
 
@@ -262,6 +264,7 @@ def grade(
     done = Graded()
     todo = (task for task in submissions(folder, stems, settings) if not _is_there(out, task, done))
     total = len(_students(folder)) * len(stems)
+    lesson_of = {name: stem for stem, found in exercises_of_lessons().items() for name in found}
     from tqdm import tqdm
 
     with tqdm(total=total, unit="page", disable=not progress) as bar:
@@ -269,6 +272,8 @@ def grade(
             write_result(out, result)
             done.made += 1
             done.states.update(e.state for e in result.exercises)
+            earlier = (lesson_of[e.waits_for] for e in result.exercises if e.waits_for)
+            done.waits.update(stem[:2] for stem in earlier if stem != result.lesson)
             bar.update(done.kept + done.made + len(done.lost) - bar.n)
         bar.update(done.kept + done.made + len(done.lost) - bar.n)
     return done

@@ -21,7 +21,7 @@ from utils.feedback.report import Report
 from utils.feedback.runner import drawn
 from utils.grading.confine import Limits
 from utils.grading.remote import Missing, Remote
-from utils.grading.results import ExerciseResult, Incident, LessonResult, State
+from utils.grading.results import NOT_COLLECTED, ExerciseResult, Incident, LessonResult, State
 from utils.grading.sandbox import Over, Sandbox, Session
 from utils.lessons.answers import with_answers
 
@@ -173,7 +173,13 @@ class _Grading:
 
     def _read(self, stem: str) -> Read:
         page = self.pages[stem]
-        if len(self.submission.pages[page]) > LARGEST:
+        text = self.submission.pages[page]
+        if not text.strip():
+            return Read(unreadable=f"{page} is empty.")
+        if text.startswith(NOT_COLLECTED.encode()):
+            why = text[:1000].decode("utf-8", "replace").removeprefix(NOT_COLLECTED)
+            return Read(unreadable=f"{page} was not read: {why}")
+        if len(text) > LARGEST:
             return Read(unreadable=f"{page} has more than {LARGEST >> 20} MB, and no more is read. Clear its outputs.")
         kinds = {e.name: e.kind for e in self.exercises[stem].values()}
         try:
@@ -226,12 +232,21 @@ class _Grading:
             return _result(_todo(name, f"{self.pages[stem]} defines no `{name}`."), "not attempted")
         source, uses = answers[name]
         if stuck := next((n for n in uses if n in before and before[n].state == "stopped"), None):
-            return _waiting(_result(_todo(name, ""), "failed", source), stuck)  # it would be stopped there again
+            return self._waiting(_result(_todo(name, ""), "failed", source), stuck)  # it would be stopped there again
         yours = self.yours(stem)
         verdict, seconds = self.verdict(stem, exercise, yours)
         done = _result(verdict.report, verdict.state, source, seconds, verdict.fingerprint)
         waits = (n for n in uses if verdict.elsewhere and _open(n, stem, yours, before, self.lesson_of))
-        return next((_waiting(done, n) for n in waits), done)
+        return next((self._waiting(done, n) for n in waits), done)
+
+    def _waiting(self, result: ExerciseResult, name: str) -> ExerciseResult:
+        """The result of an answer that cannot be judged until another one passes."""
+        stem, why = self.lesson_of[name], "does not pass yet. It is judged once that does."
+        if stem not in self.pages:
+            why = f"belongs to lesson {stem[:2]}, and that was not handed in. It is judged once that is, and passes."
+        report = _todo(result.name, f"It builds on `{name}`, which {why}")
+        shown = _result(report, "waits for another exercise", result.answer, result.seconds)
+        return dataclasses.replace(shown, reason="", waits_for=name)
 
     def verdict(self, stem: str, exercise: Exercise, yours: dict[str, str]) -> tuple[Verdict, float]:
         """What becomes of an answer in a runner of its own, and the CPU seconds that it took."""
@@ -251,8 +266,10 @@ class _Grading:
             remote.hold(self.pages[stem], yours)
             report = diagnose_run(exercise, remote)
         except Over as over:
-            self.incidents.append(Incident(_kind(over.kind), name, over.detail))
-            return Verdict(self._stopped(exercise, over), "stopped", elsewhere=True)
+            # One that meets that limit on every case takes its time over it.
+            met = Over("memory", "It asked for more memory than it may have.") if remote.out_of_memory else over
+            self.incidents.append(Incident(_kind(met.kind), name, met.detail))
+            return Verdict(self._stopped(exercise, met), "stopped", elsewhere=True)
         except Missing as missing:
             return _missing(name, missing)
         except Exception as error:  # of the runner's own part, while it loaded the page
@@ -304,7 +321,8 @@ def _missing(name: str, missing: Missing) -> Verdict:
     failure = missing.failure
     if failure is None or failure.todo is not None:
         return Verdict(_todo(name, str(missing)), "not attempted", elsewhere=failure is not None)
-    return Verdict(Report(name, "failed", str(missing), reason="raised"), "failed", elsewhere=True)
+    reason = "structure" if failure.type == "Unfit" else "raised"
+    return Verdict(Report(name, "failed", str(missing), reason=reason), "failed", elsewhere=reason == "raised")
 
 
 def _todo(name: str, message: str) -> Report:
@@ -327,13 +345,6 @@ def _result(
         answer=source,
         fingerprint=fingerprint,
     )
-
-
-def _waiting(result: ExerciseResult, name: str) -> ExerciseResult:
-    """The result of an answer that cannot be judged until another one passes."""
-    report = _todo(result.name, f"It builds on `{name}`, which does not pass yet. It is judged once that does.")
-    shown = _result(report, "waits for another exercise", result.answer, result.seconds)
-    return dataclasses.replace(shown, reason="", waits_for=name)
 
 
 def _unread(name: str, why: str) -> ExerciseResult:

@@ -100,6 +100,8 @@ class Notes:
     def _heard(self, event: str, arguments: tuple) -> None:
         if (event not in _KINDS and event not in _PATHS) or getattr(self.busy, "now", False):
             return
+        if event == "socket.__new__" and _importing():
+            return  # `import requests` makes a socket, to see whether this machine has IPv6
         self.busy.now = True
         try:
             if event in _KINDS:
@@ -121,6 +123,14 @@ class Notes:
     def _note(self, kind: str, text: str) -> None:
         if len(self.kept) < MOST:
             self.kept.append((kind, text[:LONGEST]))
+
+
+def _importing() -> bool:
+    """Whether this happens while a module is being imported."""
+    frame = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    return frame is not None
 
 
 def _held() -> dict[tuple[str, str], Any]:

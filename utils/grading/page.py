@@ -15,6 +15,7 @@ from typing import Any
 
 from utils import lessons
 from utils.feedback.alarm import Alarm
+from utils.feedback.words import NAMELESS, of_a_library
 from utils.lessons.code import tree_of, unparsed
 from utils.lessons.loading import file_of
 
@@ -117,6 +118,10 @@ class NotThere(Exception):
         self.error = error
 
 
+class Unfit(Exception):
+    """What a page binds to the name of an exercise is no definition of its own; `check` says the same of it."""
+
+
 def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
     """The answer that a page gives to an exercise. Raises `NotThere`.
 
@@ -133,11 +138,31 @@ def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], patience:
         try:
             answer = getattr(module, name)
         except AttributeError as error:
-            raise NotThere(str(error), error.__cause__) from None
+            why = _of_an_assignment(lessons.read(path), name, vars(module)) if error.__cause__ is None else ""
+            raise NotThere(why or str(error), Unfit(why) if why else error.__cause__) from None
+        if why := of_a_library(answer):
+            raise NotThere(why, Unfit(why))
         missing = [n for n in _read_by(answer, vars(module)) if not hasattr(builtins, n) and n not in vars(module)]
         if all(_is_refused(module, n) for n in missing):
             return answer
     return _run(lessons.read(path), name, kind, dict(names), patience)
+
+
+def _of_an_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]) -> str:
+    """Why what is assigned to a name does not answer an exercise for a function or a class; "" where nothing is."""
+    trees = filter(None, map(tree_of, lesson.cells))
+    bound = [node for tree in trees for node in tree.body if name in lessons.bound_names(node)]
+    values = [node.value for node in bound if isinstance(node, (ast.Assign, ast.AnnAssign))]
+    match values[-1] if values else None:
+        case None | ast.Constant():
+            return ""
+        case ast.Lambda():
+            return NAMELESS
+        case ast.Attribute(ast.Name(module), attribute) if why := of_a_library(
+            getattr(names.get(module), attribute, 0)
+        ):
+            return why
+    return f"`{name}` is assigned a value: define it with `def` or `class`, so that it can be found by its name."
 
 
 def _is_refused(module: types.ModuleType, name: str) -> bool:
@@ -198,6 +223,8 @@ def _run(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], pa
             stopped = error if cell.index in binding else stopped
     if name not in names:
         text = f"{type(stopped).__name__}: {stopped}" if stopped else f"{name} is not worked out."
+        if isinstance(stopped, SystemExit):
+            text = f"Its cell ends the program (`sys.exit()`, `exit()` or `quit()`) before `{name}` is worked out."
         raise NotThere(text, stopped)
     return names[name]
 

@@ -59,14 +59,25 @@ def recognise(text: str, known: Sequence[Known]) -> str | None:
     best = max(cells, key=lambda stem: cells[stem], default=None)
     if best is not None and cells[best] >= ENOUGH_CELLS:
         return best
-    checked = set(_CHECKED.findall(text))
-    named = checked | {name for pair in _DEFINED.findall(text) for name in pair}
+    checked, named = _names(text)
     shares = {
         lesson.stem: (len(lesson.exercises & checked), len(lesson.exercises & named))
         for lesson in known
         if 2 * len(lesson.exercises & named) >= max(len(lesson.exercises), 1)  # notes that mention one are no copy
     }
     return max(shares, key=lambda stem: shares[stem]) if shares else None
+
+
+def mentions(text: str, stem: str, known: Sequence[Known]) -> bool:
+    """Whether a file's text checks or defines an exercise of this lesson."""
+    return any(lesson.exercises & _names(text)[1] for lesson in known if lesson.stem == stem)
+
+
+def _names(text: str) -> tuple[set[str], set[str]]:
+    """The names that a file's text checks, and these with those that it defines."""
+    text = text.replace("\\n", "\n")  # as JSON writes the end of a line
+    checked = set(_CHECKED.findall(text))
+    return checked, checked | {name for pair in _DEFINED.findall(text) for name in pair}
 
 
 def named(file: str, known: Sequence[Known]) -> str | None:

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 from utils.lessons.files import write_atomically
 
 SCHEMA = 1
+NOT_COLLECTED = "This file was not collected: "  # begins what lies in the place of one that was refused; why follows
 
 State = Literal[
     "passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable", "absent"

@@ -25,7 +25,9 @@ class Owner:
         called: what the file's name calls them.
         file: the file's own name, as they uploaded it.
         upload: Canvas's number of the upload, which grows with time; 0 elsewhere.
-        why: where there is no student, a sentence that says why.
+        why: where there is no student, a sentence that says why; where there is one by a number and the file's name
+            calls them otherwise, that.
+        among: where several are called so, these.
     """
 
     student: Student | None
@@ -33,6 +35,7 @@ class Owner:
     file: str
     upload: int = 0
     why: str = ""
+    among: tuple[Student, ...] = ()
 
 
 class Owners:
@@ -69,18 +72,20 @@ class Owners:
     def _named(self, name: str, number: str, system: str, file: str, upload: int = 0) -> Owner:
         """By the system's number where the roster knows it, else by the name."""
         if found := self._by[system].get(number):
-            return Owner(found[0], name, file, upload)
+            other = same_letters(name) != same_letters(found[0].name)
+            why = f"{number} is the number of {found[0].name}, and the file's name says {name}." if other else ""
+            return Owner(found[0], name, file, upload, why)
         found = self._by["name"].get(same_letters(name), [])
         if len(found) == 1:
             return Owner(found[0], name, file, upload)
         called = f"{name} ({number})"
         if not found:
             return Owner(None, called, file, upload, f"nobody on the roster is called {name}.")
-        column = "canvas id" if system == "canvas" else "moodle id"
+        cure = f"give the roster a column “canvas id” with {number}"
+        if system == "moodle":  # whose numbers are other ones in each assignment
+            cure = "collect this assignment by itself, with its own grading worksheet as the roster"
         ids = " and ".join(student.id for student in found)
-        return Owner(
-            None, called, file, upload, f"{ids} are both called so; give the roster a column “{column}” with {number}."
-        )
+        return Owner(None, called, file, upload, f"{ids} are both called so; {cure}.", tuple(found))
 
     def _called(self, text: str, file: str) -> Owner | None:
         """By an id, an email address or a whole name."""
@@ -90,7 +95,7 @@ class Owners:
         if len(found) == 1:
             return Owner(found[0], text, file)
         ids = " and ".join(student.id for student in found)
-        return Owner(None, text, file, why=f"{ids} are both called so; name the folder by the id.")
+        return Owner(None, text, file, why=f"{ids} are both called so; name the folder by the id.", among=tuple(found))
 
 
 def _grouped(students: Sequence[Student], what: str, key) -> dict[str, list[Student]]:

@@ -12,7 +12,7 @@ from tests.grading.pages import notebook
 from utils.grading import engine
 from utils.grading.confine import Limits
 from utils.grading.judge import LARGEST, Judge, Submission
-from utils.grading.results import read_results
+from utils.grading.results import NOT_COLLECTED, read_results
 
 GREEDY = "import torch\ndef row_sums(x):\n    held = TAKEN\n    return x.sum(dim=1)"
 TAKES = {
@@ -40,6 +40,12 @@ def test_50_gb_are_told_as_such(sandbox, in_process):
         result = graded(sandbox, asks.format(count))
         assert result.exercises[0].state == "stopped" and "memory" in result.exercises[0].message
         assert [incident.kind for incident in result.incidents] == ["memory"]
+
+
+def test_who_runs_out_of_time_after_running_out_of_memory_is_told_of_the_memory(sandbox):
+    hog = "import torch\nseen = []\ndef row_sums(x):\n    while seen:\n        pass\n    seen.append(x)\n"
+    result = graded(sandbox, f"{hog}    return torch.empty(50 << 30, dtype=torch.uint8)")
+    assert result.exercises[0].state == "stopped" and "more memory than it may have" in result.exercises[0].message
 
 
 # --- time -----------------------------------------------------------------------------------------------
@@ -218,6 +224,7 @@ ODD = {
     "nested JSON": b"[" * 200_000,
     "nested markdown": b'{"nbformat": 4, "cells": ' + b'[{"a":' * 50_000,
     "nothing": b"",
+    "not collected": f"{NOT_COLLECTED}it has 500 MB, and 64 are read at most; clear its outputs.".encode(),
     "another format": b'{"nbformat": 3, "worksheets": []}',
     "cells that are none": b'{"nbformat": 4, "cells": [1, null, {"cell_type": 5, "source": {}}]}',
 }
@@ -237,6 +244,8 @@ def test_what_is_no_page_is_unreadable_and_nothing_else(sandbox, text):
     found = Judge(sandbox, Limits()).grade(Submission("anna", "00_start_here", page, "key"))
     assert [e.state for e in found.exercises] == ["unreadable"] and found.exercises[0].message
     assert "/" not in found.exercises[0].message  # where it lay while it was read is nothing to its author
+    said = {b"": "is empty", ODD["not collected"]: "it has 500 MB, and 64 are read at most; clear its outputs."}
+    assert said.get(text, "") in found.exercises[0].message
     assert untouched(sandbox)
 
 

@@ -286,3 +286,6 @@ found = 1
     kinds = [incident.kind for incident in graded(sandbox, loot(code)).incidents]
     assert {"file", "processes", "network"} <= set(kinds)
     assert not graded(sandbox, RIGHT).incidents
+    # urllib3 makes a socket when it is imported, and connects nothing.
+    innocent = graded(sandbox, f"import requests\n{RIGHT}")
+    assert innocent.exercises[0].state == "passed" and not innocent.incidents

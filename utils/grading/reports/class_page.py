@@ -106,7 +106,9 @@ def _exercises(tally: Tally) -> str:
     rows = []
     for n, column in enumerate(tally.columns):
         mistakes = tally.of(column.exercise)
-        commonest = f"{escape(mistakes[0].name)} ({len(mistakes[0].students)})" if mistakes else ""
+        commonest = ""
+        if mistakes and len(mistakes[0].students) > (len(mistakes[1].students) if mistakes[1:] else 1):
+            commonest = f"{escape(mistakes[0].name)} ({len(mistakes[0].students)})"
         link = f'<a href="#{_anchor(column.exercise)}">' if mistakes else ""
         rows.append(
             [
@@ -181,7 +183,10 @@ def _families(tally: Tally, names: bool) -> str:
     commonest = tally.commonest()[:MOST_BARS]
     if commonest and len(commonest[0].students) > 1:
         labels = [f"{mistake.exercise}: {mistake.name}" for mistake in commonest]
-        picture = show.counted([len(mistake.students) for mistake in commonest], labels)
+        counts = [len(mistake.students) for mistake in commonest]
+        tied = counts.count(counts[0])
+        title = f"{tied} mistakes of {counts[0]} students each" if tied > 1 else None
+        picture = show.counted(counts, labels, title=title)
         parts.append(f"<h2>The commonest mistakes</h2><figure>{picture.html()}</figure>")
     if found:
         rows = []
@@ -206,23 +211,30 @@ def _clusters(tally: Tally, files: dict[str, str], names: bool) -> str:
     if not found:
         return ""
     several = [mistake for mistake in found if len(mistake.students) > 1]
-    single = len(found) - len(several)
+    single = [mistake for mistake in found if len(mistake.students) == 1]
     said = (
         "Wrong answers that no misconception describes yet. Those in a group gave the same wrong results on the same"
         " cases, or met the same error. The command shows what their authors read now, and with <code>--id</code> makes"
         " it a misconception with words of its own."
     )
     parts = [f"<h2>Failures without a name</h2><p>{said}</p>"]
-    for mistake in several or found[:5]:
-        head = f"<code>{escape(mistake.exercise)}</code>, lesson {mistake.lesson[:2]}: {escape(mistake.name)}"
-        parts.append(f"<h3>{counted(len(mistake.students), 'student')}: {head}</h3>")
-        parts.append(f"<p>{_message(mistake, names)}</p>{_who(mistake.students, names)}{_example(mistake, names)}")
-        if path := files.get(cluster_key(mistake)):
-            command = f"coginst misconception {mistake.exercise} {path} --id what-is-wrong"
-            parts.append(code_block(command))
-    if several and single:
-        parts.append(f'<p class="quiet">{counted(single, "more failure")} of one student each: see their exercise.</p>')
+    parts += [f"<h3>{_head(mistake)}</h3>{_cluster(mistake, files, names)}" for mistake in several]
+    parts += [
+        f"<details><summary>{_head(mistake)}</summary>{_cluster(mistake, files, names)}</details>" for mistake in single
+    ]
     return "\n".join(parts)
+
+
+def _head(mistake: Mistake) -> str:
+    what = f"<code>{escape(mistake.exercise)}</code>, lesson {mistake.lesson[:2]}: {escape(mistake.name)}"
+    return f"{counted(len(mistake.students), 'student')}: {what}"
+
+
+def _cluster(mistake: Mistake, files: dict[str, str], names: bool) -> str:
+    """What its authors read, an answer, and the command that makes it a misconception."""
+    path = files.get(cluster_key(mistake))
+    command = code_block(f"coginst misconception {mistake.exercise} {path} --id what-is-wrong") if path else ""
+    return f"<p>{_message(mistake, names)}</p>{_who(mistake.students, names)}{_example(mistake, names)}{command}"
 
 
 def cluster_key(mistake: Mistake) -> str:

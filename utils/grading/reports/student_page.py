@@ -18,7 +18,8 @@ def student_page(student: Student, columns: Sequence[Column], row: Sequence[Exer
     """The page of one student, who has a result for each column."""
     stems = list(dict.fromkeys(column.lesson for column in columns))
     of = {stem: [result for column, result in zip(columns, row) if column.lesson == stem] for stem in stems}
-    earned, most = sum(result.points for result in row), sum(column.max_points for column in columns)
+    graded = [result for result in row if result.state not in NOT_GRADED]
+    earned, most = sum(result.points for result in graded), sum(result.max_points for result in graded)
     said = f"{number(earned)} of {number(most)} points"
     if _ungraded(row):
         said = "nothing that could be graded"

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import cast
 
 from utils import lessons
-from utils.grading.results import ExerciseResult, Incident, LessonResult, read_result
+from utils.grading.results import ExerciseResult, Incident, Kind, LessonResult, read_result
 from utils.grading.roster import Student
 
 WRONG = ("failed", "stopped")  # states in which an answer was given and did not pass
@@ -126,7 +127,7 @@ class Tally:
             if result.state == "passed" and tries.get(result.name):
                 self.tries[result.name].append(tries[result.name])
         for stem, result in results.items():
-            self.incidents += [(student, stem, incident) for incident in result.incidents]
+            self.incidents += [(student, stem, incident) for incident in grouped(result.incidents)]
         return row
 
     def _of(self, column: Column, results: dict[str, LessonResult]) -> ExerciseResult:
@@ -181,6 +182,33 @@ class Tally:
         """Where tries are known: exercise, their median until it passed, and of how many students; the most first."""
         found = [(name, float(median(tries)), len(tries)) for name, tries in self.tries.items()]
         return sorted(found, key=lambda row: (-row[1], -row[2], row[0]))
+
+
+ABOUT = {
+    "network": "It reached for the network",
+    "processes": "It reached for processes",
+    "file": "It reached for files outside its folder",
+    "tampering": "It changed what the checks run on",
+}  # what a note tells of, in words; a limit's own words are a sentence
+MOST_DETAILS = 3
+
+
+def grouped(incidents: Iterable[Incident]) -> list[Incident]:
+    """One incident for all of a kind in an exercise, and for all exercises where the same happened."""
+    details: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for incident in incidents:
+        details[incident.kind, incident.exercise].append(incident.detail)
+    exercises: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for (kind, exercise), found in details.items():
+        exercises[kind, _told(kind, list(dict.fromkeys(found)))].append(exercise)
+    return [Incident(cast(Kind, kind), ", ".join(where), told) for (kind, told), where in exercises.items()]
+
+
+def _told(kind: str, details: Sequence[str]) -> str:
+    if kind not in ABOUT:
+        return " ".join(details)
+    more = f", and {len(details) - MOST_DETAILS} more" if len(details) > MOST_DETAILS else ""
+    return f"{ABOUT[kind]}: {', '.join(details[:MOST_DETAILS])}{more}"
 
 
 def _alike(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
