@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 import typer
 
+# Whom a command is for.
+LEARNERS, INSTRUCTORS, MAINTAINERS = "For learners", "For instructors", "For maintainers"
+
 app = typer.Typer(
     help="The attention course: build it, solve it, open it.",
     no_args_is_help=True,

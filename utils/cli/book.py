@@ -6,10 +6,10 @@ from pathlib import Path
 
 import typer
 
-from utils.cli.app import app, errors_in_red
+from utils.cli.app import INSTRUCTORS, MAINTAINERS, app, errors_in_red
 
 
-@app.command()
+@app.command(rich_help_panel=INSTRUCTORS)
 def book(
     lesson: list[str] = typer.Argument(
         None, help="Only these lessons, such as 02; the links of others then lead away."
@@ -25,7 +25,7 @@ def book(
         typer.echo(f"{made.pages} pages, {made.size / 1e6:.1f} MB. Open {made.path / 'index.html'}")
 
 
-@app.command()
+@app.command(rich_help_panel=MAINTAINERS)
 def vendor() -> None:
     """Fetch what the book's pages need from npm, once, and check it; the book does so by itself."""
     from utils.book import vendor as vendoring

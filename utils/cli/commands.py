@@ -1,7 +1,10 @@
 """The `coginst` command, whole: `app` with all its commands."""
 
 from utils.cli import book, grading, instructor, learner
-from utils.cli.app import app
+from utils.cli.app import INSTRUCTORS, LEARNERS, MAINTAINERS, app
+
+# `coginst --help` shows who comes first, first.
+app.registered_commands.sort(key=lambda each: (LEARNERS, INSTRUCTORS, MAINTAINERS).index(each.rich_help_panel))
 
 __all__ = ["app", "book", "grading", "instructor", "learner"]
 

@@ -9,10 +9,10 @@ from typing import Literal
 
 import typer
 
-from utils.cli.app import app, errors_in_red, red, yellow
+from utils.cli.app import INSTRUCTORS, app, errors_in_red, red, yellow
 
 
-@app.command()
+@app.command(rich_help_panel=INSTRUCTORS)
 def collect(
     sources: list[Path] = typer.Argument(..., metavar="SOURCE...", help="Folders, or zips as Moodle and Canvas make."),
     roster: Path = typer.Option(..., help="The class as CSV: columns id and name, or an export of the LMS."),
@@ -34,7 +34,7 @@ def collect(
         _next("grade", out)
 
 
-@app.command("class")
+@app.command("class", rich_help_panel=INSTRUCTORS)
 def example_class(
     out: Path = typer.Argument(..., metavar="FOLDER", help="The folder to make."),
     lesson: list[str] | None = typer.Argument(
@@ -54,7 +54,7 @@ def example_class(
         _next("collect", out / maker.SUBMISSIONS, "--roster", out / maker.ROSTER, "--out", out / "handed-in")
 
 
-@app.command()
+@app.command(rich_help_panel=INSTRUCTORS)
 def report(
     results: Path = typer.Argument(Path("results"), help="The folder that `coginst grade` wrote."),
     handed_in: Path | None = typer.Option(
@@ -81,7 +81,7 @@ def report(
             yellow(f"Results of somebody who is not on the roster, left out: {', '.join(done.unknown)}.")
 
 
-@app.command()
+@app.command(rich_help_panel=INSTRUCTORS)
 def grade(
     handed_in: Path = typer.Argument(Path("handed-in"), help="The folder that `coginst collect` wrote."),
     lesson: list[str] | None = typer.Argument(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from utils import lessons
-from utils.cli.app import app, errors_in_red, red, yellow
+from utils.cli.app import INSTRUCTORS, MAINTAINERS, app, errors_in_red, red, yellow
 
 if TYPE_CHECKING:
     from utils.instructor.build import Built
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Outcome = Literal["wrong", "plain", "equal", "explained", "stopped", "named", "endless"]  # as mutants.OUTCOMES
 
 
-@app.command()
+@app.command(rich_help_panel=MAINTAINERS)
 def new(
     lesson: str = typer.Argument(
         ..., help="Its name, such as flash_attention; with a number in front to choose that too, 12_flash_attention."
@@ -41,7 +41,7 @@ def new(
         typer.echo("What else make test asks of a new lesson stands in CONTRIBUTING.md, under A new lesson.")
 
 
-@app.command()
+@app.command(rich_help_panel=INSTRUCTORS)
 def build(
     source: Path | None = typer.Option(None, help="The folder with the lessons.", show_default="solutions"),
     out: Path | None = typer.Option(None, help="The folder for the students' copies.", show_default="course"),
@@ -97,7 +97,7 @@ def _report(outcome: Built | Exception) -> None:
         typer.echo("Nothing to do: the students' copies are up to date.")
 
 
-@app.command()
+@app.command(rich_help_panel=MAINTAINERS)
 def solve(
     lesson: list[str] | None = typer.Argument(
         None, help="Names or numbers of lessons; all of them when left out.", show_default=False
@@ -111,7 +111,7 @@ def solve(
             typer.echo(f"Written: {path}")
 
 
-@app.command()
+@app.command(rich_help_panel=INSTRUCTORS)
 def release(
     out: Path = typer.Argument(
         ..., metavar="OUT.zip", help="The zip to write, such as attention.zip; it unzips into a folder of that name."
@@ -140,7 +140,7 @@ def release(
             yellow(f"Left out, because git does not track it: {name}")
 
 
-@app.command("export-nbgrader")
+@app.command("export-nbgrader", rich_help_panel=INSTRUCTORS)
 def export_nbgrader(
     out: Path = typer.Argument(..., metavar="FOLDER", help="nbgrader's course folder, made where there is none."),
     lesson: list[str] | None = typer.Argument(
@@ -163,7 +163,7 @@ def export_nbgrader(
         )
 
 
-@app.command()
+@app.command(rich_help_panel=INSTRUCTORS)
 def online(
     repository: str | None = typer.Argument(
         None,
@@ -186,7 +186,7 @@ def online(
             typer.echo(f"Written: {len(maker.write_notebooks(notebooks))} notebooks in {notebooks}.")
 
 
-@app.command()
+@app.command(rich_help_panel=MAINTAINERS)
 def train(
     model: Literal["gpt2-mini", "cogmodel"] = typer.Argument(
         ...,
@@ -216,7 +216,7 @@ def train(
         typer.echo(f"Written in {history.seconds / 60:.1f} minutes: {folder}")
 
 
-@app.command()
+@app.command(rich_help_panel=MAINTAINERS)
 def mutants(
     exercise: list[str] | None = typer.Argument(
         None, help="Names of exercises; all of them when left out.", show_default=False
@@ -254,7 +254,7 @@ def mutants(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(rich_help_panel=INSTRUCTORS)
 def misconception(
     exercise: str = typer.Argument(..., help="The exercise's name, such as softmax."),
     answer: Path = typer.Argument(..., exists=True, dir_okay=False, help="A .py file with a wrong answer to it."),
@@ -300,7 +300,7 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
-@app.command()
+@app.command(rich_help_panel=MAINTAINERS)
 def answers(
     files: list[Path] = typer.Argument(..., exists=True, dir_okay=False, help="Files of answers, see CONTRIBUTING.md."),
     write: bool = typer.Option(False, "--write", help="Write each verdict into the file, beside its answer."),

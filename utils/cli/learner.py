@@ -7,10 +7,10 @@ from typing import Literal
 
 import typer
 
-from utils.cli.app import app, errors_in_red
+from utils.cli.app import LEARNERS, app, errors_in_red
 
 
-@app.command()
+@app.command(rich_help_panel=LEARNERS)
 def lab(
     port: int | None = typer.Option(None, help="The first port to try.", show_default="8888"),
     no_browser: bool = typer.Option(False, "--no-browser", help="Print the address, and open nothing."),
@@ -22,7 +22,7 @@ def lab(
         jupyter.lab(port=port, browser=not no_browser)
 
 
-@app.command()
+@app.command(rich_help_panel=LEARNERS)
 def reset(
     lesson: str = typer.Argument(..., help="A lesson, such as 02 or 02_simplified_attention."),
     exercise: str | None = typer.Argument(None, help="Only the cell of this exercise, which may be gone."),
@@ -35,7 +35,7 @@ def reset(
             typer.echo(sentence)
 
 
-@app.command()
+@app.command(rich_help_panel=LEARNERS)
 def fetch(
     what: Literal["gpt2"] = typer.Argument(..., help="What to download: gpt2, the real one, 550 MB."),
 ) -> None:
@@ -47,7 +47,7 @@ def fetch(
         typer.echo(f"The real GPT-2 is here and checked. {fetcher.from_now_on()}")
 
 
-@app.command()
+@app.command(rich_help_panel=LEARNERS)
 def doctor() -> None:
     """Say what this machine has for the course, which GPT-2 is in use, and what cures what is missing."""
     from utils.cli import doctor as medic
