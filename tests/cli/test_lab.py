@@ -1,6 +1,9 @@
 """`coginst lab`: what it starts, where it listens, what it prints, how it ends."""
 
 import json
+import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -74,6 +77,26 @@ def test_open_tabs_are_remembered_with_the_course(monkeypatch):
     lab._prepare_environment()
     told = "from jupyterlab.labapp import LabApp; print(LabApp().workspaces_dir)"
     assert Path(printed(told)) == ROOT / "build" / "lab"
+
+
+def test_what_another_editor_saved_is_brought_into_the_text(tmp_path: Path) -> None:
+    """Jupytext reads a pair's sources from the text, and refuses to where the notebook is newer."""
+    for suffix in (".md", ".ipynb"):
+        shutil.copy(ROOT / "course" / f"02_simplified_attention{suffix}", tmp_path)
+    text, path = tmp_path / "02_simplified_attention.md", tmp_path / "02_simplified_attention.ipynb"
+    before, stub = text.read_text(encoding="utf-8"), 'raise NotImplementedError("softmax")'
+    os.utime(text, (0, 0))
+    path.write_text(path.read_text(encoding="utf-8").replace(json.dumps(stub)[1:-1], "return x"), encoding="utf-8")
+    lab.keep_in_step(tmp_path)
+    after = text.read_text(encoding="utf-8")
+    assert re.sub(r"      jupytext_version: .*\n", "", after) == before.replace(stub, "return x") != before
+    text.write_text("mine", encoding="utf-8")
+    os.utime(text, (0, 0))
+    path.write_text("{", encoding="utf-8")  # damaged, and newer
+    lab.keep_in_step(tmp_path)
+    os.utime(path, (0, 0))
+    lab.keep_in_step(tmp_path)
+    assert text.read_text(encoding="utf-8") == "mine"
 
 
 def test_a_taken_port_moves_on(tmp_path: Path, notebook: Path) -> None:

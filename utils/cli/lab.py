@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import sys
 import webbrowser
 from pathlib import Path
 
-from utils.lessons import ROOT
+from utils.lessons import ROOT, write_atomically
 
 # Jupyter looks into `labconfig/` in here. `default_setting_overrides.json`: a .md lesson opens as a notebook, nothing
 # asks for news. `page_config.json`: where Notebook 7 is installed, Lab has no buttons that lead to it.
@@ -35,6 +36,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
         raise LabError(f"The port is {port}, and a port lies between 1 and {LAST_PORT}: leave it out for {PORT}.")
     folder = _own_course() if course is None else Path(course).resolve()
     first = _first_notebook(folder)
+    keep_in_step(folder)
     _prepare_environment()
 
     from jupyterlab.labapp import LabApp  # a second of imports, and it reads the environment: not before it is needed
@@ -82,6 +84,17 @@ def _first_notebook(folder: Path) -> str:
     if not notebooks:
         raise LabError(f"There is no notebook in {folder}: name the folder that holds 00_start_here.ipynb.")
     return notebooks[0]
+
+
+def keep_in_step(folder: Path) -> None:
+    """Write a lesson's .md anew where another editor has saved its notebook alone: Lab refuses to open such a pair."""
+    for notebook in folder.glob("*.ipynb"):
+        text = notebook.with_suffix(".md")
+        if text.is_file() and notebook.stat().st_mtime_ns > text.stat().st_mtime_ns:
+            import jupytext
+
+            with contextlib.suppress(Exception):  # Lab says what is wrong with a damaged one, when it is opened
+                write_atomically(text, jupytext.writes(jupytext.read(notebook), "md"))
 
 
 def _prepare_environment() -> None:
