@@ -291,6 +291,13 @@ def test_what_a_loop_forgets_or_draws_is_told():
     assert sampled.property == "draws_nothing" and "sampled" in sampled.message
 
 
+def test_one_character_is_one():
+    def generate_text(model, tokenizer, prompt, max_len=28):
+        return _while_it_speaks(model, tokenizer, prompt, max(max_len, 1))
+
+    assert "yours goes on for 1 character, and 0 are expected" in diagnose(find("generate_text"), generate_text).message
+
+
 PROSE = "\n".join(cell.source for cell in lessons.read(lessons.find("toy_transformer")).cells)
 
 

@@ -10,6 +10,8 @@ from torch.nn import functional as F
 from solutions import where_the_answer_comes_from as lesson
 from solutions.your_own_gpt2 import GPT, gpt2_state
 from utils import gpt2, lessons
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import find
 from utils.models import where_the_answer_comes_from as where
 from utils.models import your_own_gpt2
 
@@ -157,6 +159,23 @@ RIGHT = {
     "without_head": [_on_a_copy, _what_it_wrote_is_taken_away, _with_a_mask],
     "induction_score": [_by_places, _in_a_loop, _cut_out],
 }
+
+
+# --- what the check says where no mistake is recognised ------------------------------------------------
+
+
+def test_which_weights_count_is_told():
+    def score(change):
+        def induction_score(pattern):
+            n = pattern.shape[-1] // 2
+            return change(pattern.diagonal(offset=1 - n, dim1=-2, dim2=-1)[..., 1:]).sum(-1) / n
+
+        return diagnose(find("induction_score"), induction_score).message
+
+    hits = score(lambda found: (found > 0.5).float())
+    assert hits.startswith("With all weights half as large, the score is not half of what it was.")
+    without_one = score(lambda found: found * (torch.arange(found.shape[-1]) != 1))
+    assert "at positions 0 to 7, the weight of query 5 on key 2 is not counted, and should be" in without_one
 
 
 # --- what the page says, on the small GPT-2 ------------------------------------------------------------

@@ -282,6 +282,61 @@ def test_writing_without_keeping_anything_is_told():
     assert report.property == "keeps_keys_and_values" and "positions went through the model at once" in report.message
 
 
+def _keeping_what_attention_reads(model, tokens, n_tokens):
+    """Keys and values of all positions are made in every pass, of what ln_1 gave and was kept."""
+    kept, heads, fed = [None] * len(model.blocks), model.config.n_heads, tokens
+    for step in range(n_tokens):
+        start = 0 if step == 0 else tokens.shape[1] - 1
+        x = model.wte(fed) + model.wpe.weight[start : start + fed.shape[1]]
+        for i, block in enumerate(model.blocks):
+            a, h = block.attn, block.ln_1(x)
+            kept[i] = h if step == 0 else torch.cat((kept[i], h), dim=1)
+            q, k, v = (
+                layer(of).unflatten(-1, (heads, -1)).transpose(1, 2)
+                for layer, of in ((a.W_query, h), (a.W_key, kept[i]), (a.W_value, kept[i]))
+            )
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=step == 0)
+            x = x + a.out_proj(mixed.transpose(1, 2).flatten(2))
+            x = x + block.mlp(block.ln_2(x))
+        fed = (model.ln_f(x[:, -1:]) @ model.wte.weight.T).argmax(-1)
+        tokens = torch.cat((tokens, fed), dim=1)
+    return tokens
+
+
+def test_keys_that_are_made_anew_are_told():
+    report = diagnose(find("generate_cached"), _keeping_what_attention_reads)
+    assert report.property == "keeps_keys_and_values", str(report)
+    assert "6 positions went through W_key at once, after the prompt had" in report.message
+
+
+def test_a_pass_of_the_prompt_that_is_wrong_is_told_though_the_first_tokens_are_right():
+    class Louder(nn.Module):
+        def __init__(self, part):
+            super().__init__()
+            self.part = part
+
+        def forward(self, x):
+            return 1.1 * self.part(x)
+
+    def louder(model, tokens, n_tokens):
+        for block in model.blocks:
+            block.ln_2 = Louder(block.ln_2)
+        return _by_torchs_attention(model, tokens, n_tokens)
+
+    report = diagnose(find("generate_cached"), louder)
+    assert report.message.startswith("The pass of the prompt is wrong already: of 64 prompts "), str(report)
+
+
+def test_a_later_pass_that_is_wrong_is_counted():
+    def cold(model, tokens, n_tokens):
+        text = _by_torchs_attention(model, tokens, n_tokens)
+        text[:, tokens.shape[1] + 1 :] = 0
+        return text
+
+    report = diagnose(find("generate_cached"), cold)
+    assert "the prompt's pass is right, and pass 2 is the first to give another one" in report.message
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_choice_hangs_on_the_last_digit(seed):
     """The best token of each step leads by far more than another order of sums could change."""

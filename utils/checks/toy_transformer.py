@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch.nn import functional as F
 
-from utils.checks._attention import causal_mask, future_mask, project, strict_mask, torch_attention, waves
+from utils.checks._attention import causal_mask, future_mask, project, strict_mask, torch_attention, waves, weights
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import draws_nothing, moves_with_its_module
 from utils.models.toy_transformer import STOP
@@ -40,9 +40,10 @@ def _placed(x):
 
 
 def _attend(p, layer, x, mask):
-    out = torch_attention(*project(p, x, _attention(layer)), mask)
-    # torch's own gives 0 where nothing may be seen
-    return out if mask is None else out.masked_fill(~mask.any(-1, keepdim=True), torch.nan)
+    q, k, v = project(p, x, _attention(layer))
+    if mask is None or mask.any(-1).all():
+        return torch_attention(q, k, v, mask)
+    return weights(q, k, mask) @ v  # nan where nothing may be seen, and in what it hangs on; torch's own gives 0
 
 
 def _norm(p, name, x):
@@ -178,6 +179,12 @@ exercise(
         "backwards": Wrong(
             _model(which=lambda p: reversed(_layers(p))),
             "The layers run from the last to the first. A trained model needs them in the order in which they stand.",
+        ),
+        "one-layer-too-few": Wrong(
+            _model(),
+            "There is one layer too few: num_layers - 1 of them are made. range(n) runs from 0 to n - 1, which are n"
+            " numbers.",
+            initial=lambda vocab_size, embed_dim, num_layers: _model_parameters(vocab_size, embed_dim, num_layers - 1),
         ),
         "always-two-layers": Wrong(
             _model(),
@@ -647,12 +654,13 @@ exercise(
 def _writes(
     where=lambda logits: logits[0, -1],
     pick=torch.argmax,
-    stops=True,
+    stops=lambda new, logits: new == STOP,
     keep_stop=False,
     feed=lambda ids, n: ids,
     rounds=lambda max_len, n: max_len,
     show=lambda ids, n: ids,
     until=lambda new: False,
+    tidy=lambda text: text,
 ):
     """A loop with one step replaced; n is the length of the prompt."""
 
@@ -660,14 +668,15 @@ def _writes(
         ids = tokenizer.encode(prompt)
         n = len(ids)
         for _ in range(rounds(max_len, n)):
-            new = int(pick(where(model(torch.tensor([feed(ids, n)])))))
-            if stops and new == STOP:
+            logits = model(torch.tensor([feed(ids, n)]))
+            new = int(pick(where(logits)))
+            if stops(new, logits):
                 ids = ids + [new] * keep_stop
                 break
             ids = [*ids, new]
             if until(new):
                 break
-        return tokenizer.decode(show(ids, n))
+        return tidy(tokenizer.decode(show(ids, n)))
 
     return answer
 
@@ -703,10 +712,11 @@ def _prompt_then_new(probe):
                 " prompt, as it was given."
             )
         if len(yours) != len(wanted):
+            more, due = len(yours) - len(prompt), len(wanted) - len(prompt)
             return (
-                f"After {prompt!r} yours goes on for {len(yours) - len(prompt)} characters, and"
-                f" {len(wanted) - len(prompt)} are expected ({trial.case.note}). Look at when the loop ends (the model"
-                " says token 0, or max_len tokens are new), and at what the model is given in each round."
+                f"After {prompt!r} yours goes on for {more} character{'s' * (more != 1)}, and"
+                f" {due} {'is' if due == 1 else 'are'} expected ({trial.case.note}). Look at when the loop ends (the"
+                " model says token 0, or max_len tokens are new), and at what the model is given in each round."
             )
     return None
 
@@ -721,13 +731,41 @@ exercise(
         case(Rambler(rand(9, 9), stop=12), Speller(), "ed", max_len=5, note="with a model that would stop later"),
         case(Rambler(rand(9, 9)), Speller(), "be", note="with a model that never stops"),
         case(Rambler(rand(9, 9)), Speller(), "d", max_len=0, note="with no room for a new token"),
-        case(Rambler(rand(9, 9), stop=9, dot=6), Speller(), "abd", note="with a model that goes on after a full stop"),
+        case(
+            Rambler(rand(9, 9), stop=9, says={6: "."}),
+            Speller(),
+            "abd",
+            note="with a model that goes on after a full stop",
+        ),
+        case(
+            Rambler(rand(9, 9), stop=8, says={2: "_"}),
+            Speller(),
+            "fad",
+            note="with a model that says 0 within the prompt, and stops when the text has 8 letters",
+        ),
+        case(
+            Rambler(rand(9, 9), says={5: " "}),
+            Speller(),
+            "head",
+            max_len=2,
+            note="with a model that says a space, and has to end there",
+        ),
     ],
     differentiable=False,
     properties=[_GREEDY, _prompt_then_new],
     misconceptions={
+        "stops-at-any-place": Wrong(
+            _writes(stops=lambda new, logits: bool((logits.argmax(-1) == STOP).any())),
+            "The loop ends as soon as the model says 0 at any place, and at places within the text it may. Only what it"
+            " says at the last one is about the next token.",
+        ),
+        "stripped": Wrong(
+            _writes(tidy=str.strip),
+            "Spaces at the ends of the text are cut off. What the model wrote is returned as it is, even if its last"
+            " character is a space.",
+        ),
         "never-stops": Wrong(
-            _writes(stops=False),
+            _writes(stops=lambda new, logits: False),
             "Token 0 means stop, and yours writes on. After it the model was never trained to say anything, so what"
             " follows is noise.",
         ),
@@ -736,7 +774,7 @@ exercise(
             "The loop ends at a full stop. A text may go on after one; the model says token 0 where it ends.",
         ),
         "stops-at-the-full-stop-alone": Wrong(
-            _writes(stops=False, until=lambda new: new == Speller().encode(".")[0]),
+            _writes(stops=lambda new, logits: False, until=lambda new: new == Speller().encode(".")[0]),
             "The loop ends at a full stop, and goes on where the model says token 0. It is the other way round: token 0"
             " is the end, and a text may go on after a full stop.",
         ),

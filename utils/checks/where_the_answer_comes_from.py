@@ -20,6 +20,8 @@ from utils.stand_ins.your_own_gpt2 import Writer
 # Widths, heads and blocks of different numbers; the head's width is no number of heads.
 _WIDE = GPTConfig(vocab_size=17, n_positions=12, d_model=12, n_layers=3, n_heads=3, eps=1e-2)
 _NARROW = GPTConfig(vocab_size=13, n_positions=9, d_model=10, n_layers=2, n_heads=5, eps=1e-2)
+# More blocks than the model of the page.
+_DEEP = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=6, n_heads=2, eps=1e-2)
 
 
 def _model(config: GPTConfig, rand: Callable[..., Tensor]) -> Writer:
@@ -99,18 +101,27 @@ def _lens(
     return lambda model, tokens: result(out(model, place(rows(_streams(model, tokens)))))
 
 
-def _by_a_loop(goes_on=lambda model, x: x, first=lambda model, x: x, places=True):
-    """`logit_lens` by a loop over the blocks, with another stream than the model's."""
+def _by_a_loop(
+    goes_on=lambda model, x: x,
+    first=lambda model, x: x,
+    places=True,
+    blocks=lambda model: model.blocks,
+    through=lambda block, x, start: block(x),
+    written_over=False,
+):
+    """`logit_lens` by a loop over the blocks, with another stream than the model's; where it is `written_over`, every
+    row is in the end a view of the last."""
 
     def answer(model, tokens):
         x = F.embedding(tokens, model.wte.weight)
         x = first(model, x + model.wpe.weight[: tokens.shape[1]] * places)
         rows = [_logits(model, x) if first(model, x) is x else F.linear(x, model.wte.weight)]
-        for block in model.blocks:
-            x = block(x)
+        start = x
+        for block in blocks(model):
+            x = through(block, x, start)
             rows.append(_logits(model, x))
             x = goes_on(model, x)
-        return torch.stack(rows)[:, 0, -1]
+        return torch.stack([rows[-1]] * len(rows) if written_over else rows)[:, 0, -1]
 
     return answer
 
@@ -134,6 +145,7 @@ exercise(
         case(_model(_WIDE, rand), rand.integers(1, 5, high=17)),
         case(_model(_NARROW, rand), rand.integers(1, 9, high=13), note="as long as it can be"),
         case(_model(_WIDE, rand), rand.integers(1, 1, high=17), note="a single token"),
+        case(_model(_DEEP, rand), rand.integers(1, 6, high=11), note="with more blocks than the page's model"),
     ],
     returns=(Float("layers+1 vocab", "logits"), *_AFTERWARDS),
     view=and_afterwards,
@@ -200,6 +212,24 @@ exercise(
             _by_a_loop(goes_on=_normed),
             "The next block is given the normalised stream. The lens reads a copy; the stream itself goes on as it is.",
         ),
+        "four-blocks": Wrong(
+            _by_a_loop(blocks=lambda model: model.blocks[:4]),
+            "Four blocks are gone through, as many as the page's model has. Another model has another number: go"
+            " through all of model.blocks.",
+        ),
+        "written-over": Wrong(
+            _by_a_loop(written_over=True),
+            "All rows are the last one: the stream was changed in place, and what was kept of it before is a view of"
+            " the same numbers. Let each block make a new tensor.",
+        ),
+        "stream-added-twice": Wrong(
+            _by_a_loop(through=lambda block, x, start: x + block(x)),
+            "The stream is added once more around each block. A block already returns the stream and what it found.",
+        ),
+        "each-from-the-embeddings": Wrong(
+            _by_a_loop(through=lambda block, x, start: block(start)),
+            "Every block is fed the embeddings. What a block returns is what the next one reads.",
+        ),
         "no-positions": Wrong(
             _by_a_loop(places=False),
             "The position vectors are missing. The stream begins as the sum of wte and wpe.",
@@ -228,6 +258,7 @@ def _patch(
     again=False,
     part=lambda block: block,
     leave=False,
+    norm=True,
 ):
     """`patch_stream` with one step replaced, by hooks."""
 
@@ -247,6 +278,8 @@ def _patch(
         for depth, block in enumerate((*model.blocks, model.ln_f)):
             if depth == start or (again and start < depth < len(model.blocks)):
                 hooks.append(part(block).register_forward_pre_hook(exchange(depth)))
+        if not norm:  # the head alone reads the stream at its end
+            hooks.append(model.ln_f.register_forward_hook(lambda _, given, made: given[0]))
         logits = model(into(clean, corrupted))
         for hook in [] if leave else hooks:
             hook.remove()
@@ -255,11 +288,17 @@ def _patch(
     return answer
 
 
-def _rest_not_run(model, clean, corrupted, layer, position):
-    """The exchange, and no block after it."""
-    mine, theirs = (_streams(model, tokens)[layer].clone() for tokens in (clean, corrupted))
-    mine[:, position] = theirs[:, position]
-    return model.ln_f(mine) @ model.wte.weight.T
+def _ends_early(rest):
+    """The exchange, and of the blocks after it only some."""
+
+    def answer(model, clean, corrupted, layer, position):
+        mine, theirs = (_streams(model, tokens)[layer].clone() for tokens in (clean, corrupted))
+        mine[:, position] = theirs[:, position]
+        for block in rest(model.blocks, layer):
+            mine = block(mine)
+        return _logits(model, mine)
+
+    return answer
 
 
 def _token_exchanged(model, clean, corrupted, layer, position):
@@ -309,6 +348,7 @@ exercise(
         case(_model(_WIDE, rand), rand.integers(1, 6, high=17), rand.integers(1, 6, high=17), 2, 5),
         case(_model(_NARROW, rand), rand.integers(3, 4, high=13), rand.integers(3, 4, high=13), 0, 1),
         case(_model(_WIDE, rand), rand.integers(2, 4, high=17), rand.integers(2, 4, high=17), 1, 0),
+        case(_model(_DEEP, rand), rand.integers(2, 5, high=11), rand.integers(2, 5, high=11), 3, 1),
     ],
     returns=_RETURNS,
     differentiable=False,
@@ -321,9 +361,19 @@ exercise(
             " vectors comes from the corrupted one.",
         ),
         "rest-not-run": Wrong(
-            _rest_not_run,
+            _ends_early(lambda blocks, layer: []),
             "After the exchange the logits are read at once. What the vector changes is seen only when the run goes on,"
             " through block `layer` and those after it.",
+        ),
+        "four-blocks": Wrong(
+            _ends_early(lambda blocks, layer: blocks[layer:4]),
+            "The run ends after four blocks, as many as the page's model has. Another model has another number: go"
+            " through all of model.blocks.",
+        ),
+        "no-final-norm": Wrong(
+            _patch(norm=False),
+            "ln_f is missing at the end. The head was trained on the normalised stream, and reads the raw one on"
+            " another scale.",
         ),
         "after-the-block": Wrong(
             _patch(where=lambda layer: layer + 1, taken=lambda layer: layer + 1),
@@ -703,6 +753,12 @@ def _which_cells_count(probe):
     seen = probe.run(case(cells))
     if seen.failure or not isinstance(seen.value, Tensor) or seen.value.shape != cells.shape[:1]:
         return None
+    half = probe.run(case(cells / 2)).value
+    if isinstance(half, Tensor) and not same(2 * half, seen.value, 1e-5):
+        return (
+            "With all weights half as large, the score is not half of what it was. Are hits counted, by an argmax or a"
+            " comparison? The score is the mean of the weights themselves."
+        )
     counted = [divmod(k, 2 * n) for k in seen.value.nonzero().flatten().tolist()]
     wanted = [(i, i - n + 1) for i in range(n, 2 * n)]
     if counted == wanted:
@@ -712,7 +768,11 @@ def _which_cells_count(probe):
     odd = next((cell for cell in counted if cell not in wanted), None)
     missing = next((cell for cell in wanted if cell not in counted), None)
     says = [f"the weight of query {odd[0]} on key {odd[1]} is counted, and should not be"] if odd else []
-    says += [f"that of query {missing[0]} on key {missing[1]} is not counted, and should be"] if missing else []
+    says += (
+        [f"{'that' if odd else 'the weight'} of query {missing[0]} on key {missing[1]} is not counted, and should be"]
+        if missing
+        else []
+    )
     return f"On a list of four, written twice at positions 0 to 7, {'; '.join(says)}."
 
 

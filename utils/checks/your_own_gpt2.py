@@ -296,6 +296,12 @@ def _with(**how) -> Callable:
     return lambda p, x: _block(p, x, p.init["config"], **how)
 
 
+def _up_to_1024(p, x):
+    if x.shape[-2] > 1024:
+        raise RuntimeError("the text is longer than the mask")
+    return _block(p, x, p.init["config"])
+
+
 # What goes wrong within a block: the check of a block names it, and so does the check of a model that is made of such.
 class _Slip(NamedTuple):
     """What goes wrong within a block, and what to say of it."""
@@ -321,6 +327,11 @@ _BLOCK_MISTAKES = {
     "no-second-sum": _Slip(
         {"order": lambda s, attn, mlp, ln_1, ln_2: mlp(ln_2(s + attn(ln_1(s))))},
         "What the MLP found replaces the stream, and all that was in it is lost. It is added to the stream.",
+    ),
+    "no-sums": _Slip(
+        {"order": lambda s, attn, mlp, ln_1, ln_2: mlp(ln_2(attn(ln_1(s))))},
+        "Both sums are missing: what attention found replaces the stream, and what the MLP found replaces that. Each"
+        " adds what it found to the stream.",
     ),
     "normed-stream-goes-on": _Slip(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (t := (h := ln_1(s)) + attn(h)) * 0 + (u := ln_2(t)) + mlp(u)},
@@ -427,6 +438,7 @@ def _near(a: Tensor, b: Tensor) -> bool:
 
 
 _SMALL = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=2, n_heads=3, eps=1e-2)
+_LONG = GPTConfig(vocab_size=9, n_positions=1030, d_model=4, n_layers=1, n_heads=2, eps=1e-2)
 _TINY_EPS = GPTConfig(vocab_size=9, n_positions=5, d_model=4, n_layers=1, n_heads=2, eps=1e-5)
 
 exercise(
@@ -439,6 +451,8 @@ exercise(
         case(rand(3, 4, 4), init=(_TINY_EPS,), seed=1),
         case(rand(2, 3, 4) * 0.01, init=(_TINY_EPS,), seed=2, train=True, note="small numbers, in training"),
         case(rand(2, 1, 6), init=(_SMALL,), seed=3),
+        # in training, so that what is asked of the others is not asked of so long a text
+        case(rand(1, 1030, 4), init=(_LONG,), seed=4, train=True, note="longer than GPT-2's texts, in training"),
     ],
     returns=Float("batch seq d_model"),
     atol=5e-6,
@@ -456,6 +470,11 @@ exercise(
     ],
     misconceptions={name: Wrong(_with(**how), message) for name, (how, message) in _BLOCK_MISTAKES.items()}
     | {
+        "context-of-gpt2": Wrong(
+            _up_to_1024,
+            "The context of attention is 1024 whatever config.n_positions is, so a longer text does not fit. Take it"
+            " from config.",
+        ),
         "adds-the-first-half-twice": Wrong(
             _with(order=lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + s + mlp(ln_2(s))),
             "The stream is added twice. Each half adds what it found once, to the stream as it is then.",
@@ -681,6 +700,7 @@ def _state(
     whole=lambda value: value,
     out="out_proj",
     block="blocks",
+    taken_from=lambda tensors, found: found,
 ):
     """`gpt2_state` with one step replaced, by the table of names."""
 
@@ -691,6 +711,7 @@ def _state(
         }
         if {name: list(value.shape) for name, value in found.items()} != shapes(config):
             raise ValueError("it does not fit")
+        found = taken_from(tensors, found)
         state = {name: whole(found[name]) for name in ("wte.weight", "wpe.weight")}
         norms = {f"{block}.{i}.ln_{k}": f"h.{i}.ln_{k}" for i in blocks(config.n_layers) for k in (1, 2)}
         for mine, theirs in (norms | {"ln_f": "ln_f"}).items():
@@ -844,6 +865,11 @@ exercise(
             _state(out="c_proj"),
             "attn.c_proj has kept its name. In your MultiHeadAttention that layer is out_proj; the MLP's c_proj stays.",
         ),
+        "from-the-file-as-it-came": Wrong(
+            _state(taken_from=lambda tensors, found: tensors),
+            "The tensors are taken from `tensors`, whose names may have a prefix, `transformer.`: with it, no tensor is"
+            " found. The names in `found` have no prefix.",
+        ),
         "blocks-by-their-names": Wrong(
             _state(block="h"),
             "The blocks are still called h. In your model they are blocks.",
@@ -876,8 +902,10 @@ def _kept(
     feed=lambda best, text: best,
     result=lambda text, seq: text,
     pick=lambda logits: logits.argmax(-1),
+    ends=lambda new, c: False,
+    **within,
 ):
-    """`generate_cached` with one step replaced, on the model's parameters alone."""
+    """`generate_cached` with one step replaced, on the model's parameters alone; `within` is for its blocks."""
 
     def answer(model, tokens, n_tokens):
         p, c, seq = dict(model.named_parameters()), model.config, tokens.shape[1]
@@ -898,9 +926,11 @@ def _kept(
                 return _project(p, f"{prefix}out_proj", _merge(weights(q, k, mask, scale=root) @ v))
 
             for i in range(c.n_layers):
-                x = _block(p, x, c, f"blocks.{i}.", attend=attend)
+                x = _block(p, x, c, f"blocks.{i}.", attend=attend, **within)
             logits = F.linear(final(p, "ln_f", x[:, -1], c.eps), p["wte.weight"])
             new = pick(logits)[:, None]
+            if ends(new, c):
+                break
             text = torch.cat((text, new), dim=1)
             new = feed(new, text)
         return result(text, seq)
@@ -932,8 +962,32 @@ def _keeps_keys_and_values(probe):
     return None
 
 
+_MANY = 64  # prompts with which the pass of a prompt is looked at alone
+
+
+def _prompt_pass_is_wrong(probe):
+    """Whether already the first new token of some prompt is not the whole model's, in a vocabulary so large that a
+    slightly wrong stream is nearest to another token."""
+    config = replace(_WRITING, vocab_size=4001)
+    model = Writer(config, lambda name, shape: filled(name, shape, 1))
+    prompts = torch.randint(config.vocab_size, (_MANY, 5), generator=torch.Generator().manual_seed(0))
+    seen, wanted = probe.run(case(model, prompts, 1)), _by_the_whole(model, prompts, 1)
+    if seen.failure or not isinstance(seen.value, Tensor) or seen.value.shape != wanted.shape:
+        return None
+    wrong = int((seen.value != wanted)[:, -1].sum())
+    if not wrong:
+        return None
+    return (
+        f"The pass of the prompt is wrong already: of {_MANY} prompts {wrong} {'is' if wrong == 1 else 'are'} followed"
+        " by another token than model(tokens) would choose. Each pass is to compute what the whole model does: compare"
+        " it with your GPT's forward, and what it does with a block with your Block's."
+    )
+
+
 def _first_wrong_pass(probe):
     """How far it writes what the whole model would."""
+    if not probe.values_right and (message := _prompt_pass_is_wrong(probe)):
+        return message
     for trial in probe.trials:
         tokens = trial.case.args[1]
         yours, wanted = trial.yours.value, trial.expected.value
@@ -962,6 +1016,15 @@ _GREEDY = draws_nothing(
 )
 
 
+_ENDS_AT_0 = (
+    "Writing ends when token 0 comes. That was lesson 08's sign to stop; in GPT-2 it is an exclamation mark. n_tokens"
+    " tokens are to be written, whichever come."
+)
+_ENDS_AT_THE_LAST = (
+    "Writing ends when the last token of the vocabulary comes, with which GPT-2 ends a text. n_tokens tokens are to be"
+    " written, whichever come."
+)
+
 _WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
 _DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
 _SHALLOW = replace(_DEEPER, n_layers=1)
@@ -978,6 +1041,30 @@ def _writer(config, seed):
     return Writer(config, fill)
 
 
+# Token by token: one of a text, then what is said at positions 1, 2, …: 0 and the last token are among them. GPT-2 ends
+# a text with its last token, so this model has as many as GPT-2.
+_PLAN = (7, 300, 0, 300, 50256, 7)
+_PLANNED = GPTConfig(vocab_size=50257, n_positions=len(_PLAN) + 1, d_model=4, n_layers=1, n_heads=2, eps=1e-3)
+
+
+def _planned(name, shape):
+    """Parameters of a model in which the position alone decides: its vector is that of the token that is due."""
+    rows = dict(zip(dict.fromkeys(_PLAN), torch.eye(shape[-1])))
+    made = torch.zeros(shape)
+    if name == "wte.weight":
+        made[list(rows)] = torch.stack(list(rows.values()))
+    elif name == "wpe.weight":
+        made[: len(_PLAN)] = 4 * torch.stack([rows[token] for token in _PLAN])
+    elif name.endswith(".w"):
+        made += 1
+    return made
+
+
+@functools.lru_cache
+def _planner():
+    return Writer(_PLANNED, _planned)
+
+
 exercise(
     "generate_cached",
     oracle=_by_the_whole,
@@ -986,6 +1073,9 @@ exercise(
         case(_writer(_DEEPER, 2), rand.integers(5, 1, high=29), 6, note="from a single token up to the last position"),
         case(_writer(_SHALLOW, 4), rand.integers(2, 4, high=29), 1, note="for one new token"),
         case(_writer(_SHALLOW, 5), rand.integers(2, 3, high=29), 0, note="for no new token"),
+        case(
+            _planner(), rand.integers(3, 2, high=50257), 5, note="with a model that says its first and its last token"
+        ),
     ],
     returns=Int("batch longer"),
     differentiable=False,
@@ -1084,6 +1174,18 @@ exercise(
             _kept(pick=lambda logits: logits.argmin(-1)),
             "The least likely token is taken.",
         ),
+        "ends-at-0": Wrong(_kept(ends=lambda new, c: bool((new == 0).all())), _ENDS_AT_0),
+        "ends-at-the-last-token": Wrong(
+            _kept(ends=lambda new, c: bool((new == c.vocab_size - 1).all())), _ENDS_AT_THE_LAST
+        ),
+        "ends-at-the-last-token-of-one-text": Wrong(
+            _kept(ends=lambda new, c: bool((new == c.vocab_size - 1).any())), _ENDS_AT_THE_LAST
+        ),
+        **{
+            name: Wrong(_kept(order=how["order"]), f"Within the blocks. {message}")
+            for name, (how, message) in _BLOCK_MISTAKES.items()
+            if "order" in how and name != "no-sums"  # which writes the same as no-second-sum
+        },
     },
     hints=Hints(
         "Write the forward pass of the whole model once, for `new` tokens at `positions`. What has to be remembered"

@@ -11,11 +11,11 @@ from torch.nn import functional as F
 
 from utils.models.toy_transformer import STOP
 
-_LETTERS = "_abcdefgh."  # the place of a character is its id
+_LETTERS = "_abcdefgh. "  # the place of a character is its id
 
 
 class Speller:
-    """A tokenizer of lower-case letters and the full stop: a is 1, b is 2; 0 is nothing."""
+    """A tokenizer of lower-case letters, the full stop and the space: a is 1, b is 2; 0, shown as _, is nothing."""
 
     def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Tensor:
         ids = [_LETTERS.index(c) for c in text]
@@ -35,17 +35,18 @@ class Rambler(nn.Module):
     Args:
         table: [9, 9], what is said after what.
         stop: the length of text at which it says STOP; None for never.
-        dot: the length at which it says a full stop, and then goes on.
+        says: the lengths at which it says a certain character, and then goes on; at one that lies within the prompt
+            it says that of a place which is not the last.
 
     Stops a loop that does not end, with a RuntimeError.
     """
 
-    def __init__(self, table: Tensor, stop: int | None = None, dot: int | None = None) -> None:
+    def __init__(self, table: Tensor, stop: int | None = None, says: dict[int, str] | None = None) -> None:
         super().__init__()
-        self.table, self.stop, self.dot, self.asked = table, stop, dot, 0
+        self.table, self.stop, self.says, self.asked = table, stop, says or {}, 0
 
     def forward(self, src: Tensor) -> Tensor:
-        """Tokens [batch, seq] to logits [batch, seq, 10]."""
+        """Tokens [batch, seq] to logits [batch, seq, 11]."""
         self.asked += 1
         if src.shape[1] > 80 or self.asked > 3000:  # every answer to a check together asks less than 1000 times
             raise RuntimeError(
@@ -57,11 +58,12 @@ class Rambler(nn.Module):
                 f"the text holds the id {int(src.max())}, and this model has the tokens 0 to {len(_LETTERS) - 1}. The"
                 " best of one position's logits is a token; the best of all positions' is a place in a table."
             )
-        seen = F.one_hot(src, 10)[..., :9].float() * torch.arange(1, src.shape[1] + 1)[None, :, None]
-        logits = F.pad((seen.cumsum(1) @ self.table).sin() * 5, (0, 1), value=-19.0)
+        seen = F.one_hot(src, len(_LETTERS))[..., :9].float() * torch.arange(1, src.shape[1] + 1)[None, :, None]
+        logits = F.pad((seen.cumsum(1) @ self.table).sin() * 5, (0, len(_LETTERS) - 9), value=-19.0)
         logits[..., STOP] = -20.0
-        if self.dot is not None and src.shape[1] >= self.dot:
-            logits[:, self.dot - 1, -1] = 20.0
+        for length, character in self.says.items():
+            if src.shape[1] >= length:
+                logits[:, length - 1, _LETTERS.index(character)] = 20.0
         if self.stop is not None and src.shape[1] >= self.stop:
             logits[:, self.stop - 1 :, STOP] = 20.0
         return logits

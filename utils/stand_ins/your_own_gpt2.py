@@ -1,7 +1,7 @@
 """Lesson 12: a small GPT-2 with drawn weights and the names of the lesson's parts, to write with.
 
-It works as a whole, for whoever calls it so. A strict one refuses, after its first call, more than one position at
-once.
+It works as a whole, for whoever calls it so. A strict one refuses, after the prompt, more than one position at once:
+in the model, and in the layers that make keys and values.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from utils.models.your_own_gpt2 import GPTConfig
 
-AT_ONCE = "positions went through the model at once, after the prompt had"
+AT_ONCE = "at once, after the prompt had"
 
 
 class _Norm(nn.Module):
@@ -25,11 +25,27 @@ class _Norm(nn.Module):
         return F.layer_norm(x, self.w.shape, self.w, self.b, self.eps)
 
 
+class _Watched(nn.Linear):
+    """A layer that every position passes once; `what` says what it passes there."""
+
+    def __init__(self, narrow: int, wide: int, what: str, strict: bool) -> None:
+        super().__init__(narrow, wide)
+        self.what, self.strict, self.called = what, strict, False
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.strict and self.called and x.dim() > 2 and x.shape[-2] > 1:
+            raise RuntimeError(f"{x.shape[-2]} positions went through {self.what} {AT_ONCE}")
+        self.called = True
+        return super().forward(x)
+
+
 class _Attention(nn.Module):
-    def __init__(self, config: GPTConfig) -> None:
+    def __init__(self, config: GPTConfig, strict: bool) -> None:
         super().__init__()
-        for name in ("W_query", "W_key", "W_value", "out_proj"):
-            setattr(self, name, nn.Linear(config.d_model, config.d_model))
+        d = config.d_model
+        for name, what in (("W_query", "the model"), ("W_key", "W_key"), ("W_value", "W_value")):
+            setattr(self, name, _Watched(d, d, what, strict))
+        self.out_proj = nn.Linear(d, d)
         self.num_heads = config.n_heads
 
     def forward(self, x: Tensor) -> Tensor:
@@ -38,24 +54,11 @@ class _Attention(nn.Module):
         return self.out_proj(mixed.transpose(1, 2).flatten(2))
 
 
-class _Watched(nn.Linear):
-    """The MLP's first layer: every position passes it once in every call."""
-
-    def __init__(self, config: GPTConfig, strict: bool) -> None:
-        super().__init__(config.d_model, 4 * config.d_model)
-        self.strict, self.called = strict, False
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.strict and self.called and x.dim() > 2 and x.shape[-2] > 1:
-            raise RuntimeError(f"{x.shape[-2]} {AT_ONCE}")
-        self.called = True
-        return super().forward(x)
-
-
 class _MLP(nn.Module):
     def __init__(self, config: GPTConfig, strict: bool) -> None:
         super().__init__()
-        self.c_fc, self.c_proj = _Watched(config, strict), nn.Linear(4 * config.d_model, config.d_model)
+        d = config.d_model
+        self.c_fc, self.c_proj = _Watched(d, 4 * d, "the model", strict), nn.Linear(4 * d, d)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
@@ -64,7 +67,7 @@ class _MLP(nn.Module):
 class _Block(nn.Module):
     def __init__(self, config: GPTConfig, strict: bool) -> None:
         super().__init__()
-        self.ln_1, self.attn = _Norm(config), _Attention(config)
+        self.ln_1, self.attn = _Norm(config), _Attention(config, strict)
         self.ln_2, self.mlp = _Norm(config), _MLP(config, strict)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -119,7 +119,7 @@ class CogModel(nn.Module):
             x = layer(x, mask)
         return self.decoder(self.norm(x))
 
-# %% CogModel wrong (property finite): the mask is True where a position may not attend, the other convention, so all look at the future only
+# %% CogModel wrong (misconception true-hides): the mask is True where a position may not attend, the other convention, so all look at the future only
 class CogModel(nn.Module):
     """Attention only: embed, positions, layers, norm, decoder."""
 

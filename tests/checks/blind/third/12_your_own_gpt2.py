@@ -729,7 +729,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     state["ln_f.b"] = found["ln_f.bias"]
     return state
 
-# %% gpt2_state wrong (raised): named() is called, but the tensors are taken from the dict as it came, so a file with a prefix fails
+# %% gpt2_state wrong (misconception from-the-file-as-it-came): named() is called, but the tensors are taken from the dict as it came, so a file with a prefix fails
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
