@@ -2,6 +2,7 @@
 
 import asyncio
 import platform
+from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import pytest
@@ -13,9 +14,10 @@ from utils.notebook.contents import Contents
 
 @pytest.fixture
 def read(tmp_path):
-    """Reads a file of the folder as Jupyter does."""
+    """Reads a file of the folder as Jupyter does; in a thread, for this one may have a browser's event loop running."""
     contents = Contents(root_dir=str(tmp_path))
-    return lambda name, **how: asyncio.run(contents.get(name, **how))
+    with ThreadPoolExecutor(1) as aside:
+        yield lambda name, **how: aside.submit(asyncio.run, contents.get(name, **how)).result()
 
 
 def test_a_page_names_the_python_that_will_run_it(tmp_path, read):
