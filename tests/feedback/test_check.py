@@ -351,3 +351,9 @@ def test_yours_says_why_an_earlier_lesson_gives_nothing(desk, tmp_path, monkeypa
     monkeypatch.setattr(lessons, "find", lambda name, folder=None: real(name, folder or solutions))
     assert yours("row_sums")(torch.ones(2, 3)).tolist() == [3.0, 3.0]
     assert why in capsys.readouterr().out
+
+
+def test_a_check_loads_no_other_lesson_s_checks():
+    told = "import sys; from utils.feedback.exercise import find; find('softmax')"
+    loaded = "print(*sorted(m for m in sys.modules if m.startswith('utils.checks.') and m[13] != '_'))"
+    assert "utils.checks.simplified_attention" in (found := printed(f"{told}; {loaded}").split()) and len(found) <= 3

@@ -242,6 +242,7 @@ def _filled(name: str, shape: tuple[int, ...], seed: int) -> torch.Tensor:
 # --- the registry -----------------------------------------------------------------------------------
 
 _exercises: dict[str, Exercise] = {}
+_CHECKS = Path(__file__).resolve().parents[1] / "checks"
 
 
 def exercise(
@@ -326,7 +327,7 @@ def linear(**layers: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 def all_exercises() -> dict[str, Exercise]:
     """Every exercise of the course by name, in the order of the lessons and, within one, of its checks module."""
-    for module in pkgutil.iter_modules([str(Path(__file__).resolve().parents[1] / "checks")]):
+    for module in pkgutil.iter_modules([str(_CHECKS)]):
         importlib.import_module(f"utils.checks.{module.name}")
     stems = [path.stem for folder in ("solutions", "course") for path in lessons.all_lessons(lessons.ROOT / folder)]
     order = {stem[3:]: stem for stem in stems}
@@ -338,12 +339,12 @@ class UnknownExercise(ValueError):
 
 
 def find(name: str) -> Exercise:
-    """The exercise called `name`, or `UnknownExercise`."""
-    known = all_exercises()
-    if name in known:
-        return known[name]
+    """The exercise called `name`, or `UnknownExercise`. The checks of other lessons are not loaded for it."""
+    for path in _CHECKS.glob("*.py") if name not in _exercises else ():
+        if f'"{name}"' in path.read_text(encoding="utf-8"):
+            importlib.import_module(f"utils.checks.{path.stem}")
+    if name in _exercises or name in (known := all_exercises()):
+        return _exercises[name]
     close = difflib.get_close_matches(name, known, n=1)
-    raise UnknownExercise(
-        f"No exercise is called {name}. "
-        + (f"Did you mean {close[0]}?" if close else f"`progress()` lists all {len(known)}.")
-    )
+    meant = f"Did you mean {close[0]}?" if close else f"`progress()` lists all {len(known)}."
+    raise UnknownExercise(f"No exercise is called {name}. {meant}")
