@@ -86,6 +86,8 @@ def test_what_another_editor_saved_is_brought_into_the_text(tmp_path: Path) -> N
     text, path = tmp_path / "02_simplified_attention.md", tmp_path / "02_simplified_attention.ipynb"
     before, stub = text.read_text(encoding="utf-8"), 'raise NotImplementedError("softmax")'
     os.utime(text, (0, 0))
+    lab.keep_in_step(tmp_path)
+    assert text.read_text(encoding="utf-8") == before, "it says the same, and only looks older"
     path.write_text(path.read_text(encoding="utf-8").replace(json.dumps(stub)[1:-1], "return x"), encoding="utf-8")
     lab.keep_in_step(tmp_path)
     after = text.read_text(encoding="utf-8")

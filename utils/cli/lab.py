@@ -94,7 +94,10 @@ def keep_in_step(folder: Path) -> None:
             import jupytext
 
             with contextlib.suppress(Exception):  # Lab says what is wrong with a damaged one, when it is opened
-                write_atomically(text, jupytext.writes(jupytext.read(notebook), "md"))
+                saved = jupytext.read(notebook)
+                sources = ([cell.source for cell in each.cells] for each in (saved, jupytext.read(text)))
+                if next(sources) != next(sources):  # the moment alone says nothing: a copy may have any
+                    write_atomically(text, jupytext.writes(saved, "md"))
 
 
 def _prepare_environment() -> None:

@@ -153,9 +153,10 @@ def _folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, P
 
 
 def _lock(out: Path) -> Path:
-    """The file under which builds of a folder take turns. It lies among the temporary ones: a build that fails makes
-    nothing, not even the folder."""
-    return Path(tempfile.gettempdir()) / f"coginst-build-{_hash(os.fsencode(out.resolve()))[:16]}.lock"
+    """The file under which a user's builds of a folder take turns. It lies among the temporary ones: a build that fails
+    makes nothing, not even the folder."""
+    user = os.getuid() if hasattr(os, "getuid") else 0  # another's lock could not be opened
+    return Path(tempfile.gettempdir()) / f"coginst-build-{user}-{_hash(os.fsencode(out.resolve()))[:16]}.lock"
 
 
 def _another_builds(out: Path) -> None:
