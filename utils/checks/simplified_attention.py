@@ -250,10 +250,17 @@ def _one_apart(rand):
     return x
 
 
+def _powers(x, dim):
+    return (x - x.amax(dim, keepdim=True)).exp()
+
+
+def _shares(powers, dim):
+    return powers / powers.sum(dim, keepdim=True)
+
+
 def _softmax_below(x, dim, low):
     """Powers of the numbers less what `low` makes of each row, shared out."""
-    powers = (x - low(x, dim)).exp()
-    return powers / powers.sum(dim, keepdim=True)
+    return _shares((x - low(x, dim)).exp(), dim)
 
 
 exercise(
@@ -354,8 +361,23 @@ exercise(
             "nan is replaced after it has come about, so that a row of large numbers is left without weights. Where"
             " exp does not overflow, there is no nan to replace: move the scores down first.",
         ),
+        "highest-gets-least": Wrong(
+            lambda x, dim: _shares((x.amax(dim, keepdim=True) - x).exp(), dim),
+            "The order is turned round: the highest score gets the smallest weight. What goes into exp is the score"
+            " less the maximum, which is 0 for the highest and negative for all others.",
+        ),
+        "multiplied-by-the-sum": Wrong(
+            lambda x, dim: _powers(x, dim) * _powers(x, dim).sum(dim, keepdim=True),
+            "The powers are multiplied by their sum, so a row of large scores has weights far above 1. Shares come from"
+            " a division: each power by the sum of its row.",
+        ),
+        "divided-by-itself": Wrong(
+            lambda x, dim: _powers(x, dim) / _powers(x, dim),
+            "Every weight is 1: each power was divided by itself. What it is a share of is the sum of the powers, along"
+            " dim.",
+        ),
         "not-normalised": Wrong(
-            lambda x, dim: (x - x.amax(dim, keepdim=True)).exp(),
+            _powers,
             "The maximum is subtracted and exp is taken; the division is missing, so the largest entry is always 1."
             " Divide by the sum along dim.",
         ),

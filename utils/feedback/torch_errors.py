@@ -9,127 +9,10 @@ import sys
 
 from torch import Tensor
 
+from utils.feedback.explained import EXPLAINED
 from utils.feedback.observe import Failure, tensors
 from utils.feedback.probe import Probe, Trial
 from utils.feedback.words import inputs_text
-
-# A pattern in the error's text, and what it means; \\1 is the pattern's first group.
-EXPLAINED = (
-    (
-        r"tri[lu]: input tensor must have at least 2 dim",
-        "tril and triu need a matrix, and got a vector. A mask has a row and a column for each position.",
-    ),
-    (
-        r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
-        (
-            r"a matrix product needs the left one's columns to match the right one's rows, and here \2 meet \3 (\1 × \2"
-            r" times \3 × \4)."
-        ),
-    ),
-    (
-        r"Expected size for first two dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]",
-        (
-            r"a product of batches needs the left one's last axis to match the right one's last but one, and here \2"
-            r" meets \4."
-        ),
-    ),
-    (
-        r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)",
-        r"sizes \1 and \2 on axis \3 do not fit together element by element.",
-    ),
-    (
-        r"Boolean value of Tensor with more than one value",
-        (
-            "`if`, `and`, `or` and `not` want one yes or no, and a tensor holds many. To ask whether there is one at"
-            " all, compare with None."
-        ),
-    ),
-    (
-        (
-            r"bad operand type for unary ~: 'NoneType'|'NoneType' object has no attribute|unsupported operand"
-            r" .*'NoneType'|, not NoneType"
-        ),
-        "something is None here. An argument that may be left out is None when it is; look for it first.",
-    ),
-    (r"return_types", "max and min with a dim give a pair, values and indices; take its `.values`."),
-    (r"1D tensors expected", "torch.dot takes two vectors, and got something with more axes."),
-    (r"inconsistent tensor size", "torch.dot takes two vectors of the same length."),
-    (r"Dimension out of range .*got (-?\d+)", r"there is no axis \1: the tensor has fewer axes than that."),
-    (r"only supports boolean masks", "the mask must hold True and False (dtype bool)."),
-    (r"shape '(.*)' is invalid for input of size (\d+)", r"\2 numbers cannot be laid out as \1."),
-    (r"same dtype|expected scalar type", "two tensors have different types of numbers; bring them to one type first."),
-    (
-        r"is not on the expected device|on the same device|Torch not compiled with CUDA",
-        "it asks for a device that is not the input's. Make new tensors on the device of the input.",
-    ),
-    (
-        r"leaf Variable that requires grad is being used in an in-place",
-        (
-            "an operation (one whose name ends in _, or +=) writes into a parameter that is being trained, and torch"
-            " keeps track of those. Compute a new tensor, or, to set a parameter on purpose, do it inside"
-            " torch.no_grad()."
-        ),
-    ),
-    (
-        r"modified by an inplace operation",
-        (
-            "a tensor that the gradient still needs was overwritten (an operation ending in _, or an assignment into a"
-            " slice)."
-        ),
-    ),
-    (r"Module.__init__\(\) call", "`super().__init__()` has to run before anything is stored on self."),
-    (
-        r'missing the required "forward" function',
-        "the class has no method called forward. Is it misspelt, or indented into __init__?",
-    ),
-    (
-        r"'(list|tuple|dict|str|int|float|bool)' object has no attribute '(\w+)'",
-        r"a \1 has no `\2`. Was a tensor meant to stand here, or one item of it?",
-    ),
-    (r"'(\w+)' object has no attribute '(\w+)'", r"a \1 has no `\2`. Is the name spelt as where it was made?"),
-    (
-        r"bitwise_xor|unsupported operand type\(s\) for \^",
-        "`^` is no power in Python: it compares the bits of whole numbers. A power is written `**`.",
-    ),
-    (
-        r"linalg.cross: inputs dimension -?\d+ must have length 3. Got (\d+)",
-        r"a cross product exists for vectors of 3 numbers only, and here they have \1.",
-    ),
-    (r"name '(\w+)' is not defined", r"nothing is called `\1` here."),
-    (r"list index out of range", "an index runs past the end of a list, which has fewer items than was counted on."),
-    (
-        r"unhashable type: '(\w+)'",
-        r"a key of a dict must be something that never changes; a \1 can change, a tuple cannot.",
-    ),
-    (
-        r"tuple indices must be integers or slices, not tuple",
-        "this is not a tensor but a tuple that holds some. Take the one that you need out of it first.",
-    ),
-    (
-        r"probability tensor contains either",
-        (
-            "it draws from probabilities, and these hold a negative number, inf or nan. A softmax makes probabilities"
-            " of scores."
-        ),
-    ),
-    (
-        r"Sizes of tensors must match except in dimension (\d+). Expected size (\d+) but got size (\d+)",
-        r"tensors that are joined along axis \1 must agree in all others, and here \2 meets \3.",
-    ),
-    (
-        r"Tensors must have same number of dimensions: got (\d+) and (\d+)",
-        (
-            r"tensors that are joined need the same number of axes, and here \1 meet \2. keepdim or a None in an index"
-            r" keeps an axis."
-        ),
-    ),
-    (r"maximum recursion depth", "it calls itself without end."),
-    (
-        r"(takes .* but \d+ (?:was|were) given|missing \d+ required .*|unexpected keyword argument .*)",
-        r"the call and the signature do not fit: \1.",
-    ),
-)
-
 
 _LOSES = " A sum or maximum along an axis loses that axis, unless keepdim keeps it."
 
@@ -203,7 +86,8 @@ def explain(failure: Failure, name: str) -> str:
         if found := re.search(pattern, failure.text):
             if "Was a tensor meant" in words and not hasattr(Tensor, found[2]):
                 words = r"a \1 has no `\2`. Is it the right thing that this is called on?"
-            return found.expand(words) + (_LOSES if "element by element" in words and _reduces(failure.body) else "")
+            told = found.expand(words).replace("a int ", "an int ")
+            return told + (_LOSES if "element by element" in words and _reduces(failure.body) else "")
     first = failure.text.strip().splitlines()[0] if failure.text.strip() else "no message"
     return first if first.endswith((".", "!", "?")) else first + "."
 
