@@ -3,6 +3,8 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
+# Some images set it. A hundred processes of a suite read the same modules, and each would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: lab test suite lint format fuzz build book bench browser-test test-nbgrader lock
 
@@ -36,8 +38,8 @@ book: $(READY)          # the whole course as a web site, in build/book; a few p
 bench: $(READY)         # measure, and write docs/bench.md and README's table; some alone: ARGS="build checks", by name: source_loop, suite, gpu
 	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/nbgrader --collect-only -qq > /dev/null && $(PY) -m bench $(ARGS)
 
-browser-test: $(READY)  # only the tests that need Chromium
-	@bash .ci/install-browser && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m pytest tests/browser tests/explore $(ARGS)
+browser-test: $(READY)  # only the tests that need Chromium; build/browser has pictures of what they see
+	@bash .ci/install-browser && bash .ci/install-npm $(abspath $(PY)) && COURSE_PICTURES=1 $(PY) -m pytest tests/browser tests/explore $(ARGS)
 
 test-nbgrader: $(READY) # what nbgrader makes of the lessons, in an environment of its own
 	@.ci/nbgrader $(ARGS)

@@ -52,7 +52,11 @@ SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},
     "docmanager-extension/plugin": {"autosave": False},
 }
-_EXPOSED = {name: {"expose_app_in_browser": True} for name in ("LabApp", "JupyterNotebookApp")}
+# A kernel that is shut down is killed at once: to take torch down in order costs half a second.
+_CONFIG = {
+    **{name: {"expose_app_in_browser": True} for name in ("LabApp", "JupyterNotebookApp")},
+    "KernelManager": {"shutdown_wait_time": 0.1},
+}
 # Before that, Lab shows an empty notebook that is "idle", then the file's cells; what is run then is dropped without a
 # word.
 _READY = """() => {
@@ -151,7 +155,7 @@ def serve(folder: Path, notebooks: list[Path], port: int = _PORT, program: tuple
         settings = folder / "config" / "lab" / "user-settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         settings.parent.mkdir(parents=True)
         settings.write_text(json.dumps(chosen), encoding="utf-8")
-    (folder / "config" / "jupyter_server_config.json").write_text(json.dumps(_EXPOSED), encoding="utf-8")
+    (folder / "config" / "jupyter_server_config.json").write_text(json.dumps(_CONFIG), encoding="utf-8")
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "offline")]),
@@ -320,16 +324,24 @@ def pictured(page: Page, name: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        screenshot(page, name)
+        _keep(page, name)
         raise
 
 
-def screenshot(shown: Page | Locator, name: str) -> Path:
-    """Keep what the page shows, or one part of it, as build/browser/NAME.png (CI keeps the folder)."""
+def pictures_wanted() -> bool:
+    """Whether somebody will look at pages that are as they should be: `make browser-test` says so."""
+    return "COURSE_PICTURES" in os.environ
+
+
+def screenshot(shown: Page | Locator, name: str) -> None:
+    """Keep what the page shows, or one part of it, as build/browser/NAME.png, where pictures are wanted."""
+    if pictures_wanted():
+        _keep(shown, name)
+
+
+def _keep(shown: Page | Locator, name: str) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
-    path = PICTURES / f"{name}.png"
-    shown.screenshot(path=path)
-    return path
+    shown.screenshot(path=PICTURES / f"{name}.png")
 
 
 class Notebook:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import transformers
 from torch import nn
 from torch.nn import functional as F
 
@@ -274,6 +273,8 @@ def test_how_alike_positions_are_at_four_distances():
 
 def test_which_models_turn_and_which_learns_its_table():
     """As transformers builds them; only their source is read."""
+    import transformers
+
     config = transformers.GPT2Config()
     table = config.n_positions, config.n_embd
     assert table == (1024, 768)

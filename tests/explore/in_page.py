@@ -17,7 +17,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
-from tests.browser.harness import PICTURES, launched
+from tests.browser.harness import launched
 
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A live widget</title></head>
 <body style="margin:16px;background:BACKGROUND"><main><h1>A live widget</h1><div id="here"></div></main>
@@ -146,11 +146,6 @@ class Shown:
 
     def check(self) -> None:
         assert not self.errors, self.errors
-
-    def picture(self, name: str) -> None:
-        """Keep what is shown as build/browser/NAME.png."""
-        PICTURES.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
     def close(self) -> None:
         self.check()

@@ -4,17 +4,19 @@ Nothing of `utils.training.gpt2_mini` is used for that, which is tested on its o
 here, into a model of all 50257 tokens.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import GPT2Config, GPT2LMHeadModel
 
 from utils.gpt2 import load_tokenizer
 from utils.lessons import ROOT
@@ -23,6 +25,9 @@ from utils.training.corpus import NAMES, PLACES, ioi_sentences, sentences
 from utils.training.gpt2_mini import Recipe
 from utils.training.publish import PublishError
 
+if TYPE_CHECKING:  # it takes seconds to import, and every worker collects every test
+    from transformers import GPT2LMHeadModel
+
 FOLDER = ROOT / "utils" / "assets" / "gpt2-mini"
 HEADLINE = "When Mary and John went to the store, John gave a drink to"
 HELD_OUT_SEED, FRESH_SEED = 101, 102  # neither the training's nor those of the card
@@ -30,6 +35,8 @@ HELD_OUT_SEED, FRESH_SEED = 101, 102  # neither the training's nor those of the 
 
 def read(folder: Path) -> GPT2LMHeadModel:
     """The model with its full table of embeddings, in float32."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
     tensors = {
         name: tensor.float() if tensor.is_floating_point() else tensor
         for name, tensor in load_file(folder / "model.safetensors").items()
