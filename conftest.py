@@ -19,9 +19,8 @@ SCRATCH, PATCH = pytest.StashKey[Path](), pytest.StashKey[pytest.MonkeyPatch]()
 
 # What takes longest, the longest first: with these begun at once, no core idles at the end while another finishes one.
 LONGEST = (
-    "tests/browser/test_solved.py",
-    "tests/checks/test_exercises.py",
     "tests/browser/test_lessons.py",
+    "tests/checks/test_exercises.py",
     "tests/explore/test_every_explorer.py",
     "tests/book/test_book.py",
     "tests/solved/11_gram_attention.ipynb",

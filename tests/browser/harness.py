@@ -405,6 +405,11 @@ class Notebook:
         """The text of the cell's outputs, as a reader sees it."""
         return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())
 
+    def reload(self) -> None:
+        """Take the cells that the file has by now, without Lab's question whether that is meant; the kernel stays."""
+        self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.revert()")
+        self.page.wait_for_function(_READY)
+
     def save(self, path: Path) -> dict:
         """Save as by hand, and read what is on the disk, once the server has written all of it."""
         self.page.evaluate(_SAVE)

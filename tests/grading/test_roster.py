@@ -38,6 +38,14 @@ READ = {
             Student("u78", "Alan Turing", "alan@x.org", moodle="4712"),
         ],
     ),
+    "Moodle's participants, in German": (
+        "Vorname;Nachname;ID-Nummer;E-Mail-Adresse;Gruppen\nAda;Lovelace;u77;ada@x.org;A\n",
+        [Student("u77", "Ada Lovelace", "ada@x.org", "A")],
+    ),
+    "Moodle's grading worksheet, in German": (
+        'ID,"Vollständiger Name",E-Mail-Adresse,Status\n"Teilnehmer/in 4711","Ada Lovelace",ada@x.org,-\n',
+        [Student("ada@x.org", "Ada Lovelace", "ada@x.org", moodle="4711")],
+    ),
     "Gradescope": (GRADESCOPE, [Student("u77", "Ada Lovelace", "ada@x.org", "A")]),
     "an address for an id": ("name,email\nAda,ada@x.org\n", [Student("ada@x.org", "Ada", "ada@x.org")]),
 }

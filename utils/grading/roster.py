@@ -14,14 +14,15 @@ from pathlib import Path
 
 from utils.grading.spreadsheet import table_text, without_guard
 
-# What each column may be called, in small letters and without blanks, dots or hyphens.
+# What each column may be called, in English or German, in small letters and without blanks, dots or hyphens.
 HEADERS = {
-    "id": "id studentid studentnumber studentno idnumber sid matriculationnumber matrikelnummer username",
-    "name": "name fullname student studentname displayname",
+    "id": "id studentid studentnumber studentno idnumber idnummer sid matriculationnumber matrikelnummer username"
+    " anmeldename",
+    "name": "name fullname student studentname displayname vollständigername",
     "first": "firstname first givenname vorname",
     "last": "lastname last surname familyname nachname",
-    "email": "email emailaddress mail",
-    "section": "section sections group groups",
+    "email": "email emailaddress mail emailadresse",
+    "section": "section sections group groups gruppe gruppen",
     "canvas": "canvasid canvasuserid",
     "sis": "sisuserid sisid",
     "login": "sisloginid loginid login",
@@ -29,6 +30,7 @@ HEADERS = {
 }
 COLUMN = {spelling: column for column, spellings in HEADERS.items() for spelling in spellings.split()}
 DELIMITERS = ",;\t"
+PARTICIPANT = re.compile(r"(Participant|Teilnehmer/in) ?\d+")  # Moodle's grading worksheet, which has it under "ID" too
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*\.csv")  # names that are no folder on Windows; ours
 
 
@@ -154,6 +156,8 @@ def _columns(header: tuple[int, list[str]], path: Path) -> dict[str, int]:
 
 
 def _student(cells: Mapping[str, str], place: str) -> Student:
+    if PARTICIPANT.fullmatch(cells.get("id", "")):
+        cells = {**cells, "id": "", "moodle": cells["id"]}
     # Of Moodle's "Participant 1234" the number.
     numbers = re.findall(r"\d+", cells.get("moodle", ""))
     known = {column: cells.get(column, "") for column in ("email", "section", "canvas", "sis", "login")}
