@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import harness as browser
 from utils.feedback.progress import record
@@ -23,37 +23,49 @@ def test_its_links_lead_to_where_one_stopped(
         record("simplified_attention", name, "passed")
     record("simplified_attention", "softmax", "failed")
     lessons = [COURSE / "00_start_here.ipynb", COURSE / "02_simplified_attention.ipynb"]
-    with browser.serve(tmp_path / "served", lessons) as url:
-        # Where a machine is so busy that a page opens slowly, Lab forgets where it was to jump: then once more.
-        assert any(follow_the_link(chromium, url) for _ in range(3))
-
-
-def follow_the_link(chromium: Browser, url: str) -> bool:
-    """Open lesson 00, look at the home view, and follow its link; whether that ends at the exercise."""
-    with browser.open_lab(chromium, url) as page:
-        notebook = browser.Notebook(page)
-        page.get_by_role("link", name="How far you are").click()  # from the top of the page
-        expect(page.get_by_role("heading", name="How far you are")).to_be_in_viewport()
-        cell = notebook.panel.locator(".jp-CodeCell", has_text="progress()")
-        expect(cell).to_be_in_viewport()
-        shown = notebook.run(cell)
-        assert "4 of" in shown and not notebook.errors()
-        assert "Go on with lesson 02, Attention without training: softmax" in shown
-        area = cell.locator(".jp-OutputArea")
-        assert area.evaluate("area => area.scrollWidth <= area.clientWidth"), "the table is wider than the page"
-        browser.screenshot(area, "home-light")
-        browser.theme(page, "Dark")
-        browser.screenshot(area, "home-dark")
-        browser.theme(page, "Light")
-
-        cell.get_by_role("link", name=re.compile("^lesson 02, ")).click()
-        expect(page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")).to_contain_text("Attention without training")
-        gap = browser.Notebook(page).panel.locator(".jp-CodeCell", has_text="check(softmax)")
-        try:
-            expect(gap).to_be_in_viewport(timeout=40_000)
-        except AssertionError:
-            return False
+    with (
+        browser.serve(tmp_path / "served", lessons) as url,
+        browser.open_lab(chromium, url) as page,
+    ):
+        cell = look_at_the_home_view(page)
+        # Where a machine is so busy that the lesson opens slowly, Lab forgets where it was to jump: then once more.
+        assert any(follow_the_link(page, cell) for _ in range(3))
         page.wait_for_timeout(1000)  # what stands above it may be drawn now, and move it
-        expect(gap).to_be_in_viewport()
+        expect(gap(page)).to_be_in_viewport()
         browser.screenshot(page, "home-arrived")
-        return True
+
+
+def look_at_the_home_view(page: Page) -> Locator:
+    """The cell of lesson 00 that shows it, run and read in both themes."""
+    notebook = browser.Notebook(page)
+    page.get_by_role("link", name="How far you are").click()  # from the top of the page
+    expect(page.get_by_role("heading", name="How far you are")).to_be_in_viewport()
+    cell = notebook.panel.locator(".jp-CodeCell", has_text="progress()")
+    expect(cell).to_be_in_viewport()
+    shown = notebook.run(cell)
+    assert "4 of" in shown and not notebook.errors()
+    assert "Go on with lesson 02, Attention without training: softmax" in shown
+    area = cell.locator(".jp-OutputArea")
+    assert area.evaluate("area => area.scrollWidth <= area.clientWidth"), "the table is wider than the page"
+    browser.screenshot(area, "home-light")
+    browser.theme(page, "Dark")
+    browser.screenshot(area, "home-dark")
+    browser.theme(page, "Light")
+    return page.locator(".jp-CodeCell", has_text="progress()")
+
+
+def gap(page: Page) -> Locator:
+    """Where one stopped."""
+    return browser.Notebook(page).panel.locator(".jp-CodeCell", has_text="check(softmax)")
+
+
+def follow_the_link(page: Page, cell: Locator) -> bool:
+    """From the tab of lesson 00, choose its link; whether that ends at the exercise."""
+    page.locator(".lm-TabBar-tab", has_text="00_start_here").first.click()
+    cell.get_by_role("link", name=re.compile("^lesson 02, ")).click()
+    expect(browser.Notebook(page).panel).to_contain_text("Attention without training")
+    try:
+        expect(gap(page)).to_be_in_viewport(timeout=40_000)
+    except AssertionError:
+        return False
+    return True

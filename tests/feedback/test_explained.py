@@ -1,5 +1,6 @@
 """The errors that torch and Python really raise, in a learner's words: every entry of the table is met by one."""
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,12 @@ def endless():
     return endless()
 
 
+class Keeps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mask = self.register_buffer("mask", X) + 1
+
+
 RAISED: list[tuple[Callable[[], Any], str]] = [
     (lambda: X ^ 2, "`^` is no power in Python"),
     (lambda: ~FLOATS, "work on True and False, and this tensor holds decimal numbers"),
@@ -55,6 +62,22 @@ RAISED: list[tuple[Callable[[], Any], str]] = [
     (lambda: SQUARE.masked_fill(FLOATS, 0), "the mask must hold True and False"),
     (lambda: torch.where(FLOATS, SQUARE, 0), "the mask must hold True and False"),
     (lambda: SQUARE[FLOATS], "an index holds whole numbers, or is a mask of True and False"),
+    (lambda: BATCH[torch.ones(2, 5) > 0], "the sizes of the axes that it picks from, and here [2, 5] meets [2, 3, 4]"),
+    (lambda: F.one_hot(X), "one_hot takes whole numbers"),
+    (lambda: nn.Parameter(X > 0), "only decimal numbers can be trained"),
+    (lambda: torch.stack([]), "the list that is to be joined is empty"),
+    (lambda: torch.cat([]), "the list that is to be joined is empty"),
+    (lambda: torch.cat([X.sum(), X.sum()]), "a single number has none. torch.stack gives it one"),
+    (lambda: Keeps(), "as register_buffer does"),
+    (lambda: torch.bool(X), "a dtype is no function"),  # type: ignore
+    (lambda: X.masked_fill(X > 0, "-inf"), "masked_fill cannot take arguments of the types that it got: Tensor, str."),  # type: ignore
+    (lambda: X.append(1), "a tensor does not grow"),  # type: ignore
+    (lambda: TRAINED.T, "an nn.Linear is a layer"),
+    (lambda: X @ TRAINED, "an nn.Linear is a layer"),  # type: ignore
+    (lambda: nn.Identity().forward(1, 2), "but 3 were given, of which self is one"),  # type: ignore
+    (lambda: nn.ModuleList([TRAINED])(X), "loop over it, and call each of them"),
+    (lambda: setattr(nn.LayerNorm(2), "weight", TRAINED), "The numbers of a layer are in its `.weight`."),
+    (lambda: math.sqrt(X), "The functions of `math` take one number"),  # type: ignore
     (lambda: nn.Embedding(3, 2)(X), "an embedding finds its rows by number"),
     (lambda: nn.Embedding(3, 2)(IDS + 3), "an embedding has no row of that number"),
     (lambda: IDS.mean(), "this works on decimal numbers"),
@@ -110,7 +133,7 @@ RAISED: list[tuple[Callable[[], Any], str]] = [
     (lambda: dict().get(0)[0], "something is None here"),  # type: ignore
     (lambda: float(X), "one number is wanted here, and a tensor with several came"),
     (lambda: X.item(), "one number is wanted here"),
-    (lambda: torch.tensor([X, X]), "To make one tensor of many, use torch.stack."),
+    (lambda: torch.tensor([X, X]), "torch.stack makes one tensor of many"),
     (lambda: range(X), "`len(x)` is the size of its first axis"),  # type: ignore
     (lambda: X.shape(), "`x.shape[0]` gives a size"),  # type: ignore
     (lambda: X(1), "round brackets behind a Tensor call it like a function"),  # type: ignore

@@ -92,7 +92,7 @@ def test_an_exception_is_told_with_line_and_shapes(double):
         (lambda x: x + torch.ones(7), "sizes 3 and 7 on axis 1 do not fit"),
         (lambda x: torch.dot(x, x), "torch.dot takes two vectors"),
         (lambda x: x / x.sum(dim=1), "A sum or maximum along an axis loses that axis, unless keepdim keeps it."),
-        (lambda x: 1 if x else 2, "To ask whether there is one at all, compare with None."),
+        (lambda x: 1 if x else 2, "To ask whether there is one at all, compare with None;"),
         (lambda x: x * None, "something is None here"),
         (lambda x: x - x.max(dim=1, keepdim=True), "take its `.values`"),
         (lambda x: (lambda f: f(f))(lambda f: f(f)), "it calls itself without end"),
@@ -107,7 +107,7 @@ def test_an_exception_is_told_with_line_and_shapes(double):
         (lambda x: x ^ 2, "`^` is no power in Python"),
         (lambda x: x * 2.0 ^ 1, "`^` is no power in Python"),
         (lambda x: torch.cross(x[:, :2], x[:, :2], dim=-1), "vectors of 3 numbers only, and here they have 2"),
-        (lambda x: x or None, "`if`, `and`, `or` and `not` want one yes or no"),
+        (lambda x: x or None, "`if`, `and`, `or`, `not` and `bool` want one yes or no"),
         (lambda x: y_undefined * 2, "nothing is called `y_undefined` here"),  # noqa: F821
         (lambda: 3, "the call and the signature do not fit"),
         (lambda x: x.cuda(99) if not torch.cuda.is_available() else x.to("nowhere"), ""),
@@ -219,7 +219,7 @@ def test_one_layer_under_two_names(made):
         def forward(self, x):
             return self.second(self.first(x))
 
-    assert "one parameter under several names: `second.weight`, `second.bias` too" in said(twice, Twice)
+    assert "one parameter under several names: `second.weight`, `second.bias` among them" in said(twice, Twice)
 
 
 def test_what_does_not_load_is_told_by_name_and_size(double):

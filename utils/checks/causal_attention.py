@@ -530,9 +530,9 @@ exercise(
     returns=Float("batch seq d_out"),
     read=by_what_is_dropped(_mixed, _layers),
     properties=[
+        *DROPOUT,
         *CAUSAL_LAYER,
         finite_when_scaled(),
-        *DROPOUT,
         starts_as_linear((32, 24, 2, 0.0), (1, 2, 32)),
     ],
     misconceptions={

@@ -202,6 +202,11 @@ exercise(
             "eps was added after the root. It belongs to the variance, inside the root: there it weighs little unless"
             " the variance itself is tiny.",
         ),
+        "unbiased-deviation-plus-eps": Wrong(
+            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, correction=1, inside=False)),
+            "You divide by torch's std plus eps. That std divides by d_model - 1 unless told otherwise, where layer"
+            " norm divides by d_model; and eps belongs to the variance, inside the root.",
+        ),
         "eps-as-a-floor": Wrong(
             _with_eps(
                 lambda x, w, b, eps: (

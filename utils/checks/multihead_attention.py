@@ -128,10 +128,11 @@ exercise(
         ),
         case(rand(1, 1, 3), init=(3, 2, 4, 0.0, 1), seed=3, note="with one head, one text and one position"),
         case(rand(12, 4, 3), init=(3, 5, 4, 0.2, 2), train=True, seed=2, note="in training"),
+        case(rand(1, 9, 3), init=(3, 2, 9, 0.0, 2), seed=4),
     ],
     returns=Float("batch seq width"),
     read=by_what_is_dropped(_wrapper_mixed, _wrapper),
-    properties=[*CAUSAL_LAYER, *DROPOUT, _heads_start_apart],
+    properties=[*DROPOUT, *CAUSAL_LAYER, _heads_start_apart],
     misconceptions={
         "added": Wrong(
             _joined(sum),
@@ -493,6 +494,7 @@ exercise(
             note="shorter than the context",
         ),
         case(rand(12, 4, 3), init=(3, 4, 7, 0.2, 2), train=True, seed=2, note="in training"),
+        case(rand(1, 9, 3), init=(3, 4, 9, 0.0, 2), seed=6),
         as_made(rand(2, 3, 3), init=(3, 2, 6, 0.0, 2), seed=123),
         case(rand(1, 1, 3), init=(3, 4, 5, 0.0, 1), seed=5, note="with one head, one text and one position"),
         case(rand(2, 3, 3), init=(3, 5, 4, 0.0, 2), seed=4, note="with a d_out that the heads cannot share"),
@@ -501,9 +503,9 @@ exercise(
     read=_what_is_dropped(),
     properties=[
         made_in_order("W_query", "W_key", "W_value", "out_proj"),
+        *DROPOUT,
         *CAUSAL_LAYER,
         finite_when_scaled(),
-        *DROPOUT,
         _refuses_when_made,
         only(slopes_agree, lambda case: not case.train),
     ],
@@ -962,7 +964,7 @@ exercise(
     oracle=_head_kind,
     cases=lambda rand: [
         *(case(_like(kind, seq, strength, rand)) for kind, seq in zip(_KINDS, (9, 6, 12)) for strength in (0.9, 3.0)),
-        case(_like("previous", 3, 4.0, rand), note="of three positions"),
+        case(_like("previous", 3, 4.0, rand)),
         *(
             case(_two_habits(most, also, seq, rand), note="with two habits above the bar")
             for most, also, seq in (("current", "previous", 7), ("first", "current", 8), ("previous", "first", 9))

@@ -180,6 +180,11 @@ exercise(
             "The exponent is i / d_model where it should be 2i / d_model: the slowest wave is only as slow as the root"
             " of the base allows.",
         ),
+        "twice-the-exponent": Wrong(
+            _by_formula(power=lambda d: 2 * _pairs(d)),
+            "The exponent is twice what it should be. The formula's 2i is 0, 2, 4, …: an arange in steps of two is 2i"
+            " already, and not i.",
+        ),
         "divided-twice": Wrong(
             _by_formula(power=lambda d: -_pairs(d)),
             "You multiply by the power of the base where you should divide: later waves get faster and faster. The"
@@ -345,6 +350,7 @@ exercise(
             (4, 1), (2, 3, 4), "the text is longer than max_len"
         ),  # one row, which torch would add to every position
         takes((2,), (5000, 2), "max_len is 5000 unless it is given, and a text may be that long."),
+        takes((2, 5100), (5001, 2), "max_len may be larger than 5000, and a text may be that long."),
         _keeps_its_table,
         refuses((2,), (5001, 2), "the text is longer than 5000, which max_len is unless it is given"),
         refuses((5, 9), (2, 3, 5), "entries come in pairs and d_model is odd"),

@@ -108,6 +108,7 @@ exercise(
     cases=lambda rand: [
         case(rand.integers(1, 3, high=7), init=(7, 4, 1)),
         case(rand.integers(3, 5, high=9), init=(9, 6, 2), seed=1, train=True, note="in training"),
+        case(rand.integers(1, 40, high=7), init=(7, 4, 1), seed=2),
     ],
     returns=Float("batch seq vocab_size"),
     properties=[_NO_DROPOUT, _future_changes_nothing, moves_with_its_module],
@@ -146,6 +147,11 @@ exercise(
             _model(place=lambda x: x),
             "The positions never enter. Attention does not care for order: to this model the letters before a position"
             ' are a bag, and "abc echo" is "cba echo".',
+        ),
+        "embeddings-added-twice": Wrong(
+            _model(place=lambda x: x + _placed(x)),
+            "The embeddings are in the stream twice. PositionalEncoding gives back the embeddings with the positions"
+            " already added: what it returns is the stream.",
         ),
         "positions-of-the-batch": Wrong(
             _model(place=lambda x: x + waves(torch.arange(len(x)), x.shape[-1])[:, None]),
@@ -473,7 +479,7 @@ def _learns(
         value = loss(model(tokens), tokens, asked)
         if backward:
             grad = torch.autograd.grad(sign * value, model.table)[0]
-            model.table.grad = change(grad) + (0 if forget else model.table.grad)
+            model.table.grad = change(grad) + (0 if forget or model.table.grad is None else model.table.grad)
         for _ in range(0 if early else steps):
             move(model, optimizer)
         return returns(value, lambda: loss(model(tokens), tokens, asked))
@@ -502,8 +508,8 @@ def _clipped(grad):
     return grad * (1 / grad.norm()).clamp(max=1)
 
 
-def _pupil_case(rand, batch, seq, vocab, signs=False, note=""):
-    pupil = Pupil(rand(vocab, vocab), signs)
+def _pupil_case(rand, batch, seq, vocab, signs=False, fresh=False, note=""):
+    pupil = Pupil(rand(vocab, vocab), signs, fresh=fresh)
     return case(pupil, pupil.optimizer, _asked_texts(rand, batch, seq, vocab), note=note)
 
 
@@ -537,6 +543,7 @@ exercise(
     view=after_step,
     cases=lambda rand: [
         _pupil_case(rand, 3, 6, 4, note="with a model from an earlier step, whose gradients are still there"),
+        _pupil_case(rand, 2, 5, 4, fresh=True, note="with a new model, which has no gradients yet"),
         _pupil_case(rand, 2, 8, 5, signs=True, note="with an optimizer that steps along signs, as AdamW begins"),
     ],
     returns=(Float("", "loss"), Float("row column", "parameters"), Facts("what it leaves behind")),

@@ -33,6 +33,10 @@ EXPLAINED = (
         "an index holds whole numbers, or is a mask of True and False. A comparison, as in `mask == 0`, makes a mask.",
     ),
     Meaning(
+        r"shape of the mask \[(.*?)\] at index \d+ does not match the shape of the indexed tensor \[(.*?)\]",
+        r"a mask as an index must have the sizes of the axes that it picks from, and here [\1] meets [\2].",
+    ),
+    Meaning(
         r"'indices' to have one of the following scalar types",
         "an embedding finds its rows by number: what comes in must be whole numbers (dtype long), not decimal ones.",
     ),
@@ -55,6 +59,14 @@ EXPLAINED = (
         r"probability tensor contains either",
         "it draws from probabilities, and these hold a negative number, inf or nan. A softmax makes probabilities of"
         " scores.",
+    ),
+    Meaning(
+        r"one_hot is only applicable to index",
+        "one_hot takes whole numbers (dtype long), such as argmax gives; max gives the values themselves.",
+    ),
+    Meaning(
+        r"Only Tensors of floating point",
+        "only decimal numbers can be trained. What is kept and not trained, as a mask, is a buffer: register_buffer.",
     ),
     # --- the loss over a vocabulary; before the general words on types
     Meaning(
@@ -113,7 +125,7 @@ EXPLAINED = (
     Meaning(
         r"view size is not compatible with input",
         "after a transpose the numbers lie in memory in another order than view needs. `.contiguous()` before it copies"
-        " them into that order; reshape does so by itself.",
+        " them into that order; reshape does so by itself. Do the axes that it joins stand side by side by then?",
     ),
     Meaning(r"shape '(.*)' is invalid for input of size (\d+)", r"\2 numbers cannot be laid out as \1."),
     Meaning(
@@ -145,6 +157,14 @@ EXPLAINED = (
         r"(stack|cat|concat)\(\): argument 'tensors' .*must be tuple of Tensors",
         r"torch.\1 takes its tensors in one list: `torch.\1([a, b])`.",
     ),
+    Meaning(
+        r"expects a non-empty TensorList|expected a non-empty list of Tensors",
+        "the list that is to be joined is empty: nothing was put into it.",
+    ),
+    Meaning(
+        r"zero-dimensional tensor .* cannot be concatenated",
+        "torch.cat joins along an axis, and a single number has none. torch.stack gives it one.",
+    ),
     Meaning(r"1D tensors expected", "torch.dot takes two vectors, and got something with more axes."),
     Meaning(r"inconsistent tensor size", "torch.dot takes two vectors of the same length."),
     Meaning(
@@ -172,7 +192,8 @@ EXPLAINED = (
     ),
     Meaning(
         r"values to unpack \(expected (?:at least )?(\d+)",
-        r"\1 names stand left of `=`, and the right side has more or fewer values. A shape has one for each axis.",
+        r"\1 names stand left of `=`, and the right side has more or fewer values. A shape has one for each axis, a"
+        r" function as many as it returns.",
     ),
     Meaning(
         r"tuple indices must be integers or slices, not tuple",
@@ -186,35 +207,53 @@ EXPLAINED = (
     Meaning(r"return_types", "max and min with a dim give a pair, values and indices; take its `.values`."),
     Meaning(
         r"Boolean value of Tensor with more than one value",
-        "`if`, `and`, `or` and `not` want one yes or no, and a tensor holds many. To ask whether there is one at all,"
-        " compare with None.",
+        "`if`, `and`, `or`, `not` and `bool` want one yes or no, and a tensor holds many. To ask whether there is one"
+        " at all, compare with None; `~` turns each entry of a mask round.",
     ),
     Meaning(
         r"bad operand type for unary ~: 'NoneType'|'NoneType' object (?:has no attribute|is not)"
         r"|unsupported operand .*'NoneType'|, not NoneType",
-        "something is None here. An argument that may be left out is None when it is; look for it first.",
+        "something is None here. An argument that was left out may be None, and so is what a call gives that returns"
+        " nothing, as register_buffer does.",
     ),
     Meaning(
         r"only one element tensors can be converted|elements cannot be converted to Scalar",
-        "one number is wanted here, and a tensor with several came. To make one tensor of many, use torch.stack.",
+        "one number is wanted here, and a tensor with several came. The functions of `math` take one number,"
+        " torch's own take tensors; torch.stack makes one tensor of many.",
     ),
     Meaning(
         r"only integer tensors of a single element",
-        "a plain whole number is wanted here, and a tensor came. `len(x)` is the size of its first axis.",
+        "a plain whole number is wanted here, and a tensor came. `len(x)` is the size of its first axis. A list times a"
+        " tensor asks for one too: make a tensor of the list.",
     ),
     Meaning(
         r"'torch.Size' object is not callable",
         "shape is no function: `x.shape[0]` gives a size, and so does `x.size(0)`.",
     ),
+    Meaning(r"'torch.dtype' object is not callable", "a dtype is no function: `x.bool()` or `x.to(torch.bool)`."),
     Meaning(
         r"'(\w+)' object is not callable",
-        r"round brackets behind a \1 call it like a function. An index is written in [].",
+        r"round brackets behind a \1 call it like a function, or it stands where a function or a layer should. An index"
+        r" is written in [], a matrix product with @.",
     ),
     Meaning(
         r"(?:method|function)' object is not subsc", "a function is called with round brackets, as in `x.size(0)`."
     ),
     Meaning(
         r"'(int|float)' object is not iterable", r"a \1 has no items to go through. `range(n)` counts from 0 to n - 1."
+    ),
+    Meaning(
+        r"(\w+)\(\) received an invalid combination of arguments - got \((.*?)\), but",
+        r"\1 cannot take arguments of the types that it got: \2.",
+    ),
+    Meaning(
+        r"'Tensor' object has no attribute 'append'",
+        "a tensor does not grow. torch.cat joins two tensors to a new one.",
+    ),
+    Meaning(
+        r"'Linear' object has no attribute '(?:T|mT|shape|data|detach|clone|copy_|transpose)'"
+        r"|unsupported operand .*'Linear'",
+        "an nn.Linear is a layer: it is called with a tensor, and the numbers that it holds are its `.weight`.",
     ),
     Meaning(
         r"'(list|tuple|dict|str|int|float|bool)' object has no attribute '(\w+)'",
@@ -224,14 +263,26 @@ EXPLAINED = (
     Meaning(r"name '(\w+)' is not defined", r"nothing is called `\1` here."),
     Meaning(r"maximum recursion depth", "it calls itself without end."),
     Meaning(
+        r"\w+\.\w+\(\) (takes .* but \d+ (?:was|were) given)",
+        r"the call and the signature do not fit: it \1, of which self is one.",
+    ),
+    Meaning(
         r"(takes .* but \d+ (?:was|were) given|missing \d+ required .*|unexpected keyword argument .*)",
         r"the call and the signature do not fit: \1.",
     ),
     # --- layers, devices, gradients
     Meaning(r"Module.__init__\(\) call", "`super().__init__()` has to run before anything is stored on self."),
     Meaning(
+        r"\[Module(?:List|Dict)\] is missing the required",
+        "an nn.ModuleList is a list of layers, and is not called itself: loop over it, and call each of them.",
+    ),
+    Meaning(
         r'missing the required "forward" function',
         "the class has no method called forward. Is it misspelt, or indented into __init__?",
+    ),
+    Meaning(
+        r"cannot assign '.*nn\.modules.*' as parameter '(\w+)'",
+        r"`\1` is a parameter, and a whole layer was to take its place. The numbers of a layer are in its `.weight`.",
     ),
     Meaning(
         r"cannot assign '.*' as parameter '(\w+)'", r"`self.\1` is a parameter: wrap the tensor in nn.Parameter(...)."

@@ -114,8 +114,8 @@ def parameters(probe: Probe, trial: Trial) -> str | None:
     missing, extra = [n for n in wanted if n not in yours], [n for n in yours if n not in wanted]
     if missing and set(missing) <= set(trial.yours.aliases):
         return (
-            f"{made} has one parameter under several names: {listing(missing)} too. One layer stands in several places"
-            " (`a = b = nn.Linear(...)`, or `[layer] * n`); make each anew."
+            f"{made} keeps one parameter under several names: {listing(missing)} among them. One layer stands in"
+            " several places (`a = b = nn.Linear(...)`, or `[layer] * n`); make each anew."
         )
     if missing:
         there = parameters_there(yours, extra)

@@ -101,9 +101,12 @@ def _factor(pairs: Pairs) -> str:
     if constant and abs(found[0] + 1) < 1e-3:
         return "All numbers have the wrong sign."
     named = _power_of_a_size(found, pairs)
+    alone = all(p.expected.numel() == 1 for p in pairs)
     if constant:
         named = f": {named}" if named else _as_power(found[0])
-        return f"Every number is {found[0]:.4g} times the expected one{named}."
+        return f"{'The' if alone else 'Every'} number is {found[0]:.4g} times the expected one{named}."
+    if alone and not named:
+        return ""  # one number is always some multiple of another
     shown = ", ".join(f"{f:.4g}" for f in found)
     return f"In each case all numbers are off by one factor: {named or shown}."
 

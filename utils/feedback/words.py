@@ -131,7 +131,7 @@ def listing(names: Iterable[str], at_most: int = 6) -> str:
 
 def article(noun: str) -> str:
     """The noun with "a" or "an"."""
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    return f"{'an' if noun[:1].lower() in 'aeiou' or noun == 'ndarray' else 'a'} {noun}"
 
 
 def kind(value: Any) -> str:

@@ -96,24 +96,29 @@ class Downhill:
 
 
 class Pupil(nn.Module):
-    """A table of what follows which token, to make one training step with. It comes from an earlier batch, whose
-    gradients are still there; in eval mode it answers otherwise than in training, as a model with dropout does.
+    """A table of what follows which token, to make one training step with. Unless it is `fresh`, it comes from an
+    earlier batch, whose gradients are still there; in eval mode it answers otherwise than in training, as a model with
+    dropout does.
 
     Args:
         table: [vocab, vocab], logits / 3.
         signs: whether its `optimizer` steps along the signs of the gradients.
+        fresh: whether no backward has run on it yet.
 
     An answer is run on a copy of it, and the optimizer goes with the newest copy.
     """
 
-    def __init__(self, table: Tensor, signs: bool = False, optimizer: Downhill | None = None) -> None:
+    def __init__(
+        self, table: Tensor, signs: bool = False, optimizer: Downhill | None = None, fresh: bool = False
+    ) -> None:
         super().__init__()
+        self.fresh = fresh
         self.table, self.start = nn.Parameter(table), table.clone()
         self.optimizer = optimizer or Downhill([self.table], 0.1 if signs else 0.5, signs)
 
     def __deepcopy__(self, memo: dict) -> Pupil:
-        twin = Pupil(self.start.clone(), optimizer=self.optimizer)
-        twin.table.grad = self.start.roll(1, 0)
+        twin = Pupil(self.start.clone(), optimizer=self.optimizer, fresh=self.fresh)
+        twin.table.grad = None if self.fresh else self.start.roll(1, 0)
         self.optimizer.param_groups[0]["params"] = [twin.table]
         self.optimizer.steps = 0
         return twin.train(self.training)
