@@ -501,7 +501,8 @@ exercise(
         "wrong-axis": Wrong(
             _with_weights(lambda x: F.softmax(x @ x.T, dim=0)),
             "The columns of your weights sum to one, the rows do not. A row belongs to the token that asks, and it is"
-            " the asker who shares out one unit of attention.",
+            " the asker who shares out one unit of attention. A sum along the last axis divides the columns, too, where"
+            " it lost that axis: keepdim keeps it.",
         ),
         "not-normalised": Wrong(
             _with_weights(lambda x: x @ x.T),
