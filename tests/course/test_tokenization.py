@@ -25,7 +25,7 @@ from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.gpt2.tokenizer import read_merges
 from utils.instructor.strip import student_cell
 from utils.lessons import markers
-from utils.stand_ins.tokenization import Tokenizer
+from utils.test_doubles.tokenization import Tokenizer
 
 # --- right answers ----------------------------------------------------------------------------------
 

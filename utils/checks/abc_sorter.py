@@ -29,7 +29,7 @@ from utils.feedback.properties import (
     rows_sum_to_one,
 )
 from utils.models.abc_sorter import SEP, VOCAB, encode
-from utils.stand_ins.abc_sorter import OddModel
+from utils.test_doubles.abc_sorter import OddModel
 
 _NAMES = ("q", "k", "v")
 

@@ -15,7 +15,7 @@ from utils.feedback.observe import tensors
 from utils.feedback.properties import batch_independent, finite_when_scaled, moves_with_its_module, remembers_nothing
 from utils.feedback.report import number_text
 from utils.feedback.words import article
-from utils.stand_ins.icl_regression import Layer
+from utils.test_doubles.icl_regression import Layer
 
 # ---------------------------------------------------------------- data
 

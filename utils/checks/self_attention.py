@@ -29,7 +29,7 @@ from utils.checks._attention import (
 )
 from utils.feedback.exercise import Float, Hints, Step, Wrong, case, exercise
 from utils.feedback.properties import batch_independent, finite_when_scaled, remembers_nothing, rows_sum_to_one
-from utils.stand_ins.self_attention import NAMES, V1, V2, after_copying
+from utils.test_doubles.self_attention import NAMES, V1, V2, after_copying
 
 
 def _of_the_page():

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from utils.checks._drawing import draws_from_its_generator
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise
 from utils.gpt2.tokenizer import END_OF_TEXT, backend
-from utils.stand_ins.tokenization import END, Model, Tokenizer
+from utils.test_doubles.tokenization import END, Model, Tokenizer
 
 # --- byte pairs -------------------------------------------------------------------------------------
 # The oracles work on strings: an id is the character of that number, so that Python's own str.replace merges.

@@ -9,7 +9,7 @@ from utils.checks._attention import causal_mask, future_mask, project, strict_ma
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import draws_nothing, moves_with_its_module
 from utils.models.toy_transformer import STOP
-from utils.stand_ins.toy_transformer import Pupil, Rambler, Speller, after_step
+from utils.test_doubles.toy_transformer import Pupil, Rambler, Speller, after_step
 
 _EPS = 1e-6
 

@@ -14,8 +14,8 @@ from utils.feedback.compare import same
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, filled
 from utils.feedback.runner import runner
 from utils.models.your_own_gpt2 import GPTConfig
-from utils.stand_ins.where_the_answer_comes_from import Teller, and_afterwards
-from utils.stand_ins.your_own_gpt2 import Writer
+from utils.test_doubles.where_the_answer_comes_from import Teller, and_afterwards
+from utils.test_doubles.your_own_gpt2 import Writer
 
 # Widths, heads and blocks of different numbers; the head's width is no number of heads.
 _WIDE = GPTConfig(vocab_size=17, n_positions=12, d_model=12, n_layers=3, n_heads=3, eps=1e-2)

@@ -27,7 +27,7 @@ from utils.feedback.properties import (
 )
 from utils.feedback.report import number_text
 from utils.models.your_own_gpt2 import GPTConfig, shapes
-from utils.stand_ins.your_own_gpt2 import AT_ONCE, Writer
+from utils.test_doubles.your_own_gpt2 import AT_ONCE, Writer
 
 _ROOT = math.sqrt(2 / math.pi)
 

@@ -91,7 +91,7 @@ class Form:
         kind: "function", "module" (a class) or "value".
         arguments: the names of what the learner's function, or `forward`, takes.
         differentiable: whether gradients are looked at.
-        view: what is made of a result before it is compared; a function of `utils.stand_ins`.
+        view: what is made of a result before it is compared; a function of `utils.test_doubles`.
     """
 
     name: str
@@ -280,7 +280,7 @@ def exercise(
         properties: functions of a `Probe` that return a sentence when they are broken.
         equivalent: `{id: answer}`: answers that look wrong and are right.
         view: `view(result, *args)`: what an answer left behind, for a function that acts on its arguments. It runs
-            where the answer runs, so it is a function of `utils.stand_ins`.
+            where the answer runs, so it is a function of `utils.test_doubles`.
         read: `read(result, case)`: what is compared of a result, for a function that draws at random. It runs beside
             the oracle and may know what is right; `Probe.run` gives the result itself.
         differentiable: whether gradients must flow from the result back to the inputs, where the oracle's do. Left out,

@@ -1,7 +1,7 @@
 """Who runs an answer. `Runner` is the cut between the side that judges and the side that runs.
 
 What crosses it is plain data: a `Case` and options go in, an `Observation` (or `Traits`, or a sentence's facts) comes
-out. Stand-in models, views and the like are built by name from `utils.stand_ins`, which holds no oracle. `InProcess`
+out. Stand-in models, views and the like are built by name from `utils.test_doubles`, which holds no oracle. `InProcess`
 runs an answer in the learner's own process, as a notebook does.
 """
 

@@ -22,7 +22,7 @@ from utils.lessons.files import ROOT
 
 Isolation = Literal["bwrap", "none"]
 COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils`, and what is installed
-ROOMS = ("lessons", "feedback", "stand_ins", "models", "gpt2", "show", "explore", "training", "notebook", "assets")
+ROOMS = ("lessons", "feedback", "test_doubles", "models", "gpt2", "show", "explore", "training", "notebook", "assets")
 OWN = ("__init__", "confine", "data", "given", "messages", "notes", "page", "runner", "warm", "wire")  # of this room
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")

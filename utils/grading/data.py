@@ -1,6 +1,6 @@
 """Values as data, and data as values: what a case holds, and what an answer gives back.
 
-Numbers, texts, tensors and their tuples, lists and dicts travel as they are. To the runner objects of `utils.stand_ins`
+Numbers, texts, tensors and their tuples, lists and dicts travel as they are. To the runner objects of `utils.test_doubles`
 and of `torch.nn` travel too, as their class's name and what they hold. Back travels anything else as the name of its
 type and what Python shows of it: the judge makes a stand-in of that name, which is equal to nothing.
 """
@@ -38,7 +38,7 @@ _TYPES = {  # as safetensors calls them
     "F64": torch.float64,
 }
 _NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in (*_TYPES.values(), torch.complex64, torch.complex128)}
-ROOMS = ("utils.stand_ins.", "utils.models.", "torch.nn.")  # whose classes a case may hold
+ROOMS = ("utils.test_doubles.", "utils.models.", "torch.nn.")  # whose classes a case may hold
 
 
 class TooLarge(Exception):
@@ -140,7 +140,7 @@ class Packer:
         cls = type(value)
         name = f"{cls.__module__}:{cls.__qualname__}"
         if not name.startswith(ROOMS):
-            raise TypeError(f"{name} cannot be sent to a runner: what a case holds is data, or of utils.stand_ins.")
+            raise TypeError(f"{name} cannot be sent to a runner: what a case holds is data, or of utils.test_doubles.")
         number = self._remember(value)
         return {"is": "object", "class": name, "id": number, "of": self.pack(dict(vars(value)))}
 

@@ -34,7 +34,7 @@ from utils.grading.judge import LARGEST, Judge, Submission, absent, exercises_of
 from utils.grading.results import SCHEMA, LessonResult, ResultError, path_of, read_result, write_result
 from utils.grading.sandbox import Sandbox
 
-JUDGES = ("checks", "feedback", "lessons", "stand_ins", "models", "gpt2")  # rooms that a verdict hangs on
+JUDGES = ("checks", "feedback", "lessons", "test_doubles", "models", "gpt2")  # rooms that a verdict hangs on
 OF_GRADING = (*OWN, "bubblewrap", "fingerprint", "judge", "remote", "sandbox")  # and of this room these alone
 ATTEMPTS = 3  # at a submission whose worker dies
 LIMITS = Limits()

@@ -51,7 +51,7 @@ class Given(Unpacker):
 
 
 def name_of(thing: Any) -> str:
-    """Under which a function or class of the course is found: "utils.stand_ins.self_attention:after_copying"."""
+    """Under which a function or class of the course is found: "utils.test_doubles.self_attention:after_copying"."""
     return f"{thing.__module__}:{thing.__qualname__}"
 
 

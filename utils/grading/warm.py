@@ -26,7 +26,7 @@ import torch
 
 import utils.gpt2
 import utils.models
-import utils.stand_ins
+import utils.test_doubles
 from utils.grading import confine, runner
 from utils.grading.wire import FROM_JUDGE, Channel
 
@@ -59,7 +59,7 @@ def _warm() -> None:
     """Import what a page is going to need, before there is any page."""
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
-    for room in (utils.stand_ins, utils.models):
+    for room in (utils.test_doubles, utils.models):
         for module in pkgutil.iter_modules(room.__path__):
             importlib.import_module(f"{room.__name__}.{module.name}")
     for name in ALSO:

@@ -2,7 +2,7 @@
 
 A frame is two lengths, a JSON text and bytes (tensors as safetensors, or a file). Never a pickle: what a runner sends
 is read by a judge that trusts none of it, so every length, count, depth, type and shape is checked before anything is
-made of it. The way to the runner is the judge's own, so there alone objects of `utils.stand_ins` may travel, by name.
+made of it. The way to the runner is the judge's own, so there alone objects of `utils.test_doubles` may travel, by name.
 """
 
 from __future__ import annotations

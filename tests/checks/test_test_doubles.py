@@ -1,4 +1,4 @@
-"""What an answer is run with can be built by name where no oracle is: plain data, or objects of `utils.stand_ins`."""
+"""What an answer is run with can be built by name where no oracle is: plain data, or objects of `utils.test_doubles`."""
 
 import dataclasses
 import sys
@@ -14,7 +14,7 @@ EXERCISES = all_exercises()
 PLAIN = (bool, int, float, str, type(None), torch.Tensor, torch.Generator)
 
 
-def by_name(thing, room="stand_ins"):
+def by_name(thing, room="test_doubles"):
     """Whether a function or class is found under its own name in a module of a room, which holds no oracle."""
     if not thing.__module__.startswith(f"utils.{room}."):
         return False
@@ -33,16 +33,16 @@ def strangers(value):
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
-def test_an_answer_is_run_with_plain_data_and_stand_ins(exercise):
+def test_an_answer_is_run_with_plain_data_and_test_doubles(exercise):
     assert exercise.view is None or (isinstance(exercise.view, FunctionType) and by_name(exercise.view))
     for case in exercise.draw():
         assert not strangers([case.args, dict(case.kwargs), case.init])
 
 
-def test_stand_ins_know_neither_checks_nor_solutions():
+def test_test_doubles_know_neither_checks_nor_solutions():
     code = (
-        "import importlib, pkgutil, sys, utils.stand_ins as room\n"
-        "for module in pkgutil.iter_modules(room.__path__): importlib.import_module(f'utils.stand_ins.{module.name}')\n"
+        "import importlib, pkgutil, sys, utils.test_doubles as room\n"
+        "for module in pkgutil.iter_modules(room.__path__): importlib.import_module(f'utils.test_doubles.{module.name}')\n"
         "print([name for name in sys.modules if name.startswith(('utils.checks', 'solutions'))])"
     )
     assert printed(code) == "[]"

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.models.your_own_gpt2 import GPTConfig
-from utils.stand_ins.your_own_gpt2 import Writer
+from utils.test_doubles.your_own_gpt2 import Writer
 
 
 class _Listener(nn.Linear):
