@@ -26,8 +26,8 @@ from utils.grading.archives import ArchiveError, File
 from utils.grading.folders import replacing, write_text
 from utils.grading.roster import Student, read_roster, roster_text
 from utils.grading.spreadsheet import table_text, without_guard
+from utils.grading.submission_owner import Owners
 from utils.grading.versions import Version, code_digest, versions_of
-from utils.grading.whose import Owners
 
 INTAKE, ROSTER, OLDER, PROGRESS = "intake.csv", "roster.csv", "older", "progress.json"
 
