@@ -25,7 +25,7 @@ from utils.grading import collect as collector
 from utils.grading.archives import ArchiveError
 from utils.grading.collect import CollectError, collect
 from utils.grading.folders import FolderError
-from utils.grading.recognise import known_lessons, recognise
+from utils.grading.lesson_detection import known_lessons, recognise
 from utils.grading.roster import RosterError, Student, read_roster, roster_text
 from utils.lessons import ROOT
 

@@ -21,7 +21,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
 
 from utils import lessons
-from utils.grading import archives, recognise, results
+from utils.grading import archives, lesson_detection, results
 from utils.grading.archives import ArchiveError, File
 from utils.grading.folders import replacing, write_text
 from utils.grading.roster import Student, read_roster, roster_text
@@ -117,7 +117,7 @@ class _Intake:
 
     def __init__(self, students: list[Student], content: Path) -> None:
         self.students, self.content = students, content
-        self.owners, self.known = Owners(students), recognise.known_lessons()
+        self.owners, self.known = Owners(students), lesson_detection.known_lessons()
         self.versions: list[Version] = []
         self.rows: list[Row] = []
         self.seen: set[str] = set()  # the places of the files of this run
@@ -141,7 +141,7 @@ class _Intake:
         owner = self.owners.of(file.path)
         half = _LESSON_FILE.fullmatch(owner.file)
         name = half["half"] if half else owner.file
-        stem = recognise.named(name, self.known)
+        stem = lesson_detection.named(name, self.known)
         student = owner.student
         say = lambda what, why: self._say(student, owner.called, stem or "", what, file.place, why)
         if file.refused and not (half and student and stem):
@@ -189,10 +189,10 @@ class _Intake:
     def _lesson_of(self, content: bytes, called: str | None, suffix: str) -> str | None:
         """The lesson that a file holds. Its name counts where the file cannot be read, or has one exercise at least."""
         text = content.decode("utf-8", "replace")
-        if found := recognise.recognise(text, self.known):
+        if found := lesson_detection.recognise(text, self.known):
             return found
         broken = code_digest(content, f"lesson{suffix}") is None
-        return called if called and (broken or recognise.mentions(text, called, self.known)) else None
+        return called if called and (broken or lesson_detection.mentions(text, called, self.known)) else None
 
     def _tries(self, student: Student, file: File) -> None:
         """Keep what `progress()` knows of a student's tries; one that cannot be read is worth no word."""
