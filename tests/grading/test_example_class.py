@@ -13,8 +13,8 @@ from utils.cli.commands import app
 from utils.grading import example_class
 from utils.grading.collect import collect
 from utils.grading.example_class import ExampleError, make
+from utils.grading.fault_injection import COPIED, MISHAPS, UNKNOWN
 from utils.grading.lesson_detection import known_lessons
-from utils.grading.mishaps import COPIED, MISHAPS, UNKNOWN
 from utils.grading.spreadsheet import without_guard
 from utils.instructor.answers import Answers, verdict_of
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
+from utils.grading.fault_injection import STRANGER, Files, let_things_go_wrong
 from utils.grading.folders import write_text
 from utils.grading.lesson_detection import known_lessons
-from utils.grading.mishaps import STRANGER, Files, let_things_go_wrong
 from utils.grading.roster import Student, roster_text
 from utils.grading.spreadsheet import table_text
 from utils.instructor import ipynb
