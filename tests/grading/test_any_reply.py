@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from utils.grading import messages
 from utils.grading.data import Unpacker, tensors_of
-from utils.grading.wire import FROM_RUNNER, Broken, parsed
+from utils.grading.framing import FROM_RUNNER, Broken, parsed
 
 KINDS = "float ellipsis dtype device tuple dict tensor elsewhere number foreign".split()
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(KINDS)

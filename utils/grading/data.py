@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from utils.grading.wire import Bounds, Broken, parsed
+from utils.grading.framing import Bounds, Broken, parsed
 
 SHOWN = 200  # characters of what Python shows of a foreign value
 DIGITS = 300  # of a whole number

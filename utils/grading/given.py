@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.grading.data import ROOMS, Unpacker
-from utils.grading.wire import Bounds, Broken
+from utils.grading.framing import Bounds, Broken
 
 
 class Given(Unpacker):

@@ -14,8 +14,8 @@ from utils.feedback.watch import Origin
 from utils.grading import messages
 from utils.grading.data import Packer, Unpacker, tensors_of
 from utils.grading.fingerprint import digest
+from utils.grading.framing import Broken
 from utils.grading.sandbox import Session
-from utils.grading.wire import Broken
 
 NO_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory")
 

@@ -22,9 +22,9 @@ from utils.grading import messages
 from utils.grading.audit import Notes
 from utils.grading.confine import Limits
 from utils.grading.data import LARGEST, Packer, TooLarge, tensors_of
+from utils.grading.framing import FROM_JUDGE, Channel, Closed
 from utils.grading.given import Given
 from utils.grading.page import NotThere, Silent, answer_of, answered, asked, loader
-from utils.grading.wire import FROM_JUDGE, Channel, Closed
 
 SILENT = ("check", "hint", "solution", "progress", "show", "explore")
 

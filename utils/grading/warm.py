@@ -28,7 +28,7 @@ import utils.gpt2
 import utils.models
 import utils.test_doubles
 from utils.grading import confine, runner
-from utils.grading.wire import FROM_JUDGE, Channel
+from utils.grading.framing import FROM_JUDGE, Channel
 
 LARGE_PAGE, COLLAPSE = 2 << 20, 25  # bytes; MADV_COLLAPSE of asm-generic/mman-common.h
 READY = b'{"ready": true}'

@@ -25,8 +25,8 @@ from safetensors.torch import save
 from tests.grading.hostile.conftest import WRONG, graded, untouched
 from utils.grading.confine import Ended, Limits
 from utils.grading.data import LARGEST, Packer, TooLarge, Unpacker, tensors_of
+from utils.grading.framing import FROM_RUNNER, Bounds, Broken, Channel, parsed
 from utils.grading.sandbox import Over, Session
-from utils.grading.wire import FROM_RUNNER, Bounds, Broken, Channel, parsed
 
 
 def frame(message: object, blob: bytes = b"") -> bytes:
