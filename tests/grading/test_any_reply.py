@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from utils.grading import messages
-from utils.grading.data import Unpacker, tensors_of
+from utils.grading.codec import Unpacker, tensors_of
 from utils.grading.framing import FROM_RUNNER, Broken, parsed
 
 KINDS = "float ellipsis dtype device tuple dict tensor elsewhere number foreign".split()

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.grading.data import ROOMS, Unpacker
+from utils.grading.codec import ROOMS, Unpacker
 from utils.grading.framing import Bounds, Broken
 
 

@@ -15,7 +15,7 @@ from utils.feedback.exercise import Case, Form
 from utils.feedback.observe import Failure, Look, Observation
 from utils.feedback.runner import Moved, Traits
 from utils.feedback.watch import Origin
-from utils.grading.data import Packer, Unpacker, clean
+from utils.grading.codec import Packer, Unpacker, clean
 from utils.grading.framing import Broken
 from utils.grading.given import Given, by_name, name_of
 

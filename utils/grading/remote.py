@@ -12,7 +12,7 @@ from utils.feedback.observe import Look, Observation
 from utils.feedback.runner import RESULT, Moved, Traits
 from utils.feedback.watch import Origin
 from utils.grading import messages
-from utils.grading.data import Packer, Unpacker, tensors_of
+from utils.grading.codec import Packer, Unpacker, tensors_of
 from utils.grading.fingerprint import digest
 from utils.grading.framing import Broken
 from utils.grading.sandbox import Session

@@ -20,8 +20,8 @@ from utils.feedback.observe import failure_of
 from utils.feedback.runner import InProcess
 from utils.grading import messages
 from utils.grading.audit import Notes
+from utils.grading.codec import LARGEST, Packer, TooLarge, tensors_of
 from utils.grading.confine import Limits
-from utils.grading.data import LARGEST, Packer, TooLarge, tensors_of
 from utils.grading.framing import FROM_JUDGE, Channel, Closed
 from utils.grading.given import Given
 from utils.grading.page import NotThere, Silent, answer_of, answered, asked, loader

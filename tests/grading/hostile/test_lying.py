@@ -23,8 +23,8 @@ import torch
 from safetensors.torch import save
 
 from tests.grading.hostile.conftest import WRONG, graded, untouched
+from utils.grading.codec import LARGEST, Packer, TooLarge, Unpacker, tensors_of
 from utils.grading.confine import Ended, Limits
-from utils.grading.data import LARGEST, Packer, TooLarge, Unpacker, tensors_of
 from utils.grading.framing import FROM_RUNNER, Bounds, Broken, Channel, parsed
 from utils.grading.sandbox import Over, Session
 
