@@ -10,7 +10,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from utils.grading import messages
+from utils.grading import schema
 from utils.grading.codec import Unpacker, tensors_of
 from utils.grading.framing import FROM_RUNNER, Broken, parsed
 
@@ -20,7 +20,7 @@ KEYS = st.sampled_from("is of type shown shape dtype complex value failure line 
 ANYTHING = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=5
 )
-READERS = (messages.traits_of, messages.moved_of, messages.origin_of, messages.failure_of)
+READERS = (schema.traits_of, schema.moved_of, schema.origin_of, schema.failure_of)
 
 
 @given(st.sampled_from(KINDS), st.dictionaries(KEYS, ANYTHING, max_size=4))
@@ -38,7 +38,7 @@ def test_any_reply_is_refused_or_understood(reply: bytes) -> None:
         for read in READERS:
             with contextlib.suppress(Broken):
                 read(data)
-        messages.observation_of(Unpacker([], FROM_RUNNER), data)
+        schema.observation_of(Unpacker([], FROM_RUNNER), data)
 
 
 @given(st.binary(max_size=300))

@@ -11,7 +11,7 @@ from utils.feedback.exercise import Case, Form
 from utils.feedback.observe import Look, Observation
 from utils.feedback.runner import RESULT, Moved, Traits
 from utils.feedback.watch import Origin
-from utils.grading import messages
+from utils.grading import schema
 from utils.grading.codec import Packer, Unpacker, tensors_of
 from utils.grading.fingerprint import digest
 from utils.grading.framing import Broken
@@ -53,18 +53,18 @@ class Remote:
         Args:
             yours: the page that `yours` takes each exercise from, for those that it may take.
         """
-        form = messages.form_data(self.form)
+        form = schema.form_data(self.form)
         self._ask("hold", lambda data, _: None, form=form, page=page, yours=yours)
 
     def traits(self) -> Traits:
         """As `Runner` has it."""
-        found = self._traits or self._ask("traits", lambda data, _: messages.traits_of(data))
+        found = self._traits or self._ask("traits", lambda data, _: schema.traits_of(data))
         self._traits = found
         return found
 
     def run(self, case: Case, look: Look = RESULT) -> Observation:
         """As `Runner` has it."""
-        seen = self._observe("run", case, look=messages.look_data(look))
+        seen = self._observe("run", case, look=schema.look_data(look))
         self.digests.append(digest(seen))
         return seen
 
@@ -74,18 +74,18 @@ class Remote:
 
     def run_elsewhere(self, case: Case) -> Moved:
         """As `Runner` has it."""
-        return self._ask("run_elsewhere", lambda data, _: messages.moved_of(data), case)
+        return self._ask("run_elsewhere", lambda data, _: schema.moved_of(data), case)
 
     def origin(self, case: Case) -> Origin | None:
         """As `Runner` has it."""
-        return self._ask("origin", lambda data, _: messages.origin_of(data), case)
+        return self._ask("origin", lambda data, _: schema.origin_of(data), case)
 
     def slopes(self, case: Case) -> dict[str, Tensor | None]:
         """As `Runner` has it."""
-        return self._ask("slopes", lambda data, unpacker: messages.slopes_of(unpacker.unpack(data)), case)
+        return self._ask("slopes", lambda data, unpacker: schema.slopes_of(unpacker.unpack(data)), case)
 
     def _observe(self, do: str, *cases: Case, **message: Any) -> Observation:
-        seen = self._ask(do, lambda data, unpacker: messages.observation_of(unpacker, data), *cases, **message)
+        seen = self._ask(do, lambda data, unpacker: schema.observation_of(unpacker, data), *cases, **message)
         failure = seen.failure
         if failure and (failure.type == "MemoryError" or any(words in failure.text for words in NO_MEMORY)):
             self.out_of_memory = True
@@ -96,11 +96,11 @@ class Remote:
     def _ask(self, do: str, read: Callable[[Any, Unpacker], Any], *cases: Case, **message: Any) -> Any:
         """Ask with cases, and read what is done. Raises `Over`, `Missing`, or what the runner's own part raised."""
         packer = Packer(objects=True)
-        packed = [messages.case_data(packer, case) for case in cases]
+        packed = [schema.case_data(packer, case) for case in cases]
         reply, blob = self.session.ask(do, packer.blob(), cases=packed, **message)
         try:
             if "missing" in reply:
-                raise Missing(str(reply["missing"])[: messages.LONGEST], messages.failure_of(reply.get("failure")))
+                raise Missing(str(reply["missing"])[: schema.LONGEST], schema.failure_of(reply.get("failure")))
             if "odd" in reply:
                 raise _raised(str(reply["odd"]))
             if "done" not in reply:
@@ -113,5 +113,5 @@ class Remote:
 
 def _raised(what: str) -> Exception:
     """What was raised where a result was looked at, under its own name."""
-    name, _, text = what[: messages.LONGEST].encode("utf-8", "replace").decode().partition(": ")
+    name, _, text = what[: schema.LONGEST].encode("utf-8", "replace").decode().partition(": ")
     return type(name if name.isidentifier() else "Exception", (Exception,), {})(text)

@@ -18,7 +18,7 @@ from utils.feedback.alarm import Alarm
 from utils.feedback.exercise import Form
 from utils.feedback.observe import failure_of
 from utils.feedback.runner import InProcess
-from utils.grading import messages
+from utils.grading import schema
 from utils.grading.audit import Notes
 from utils.grading.codec import LARGEST, Packer, TooLarge, tensors_of
 from utils.grading.confine import Limits
@@ -62,7 +62,7 @@ class Served:
     def _stopped(self, number: int | None, interrupt: BaseException) -> None:
         self.alarm.stop()
         at = failure_of(interrupt, self.answer)
-        self._reply(number, {"stopped": {"line": at.line, "code": at.code[: messages.LONGEST]}})
+        self._reply(number, {"stopped": {"line": at.line, "code": at.code[: schema.LONGEST]}})
 
     def _reply(self, number: int | None, reply: dict[str, Any], blob: bytes = b"") -> None:
         self.channel.send({"id": number, "notes": self.notes.told(), **reply}, blob)
@@ -76,11 +76,11 @@ class Served:
             return {"large": str(error)}, b""
         except NotThere as error:
             failure = failure_of(error.error, None) if error.error else None
-            return {"missing": str(error)[: messages.LONGEST], "failure": messages.failure_data(failure)}, b""
+            return {"missing": str(error)[: schema.LONGEST], "failure": schema.failure_data(failure)}, b""
         except MemoryError:
             return {"memory": True}, b""
         except (Exception, SystemExit) as error:  # a result that cannot even be looked at
-            return {"odd": f"{type(error).__name__}: {error}"[: messages.LONGEST]}, b""
+            return {"odd": f"{type(error).__name__}: {error}"[: schema.LONGEST]}, b""
 
     # --- what can be asked ----------------------------------------------------------------------------
 
@@ -97,10 +97,10 @@ class Served:
             lesson = lessons.read(self.folder / message["page"])
             found = answered(lesson, message["exercises"])
         except lessons.LessonError as error:  # which names the file in the runner's own folder
-            return {"unreadable": str(error).replace(f"{self.folder}{os.sep}", "")[: messages.LONGEST]}
+            return {"unreadable": str(error).replace(f"{self.folder}{os.sep}", "")[: schema.LONGEST]}
         except (RecursionError, MemoryError):
             return {"unreadable": ""}
-        texts = {name: entry.source[: messages.LONGEST] for name, entry in found.items()}
+        texts = {name: entry.source[: schema.LONGEST] for name, entry in found.items()}
         return {"answers": {name: [texts[name], entry.uses] for name, entry in found.items()}, "asked": asked(lesson)}
 
     def do_hold(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
@@ -108,7 +108,7 @@ class Served:
         silent = Silent()
         for name, value in {**dict.fromkeys(SILENT, silent), "yours": loader(message["yours"], self.folder)}.items():
             setattr(utils, name, value)
-        form = messages.form_from(message["form"])
+        form = schema.form_from(message["form"])
         self.notes.begin()
         names = {"display": silent, "get_ipython": silent, "__name__": "__main__"}
         page, patience = self.folder / message["page"], self.limits.seconds / 4
@@ -118,24 +118,24 @@ class Served:
 
     def do_traits(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.traits`."""
-        return messages.traits_data(self.runner.traits())
+        return schema.traits_data(self.runner.traits())
 
     def do_run(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.run`."""
         (case,) = _cases(message, blob)
-        return messages.observation_data(packer, self.runner.run(case, messages.look_from(message["look"])))
+        return schema.observation_data(packer, self.runner.run(case, schema.look_from(message["look"])))
 
     def do_run_used(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.run_used`."""
-        return messages.observation_data(packer, self.runner.run_used(*_cases(message, blob)))
+        return schema.observation_data(packer, self.runner.run_used(*_cases(message, blob)))
 
     def do_run_elsewhere(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.run_elsewhere`."""
-        return messages.moved_data(self.runner.run_elsewhere(*_cases(message, blob)))
+        return schema.moved_data(self.runner.run_elsewhere(*_cases(message, blob)))
 
     def do_origin(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any] | None:
         """`Runner.origin`."""
-        return messages.origin_data(self.runner.origin(*_cases(message, blob)))
+        return schema.origin_data(self.runner.origin(*_cases(message, blob)))
 
     def do_slopes(self, message: dict[str, Any], blob: bytes, packer: Packer) -> Any:
         """`Runner.slopes`."""
@@ -144,7 +144,7 @@ class Served:
 
 def _cases(message: dict[str, Any], blob: bytes) -> list[Any]:
     given = Given(tensors_of(blob, FROM_JUDGE), FROM_JUDGE)
-    return [messages.case_from(given, data) for data in message["cases"]]
+    return [schema.case_from(given, data) for data in message["cases"]]
 
 
 def silence() -> None:

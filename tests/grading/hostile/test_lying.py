@@ -365,7 +365,7 @@ def test_a_page_that_answers_itself_gets_nothing(sandbox, lie: str) -> None:
 SAYS_IT_IS_RIGHT = """
 import sys
 class Attack:
-    messages = sys.modules["utils.grading.messages"]
+    messages = sys.modules["utils.grading.schema"]
     old = messages.observation_data
     def always(packer, seen, old=old):
         return {**old(packer, seen), "passed": True, "expected": None, "misconception": None, "status": "passed"}
@@ -376,7 +376,7 @@ HUGE = {
     "a result of a million dimensions": """
 import sys
 def row_sums(x):
-    sys.modules["utils.grading.messages"].observation_data = lambda packer, seen: {
+    sys.modules["utils.grading.schema"].observation_data = lambda packer, seen: {
         "value": {"is": "elsewhere", "device": "meta", "dtype": "float32", "shape": [1] * 1_000_000}}
     return x.sum(dim=1)
 """,
