@@ -24,7 +24,7 @@ from utils.cli.app import errors_in_red
 from utils.cli.commands import app
 from utils.feedback import progress
 from utils.grading.bubblewrap import SandboxError
-from utils.grading.confine import Limits
+from utils.grading.isolation import Limits
 from utils.grading.sandbox import Sandbox
 from utils.instructor.build import build, check
 from utils.instructor.solved import solved_cells

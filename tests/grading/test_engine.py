@@ -16,7 +16,7 @@ import utils
 from tests.grading.pages import answering, notebook, solved, untouched
 from utils.cli.commands import app
 from utils.grading import bubblewrap, engine, page
-from utils.grading.confine import Limits
+from utils.grading.isolation import Limits
 from utils.grading.judge import Judge, Submission, absent
 from utils.grading.results import LessonResult, path_of, read_result, read_results
 

@@ -18,7 +18,7 @@ from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import all_exercises
 from utils.feedback.report import Report
-from utils.grading.confine import Limits
+from utils.grading.isolation import Limits
 from utils.grading.judge import Judge, Submission
 from utils.grading.page import NotThere, Silent, answer_of, loader
 from utils.grading.sandbox import Sandbox

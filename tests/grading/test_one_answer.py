@@ -4,7 +4,7 @@ import pytest
 
 from utils.feedback.exercise import UnknownExercise
 from utils.grading import engine
-from utils.grading.confine import Limits
+from utils.grading.isolation import Limits
 from utils.grading.judge import Judge
 from utils.grading.one_answer import report_of
 from utils.instructor.answers import Answers

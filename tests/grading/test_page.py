@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from utils.cli.commands import app
 from utils.grading import archives, collect, results
-from utils.grading.confine import Limits
+from utils.grading.isolation import Limits
 from utils.grading.reports import tally
 from utils.lessons import ROOT
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from utils.grading.confine import MACHINES
+from utils.grading.isolation import MACHINES
 from utils.lessons.files import ROOT
 
 Isolation = Literal["bwrap", "none"]

@@ -29,7 +29,7 @@ import torch
 from utils import lessons
 from utils.feedback.report import Report
 from utils.grading.bubblewrap import OWN, Isolation, SandboxError, lacks
-from utils.grading.confine import Limits
+from utils.grading.isolation import Limits
 from utils.grading.judge import LARGEST, Judge, Submission, absent, exercises_of_lessons
 from utils.grading.results import SCHEMA, LessonResult, ResultError, path_of, read_result, write_result
 from utils.grading.sandbox import Sandbox

@@ -27,7 +27,7 @@ import torch
 import utils.gpt2
 import utils.models
 import utils.test_doubles
-from utils.grading import confine, runner
+from utils.grading import isolation, runner
 from utils.grading.framing import FROM_JUDGE, Channel
 
 LARGE_PAGE, COLLAPSE = 2 << 20, 25  # bytes; MADV_COLLAPSE of asm-generic/mman-common.h
@@ -51,7 +51,7 @@ def main(number: int, confined: bool) -> None:
         for what in asked["likely"]:
             _prepare(what)
         control.send(READY)
-        limits = confine.Limits(**asked["limits"])
+        limits = isolation.Limits(**asked["limits"])
         control.send(json.dumps(_run(control, descriptors[0], limits, confined)._asdict()).encode())
 
 
@@ -92,7 +92,7 @@ def _share() -> None:
                 advise(ctypes.c_void_p(number * LARGE_PAGE), ctypes.c_size_t(LARGE_PAGE), COLLAPSE)
 
 
-def _run(control: socket.socket, connection: int, limits: confine.Limits, confined: bool) -> confine.Ended:
+def _run(control: socket.socket, connection: int, limits: isolation.Limits, confined: bool) -> isolation.Ended:
     """Run one child until it has ended by itself, or the judge says that it has to."""
     with tempfile.TemporaryDirectory(prefix="pages-", ignore_cleanup_errors=True) as place:
 
@@ -102,24 +102,24 @@ def _run(control: socket.socket, connection: int, limits: confine.Limits, confin
             folder = Path(tempfile.mkdtemp(prefix="page-", dir=None if confined else place))  # or it has its own /tmp
             runner.Served(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
 
-        child = confine.apart(work, limits, confined)
+        child = isolation.apart(work, limits, confined)
         os.close(connection)
         return _ended(control, child, confined)
 
 
-def _ended(control: socket.socket, child: int, confined: bool) -> confine.Ended:
+def _ended(control: socket.socket, child: int, confined: bool) -> isolation.Ended:
     """How a child ended: by itself, or because the judge said so."""
     watched = os.pidfd_open(child)
     try:
         while watched not in (ready := select.select([control, watched], [], [])[0]):
             if control in ready:
                 hung_up = not control.recv(1 << 16)
-                confine.end(child, confined)
+                isolation.end(child, confined)
                 if hung_up:
                     sys.exit()
-        confine.end(child, confined)  # what it has left behind
+        isolation.end(child, confined)  # what it has left behind
         _, status, used = os.wait4(child, 0)
     finally:
         os.close(watched)
     times = os.times()
-    return confine.Ended(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, sum(times[:4]))
+    return isolation.Ended(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, sum(times[:4]))

@@ -19,7 +19,7 @@ from utils.feedback.diagnose import diagnose_run, stopped
 from utils.feedback.exercise import Exercise, all_exercises
 from utils.feedback.report import Report
 from utils.feedback.runner import drawn
-from utils.grading.confine import Limits
+from utils.grading.isolation import Limits
 from utils.grading.remote import Missing, Remote
 from utils.grading.results import NOT_COLLECTED, ExerciseResult, Incident, LessonResult, State
 from utils.grading.sandbox import Over, Sandbox, Session

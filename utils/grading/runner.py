@@ -21,9 +21,9 @@ from utils.feedback.runner import InProcess
 from utils.grading import schema
 from utils.grading.audit import Notes
 from utils.grading.codec import LARGEST, Packer, TooLarge, tensors_of
-from utils.grading.confine import Limits
 from utils.grading.framing import FROM_JUDGE, Channel, Closed
 from utils.grading.given import Given
+from utils.grading.isolation import Limits
 from utils.grading.page import NotThere, Silent, answer_of, answered, asked, loader
 
 SILENT = ("check", "hint", "solution", "progress", "show", "explore")

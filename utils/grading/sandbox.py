@@ -12,8 +12,8 @@ import time
 from typing import Any
 
 from utils.grading.bubblewrap import CURE, Isolation, SandboxError, command, environment, not_linux
-from utils.grading.confine import Ended, Limits
 from utils.grading.framing import FROM_RUNNER, Broken, Channel, Closed, Late
+from utils.grading.isolation import Ended, Limits
 
 WARMING = 120.0  # seconds in which the warm process must be ready, on the busiest machine
 WAITS = 6.0  # times its CPU limit may an exercise take by the clock, as `utils.feedback.alarm` has it

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.grading.pages import notebook
-from utils.grading.confine import Limits
+from utils.grading.isolation import Limits
 from utils.grading.judge import Judge, Submission
 from utils.grading.results import ExerciseResult, LessonResult
 from utils.grading.sandbox import Sandbox

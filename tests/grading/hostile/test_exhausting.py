@@ -10,7 +10,7 @@ import pytest
 from tests.grading.hostile.conftest import PAGE, RIGHT, SHORT, WRONG, graded, untouched, verdict
 from tests.grading.pages import notebook
 from utils.grading import engine
-from utils.grading.confine import Limits
+from utils.grading.isolation import Limits
 from utils.grading.judge import LARGEST, Judge, Submission
 from utils.grading.results import NOT_COLLECTED, read_results
 

@@ -24,8 +24,8 @@ from safetensors.torch import save
 
 from tests.grading.hostile.conftest import WRONG, graded, untouched
 from utils.grading.codec import LARGEST, Packer, TooLarge, Unpacker, tensors_of
-from utils.grading.confine import Ended, Limits
 from utils.grading.framing import FROM_RUNNER, Bounds, Broken, Channel, parsed
+from utils.grading.isolation import Ended, Limits
 from utils.grading.sandbox import Over, Session
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.grading.hostile.conftest import RIGHT, graded, untouched
-from utils.grading.confine import FILES, ROOM
+from utils.grading.isolation import FILES, ROOM
 from utils.grading.sandbox import Sandbox
 
 SECRET = "what-nobody-may-read"
