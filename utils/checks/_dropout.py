@@ -17,7 +17,7 @@ from torch import Tensor
 
 from utils.checks._attention import causal_mask
 from utils.feedback.exercise import Case, Wrong, filled
-from utils.feedback.given import Params
+from utils.feedback.instantiate import Params
 from utils.feedback.probe import Probe
 
 

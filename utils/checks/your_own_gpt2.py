@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from utils.checks._attention import causal_mask, only, torch_attention, weights
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise, filled, linear
-from utils.feedback.given import Params
+from utils.feedback.instantiate import Params
 from utils.feedback.properties import (
     batch_independent,
     causal,

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from utils.feedback.exercise import Case, Form, Sampler
-from utils.feedback.given import build, fresh
+from utils.feedback.instantiate import build, fresh
 from utils.feedback.watch import Counted, tensors
 from utils.lessons.stubs import unfinished_name
 

@@ -22,7 +22,7 @@ from torch.utils._pytree import tree_map
 
 from utils.feedback.elsewhere import AWAY, TwoDevices, elsewhere
 from utils.feedback.exercise import Case, Exercise, Form, Misconception
-from utils.feedback.given import as_module, build, fill, fresh
+from utils.feedback.instantiate import as_module, build, fill, fresh
 from utils.feedback.observe import (
     Failure,
     Look,
