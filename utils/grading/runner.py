@@ -21,8 +21,8 @@ from utils.feedback.runner import InProcess
 from utils.grading import schema
 from utils.grading.audit import Notes
 from utils.grading.codec import LARGEST, Packer, TooLarge, tensors_of
+from utils.grading.deserialize import Given
 from utils.grading.framing import FROM_JUDGE, Channel, Closed
-from utils.grading.given import Given
 from utils.grading.isolation import Limits
 from utils.grading.page import NotThere, Silent, answer_of, answered, asked, loader
 

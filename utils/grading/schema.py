@@ -16,8 +16,8 @@ from utils.feedback.observe import Failure, Look, Observation
 from utils.feedback.runner import Moved, Traits
 from utils.feedback.watch import Origin
 from utils.grading.codec import Packer, Unpacker, clean
+from utils.grading.deserialize import Given, by_name, name_of
 from utils.grading.framing import Broken
-from utils.grading.given import Given, by_name, name_of
 
 LONGEST = 10_000  # characters of an error's text, or of a function's source
 NAMES = 10_000  # of parameters
