@@ -24,7 +24,7 @@ def made_up(root: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["grading/judge", "grading/runner", "grading/confine", "checks/start_here", "feedback/compare"]
+    "name", ["grading/judge", "grading/runner", "grading/isolation", "checks/start_here", "feedback/compare"]
 )
 def test_what_judges_or_runs_counts(tmp_path: Path, name: str) -> None:
     root = made_up(tmp_path)
@@ -45,4 +45,4 @@ def test_nothing_that_a_judge_or_a_runner_imports_is_left_out() -> None:
     code = "import sys, utils.grading.judge, utils.grading.fork_server; print(*(m for m in sys.modules if 'grading.' in m))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
     needed = {module.rpartition(".")[2] for module in done.stdout.split()}
-    assert {"judge", "warm"} <= needed <= {*engine.OF_GRADING, *NO_VERDICT}
+    assert {"judge", "fork_server"} <= needed <= {*engine.OF_GRADING, *NO_VERDICT}

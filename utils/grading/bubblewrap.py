@@ -23,7 +23,9 @@ from utils.lessons.files import ROOT
 Isolation = Literal["bwrap", "none"]
 COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils`, and what is installed
 ROOMS = ("lessons", "feedback", "test_doubles", "models", "gpt2", "show", "explore", "training", "notebook", "assets")
-OWN = ("__init__", "confine", "data", "given", "messages", "notes", "page", "runner", "warm", "wire")  # of this room
+OWN = (  # the modules of this package that run inside the sandbox
+    "__init__", "audit", "codec", "deserialize", "fork_server", "framing", "isolation", "page", "runner", "schema",
+)
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
 UNPROTECTED = (
@@ -71,7 +73,7 @@ def lacks() -> str | None:
     found = program()
     if found is None:
         return f"bubblewrap is not installed. {CURE}"
-    tried = "import sys; sys.path.insert(0, '/course'); from utils.grading import confine as c; c.probe()"
+    tried = "import sys; sys.path.insert(0, '/course'); from utils.grading import isolation; isolation.probe()"
     held = [*_command(found), _python(), "-I", "-S", "-B", "-c", tried]
     done = subprocess.run(held, capture_output=True, encoding="utf-8", env=environment(), cwd="/", timeout=PROBING)
     if done.returncode or "well" not in done.stdout:
@@ -100,8 +102,8 @@ def command(isolation: Isolation, number: int) -> list[str]:
     course = COURSE if confined else str(ROOT)
     path = [course, *(_seen_as().values() if confined else _packages())]
     code = f"import sys; sys.path[:0] = {path[:1]!r}; sys.path += {path[1:]!r};"
-    code += f" from utils.grading import confine; confine.alone({number});" if confined else ""  # while it is small
-    code += f" from utils.grading import warm; warm.main({number}, {confined})"
+    code += f" from utils.grading import isolation; isolation.alone({number});" if confined else ""  # while it is small
+    code += f" from utils.grading import fork_server; fork_server.main({number}, {confined})"
     start = [_python(), "-I", "-S", "-B", "-c", code]
     if not confined:
         return start
