@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from utils.feedback.elsewhere import AWAY, TwoDevices, elsewhere
 from utils.feedback.exercise import Case, Exercise, Form, Misconception
+from utils.feedback.fake_device import AWAY, TwoDevices, elsewhere
 from utils.feedback.instantiate import as_module, build, fill, fresh
 from utils.feedback.observe import (
     Failure,

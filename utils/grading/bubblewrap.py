@@ -24,7 +24,16 @@ Isolation = Literal["bwrap", "none"]
 COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils`, and what is installed
 ROOMS = ("lessons", "feedback", "test_doubles", "models", "gpt2", "show", "explore", "training", "notebook", "assets")
 OWN = (  # the modules of this package that run inside the sandbox
-    "__init__", "audit", "codec", "deserialize", "fork_server", "framing", "isolation", "page", "runner", "schema",
+    "__init__",
+    "audit",
+    "codec",
+    "deserialize",
+    "fork_server",
+    "framing",
+    "isolation",
+    "page",
+    "runner",
+    "schema",
 )
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.fresh_python import printed
-from utils.feedback.elsewhere import AWAY, TwoDevices, elsewhere
+from utils.feedback.fake_device import AWAY, TwoDevices, elsewhere
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 
