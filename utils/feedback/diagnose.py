@@ -11,7 +11,6 @@ import functools
 import sys
 from typing import Any
 
-from utils.feedback.alarm import Alarm
 from utils.feedback.compare import Dtypes, agree, same
 from utils.feedback.difference import difference, shown, spoken_of, table_of
 from utils.feedback.exercise import Case, Exercise, Misconception
@@ -22,6 +21,7 @@ from utils.feedback.relations import relation
 from utils.feedback.report import Report
 from utils.feedback.runner import InProcess, Runner, known_result, observe, runnable
 from utils.feedback.slips import slip_in
+from utils.feedback.timeout import Alarm
 from utils.lessons.stubs import written_below
 
 REDRAW = 1  # the second seed, with which an answer that passes once must pass again

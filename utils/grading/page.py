@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.feedback.alarm import Alarm
+from utils.feedback.timeout import Alarm
 from utils.feedback.words import NAMELESS, of_a_library
 from utils.lessons.code import tree_of, unparsed
 from utils.lessons.loading import file_of

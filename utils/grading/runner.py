@@ -14,10 +14,10 @@ from typing import Any
 
 import utils
 from utils import lessons
-from utils.feedback.alarm import Alarm
 from utils.feedback.exercise import Form
 from utils.feedback.observe import failure_of
 from utils.feedback.runner import InProcess
+from utils.feedback.timeout import Alarm
 from utils.grading import schema
 from utils.grading.audit import Notes
 from utils.grading.codec import LARGEST, Packer, TooLarge, tensors_of

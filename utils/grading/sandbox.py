@@ -16,7 +16,7 @@ from utils.grading.framing import FROM_RUNNER, Broken, Channel, Closed, Late
 from utils.grading.isolation import Ended, Limits
 
 WARMING = 120.0  # seconds in which the warm process must be ready, on the busiest machine
-WAITS = 6.0  # times its CPU limit may an exercise take by the clock, as `utils.feedback.alarm` has it
+WAITS = 6.0  # times its CPU limit may an exercise take by the clock, as `utils.feedback.timeout` has it
 GRACE = 10.0  # seconds more, until the judge gives up
 LIKELY = {b"load_gpt2": "gpt2", b"optim": "optimisers", b"train": "optimisers"}  # what a page with a word asks for
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from utils.feedback import alarm
 from utils.feedback import diagnose as engine
+from utils.feedback import timeout
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find
@@ -16,7 +16,7 @@ from utils.feedback.progress import read
 inside = threading.Event()  # set by an answer that runs
 
 
-class WhenInside(alarm.Alarm):
+class WhenInside(timeout.Alarm):
     def _watch(self):
         inside.wait()
         super()._watch()
@@ -28,7 +28,7 @@ def short(monkeypatch):
     inside.clear()
     monkeypatch.setattr(engine, "Alarm", WhenInside)
     monkeypatch.setattr(engine, "LIMIT", 0.05)
-    monkeypatch.setattr(alarm, "AGAIN", 0.05)
+    monkeypatch.setattr(timeout, "AGAIN", 0.05)
 
 
 def endless(size):
@@ -100,16 +100,16 @@ def test_an_interrupt_by_hand_is_one_calm_line_and_no_try():
 
 def test_time_in_which_others_work_does_not_count(monkeypatch):
     """As on a busy machine: time passes, and this process has done nothing in it."""
-    monkeypatch.setattr(alarm, "IDLE", float("inf"))
-    monkeypatch.setattr(alarm.time, "process_time", lambda: 0.0)
-    with alarm.Alarm(0.01) as clock:
+    monkeypatch.setattr(timeout, "IDLE", float("inf"))
+    monkeypatch.setattr(timeout.time, "process_time", lambda: 0.0)
+    with timeout.Alarm(0.01) as clock:
         for _ in range(5):
             clock._ended.wait(0.02)
     assert not clock.rung
 
 
 def test_the_page_says_that_it_waits(short, monkeypatch, capsys):
-    monkeypatch.setattr(alarm, "LOOK", 0.01)
+    monkeypatch.setattr(timeout, "LOOK", 0.01)
     monkeypatch.setattr(engine, "LIMIT", 0.5)
     monkeypatch.setattr(engine, "PATIENCE", 0.02)
     diagnose(find("get_mask"), endless)
