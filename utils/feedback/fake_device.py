@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from utils.feedback.watch import tensors
+from utils.feedback.op_trace import tensors
 
 AWAY = torch.device("meta")
 CROSSES = ("copy", "index")  # in the names of operations that may take tensors of two devices

@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from utils.feedback.exercise import Case, Form, Sampler
 from utils.feedback.instantiate import build, fresh
-from utils.feedback.watch import Counted, tensors
+from utils.feedback.op_trace import Counted, tensors
 from utils.lessons.stubs import unfinished_name
 
 LEVEL = 1e-5  # a gradient of order-one numbers below this is 0 but for rounding

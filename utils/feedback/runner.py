@@ -38,7 +38,7 @@ from utils.feedback.observe import (
     tensors,
     unchanged,
 )
-from utils.feedback.watch import FirstNonfinite, Origin
+from utils.feedback.op_trace import FirstNonfinite, Origin
 
 RESULT = Look()  # the result alone
 

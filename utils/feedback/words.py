@@ -12,7 +12,7 @@ from torch import Tensor
 from utils.feedback.compare import is_number
 from utils.feedback.exercise import Case, Exercise, Spec
 from utils.feedback.observe import Failure
-from utils.feedback.watch import Origin
+from utils.feedback.op_trace import Origin
 
 LONGEST = 80  # characters of a value that is quoted
 NAMELESS = "A lambda has no name to be found by: define a function with `def` and the exercise's name."

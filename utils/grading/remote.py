@@ -9,8 +9,8 @@ from torch import Tensor
 
 from utils.feedback.exercise import Case, Form
 from utils.feedback.observe import Look, Observation
+from utils.feedback.op_trace import Origin
 from utils.feedback.runner import RESULT, Moved, Traits
-from utils.feedback.watch import Origin
 from utils.grading import schema
 from utils.grading.codec import Packer, Unpacker, tensors_of
 from utils.grading.fingerprint import digest

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from utils.feedback.exercise import Case, Form
 from utils.feedback.observe import Failure, Look, Observation
+from utils.feedback.op_trace import Origin
 from utils.feedback.runner import Moved, Traits
-from utils.feedback.watch import Origin
 from utils.grading.codec import Packer, Unpacker, clean
 from utils.grading.deserialize import Given, by_name, name_of
 from utils.grading.framing import Broken
