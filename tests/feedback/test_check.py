@@ -19,9 +19,9 @@ from utils.feedback import exercise as declared
 from utils.feedback.check import CheckFailed, NotYet, check, hint, solution, yours
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Float, Step, Wrong, case
+from utils.feedback.phrases import named_size, position
 from utils.feedback.progress import record
 from utils.feedback.runner import runnable
-from utils.feedback.words import named_size, position
 from utils.lessons import ROOT, files
 from utils.lessons.stubs import unfilled, unfinished_name
 

@@ -9,6 +9,7 @@ from utils.checks._drawing import batches_from_their_generator
 from utils.checks._made import made_in_order
 from utils.feedback.exercise import Facts, Float, Hints, Int, Wrong, case, exercise, linear
 from utils.feedback.observe import tensors
+from utils.feedback.phrases import article
 from utils.feedback.properties import (
     batch_independent,
     causal,
@@ -18,7 +19,6 @@ from utils.feedback.properties import (
     remembers_nothing,
     takes,
 )
-from utils.feedback.words import article
 
 
 def _dot(a, b):

@@ -12,9 +12,9 @@ from utils.checks._drawing import batches_from_their_generator
 from utils.checks._made import made_in_order
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, linear
 from utils.feedback.observe import tensors
+from utils.feedback.phrases import article
 from utils.feedback.properties import batch_independent, finite_when_scaled, moves_with_its_module, remembers_nothing
 from utils.feedback.report import number_text
-from utils.feedback.words import article
 from utils.test_doubles.icl_regression import Layer
 
 # ---------------------------------------------------------------- data

@@ -18,9 +18,9 @@ import torch
 from utils import lessons
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find
+from utils.feedback.phrases import NAMELESS, of_a_library
 from utils.feedback.progress import read, record
 from utils.feedback.report import Note, Report
-from utils.feedback.words import NAMELESS, of_a_library
 
 STRICT = "COURSE_CHECKS"  # set to "strict", a report that is not passed raises: what CI wants
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from utils.feedback import report, words
+from utils.feedback import phrases, report
 from utils.feedback.compare import different, same
 from utils.feedback.observe import is_float, tensors
 from utils.feedback.probe import Part, Probe, Trial
@@ -88,7 +88,7 @@ def table_of(probe: Probe, trial: Trial | None, named: bool = False) -> report.T
     if table and probe.exercise.kind == "function":
         table.given = [] if trial.case.own else report.given_rows(probe.named(trial.case))  # the page shows its own
     if table and probe.exercise.kind != "value":
-        call = words.call_text(probe.exercise, trial.case) if named and not (table.given or keys) else ""
+        call = phrases.call_text(probe.exercise, trial.case) if named and not (table.given or keys) else ""
         table.caption = ", ".join(filter(None, (trial.case.own or call, table.caption)))
     return table
 

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from utils.feedback.exercise import Case, case
 from utils.feedback.observe import is_float, tensors
+from utils.feedback.phrases import article, call_text, first_line, origin_text
 from utils.feedback.probe import Probe, Trial
 from utils.feedback.runner import expected, known_slopes
-from utils.feedback.words import article, call_text, first_line, origin_text
 
 Property = Callable[[Probe], str | None]
 

@@ -14,9 +14,7 @@ from torch import Size, Tensor
 
 from utils.feedback.compare import fits, refused_alike, same
 from utils.feedback.observe import Failure, is_float
-from utils.feedback.probe import Probe, Trial
-from utils.feedback.torch_errors import explain, fixed_size
-from utils.feedback.words import (
+from utils.feedback.phrases import (
     article,
     call_text,
     constructor_text,
@@ -38,6 +36,8 @@ from utils.feedback.words import (
     why_missing,
     why_of_that_kind,
 )
+from utils.feedback.probe import Probe, Trial
+from utils.feedback.torch_errors import explain, fixed_size
 
 
 class Question(NamedTuple):

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from utils.feedback.compare import different
+from utils.feedback.phrases import axis_names, part_text
 from utils.feedback.places import Pair, Pairs, places
 from utils.feedback.probe import Part, Probe, Trial
 from utils.feedback.sequences import relation_of_lists
-from utils.feedback.words import axis_names, part_text
 
 
 class Relation(NamedTuple):

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from utils.feedback.explained import EXPLAINED
 from utils.feedback.observe import Failure, tensors
+from utils.feedback.phrases import inputs_text
 from utils.feedback.probe import Probe, Trial
-from utils.feedback.words import inputs_text
 
 _LOSES = " A sum or maximum along an axis loses that axis, unless keepdim keeps it."
 

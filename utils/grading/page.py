@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
+from utils.feedback.phrases import NAMELESS, of_a_library
 from utils.feedback.timeout import Alarm
-from utils.feedback.words import NAMELESS, of_a_library
 from utils.lessons.code import tree_of, unparsed
 from utils.lessons.loading import file_of
 
