@@ -9,10 +9,10 @@ import sys
 
 from torch import Tensor
 
-from utils.feedback.explained import EXPLAINED
 from utils.feedback.observe import Failure, tensors
 from utils.feedback.phrases import inputs_text
 from utils.feedback.probe import Probe, Trial
+from utils.feedback.torch_error_table import EXPLAINED
 
 _LOSES = " A sum or maximum along an axis loses that axis, unless keepdim keeps it."
 

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from utils.feedback.explained import EXPLAINED
 from utils.feedback.observe import Failure
+from utils.feedback.torch_error_table import EXPLAINED
 from utils.feedback.torch_errors import explain
 
 X = torch.ones(2, 3)
