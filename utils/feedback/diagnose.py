@@ -20,7 +20,7 @@ from utils.feedback.questions import QUESTIONS
 from utils.feedback.relations import relation
 from utils.feedback.report import Report
 from utils.feedback.runner import InProcess, Runner, known_result, observe, runnable
-from utils.feedback.slips import slip_in
+from utils.feedback.source_lint import slip_in
 from utils.feedback.timeout import Alarm
 from utils.lessons.stubs import written_below
 

@@ -5,7 +5,7 @@ import torch
 
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.slips import slip_in
+from utils.feedback.source_lint import slip_in
 
 SLIPS = {
     "scores / d ** 1/2": "`** 1 / 2` is no root",
