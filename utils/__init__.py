@@ -32,6 +32,6 @@ def __dir__():
 
 
 if "IPython" in _sys.modules:
-    from utils.notebook import calm as _calm
+    from utils.notebook import exception_hooks as _calm
 
     _calm.register()

@@ -31,7 +31,7 @@ def test_a_figure_needs_neither_pyplot_nor_widgets():
 
 
 def test_html_needs_nothing_that_is_slow_to_import():
-    assert not {"numpy", "torch", *HEAVY} & imported("import utils.show.html, utils.notebook.calm")
+    assert not {"numpy", "torch", *HEAVY} & imported("import utils.show.html, utils.notebook.exception_hooks")
 
 
 @pytest.mark.parametrize("package", [show, explore], ids=lambda package: package.__name__)

@@ -3,14 +3,14 @@
 import pytest
 from IPython.testing.globalipapp import get_ipython, start_ipython
 
-from utils.notebook import calm
+from utils.notebook import exception_hooks
 
 
 @pytest.fixture(scope="module")
 def shell():
     shell = start_ipython() or get_ipython()
     shell.run_cell("import utils")
-    calm.register()
+    exception_hooks.register()
     yield shell
     shell.set_custom_exc((), None)
 
