@@ -23,8 +23,8 @@ from pathlib import Path
 
 from utils import lessons
 from utils.instructor import ipynb
+from utils.instructor.blocked_cells import cells_that_need
 from utils.instructor.leaks import leaks
-from utils.instructor.needs import cells_that_need
 from utils.instructor.strip import Stripped, strip
 from utils.lessons import ROOT, Cell, Lesson, LessonError, locked
 from utils.lessons.markers import MarkerError

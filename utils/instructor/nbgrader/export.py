@@ -14,8 +14,8 @@ from pathlib import Path
 
 from utils import lessons
 from utils.instructor import ipynb
+from utils.instructor.blocked_cells import cells_that_need
 from utils.instructor.build import student_files, student_metadata
-from utils.instructor.needs import cells_that_need
 from utils.instructor.strip import CellFaults, student_cell, without_notes
 from utils.lessons import ROOT, Cell, markers
 from utils.lessons.markers import Marked
