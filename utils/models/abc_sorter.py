@@ -19,7 +19,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch.nn import functional as F
 
 from utils.lessons.files import ROOT, write_atomically
-from utils.models.of_lesson import load_parameters
+from utils.models.lesson_models import load_parameters
 from utils.training import loop
 
 SEP = 0

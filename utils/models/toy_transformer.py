@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from utils.explore.training import Sample, watch
 from utils.lessons.files import ROOT
-from utils.models.of_lesson import load_parameters, of_lesson
+from utils.models.lesson_models import load_parameters, of_lesson
 from utils.training.loop import History, one_cycle, one_thread, train
 
 ASSET = ROOT / "utils" / "assets" / "cogmodel"

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import Source, source
-from utils.models.of_lesson import load_parameters
+from utils.models.lesson_models import load_parameters
 
 PREFIX = "transformer."  # before every name in a file that save_pretrained wrote
 # What some files hold besides: the causal mask of each layer, and the embedding once more, as the head.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.models.of_lesson import of_lesson
+from utils.models.lesson_models import of_lesson
 from utils.training.loop import cosine, train
 
 REACHED = 0.99  # the share of copied tokens at which a model is said to copy
