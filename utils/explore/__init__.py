@@ -16,7 +16,7 @@ __getattr__, __dir__, __all__ = attach(
         "gram_attention": ["volume"],
         "icl_regression": ["regression"],
         "next_tokens": ["next_token"],
-        "normalising": ["layer_norm"],
+        "normalisation": ["layer_norm"],
         "own_sentence": ["my_sentence", "sentence"],
         "positional_encoding": ["positions"],
         "predictions": ["predict"],

@@ -21,4 +21,4 @@ def layer_norm() -> Any:
         "Explorer: a vector of eight numbers before and after layer norm, with sliders that shift and stretch it, and"
         " eps."
     )
-    return live("normalising", words, {"vector": list(VECTOR)}, {"shift": 2.0, "scale": 2.0, "eps": 1e-6})
+    return live("normalisation", words, {"vector": list(VECTOR)}, {"shift": 2.0, "scale": 2.0, "eps": 1e-6})

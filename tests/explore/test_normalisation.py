@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from utils import explore
-from utils.explore.normalising import VECTOR
+from utils.explore.normalisation import VECTOR
 
 BASE = torch.tensor(VECTOR, dtype=torch.float64)
 
