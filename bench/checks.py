@@ -23,7 +23,7 @@ from bench.rows import ROOT, Row, printed
 from utils import lessons
 from utils.feedback.compare import same
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Exercise, all_exercises, find
+from utils.feedback.exercise import Exercise, all_exercises, find_exercise
 from utils.feedback.runner import runnable, runner
 
 ROUNDS = 3  # of each, and of torch's import
@@ -114,7 +114,7 @@ def measured(exercise: Exercise) -> list[float]:
 
 def rows(names: Sequence[str] = ()) -> list[Row]:
     torch.set_num_threads(1)
-    exercises = [find(name) for name in names] or list(all_exercises().values())
+    exercises = [find_exercise(name) for name in names] or list(all_exercises().values())
     torch_import = [statistics.median(float(printed("-c", IMPORT)) for _ in range(ROUNDS))]
     first = first_checks(exercises)
     right, wrong, odd, blind, assertion = zip(*map(measured, exercises))

@@ -17,7 +17,7 @@ SHOWN = re.findall(r"(?ms)^```python\n(.*?)^```$", re.sub(r"(?s)~~~markdown.*?~~
 def exercise(monkeypatch):
     monkeypatch.setattr(declared, "_exercises", dict(declared.all_exercises()))
     exec(SHOWN[0], {"__name__": "utils.checks.shown"})
-    return declared.find("most_attended")
+    return declared.find_exercise("most_attended")
 
 
 def test_it_is_short_and_declarative():

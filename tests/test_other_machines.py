@@ -24,7 +24,7 @@ from utils.cli.app import errors_in_red
 from utils.cli.commands import app
 from utils.feedback import progress
 from utils.grading.bubblewrap import SandboxError
-from utils.grading.isolation import Limits
+from utils.grading.isolation import ResourceLimits
 from utils.grading.sandbox import Sandbox
 from utils.instructor.build import build, check
 from utils.instructor.solved import solved_cells
@@ -53,7 +53,7 @@ def test_elsewhere_than_on_linux_nothing_is_graded_and_one_sentence_says_so(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(SandboxError, match="on Linux only, and this is win32"), Sandbox(isolation) as box:
-        box.open(Limits())
+        box.open(ResourceLimits())
 
 
 def test_line_ends_of_another_system_are_no_change(tmp_path: Path) -> None:

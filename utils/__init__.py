@@ -32,6 +32,6 @@ def __dir__():
 
 
 if "IPython" in _sys.modules:
-    from utils.notebook import exception_hooks as _calm
+    from utils.notebook import exception_hooks as _exception_hooks
 
-    _calm.register()
+    _exception_hooks.register()

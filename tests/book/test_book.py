@@ -20,7 +20,7 @@ from utils import lessons
 from utils.book import site
 from utils.book.executed import KEPT, BookError
 from utils.book.landing import EXERCISE, WRONG
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.instructor.answers import Answers
 
 LESSONS = ["00", "02"]
@@ -248,7 +248,7 @@ def test_the_first_page_says_what_the_check_says(browser, address):
 def test_each_wrong_answer_is_taken_for_what_it_is(wrong):
     report = Answers.named(EXERCISE).judge(wrong.source)
     assert report.misconception == wrong.misconception
-    assert report.message == next(m.message for m in find(EXERCISE).misconceptions if m.id == wrong.misconception)
+    assert report.message == next(m.message for m in find_exercise(EXERCISE).misconceptions if m.id == wrong.misconception)
 
 
 def test_the_search_finds_a_lesson_and_shows_where(browser, address):

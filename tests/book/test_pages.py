@@ -10,7 +10,7 @@ from utils import lessons
 from utils.book import executed
 from utils.book.executed import BookError
 from utils.book.pages import hints, page, script_json, shared_library
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.instructor.solved import solved_cells
 
 TEXT = """---
@@ -106,7 +106,7 @@ def test_three_hints_follow_the_cell_that_checks():
 
 
 def test_a_hint_is_shown_as_it_is_written():
-    exercise = replace(find("softmax"), hints=("a < b", "`x`", "three"))
+    exercise = replace(find_exercise("softmax"), hints=("a < b", "`x`", "three"))
     assert "<p>a &lt; b</p>" in hints(exercise) and "<p><code>x</code></p>" in hints(exercise)
 
 

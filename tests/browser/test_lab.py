@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import harness as browser
 from utils.cli.reset import reset
-from utils.feedback.exercise import all_exercises, find
+from utils.feedback.exercise import all_exercises, find_exercise
 
 STUDENTS = browser.ROOT / "course" / "02_simplified_attention.ipynb"
 
@@ -67,7 +67,7 @@ def test_the_harness_waits_for_a_slow_server(lab: browser.Lab, small: Path) -> N
 
 def message(exercise: str, misconception: str) -> str:
     """What a learner with this misconception is to read."""
-    (text,) = [wrong.message for wrong in find(exercise).misconceptions if wrong.id == misconception]
+    (text,) = [wrong.message for wrong in find_exercise(exercise).misconceptions if wrong.id == misconception]
     return text
 
 

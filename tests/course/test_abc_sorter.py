@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from solutions import abc_sorter as lesson
 from utils import show
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.models import abc_sorter as sorting
 from utils.models.abc_sorter import SEP, VOCAB, encode
 from utils.show.words import number_text
@@ -576,7 +576,7 @@ def test_an_answer_that_is_drawn_or_of_another_model_is_told():
 def check_as(name, answer):
     from utils.feedback.diagnose import diagnose
 
-    return diagnose(find(name), answer)
+    return diagnose(find_exercise(name), answer)
 
 
 def test_gates_show_what_they_are_given():

@@ -15,7 +15,7 @@ from solutions import self_attention
 from utils import explore, gpt2, lessons, show
 from utils.checks._attention import INPUTS
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.feedback.observe import Look
 from utils.feedback.runner import InProcess, read
 
@@ -144,7 +144,7 @@ RIGHT = {
 
 def said(**changes):
     """What the check says of the seed's class with some methods replaced."""
-    report = diagnose(find("CausalAttention"), type("CausalAttention", (CausalOfTheSeed,), changes))
+    report = diagnose(find_exercise("CausalAttention"), type("CausalAttention", (CausalOfTheSeed,), changes))
     assert report.status == "failed", str(report)
     return report
 
@@ -197,7 +197,7 @@ def drops(on="weights", factor=None, keep=None, training=True):
 
 
 def told(answer):
-    return diagnose(find("CausalAttention"), answer)
+    return diagnose(find_exercise("CausalAttention"), answer)
 
 
 class CausalByTexts(CausalOfTheSeed):
@@ -220,7 +220,7 @@ def test_a_dropout_may_draw_as_it_likes():
 
 def test_of_many_right_draws_none_is_refused():
     """Six standard deviations, and what agrees by chance is not taken for one draw."""
-    exercise, answer = find("CausalAttention"), InProcess(find("CausalAttention").form, drops())
+    exercise, answer = find_exercise("CausalAttention"), InProcess(find_exercise("CausalAttention").form, drops())
     for asked in [c for c in exercise.draw() if c.train]:
         wanted = read(exercise, asked, answer.run(asked)).value
         draws = [exercise.read(once, asked) for once in answer.run(asked, Look(calls=60)).value]
@@ -289,7 +289,7 @@ def test_a_triangle_in_float32_will_do():
     def by_addition(scores, d_k):
         return (scores / d_k**0.5 + torch.full(scores.shape[-2:], -torch.inf).triu(1)).softmax(-1)
 
-    report = diagnose(find("causal_attn_weights"), by_addition)
+    report = diagnose(find_exercise("causal_attn_weights"), by_addition)
     assert report, str(report)
 
 
@@ -298,7 +298,7 @@ def test_a_low_number_for_a_hidden_score_is_named(number):
     def filled(scores, d_k):
         return (scores / d_k**0.5).masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), number).softmax(-1)
 
-    assert diagnose(find("causal_attn_weights"), filled).misconception == "minus-a-billion"
+    assert diagnose(find_exercise("causal_attn_weights"), filled).misconception == "minus-a-billion"
 
 
 def test_the_lessons_function_goes_where_a_layer_goes():
@@ -366,7 +366,7 @@ def test_a_get_mask_that_is_not_written_yet_is_asked_for_first(name):
         given = type(name, (given,), {"__init__": build})
     else:
         given = types.FunctionType(given.__code__, {**given.__globals__, "get_mask": get_mask}, name)
-    report = diagnose(find(name), given)
+    report = diagnose(find_exercise(name), given)
     assert report.status == "todo" and "it needs `get_mask`" in report.message
 
 

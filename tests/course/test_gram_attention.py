@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from solutions import gram_attention as lesson
 from solutions import positional_encoding
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.gpt2 import load_gpt2
 from utils.models import gram_attention as copying
 from utils.training.corpus import sentences
@@ -176,8 +176,8 @@ def _all_triples(q, k, r):
 
 
 def test_loops_and_tables_of_vectors_are_told():
-    assert "they are made in a loop" in diagnose(find("gram_scores"), _one_by_one).message
-    assert "a whole vector for each pair" in diagnose(find("gram_scores"), _all_triples).message
+    assert "they are made in a loop" in diagnose(find_exercise("gram_scores"), _one_by_one).message
+    assert "a whole vector for each pair" in diagnose(find_exercise("gram_scores"), _all_triples).message
 
 
 def test_a_plane_has_no_volume():
@@ -189,8 +189,8 @@ def test_a_plane_has_no_volume():
     def by_qr(q, k, r):
         return torch.linalg.qr(torch.stack((q, k, r), -1)).R.diagonal(dim1=-2, dim2=-1).prod(-1) ** 2
 
-    assert "so is an area" in diagnose(find("gram_determinant"), by_svd).message
-    assert "expected 0.0000" in diagnose(find("gram_determinant"), by_qr).message
+    assert "so is an area" in diagnose(find_exercise("gram_determinant"), by_svd).message
+    assert "expected 0.0000" in diagnose(find_exercise("gram_determinant"), by_qr).message
 
 
 def test_float16_is_asked_about():
@@ -201,7 +201,7 @@ def test_float16_is_asked_about():
         finally:
             copying.upcast = upcast
 
-    assert "float16 ends at 65,504" in diagnose(find("gram_scores"), narrow).message
+    assert "float16 ends at 65,504" in diagnose(find_exercise("gram_scores"), narrow).message
 
 
 def _after(change, answer, q, k, r):
@@ -212,9 +212,9 @@ def test_loops_over_heads_are_told_and_a_wider_type_passes():
     def head_by_head(q, k, r):
         return torch.stack([_by_einsum(*(t[:, [h]] for t in (q, k, r)))[:, 0] for h in range(q.shape[1])], 1)
 
-    assert "they are made in a loop" in diagnose(find("gram_scores"), head_by_head).message
+    assert "they are made in a loop" in diagnose(find_exercise("gram_scores"), head_by_head).message
     for name, answer in (("gram_scores", _by_einsum), ("gram_determinant", _det_by_cofactors)):
-        assert diagnose(find(name), functools.partial(_after, torch.Tensor.double, answer)).status == "passed"
+        assert diagnose(find_exercise(name), functools.partial(_after, torch.Tensor.double, answer)).status == "passed"
 
 
 def test_a_flat_body_needs_no_gradient_and_others_do():
@@ -223,9 +223,9 @@ def test_a_flat_body_needs_no_gradient_and_others_do():
             return q.new_zeros(q.shape[:-1])
         return _det_by_cofactors(q, k, r)
 
-    assert diagnose(find("gram_determinant"), minors).status == "passed"
+    assert diagnose(find_exercise("gram_determinant"), minors).status == "passed"
     for name, answer in (("gram_scores", _by_einsum), ("gram_determinant", _det_by_cofactors)):
-        message = diagnose(find(name), functools.partial(_after, torch.Tensor.detach, answer)).message
+        message = diagnose(find_exercise(name), functools.partial(_after, torch.Tensor.detach, answer)).message
         assert "no gradient reaches `q`, `k`, `r`" in message
 
 
@@ -243,7 +243,7 @@ def test_a_flat_body_needs_no_gradient_and_others_do():
     ],
 )
 def test_what_is_wrong_with_a_volume_is_named(name, answer, words):
-    report = diagnose(find(name), answer)
+    report = diagnose(find_exercise(name), answer)
     assert report.status == "failed" and words in report.message, report.message
 
 
@@ -277,7 +277,7 @@ def test_how_a_layer_is_made_and_cut_is_named():
         def cut(self, t):
             return t.view(t.shape[0], self.h, t.shape[1], self.dh)
 
-    exercise = find("TripleProductAttention")
+    exercise = find_exercise("TripleProductAttention")
     for layer, words in (
         (Last, "W_r is made last."),
         (Reversed, "in the order W_o, W_v, W_r, W_k, W_q"),
@@ -302,14 +302,14 @@ def test_an_assert_is_no_value_error():
         assert seq_len % 2 == 0, "two halves"
         return _copies_by_repeat(batch_size, seq_len, vocab_size, generator)
 
-    assert "it stopped with an AssertionError: two halves." in diagnose(find("copy_batch"), copies).message
+    assert "it stopped with an AssertionError: two halves." in diagnose(find_exercise("copy_batch"), copies).message
 
     class Asserts(_Layer):
         def __init__(self, d_model, n_head, max_len=128):
             assert d_model % (2 * n_head) == 0
             super().__init__(d_model, n_head, max_len)
 
-    assert "AssertionError" in diagnose(find("TripleProductAttention"), _named(Asserts)).message
+    assert "AssertionError" in diagnose(find_exercise("TripleProductAttention"), _named(Asserts)).message
 
 
 def test_what_hides_a_score_and_what_hides_too_much_is_said():
@@ -331,7 +331,7 @@ def test_what_hides_a_score_and_what_hides_too_much_is_said():
         (Blind, "Positions do not see themselves, so the first one sees nothing"),
     ):
         layer.__name__ = layer.__qualname__ = "TripleProductAttention"
-        assert words in diagnose(find("TripleProductAttention"), layer).message
+        assert words in diagnose(find_exercise("TripleProductAttention"), layer).message
 
 
 def test_a_bound_that_is_off_by_one_is_called_too_strict():
@@ -341,7 +341,7 @@ def test_a_bound_that_is_off_by_one_is_called_too_strict():
                 raise ValueError("too long")
             return super().forward(x, return_weights)
 
-    message = diagnose(find("TripleProductAttention"), Early).message
+    message = diagnose(find_exercise("TripleProductAttention"), Early).message
     assert "was refused" in message
     assert "too long. Nothing is wrong with this input; is the condition too strict?" in message
 
@@ -351,7 +351,7 @@ def test_what_a_view_adds_is_not_asked_of_a_learner():
         lambda *sizes: _copies_in_place(*sizes)[0],
         lambda *sizes: (*_copies_in_place(*sizes), torch.zeros(2)),
     ):
-        message = diagnose(find("copy_batch"), answer).message
+        message = diagnose(find_exercise("copy_batch"), answer).message
         assert "expected: (inputs, targets)." in message and "holds" not in message
 
 
@@ -367,11 +367,11 @@ def test_what_does_not_hold_of_the_texts_is_said_in_words():
 
     assert (
         'what holds of the texts: "texts differ" should hold and does not.'
-        in diagnose(find("copy_batch"), lambda *sizes: copies(*sizes, twins=True)).message
+        in diagnose(find_exercise("copy_batch"), lambda *sizes: copies(*sizes, twins=True)).message
     )
     assert (
         "what holds of the texts: the smallest token is 2, and 0 is expected."
-        in diagnose(find("copy_batch"), lambda *sizes: copies(*sizes, low=2)).message
+        in diagnose(find_exercise("copy_batch"), lambda *sizes: copies(*sizes, low=2)).message
     )
 
 
@@ -383,20 +383,20 @@ def test_a_second_half_that_was_moved_is_not_called_drawn_anew():
         text = torch.cat((half, half.roll(1, 1)), 1)
         return text[:, :-1], text[:, 1:]
 
-    assert "drawn anew, moved or changed" in diagnose(find("copy_batch"), moved).message
+    assert "drawn anew, moved or changed" in diagnose(find_exercise("copy_batch"), moved).message
 
 
 def test_an_odd_length_and_a_text_that_is_too_long_are_asked_about():
     def rounds_up(batch_size, seq_len, vocab_size, generator=None):  # as the source text does
         return _copies_in_place(batch_size, seq_len + seq_len % 2, vocab_size, generator)
 
-    assert "7 tokens have no two equal halves" in diagnose(find("copy_batch"), rounds_up).message
+    assert "7 tokens have no two equal halves" in diagnose(find_exercise("copy_batch"), rounds_up).message
 
     class NoLimit(_HeadByHead):
         def __init__(self, d_model, n_head, max_len=128):
             super().__init__(d_model, n_head, 10_000)
 
-    assert "5 positions are more than max_len = 4" in diagnose(find("TripleProductAttention"), NoLimit).message
+    assert "5 positions are more than max_len = 4" in diagnose(find_exercise("TripleProductAttention"), NoLimit).message
 
 
 # ---------------------------------------------------------------- what the lesson says

@@ -12,7 +12,7 @@ from solutions import icl_regression as lesson
 from utils import show
 from utils.checks import icl_regression as checks
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import case, find
+from utils.feedback.exercise import case, find_exercise
 from utils.models import icl_regression as regression
 from utils.models.icl_regression import stored
 from utils.models.icl_regression.study import study
@@ -285,7 +285,7 @@ def test_errors_that_prompts_share_and_a_y_in_front_are_named():
         z = torch.cat((y, x) if first else (x, y), -1)
         return torch.cat((x_q, torch.zeros(n, 1, 1)), -1), z, x_q @ beta
 
-    exercise = find("sample_regression")
+    exercise = find_exercise("sample_regression")
     assert diagnose(exercise, drawn).status == "passed"
     for how, name in (({"shared": True}, "one-error-for-all-prompts"), ({"first": True}, "y-first-in-the-examples")):
         assert diagnose(exercise, functools.partial(drawn, **how)).misconception == name
@@ -296,10 +296,10 @@ def test_errors_that_prompts_share_and_a_y_in_front_are_named():
     assert "noise_std · √d = 1.12 is expected" in by_length
 
 
-@pytest.mark.parametrize("name", [m.id for m in find("sample_regression").misconceptions])
+@pytest.mark.parametrize("name", [m.id for m in find_exercise("sample_regression").misconceptions])
 def test_a_mistake_in_drawing_is_known_whatever_was_drawn(name):
     """The facts of a wrong answer are the same for other numbers, so the order of the draws does not matter."""
-    wrong = next(m for m in find("sample_regression").misconceptions if m.id == name)
+    wrong = next(m for m in find_exercise("sample_regression").misconceptions if m.id == name)
     for sizes in ((1500, 16, 5, 0.5), (1500, 10, 2, 0.0)):
         facts = [
             checks._how_drawn(wrong.answer(*sizes, torch.Generator().manual_seed(seed)), case(*sizes))[-1]
@@ -355,7 +355,7 @@ def _prompts(x=None, x_q=None, beta=None, noise=None, y_q=None):
     ],
 )
 def test_what_is_wrong_with_prompts_is_said_with_what_was_seen(how, words):
-    exercise = find("sample_regression")
+    exercise = find_exercise("sample_regression")
     assert diagnose(exercise, _prompts()).status == "passed"
     report = diagnose(exercise, _prompts(**how))
     assert report.reason in ("misconception", "property") and words in report.message, report.message
@@ -369,7 +369,7 @@ def test_axes_of_one_prompt_one_example_or_one_entry_stay(squeezed):
             parts[squeezed] = parts[squeezed].squeeze()
         return tuple(parts)
 
-    assert "Axes of size 1 stay" in diagnose(find("sample_regression"), sample_regression).message
+    assert "Axes of size 1 stay" in diagnose(find_exercise("sample_regression"), sample_regression).message
 
 
 def _layer(cut=None, order="qkvo", after=lambda weights, z: weights):
@@ -405,7 +405,7 @@ def _layer(cut=None, order="qkvo", after=lambda weights, z: weights):
     ],
 )
 def test_how_a_layer_of_questions_is_made_and_cut_is_named(how, words):
-    exercise = find("QueryAttention")
+    exercise = find_exercise("QueryAttention")
     assert diagnose(exercise, _layer()).status == "passed"
     message = diagnose(exercise, _layer(**how)).message
     assert words in message, message
@@ -416,14 +416,14 @@ def test_a_softmax_by_hand_will_do_for_the_estimator():
         near = [torch.exp(a * (z_q[..., :-1] @ z[..., :-1].mT)) for a in w]
         return sum(m * (k / k.sum(-1, keepdim=True)) @ z[..., -1:] for k, m in zip(near, mu))
 
-    assert diagnose(find("kernel_estimator"), by_hand).status == "passed"
+    assert diagnose(find_exercise("kernel_estimator"), by_hand).status == "passed"
 
 
 def test_prompts_that_leak_are_called_prompts():
     def shared(z_q, z):
         return z_q[..., :-1] @ (z[..., :-1].mT @ z[..., -1:]).sum(0) / z.shape[1]
 
-    assert "Prompts leak into each other" in diagnose(find("gradient_step_estimator"), shared).message
+    assert "Prompts leak into each other" in diagnose(find_exercise("gradient_step_estimator"), shared).message
 
 
 def test_the_published_curve():

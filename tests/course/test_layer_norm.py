@@ -13,7 +13,7 @@ from solutions import self_attention
 from tests.show.figures import assert_apart, assert_whole
 from utils import lessons, show
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Exercise, find
+from utils.feedback.exercise import Exercise, find_exercise
 from utils.show.words import number_text
 
 
@@ -102,7 +102,7 @@ RIGHT = {
 
 
 def told(name, answer):
-    return diagnose(find(name), answer)
+    return diagnose(find_exercise(name), answer)
 
 
 class NormOfTorchsEps(NormByMoments):

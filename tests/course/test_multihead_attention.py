@@ -15,7 +15,7 @@ from solutions import multihead_attention as lesson
 from tests.gpt2.test_real_gpt2 import MEANS, PROMPTS
 from utils import gpt2, lessons, show
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.training import corpus
 
 
@@ -189,7 +189,7 @@ RIGHT = {
 
 
 def told(answer, name=""):
-    return diagnose(find(name or answer.__name__), answer)
+    return diagnose(find_exercise(name or answer.__name__), answer)
 
 
 def renamed(made):
@@ -302,7 +302,7 @@ def test_the_cases_tell_rules_for_a_kind_apart(drawn):
 
         return rule
 
-    exercise = find("head_kind")
+    exercise = find_exercise("head_kind")
     patterns = [case.args[0] for case in exercise.draw(drawn)]
     right = [exercise.oracle(pattern) for pattern in patterns]
     orders = [ordered(*order) for order in itertools.permutations(("previous", "current", "first"))]

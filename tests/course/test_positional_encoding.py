@@ -12,7 +12,7 @@ from solutions import positional_encoding as lesson
 from solutions import simplified_attention
 from utils import show
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 
 
 def _pe_by_slices(position, d_model, base=100.0):
@@ -121,7 +121,7 @@ class OfTheSourceText(nn.Module):
 
 
 def test_the_source_texts_own_class_is_named():
-    assert diagnose(find("PositionalEncoding"), OfTheSourceText).misconception == "batch-axis-of-three"
+    assert diagnose(find_exercise("PositionalEncoding"), OfTheSourceText).misconception == "batch-axis-of-three"
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.float64])
@@ -131,7 +131,7 @@ def test_the_type_of_the_positions_is_not_asked_about(dtype):
     def positional_encoding(position, d_model, base=100.0):
         return _pe_by_shift(position.to(dtype), d_model, base).to(position.dtype)
 
-    report = diagnose(find("positional_encoding"), positional_encoding)
+    report = diagnose(find_exercise("positional_encoding"), positional_encoding)
     if dtype == torch.int64:
         assert report.misconception == "cut-to-whole"
     else:
@@ -146,9 +146,9 @@ def test_rounded_positions_and_exponents_up_to_one_do_not_pass():
         angles = position[:, None] * base ** -torch.linspace(0, 1, d_model // 2)
         return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
-    report = diagnose(find("positional_encoding"), rounded)
+    report = diagnose(find_exercise("positional_encoding"), rounded)
     assert report.property == "angles" and "Pair 0 turns by 1 radians" in report.message
-    assert diagnose(find("positional_encoding"), up_to_one).misconception == "exponents-up-to-one"
+    assert diagnose(find_exercise("positional_encoding"), up_to_one).misconception == "exponents-up-to-one"
 
 
 class PlainAttribute(PEAdded):
@@ -167,9 +167,9 @@ class MadeOnTheCPU(PEOnTheFly):
 
 
 def test_a_table_that_does_not_move_with_its_module_is_no_buffer():
-    report = diagnose(find("PositionalEncoding"), PlainAttribute)
+    report = diagnose(find_exercise("PositionalEncoding"), PlainAttribute)
     assert report.property == "moves_with_its_module" and "`self.pe` stayed behind" in report.message
-    report = diagnose(find("PositionalEncoding"), MadeOnTheCPU)
+    report = diagnose(find_exercise("PositionalEncoding"), MadeOnTheCPU)
     assert report.property == "moves_with_its_module" and "works on the CPU only" in report.message
 
 
@@ -183,7 +183,7 @@ def test_a_dropout_on_the_sum_is_told(share, words):
         def forward(self, x):
             return self.dropout(super().forward(x))
 
-    report = diagnose(find("PositionalEncoding"), OfTheTutorial)
+    report = diagnose(find_exercise("PositionalEncoding"), OfTheTutorial)
     assert report.status == "failed" and words in report.message
 
 
@@ -193,7 +193,7 @@ def test_a_wrong_table_is_told_by_what_was_added():
             super().__init__(d_model, max_len)
             self.pe *= 2
 
-    report = diagnose(find("PositionalEncoding"), Doubled)
+    report = diagnose(find_exercise("PositionalEncoding"), Doubled)
     assert report.property == "adds_its_rows"
     assert "At position 0, 0.000 and 2.000 were added" in report.message and "begins 0.000 and 1.000" in report.message
 
@@ -202,7 +202,7 @@ def test_a_turn_that_no_gradient_passes_is_told():
     def apply_rope(x, base=10000.0):
         return _rope_by_stack(x.detach(), base)
 
-    assert diagnose(find("apply_rope"), apply_rope).property == "lets_gradients_through"
+    assert diagnose(find_exercise("apply_rope"), apply_rope).property == "lets_gradients_through"
 
 
 # ---------------------------------------------------------------- what the lesson says

@@ -12,7 +12,7 @@ from solutions import self_attention as lesson
 from utils import explore, show
 from utils.checks._attention import INPUTS
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.gpt2 import get_pre_attn, get_split_l0_heads
 
 with torch.random.fork_rng():
@@ -190,9 +190,9 @@ def hidden_with(number):
 @pytest.mark.parametrize("number", [-1e4, -1e9, torch.finfo(torch.float32).min])
 def test_no_finite_number_hides_a_score(name, number):
     """Lesson 04 says why: it attends to everything in a row that may see nothing."""
-    report = diagnose(find(name), hidden_with(number)[name])
+    report = diagnose(find_exercise(name), hidden_with(number)[name])
     assert report.property == "hides_with_minus_infinity" and "only -inf" in report.message, str(report)
-    assert diagnose(find(name), hidden_with(-torch.inf)[name])
+    assert diagnose(find_exercise(name), hidden_with(-torch.inf)[name])
 
 
 def test_what_is_wrong_with_a_mask_is_not_blamed_on_a_low_number():
@@ -202,7 +202,7 @@ def test_what_is_wrong_with_a_mask_is_not_blamed_on_a_low_number():
         def forward(self, x, mask=None, return_weights=False):
             return HeadByTorch.forward(self, x, mask if return_weights else None, return_weights)
 
-    report = diagnose(find("SingleHeadAttention"), Head)
+    report = diagnose(find_exercise("SingleHeadAttention"), Head)
     assert report.status == "failed" and report.property is None and "-inf" not in report.message
 
 
@@ -215,7 +215,7 @@ def test_a_row_that_sees_nothing_may_come_out_empty_or_be_refused():
             raise ValueError("a row sees nothing")
         return zeros(W_Q, W_K, x, mask)
 
-    assert diagnose(find("compute_attn_weights"), zeros) and diagnose(find("compute_attn_weights"), refused)
+    assert diagnose(find_exercise("compute_attn_weights"), zeros) and diagnose(find_exercise("compute_attn_weights"), refused)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(("W_query", "W_key", "W_value"))))
@@ -223,7 +223,7 @@ def test_another_order_of_the_parameters_is_named(order):
     first = layer(V1ByTorch, order, lambda d_in, d_out: nn.Parameter(torch.rand(d_in, d_out)))
     second = layer(V2ByTorch, order, lambda d_in, d_out, qkv_bias=False: nn.Linear(d_in, d_out, bias=qkv_bias))
     for name, made in (("SelfAttention_v1", first), ("SelfAttention_v2", second)):
-        report = diagnose(find(name), made)
+        report = diagnose(find_exercise(name), made)
         if order == ("W_query", "W_key", "W_value"):
             assert report, str(report)
         else:
@@ -232,7 +232,7 @@ def test_another_order_of_the_parameters_is_named(order):
 
 def test_a_single_head_is_asked_for_no_order():
     made = layer(HeadByTorch, ("v_layer", "q_layer", "k_layer"), lambda d_model: nn.Linear(d_model, d_model))
-    assert diagnose(find("SingleHeadAttention"), made)
+    assert diagnose(find_exercise("SingleHeadAttention"), made)
 
 
 def test_weights_may_be_copied_by_what_a_layer_knows_of_itself():
@@ -251,7 +251,7 @@ def test_weights_may_be_copied_by_what_a_layer_knows_of_itself():
                 getattr(v1, name).copy_(getattr(v2, name)(torch.eye(getattr(v2, name).in_features)))
 
     for answer in (by_entries, by_unit_vectors):
-        report = diagnose(find("copy_weights"), answer)
+        report = diagnose(find_exercise("copy_weights"), answer)
         assert report, str(report)
 
 
@@ -261,7 +261,7 @@ def test_what_is_copied_can_be_trained():
             delattr(v1, name)
             setattr(v1, name, getattr(v2, name).weight.detach().T.clone())
 
-    assert "v1 has nothing left to train" in diagnose(find("copy_weights"), as_tensors).message
+    assert "v1 has nothing left to train" in diagnose(find_exercise("copy_weights"), as_tensors).message
 
 
 @pytest.mark.parametrize("name", ["SelfAttention_v1", "SelfAttention_v2", "SingleHeadAttention"])
@@ -284,7 +284,7 @@ def test_a_root_of_another_size_is_named(name):
             out = weights @ made[values]
             return (out, weights) if return_weights else out
 
-        return diagnose(find(name), type(name, (base,), {"forward": forward})).misconception
+        return diagnose(find_exercise(name), type(name, (base,), {"forward": forward})).misconception
 
     assert by(lambda made, x: x.shape[-2] ** 0.5) == "root-of-the-length"
     assert by(lambda made, x: made[0].shape[-1] ** 0.5, values=1) == "keys-as-values"

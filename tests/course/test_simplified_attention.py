@@ -13,7 +13,7 @@ from tests.show.figures import AWKWARD, assert_apart, assert_whole, words
 from utils import explore, gpt2, show
 from utils.checks._attention import INPUTS
 from utils.feedback.check import check
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 
 SCORES = INPUTS.mv(INPUTS[1])
 WEIGHTS = SCORES.softmax(0)
@@ -89,7 +89,7 @@ RIGHT = {
 def named(**answers):
     """The misconception that a check of a value, or of a function, names."""
     ((name, answer),) = answers.items()
-    return check(**answers).misconception if find(name).kind == "value" else check(answer).misconception
+    return check(**answers).misconception if find_exercise(name).kind == "value" else check(answer).misconception
 
 
 def test_a_variable_of_the_lesson_in_place_of_another_is_told():
@@ -130,7 +130,7 @@ def test_what_the_page_prints_is_right():
 
 def test_a_softmax_is_asked_for_finite_numbers_of_any_size_and_for_no_others():
     for seed in range(2):
-        assert all(case.args[0].isfinite().all() for case in find("softmax").draw(seed))
+        assert all(case.args[0].isfinite().all() for case in find_exercise("softmax").draw(seed))
 
     def softmax(x, dim):
         return torch.exp(x - torch.logsumexp(x, dim=dim, keepdim=True))

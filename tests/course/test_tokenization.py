@@ -20,7 +20,7 @@ from utils.checks.tokenization import DRAWN_FROM, sampling, shares
 from utils.explore.own_sentence import FEWEST, MOST
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Sampler, find
+from utils.feedback.exercise import Sampler, find_exercise
 from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.gpt2.tokenizer import read_merges
 from utils.instructor.strip import student_cell
@@ -509,7 +509,7 @@ ERRORS = {
 @pytest.mark.parametrize("words", ERRORS)
 def test_errors_are_told_in_words(words):
     name, answer = ERRORS[words]
-    message = str(diagnose(find(name), answer))
+    message = str(diagnose(find_exercise(name), answer))
     assert words in message, message
 
 

@@ -21,7 +21,7 @@ from solutions import toy_transformer as lesson
 from utils import lessons
 from utils.cli.commands import app
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.models import toy_transformer as toy
 from utils.models.toy_transformer import ASSET, CONTEXT, STOP, CharTokenizer, tokens_of
 from utils.training import cogmodel as maker
@@ -207,7 +207,7 @@ def test_a_loop_without_an_end_and_a_place_for_a_token_are_explained():
         (deaf, "asked without end"),
         (anywhere, "a place in a table"),
     ):
-        assert words in diagnose(find("generate_text"), answer).message
+        assert words in diagnose(find_exercise("generate_text"), answer).message
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_layers_that_training_does_not_find_are_explained(layers, words):
             del self.layers
             self.layers = layers(lambda: layer_norm.SelfAttentionLayer(embed_dim))
 
-    message = diagnose(find("CogModel"), CogModel).message
+    message = diagnose(find_exercise("CogModel"), CogModel).message
     assert words in message and " more" in message
 
 
@@ -255,15 +255,15 @@ def cogmodel(**parts):
     ],
 )
 def test_what_the_layers_read_and_see_is_told(wrong, name):
-    assert diagnose(find("CogModel"), cogmodel()), "the right one passes"
-    assert diagnose(find("CogModel"), wrong).misconception == name
+    assert diagnose(find_exercise("CogModel"), cogmodel()), "the right one passes"
+    assert diagnose(find_exercise("CogModel"), wrong).misconception == name
 
 
 def test_the_check_of_a_right_model_is_quick():
     """It is asked again and again while a model takes shape: 0.12 seconds here, and 0.3 before."""
-    diagnose(find("CogModel"), ByParts)
+    diagnose(find_exercise("CogModel"), ByParts)
     start = time.process_time()
-    assert diagnose(find("CogModel"), ByParts)
+    assert diagnose(find_exercise("CogModel"), ByParts)
     assert time.process_time() - start < 0.5
 
 
@@ -279,7 +279,7 @@ def test_what_a_loop_forgets_or_draws_is_told():
                 ids = torch.cat((ids, new), dim=1)
             return tokenizer.decode(ids[0])
 
-        return diagnose(find("generate_text"), generate_text)
+        return diagnose(find_exercise("generate_text"), generate_text)
 
     assert written(lambda ids, start: ids)
     newest = written(lambda ids, start: ids if ids.shape[1] == start else ids[:, -1:])
@@ -295,7 +295,7 @@ def test_one_character_is_one():
     def generate_text(model, tokenizer, prompt, max_len=28):
         return _while_it_speaks(model, tokenizer, prompt, max(max_len, 1))
 
-    assert "yours goes on for 1 character, and 0 are expected" in diagnose(find("generate_text"), generate_text).message
+    assert "yours goes on for 1 character, and 0 are expected" in diagnose(find_exercise("generate_text"), generate_text).message
 
 
 PROSE = "\n".join(cell.source for cell in lessons.read(lessons.find("toy_transformer")).cells)

@@ -11,7 +11,7 @@ from solutions import where_the_answer_comes_from as lesson
 from solutions.your_own_gpt2 import GPT, gpt2_state
 from utils import gpt2, lessons
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.models import where_the_answer_comes_from as where
 from utils.models import your_own_gpt2
 
@@ -170,7 +170,7 @@ def test_which_weights_count_is_told():
             n = pattern.shape[-1] // 2
             return change(pattern.diagonal(offset=1 - n, dim1=-2, dim2=-1)[..., 1:]).sum(-1) / n
 
-        return diagnose(find("induction_score"), induction_score).message
+        return diagnose(find_exercise("induction_score"), induction_score).message
 
     hits = score(lambda found: (found > 0.5).float())
     assert hits.startswith("With all weights half as large, the score is not half of what it was.")

@@ -13,7 +13,7 @@ from tests.feedback.answers import named as answer_named
 from utils import gpt2, lessons
 from utils.checks import your_own_gpt2 as checks
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.models import your_own_gpt2 as parts
 from utils.models.your_own_gpt2 import GPTConfig
 
@@ -248,7 +248,7 @@ def test_the_first_wrong_part_is_named():
         def forward(self, tokens):
             return super().forward(tokens) * 2
 
-    report = diagnose(find("GPT"), GPT)
+    report = diagnose(find_exercise("GPT"), GPT)
     assert report.property == "first_wrong_part"
     assert "`blocks.1.mlp` is the first part that is given the right numbers and returns wrong ones" in report.message
 
@@ -262,14 +262,14 @@ def test_what_is_given_wrongly_is_told_from_what_is_made_wrongly():
             return self.ln_f(x) @ self.wte.weight.T
 
     assert (
-        "The stream is right up to `blocks.0.ln_1`, which is given other numbers" in diagnose(find("GPT"), GPT).message
+        "The stream is right up to `blocks.0.ln_1`, which is given other numbers" in diagnose(find_exercise("GPT"), GPT).message
     )
 
     class Scaled(lesson.GPT):
         def forward(self, tokens):
             return 1.5 * super().forward(tokens)
 
-    assert "Every part gives the right numbers" in diagnose(find("GPT"), Scaled).message
+    assert "Every part gives the right numbers" in diagnose(find_exercise("GPT"), Scaled).message
 
 
 def test_writing_without_keeping_anything_is_told():
@@ -278,7 +278,7 @@ def test_writing_without_keeping_anything_is_told():
             tokens = torch.cat([tokens, model(tokens)[:, -1:].argmax(dim=-1)], dim=1)
         return tokens
 
-    report = diagnose(find("generate_cached"), plain)
+    report = diagnose(find_exercise("generate_cached"), plain)
     assert report.property == "keeps_keys_and_values" and "positions went through the model at once" in report.message
 
 
@@ -304,7 +304,7 @@ def _keeping_what_attention_reads(model, tokens, n_tokens):
 
 
 def test_keys_that_are_made_anew_are_told():
-    report = diagnose(find("generate_cached"), _keeping_what_attention_reads)
+    report = diagnose(find_exercise("generate_cached"), _keeping_what_attention_reads)
     assert report.property == "keeps_keys_and_values", str(report)
     assert "6 positions went through W_key at once, after the prompt had" in report.message
 
@@ -323,7 +323,7 @@ def test_a_pass_of_the_prompt_that_is_wrong_is_told_though_the_first_tokens_are_
             block.ln_2 = Louder(block.ln_2)
         return _by_torchs_attention(model, tokens, n_tokens)
 
-    report = diagnose(find("generate_cached"), louder)
+    report = diagnose(find_exercise("generate_cached"), louder)
     assert report.message.startswith("The pass of the prompt is wrong already: of 64 prompts "), str(report)
 
 
@@ -333,14 +333,14 @@ def test_a_later_pass_that_is_wrong_is_counted():
         text[:, tokens.shape[1] + 1 :] = 0
         return text
 
-    report = diagnose(find("generate_cached"), cold)
+    report = diagnose(find_exercise("generate_cached"), cold)
     assert "the prompt's pass is right, and pass 2 is the first to give another one" in report.message
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_choice_hangs_on_the_last_digit(seed):
     """The best token of each step leads by far more than another order of sums could change."""
-    for case in find("generate_cached").draw(seed):
+    for case in find_exercise("generate_cached").draw(seed):
         model, tokens, n_tokens = case.args
         for _ in range(n_tokens):
             first, second = model(tokens)[:, -1].topk(2).values.T
@@ -395,7 +395,7 @@ def test_what_became_of_a_matrix_of_the_file_is_told(name, change, words):
         state = lesson.gpt2_state(tensors, config)
         return {**state, name: change(state[name])}
 
-    message = diagnose(find("gpt2_state"), gpt2_state).message
+    message = diagnose(find_exercise("gpt2_state"), gpt2_state).message
     assert message.startswith(f"`{name}` ") and words in message
 
 
@@ -496,4 +496,4 @@ def test_a_matrix_that_is_not_turned_loads_without_complaint():
 
 
 def test_a_block_has_what_its_check_says_of_it():
-    assert set(checks._BLOCK_MISTAKES) < {m.id for m in find("GPT").misconceptions}
+    assert set(checks._BLOCK_MISTAKES) < {m.id for m in find_exercise("GPT").misconceptions}

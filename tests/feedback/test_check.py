@@ -128,7 +128,7 @@ def test_of_two_values_it_is_said_of_each_what_holds(total, monkeypatch, doubled
 
 
 def test_of_the_lesson_with_two_values_the_first_is_looked_at(monkeypatch):
-    found = declared.find("scaled_context_vec_2")
+    found = declared.find_exercise("scaled_context_vec_2")
     monkeypatch.setitem(globals(), "attn_weights_2", found.steps["attn_weights_2"].oracle)
     assert check(scaled_context_vec_2=...).message.endswith("`attn_weights_2` is right.")
     for id, wrong in found.steps["attn_weights_2"].misconceptions.items():
@@ -328,7 +328,7 @@ def test_a_parameter_too_many_where_none_is_expected():
 
 def test_facts_of_a_result_are_told_in_words_without_a_table():
     for name in ("copy_batch", "sample_regression"):
-        found = declared.find(name)
+        found = declared.find_exercise(name)
         said_ = diagnose(found, runnable(found, found.misconceptions[0]))
         assert said_.misconception and said_.table is None
 
@@ -354,6 +354,6 @@ def test_yours_says_why_an_earlier_lesson_gives_nothing(desk, tmp_path, monkeypa
 
 
 def test_a_check_loads_no_other_lesson_s_checks():
-    told = "import sys; from utils.feedback.exercise import find; find('softmax')"
+    told = "import sys; from utils.feedback.exercise import find_exercise; find_exercise('softmax')"
     loaded = "print(*sorted(m for m in sys.modules if m.startswith('utils.checks.') and m[13] != '_'))"
     assert "utils.checks.simplified_attention" in (found := printed(f"{told}; {loaded}").split()) and len(found) <= 3

@@ -10,13 +10,13 @@ from utils.feedback import diagnose as engine
 from utils.feedback import timeout
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.feedback.progress import read
 
 inside = threading.Event()  # set by an answer that runs
 
 
-class WhenInside(timeout.Alarm):
+class WhenInside(timeout.Timeout):
     def _watch(self):
         inside.wait()
         super()._watch()
@@ -26,7 +26,7 @@ class WhenInside(timeout.Alarm):
 def short(monkeypatch):
     """A clock that rings as soon as the answer runs, and again and again."""
     inside.clear()
-    monkeypatch.setattr(engine, "Alarm", WhenInside)
+    monkeypatch.setattr(engine, "Timeout", WhenInside)
     monkeypatch.setattr(engine, "LIMIT", 0.05)
     monkeypatch.setattr(timeout, "AGAIN", 0.05)
 
@@ -57,7 +57,7 @@ def deaf(size):
 @pytest.mark.parametrize("answer, line", [(endless, "while True:"), (asleep, "time.sleep(3600)"), (deaf, "while True")])
 def test_what_does_not_end_is_stopped_and_told_where(short, answer, line):
     before = signal.getsignal(signal.SIGINT)
-    report = diagnose(find("get_mask"), answer)
+    report = diagnose(find_exercise("get_mask"), answer)
     assert (report.status, report.reason) == ("failed", "stopped")
     assert "had not ended after" in report.message and line in report.message
     assert signal.getsignal(signal.SIGINT) is before
@@ -66,23 +66,23 @@ def test_what_does_not_end_is_stopped_and_told_where(short, answer, line):
 def test_a_process_that_ignores_interrupts_hears_the_clock(short):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        assert diagnose(find("get_mask"), endless).reason == "stopped"
+        assert diagnose(find_exercise("get_mask"), endless).reason == "stopped"
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
 
 
 def test_no_interrupt_comes_after_the_check(short):
-    assert diagnose(find("get_mask"), endless).reason == "stopped"
+    assert diagnose(find_exercise("get_mask"), endless).reason == "stopped"
     for thread in threading.enumerate():
-        if thread.name == "alarm":
+        if thread.name == "check-timeout":
             thread.join(60)
             assert not thread.is_alive()
 
 
 def test_elsewhere_than_in_the_main_thread_there_is_no_clock():
     said = []
-    thread = threading.Thread(target=lambda: said.append(diagnose(find("get_mask"), lambda size: None)))
+    thread = threading.Thread(target=lambda: said.append(diagnose(find_exercise("get_mask"), lambda size: None)))
     thread.start()
     thread.join()
     assert said[0].reason == "structure"
@@ -102,15 +102,15 @@ def test_time_in_which_others_work_does_not_count(monkeypatch):
     """As on a busy machine: time passes, and this process has done nothing in it."""
     monkeypatch.setattr(timeout, "IDLE", float("inf"))
     monkeypatch.setattr(timeout.time, "process_time", lambda: 0.0)
-    with timeout.Alarm(0.01) as clock:
+    with timeout.Timeout(0.01) as clock:
         for _ in range(5):
             clock._ended.wait(0.02)
-    assert not clock.rung
+    assert not clock.fired
 
 
 def test_the_page_says_that_it_waits(short, monkeypatch, capsys):
     monkeypatch.setattr(timeout, "LOOK", 0.01)
     monkeypatch.setattr(engine, "LIMIT", 0.5)
     monkeypatch.setattr(engine, "PATIENCE", 0.02)
-    diagnose(find("get_mask"), endless)
+    diagnose(find_exercise("get_mask"), endless)
     assert capsys.readouterr().out == engine.WAITING + "\n"

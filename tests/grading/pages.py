@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from utils import lessons
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.lessons.answers import with_answers
 
 
@@ -36,7 +36,7 @@ def untouched(name: str) -> bytes:
 
 def answering(exercise: str, source: str) -> bytes:
     """A page with the course's own answers but for one: a value in its place, any other in a cell of its own."""
-    found = find(exercise)
+    found = find_exercise(exercise)
     page, sources = lesson(found.lesson)
     own = lessons.source_of(page.path, exercise)
     cells: list[str] = []

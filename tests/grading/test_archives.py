@@ -9,7 +9,7 @@ import pytest
 
 from tests.grading.packed import pack, tree
 from utils.grading import archives
-from utils.grading.archives import MAX_FILE, ArchiveError, Limits, files
+from utils.grading.archives import MAX_FILE, ArchiveError, ArchiveLimits, files
 
 
 def said(source):
@@ -107,10 +107,10 @@ def test_a_zip_that_lies_about_a_size_gives_no_more_than_it_said(tmp_path):
 
 def test_too_many_files_or_bytes_refuse_the_whole_zip(tmp_path, monkeypatch):
     packed = pack(tmp_path / "x.zip", {f"{n}": b"12345" for n in range(6)})
-    monkeypatch.setattr(archives, "OUTER", Limits(5, 10**9))
+    monkeypatch.setattr(archives, "OUTER", ArchiveLimits(5, 10**9))
     with pytest.raises(ArchiveError, match=r"x\.zip holds 6 files, and 5 are read at most"):
         list(files(packed))
-    monkeypatch.setattr(archives, "OUTER", Limits(10, 29))
+    monkeypatch.setattr(archives, "OUTER", ArchiveLimits(10, 29))
     with pytest.raises(ArchiveError, match="would unpack to"):
         list(files(packed))
 
@@ -128,7 +128,7 @@ def test_a_zip_in_a_zip_is_opened_and_one_deeper_is_not(tmp_path):
 def test_a_student_s_bomb_is_a_word_and_not_the_end(tmp_path, monkeypatch):
     inner = io.BytesIO()
     pack(inner, {f"{n}.ipynb": b"12345" for n in range(6)})
-    monkeypatch.setattr(archives, "INNER", Limits(5, 10**9))
+    monkeypatch.setattr(archives, "INNER", ArchiveLimits(5, 10**9))
     why = said(pack(tmp_path / "x.zip", {"ada.zip": inner.getvalue(), "alan.ipynb": b"x"}))
     assert "ada.zip holds 6 files" in why["ada.zip"] and why["alan.ipynb"] == ""
 

@@ -16,7 +16,7 @@ import utils
 from tests.grading.pages import answering, notebook, solved, untouched
 from utils.cli.commands import app
 from utils.grading import bubblewrap, engine, page
-from utils.grading.isolation import Limits
+from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import Judge, Submission, absent
 from utils.grading.results import LessonResult, path_of, read_result, read_results
 
@@ -86,7 +86,7 @@ def test_a_page_with_its_pictures_is_graded(sandbox):
     shown = json.loads(RIGHT)
     shown["cells"][0]["outputs"] = [{"output_type": "display_data", "data": {"image/png": "A" * (2 << 20)}}]
     task = Submission("anna", "00_start_here", {PAGE: json.dumps(shown).encode()}, "key")
-    assert [e.state for e in Judge(sandbox, Limits()).grade(task).exercises] == ["passed"]
+    assert [e.state for e in Judge(sandbox, ResourceLimits()).grade(task).exercises] == ["passed"]
 
 
 def test_what_is_graded_stays_and_what_is_new_is_graded(tmp_path):
@@ -117,7 +117,7 @@ def test_the_key_holds_what_a_verdict_depends_on(monkeypatch):
     keys = {
         engine.key_of("04_causal_attention", pages, settings),
         engine.key_of("04_causal_attention", pages | {"03_self_attention.ipynb": b"c"}, settings),
-        engine.key_of("04_causal_attention", pages, engine.Settings(Limits(20.0))),
+        engine.key_of("04_causal_attention", pages, engine.Settings(ResourceLimits(20.0))),
         engine.key_of("04_causal_attention", pages, engine.Settings(with_answers=("03_self_attention",))),
     }
     monkeypatch.setattr(engine, "course_version", lambda: "another")
@@ -297,9 +297,9 @@ def test_what_cannot_be_graded_is_said(tmp_path):
 
 
 def test_limits_are_read():
-    assert engine.limits_of("10s,2G") == Limits(10.0, 2 << 30)
-    assert engine.limits_of("500M") == Limits(10.0, 500 << 20)
-    assert engine.limits_of(" 2m ") == Limits(120.0, 2 << 30)
+    assert engine.limits_of("10s,2G") == ResourceLimits(10.0, 2 << 30)
+    assert engine.limits_of("500M") == ResourceLimits(10.0, 500 << 20)
+    assert engine.limits_of(" 2m ") == ResourceLimits(120.0, 2 << 30)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "", "a\0b", "a\\b"])

@@ -18,7 +18,7 @@ from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import all_exercises
 from utils.feedback.report import Report
-from utils.grading.isolation import Limits
+from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import Judge, Submission
 from utils.grading.page import NotThere, Silent, answer_of, loader
 from utils.grading.sandbox import Sandbox
@@ -70,7 +70,7 @@ def test_the_report_is_the_same(
     earlier = {name: text for name, text in pages.items() if name[:2] < stem[:2]}
     for name, text in earlier.items():
         (tmp_path / name).write_bytes(text)
-    judge, differ = Judge(sandbox, Limits()), []
+    judge, differ = Judge(sandbox, ResourceLimits()), []
     for answer in sample(exercise):
         page = answering(exercise, answer.source)
         (tmp_path / f"{stem}.ipynb").write_bytes(page)
@@ -98,12 +98,12 @@ def test_the_report_is_the_same(
 )
 def test_what_is_no_definition_is_refused_in_the_notebook_s_words(sandbox: Sandbox, source: str, given) -> None:
     page = {"00_start_here.ipynb": notebook(["import torch", source])}
-    (done,) = Judge(sandbox, Limits()).grade(Submission("anna", "00_start_here", page, "")).exercises
+    (done,) = Judge(sandbox, ResourceLimits()).grade(Submission("anna", "00_start_here", page, "")).exercises
     assert (done.state, done.reason, done.message) == ("failed", "structure", check(given).message)
 
 
 def test_a_page_without_any_code_is_not_attempted(sandbox: Sandbox) -> None:
-    done = Judge(sandbox, Limits()).grade(
+    done = Judge(sandbox, ResourceLimits()).grade(
         Submission("anna", "00_start_here", {"00_start_here.ipynb": notebook([])}, "")
     )
     assert [e.state for e in done.exercises] == ["not attempted"]

@@ -4,7 +4,7 @@ import pytest
 
 from utils.feedback.exercise import UnknownExercise
 from utils.grading import engine
-from utils.grading.isolation import Limits
+from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import Judge
 from utils.grading.one_answer import report_of
 from utils.instructor.answers import Answers
@@ -19,7 +19,7 @@ WRONG = {
 @pytest.fixture(autouse=True)
 def judge(sandbox, monkeypatch):
     """In the sandbox that is warm."""
-    judge = Judge(sandbox, Limits())
+    judge = Judge(sandbox, ResourceLimits())
     monkeypatch.setattr(engine, "_judge", lambda settings: {"bwrap": judge}[settings.isolation])
 
 

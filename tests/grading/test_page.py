@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from utils.cli.commands import app
 from utils.grading import archives, collect, results
-from utils.grading.isolation import Limits
+from utils.grading.isolation import ResourceLimits
 from utils.grading.reports import tally
 from utils.lessons import ROOT
 
@@ -68,7 +68,7 @@ def test_the_table_of_states_is_the_program_s():
 
 
 def test_the_limits_are_the_program_s():
-    limits = Limits()
+    limits = ResourceLimits()
     assert f"{limits.seconds:.0f} seconds of CPU time or {limits.memory >> 30} GB" in PAGE
     assert f"more than {archives.MAX_FILE // archives.MEGABYTE} MB" in PAGE
     assert tally.WRONG == ("failed", "stopped")

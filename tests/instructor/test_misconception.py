@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tests.fresh_python import python, without
 from utils.cli.commands import app
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.instructor import misconception as maker
 from utils.instructor.answers import Answer, Answers, judge_all, read_answers, verdict_of, write_answers
 from utils.instructor.misconception import NoPlace, add, stub
@@ -74,13 +74,13 @@ def test_it_is_written_into_the_checks_and_then_recognised(wrong, tmp_path):
 
 
 def test_names_that_the_checks_do_not_have_are_told():
-    made = stub(find("softmax"), COSH, "takes-cosh")
+    made = stub(find_exercise("softmax"), COSH, "takes-cosh")
     assert made.needs == ["share", "torch"] and made.function.startswith("def _softmax_takes_cosh(x, dim):\n    e = ")
     assert maker.TODO in made.entry
 
 
 def test_a_value_becomes_a_function():
-    made = stub(find("attn_scores_2"), "attn_scores_2 = inputs @ inputs[2]", "the-next-word")
+    made = stub(find_exercise("attn_scores_2"), "attn_scores_2 = inputs @ inputs[2]", "the-next-word")
     assert (
         made.function
         == "def _attn_scores_2_the_next_word():\n    attn_scores_2 = inputs @ inputs[2]\n    return attn_scores_2"
@@ -94,19 +94,19 @@ def test_a_value_becomes_a_function():
         (COSH, "Takes cosh", "is no id"),
         ("def soft(x, dim): pass", "takes-cosh", "defines no 'softmax'"),
         ("def softmax(x, dim):\n    return (x", "takes-cosh", "does not parse .line 2: '.' was never closed"),
-        (COSH, find("softmax").misconceptions[0].id, "has a misconception called"),
+        (COSH, find_exercise("softmax").misconceptions[0].id, "has a misconception called"),
     ],
 )
 def test_what_cannot_be_one(source, id, words):
     with pytest.raises(ValueError, match=words):
-        stub(find("softmax"), source, id)
+        stub(find_exercise("softmax"), source, id)
 
 
 def test_a_table_that_is_not_written_out_is_left_alone(tmp_path):
     path = tmp_path / "checks.py"
     path.write_text('exercise("softmax", misconceptions=made())\n', encoding="utf-8")
     with pytest.raises(NoPlace, match="not written as a dict"):
-        add(path, find("softmax"), stub(find("softmax"), COSH, "takes-cosh"))
+        add(path, find_exercise("softmax"), stub(find_exercise("softmax"), COSH, "takes-cosh"))
     assert path.read_text(encoding="utf-8") == 'exercise("softmax", misconceptions=made())\n'
 
 
@@ -124,13 +124,13 @@ def test_an_answer_that_would_stop_the_checks_from_loading_is_not_written(tmp_pa
     text = (ROOT / "utils" / "checks" / path.name).read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")
     with pytest.raises(NoPlace, match=words):
-        add(path, find("softmax"), stub(find("softmax"), source, "takes-cosh"))
+        add(path, find_exercise("softmax"), stub(find_exercise("softmax"), source, "takes-cosh"))
     assert path.read_text(encoding="utf-8") == text
 
 
 def test_a_long_message_can_be_laid_out():
     words = " ".join(f"word{n}" for n in range(40))
-    entry = stub(find("softmax"), COSH, "takes-cosh", words).entry
+    entry = stub(find_exercise("softmax"), COSH, "takes-cosh", words).entry
     parts = [ast.literal_eval(part) for part in re.findall("'[^']*'", entry)]
     assert "".join(parts) == words and max(map(len, parts)) <= 90
 
@@ -163,7 +163,7 @@ def test_a_head_that_says_nothing_is_refused(tmp_path):
 
 
 def test_one_answer_cannot_change_what_the_next_one_sees():
-    answers = Answers.of(find("attn_weights_2"))
+    answers = Answers.of(find_exercise("attn_weights_2"))
     assert not answers.judge("attn_weights_2 = attn_scores_2.zero_()")
     assert answers.judge("attn_weights_2 = torch.softmax(attn_scores_2, 0)")
 

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.instructor import mutants, mutations
 from utils.instructor.answers import Answers
 from utils.instructor.mutants import EQUAL, NAMED, WRONG, judge
@@ -125,7 +125,7 @@ CONTRIVED_IDS = [(name, i) for name, changes in CONTRIVED.items() for i in range
 
 @pytest.mark.parametrize("name, i", CONTRIVED_IDS, ids=[f"{name}-{i}" for name, i in CONTRIVED_IDS])
 def test_a_contrived_answer_does_not_pass(name, i):
-    answers = Answers.of(find(name))
+    answers = Answers.of(find_exercise(name))
     old, new = CONTRIVED[name][i]
     assert old in answers.source
     source = answers.source.replace(old, new)
@@ -175,7 +175,7 @@ def test_names_are_swapped_with_their_kind_only():
 
 
 def test_a_mutant_is_judged_by_what_its_check_says():
-    answers = Answers.of(find("row_sums"))
+    answers = Answers.of(find_exercise("row_sums"))
     assert judge(answers, answers.source) == (EQUAL, "")
     assert judge(answers, answers.source.replace("dim=1", "dim=-1"))[0] == EQUAL
     assert judge(answers, answers.source.replace("dim=1", "dim=0"))[0] == NAMED
@@ -184,7 +184,7 @@ def test_a_mutant_is_judged_by_what_its_check_says():
 
 def test_a_pass_that_is_not_equal_is_found_out():
     """The check asks for sizes up to 19."""
-    answers = Answers.of(find("get_mask"))
+    answers = Answers.of(find_exercise("get_mask"))
     sneaky = answers.source.replace(
         "return", "if size > 19:\n        return torch.ones(size, size, dtype=torch.bool)\n    return"
     )

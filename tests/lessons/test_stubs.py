@@ -3,7 +3,7 @@
 import pytest
 
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.lessons.stubs import written_below
 
 STUB = 'def f(x):\n    """Says what."""\n    # YOUR CODE HERE\n    raise NotImplementedError("f")\n'
@@ -33,6 +33,6 @@ def test_the_report_names_the_line_to_delete(tmp_path):
     )
     names = {}
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
-    report = diagnose(find("row_sums"), names["row_sums"])
+    report = diagnose(find_exercise("row_sums"), names["row_sums"])
     assert report.status == "todo"
     assert 'below `raise NotImplementedError("row_sums")`, and that line still ends' in report.message

@@ -268,10 +268,10 @@ def misconception(
     from utils.grading.bubblewrap import UNPROTECTED
     from utils.grading.one_answer import report_of
     from utils.instructor import misconception as maker
-    from utils.instructor.answers import Answers, find
+    from utils.instructor.answers import Answers, find_exercise
 
     with errors_in_red():
-        asked = find(exercise)
+        asked = find_exercise(exercise)
         source = answer.read_text(encoding="utf-8")
         made = maker.stub(asked, source, id, message or maker.TODO) if id else None
         if isolation == "none":

@@ -17,7 +17,7 @@ import torch
 
 from utils import lessons
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find
+from utils.feedback.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find_exercise
 from utils.feedback.phrases import NAMELESS, of_a_library
 from utils.feedback.progress import read, record
 from utils.feedback.report import Note, Report
@@ -130,7 +130,7 @@ def _name_of(answer: Any) -> str:
 
 def _find(name: str) -> Exercise:
     try:
-        return find(name)
+        return find_exercise(name)
     except UnknownExercise as error:
         raise _BadCall(str(error)) from None
 
@@ -206,7 +206,7 @@ def yours(name: str) -> Any:
         ValueError: it is a value, which no other lesson can use.
         NotYet: it is not finished, and there is no reference.
     """
-    exercise = find(name)
+    exercise = find_exercise(name)
     if exercise.kind == "value":
         raise ValueError(f"`{name}` is a value of lesson {exercise.lesson}; yours() gives functions and classes.")
     _asked_for.append(name)

@@ -21,7 +21,7 @@ from utils.feedback.relations import relation
 from utils.feedback.report import Report
 from utils.feedback.runner import InProcess, Runner, known_result, observe, runnable
 from utils.feedback.source_lint import slip_in
-from utils.feedback.timeout import Alarm
+from utils.feedback.timeout import Timeout
 from utils.lessons.stubs import written_below
 
 REDRAW = 1  # the second seed, with which an answer that passes once must pass again
@@ -38,14 +38,14 @@ def diagnose(exercise: Exercise, answer: Any) -> Report:
     reason is "stopped". It is "failed" where the clock did it, and "todo" where nothing was decided.
     """
     shown = sys.stdout  # while an answer runs, what it prints goes elsewhere
-    alarm = Alarm(LIMIT, PATIENCE, lambda: print(WAITING, file=shown, flush=True))
+    alarm = Timeout(LIMIT, PATIENCE, lambda: print(WAITING, file=shown, flush=True))
     try:
         with alarm:
             return diagnose_run(exercise, InProcess(exercise.form, answer))
     except KeyboardInterrupt as interrupt:
         alarm.stop()
         at = failure_of(interrupt, answer)
-        if not alarm.rung:
+        if not alarm.fired:
             where = _where(at.line, at.code)
             return Report(exercise.name, "todo", f"interrupted{where}; nothing was decided.", reason="stopped")
         return stopped(exercise, LIMIT, at.line, at.code)

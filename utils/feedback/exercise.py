@@ -338,7 +338,7 @@ class UnknownExercise(ValueError):
     """No exercise has this name; the message says which is meant, or where they are listed."""
 
 
-def find(name: str) -> Exercise:
+def find_exercise(name: str) -> Exercise:
     """The exercise called `name`, or `UnknownExercise`. The checks of other lessons are not loaded for it."""
     for path in _CHECKS.glob("*.py") if name not in _exercises else ():
         if f'"{name}"' in path.read_text(encoding="utf-8"):

@@ -16,7 +16,7 @@ LOOK = 0.1  # seconds between two looks at the clock
 IDLE = 6  # times as long may an answer take that waits and computes nothing, such as one that sleeps
 
 
-class Alarm:
+class Timeout:
     """Interrupts the block after `seconds` of work: a KeyboardInterrupt in the main thread. `rung` says whether it has.
 
     What counts is this process's own CPU time: on a busy machine a right answer in slow style takes long by any other
@@ -28,15 +28,15 @@ class Alarm:
     """
 
     def __init__(self, seconds: float, patience: float = math.inf, say: Callable[[], None] = lambda: None) -> None:
-        self.seconds, self.rung, self._before = seconds, False, None
+        self.seconds, self.fired, self._before = seconds, False, None
         self.patience, self.say = patience, say
         self._ended, self._ringing = threading.Event(), threading.Lock()
 
-    def __enter__(self) -> Alarm:
+    def __enter__(self) -> Timeout:
         if threading.current_thread() is threading.main_thread():
             # A process that was started in the background may ignore interrupts, and an event loop handle them.
             self._before = signal.signal(signal.SIGINT, signal.default_int_handler)
-            threading.Thread(target=self._watch, name="alarm", daemon=True).start()
+            threading.Thread(target=self._watch, name="check-timeout", daemon=True).start()
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -64,7 +64,7 @@ class Alarm:
         while not self._ended.is_set():
             with self._ringing:
                 if not self._ended.is_set():
-                    self.rung = True
+                    self.fired = True
                     _interrupt()
             self._ended.wait(AGAIN)
 

@@ -26,15 +26,15 @@ class ArchiveError(ValueError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class ArchiveLimits:
     """How many files an archive may hold, and how many bytes they may come to."""
 
     files: int
     total: int
 
 
-OUTER = Limits(200_000, 20_000 * MEGABYTE)  # a class of thousands
-INNER = Limits(2_000, 256 * MEGABYTE)  # one student's zip
+OUTER = ArchiveLimits(200_000, 20_000 * MEGABYTE)  # a class of thousands
+INNER = ArchiveLimits(2_000, 256 * MEGABYTE)  # one student's zip
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _content(path: Path) -> bytes:
 # --- zips -----------------------------------------------------------------------------------------------
 
 
-def _in_zip(file: Path | io.BytesIO, source: str, within: PurePosixPath, limits: Limits) -> Iterator[File]:
+def _in_zip(file: Path | io.BytesIO, source: str, within: PurePosixPath, limits: ArchiveLimits) -> Iterator[File]:
     """The files of a zip; `within` is where it lies in its source."""
     called = within if within.parts else source
     try:
@@ -152,7 +152,7 @@ def _in_zip(file: Path | io.BytesIO, source: str, within: PurePosixPath, limits:
         raise ArchiveError(f"{called}: it cannot be read as a zip ({error}).") from None
 
 
-def _refuse_bomb(entries: list[zipfile.ZipInfo], name: str, limits: Limits) -> None:
+def _refuse_bomb(entries: list[zipfile.ZipInfo], name: str, limits: ArchiveLimits) -> None:
     total = sum(entry.file_size for entry in entries)
     if len(entries) > limits.files:
         raise ArchiveError(f"{name} holds {len(entries):,} files, and {limits.files:,} are read at most.")

@@ -29,7 +29,7 @@ import torch
 from utils import lessons
 from utils.feedback.report import Report
 from utils.grading.bubblewrap import OWN, Isolation, SandboxError, lacks
-from utils.grading.isolation import Limits
+from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import LARGEST, Judge, Submission, absent, exercises_of_lessons
 from utils.grading.results import SCHEMA, LessonResult, ResultError, path_of, read_result, write_result
 from utils.grading.sandbox import Sandbox
@@ -37,7 +37,7 @@ from utils.grading.sandbox import Sandbox
 JUDGES = ("checks", "feedback", "lessons", "test_doubles", "models", "gpt2")  # rooms that a verdict hangs on
 OF_GRADING = (*OWN, "bubblewrap", "fingerprint", "judge", "remote", "sandbox")  # and of this room these alone
 ATTEMPTS = 3  # at a submission whose worker dies
-LIMITS = Limits()
+LIMITS = ResourceLimits()
 _YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
 
 
@@ -51,7 +51,7 @@ class Settings:
         with_answers: stems of lessons whose answers have been handed out.
     """
 
-    limits: Limits = LIMITS
+    limits: ResourceLimits = LIMITS
     isolation: Isolation = "bwrap"
     with_answers: tuple[str, ...] = ()
 
@@ -335,7 +335,7 @@ def _next(todo: Iterator[Submission]) -> tuple[Submission, int] | None:
     return task and (task, 0)
 
 
-def limits_of(text: str) -> Limits:
+def limits_of(text: str) -> ResourceLimits:
     """Limits as they are written: "10s,2G", "30s", "500M". Raises `GradingError`."""
     seconds, memory = LIMITS
     for part in text.split(","):
@@ -347,4 +347,4 @@ def limits_of(text: str) -> Limits:
             seconds = number * (60 if match[2] == "m" else 1)
         else:
             memory = int(number * (1 << (30 if match[2] == "G" else 20)))
-    return Limits(seconds, memory)
+    return ResourceLimits(seconds, memory)

@@ -51,7 +51,7 @@ def main(number: int, confined: bool) -> None:
         for what in asked["likely"]:
             _prepare(what)
         control.send(READY)
-        limits = isolation.Limits(**asked["limits"])
+        limits = isolation.ResourceLimits(**asked["limits"])
         control.send(json.dumps(_run(control, descriptors[0], limits, confined)._asdict()).encode())
 
 
@@ -92,7 +92,7 @@ def _share() -> None:
                 advise(ctypes.c_void_p(number * LARGE_PAGE), ctypes.c_size_t(LARGE_PAGE), COLLAPSE)
 
 
-def _run(control: socket.socket, connection: int, limits: isolation.Limits, confined: bool) -> isolation.Ended:
+def _run(control: socket.socket, connection: int, limits: isolation.ResourceLimits, confined: bool) -> isolation.Ended:
     """Run one child until it has ended by itself, or the judge says that it has to."""
     with tempfile.TemporaryDirectory(prefix="pages-", ignore_cleanup_errors=True) as place:
 

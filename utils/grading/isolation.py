@@ -26,7 +26,7 @@ ROOM = 64 << 20  # bytes of it
 PROCESSES = 128  # threads, where the user's processes are counted
 
 
-class Limits(NamedTuple):
+class ResourceLimits(NamedTuple):
     """What one exercise may use.
 
     Attributes:
@@ -63,7 +63,7 @@ def alone(*descriptors: int) -> None:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0xFF)
 
 
-def apart(work: Callable[[], None], limits: Limits, confined: bool) -> int:
+def apart(work: Callable[[], None], limits: ResourceLimits, confined: bool) -> int:
     """Run `work` in a process of its own, and give its pid. It is for the caller to wait for, and to `end`.
 
     Unless `confined`, it is only limited.
@@ -125,7 +125,7 @@ def _enter() -> None:
     _call("capset", header, nothing)
 
 
-def _limit(limits: Limits) -> None:
+def _limit(limits: ResourceLimits) -> None:
     import resource  # Windows has none, and `coginst doctor` imports this file there as well
 
     seconds = int(limits.seconds) + 2  # the alarm of `utils.feedback` rings first, and says where
@@ -253,4 +253,4 @@ def probe() -> None:
 
     alone()
     for _ in range(2):  # the second shows that the way back was there
-        os.waitpid(apart(work, Limits(), confined=True), 0)
+        os.waitpid(apart(work, ResourceLimits(), confined=True), 0)

@@ -19,7 +19,7 @@ from utils.feedback.diagnose import diagnose_run, stopped
 from utils.feedback.exercise import Exercise, all_exercises
 from utils.feedback.report import Report
 from utils.feedback.runner import drawn
-from utils.grading.isolation import Limits
+from utils.grading.isolation import ResourceLimits
 from utils.grading.remote import Missing, Remote
 from utils.grading.results import NOT_COLLECTED, ExerciseResult, Incident, LessonResult, State
 from utils.grading.sandbox import Over, Sandbox, Session
@@ -106,7 +106,7 @@ class Judge:
         with_answers: the stems of lessons whose answers have been handed out: `yours` falls back on these.
     """
 
-    def __init__(self, sandbox: Sandbox, limits: Limits, with_answers: tuple[str, ...] = ()) -> None:
+    def __init__(self, sandbox: Sandbox, limits: ResourceLimits, with_answers: tuple[str, ...] = ()) -> None:
         self.sandbox, self.limits, self.with_answers = sandbox, limits, with_answers
         self.reads = Kept[Read]()  # by the bytes of a page
         self.passed = Kept[bool]()  # by an exercise and the bytes of all pages that it may build on

@@ -6,7 +6,7 @@ It runs as a class's answers do, apart from everything else: an instructor is ab
 from __future__ import annotations
 
 from utils import lessons
-from utils.feedback.exercise import find
+from utils.feedback.exercise import find_exercise
 from utils.feedback.report import Report
 from utils.grading import engine
 from utils.grading.judge import Submission, exercises_of_lessons, page_of
@@ -20,7 +20,7 @@ def report_of(name: str, source: str) -> Report:
         LessonError: the solutions are not here.
         SandboxError: this machine cannot keep the answer apart.
     """
-    find(name)
+    find_exercise(name)
     stem = next(stem for stem, found in exercises_of_lessons().items() if name in found)
     own = lessons.source_of(lessons.find(stem), name)
     pages = {f"{other}.ipynb": page_of(other) for other in exercises_of_lessons() if other < stem}

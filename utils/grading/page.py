@@ -15,7 +15,7 @@ from typing import Any
 
 from utils import lessons
 from utils.feedback.phrases import NAMELESS, of_a_library
-from utils.feedback.timeout import Alarm
+from utils.feedback.timeout import Timeout
 from utils.lessons.code import tree_of, unparsed
 from utils.lessons.loading import file_of
 
@@ -234,13 +234,13 @@ def _execute(code: types.CodeType, names: dict[str, Any], patience: float | None
     if patience is None:
         exec(code, names)
         return
-    alarm = Alarm(patience)
+    alarm = Timeout(patience)
     try:
         with alarm:
             exec(code, names)
     except KeyboardInterrupt:
         alarm.stop()
-        if not alarm.rung:  # it is the time of the whole exercise that is over
+        if not alarm.fired:  # it is the time of the whole exercise that is over
             raise
 
 

@@ -17,13 +17,13 @@ from utils import lessons
 from utils.feedback.exercise import Form
 from utils.feedback.observe import failure_of
 from utils.feedback.runner import InProcess
-from utils.feedback.timeout import Alarm
+from utils.feedback.timeout import Timeout
 from utils.grading import schema
 from utils.grading.audit import Notes
 from utils.grading.codec import LARGEST, Packer, TooLarge, tensors_of
 from utils.grading.deserialize import Given
 from utils.grading.framing import FROM_JUDGE, Channel, Closed
-from utils.grading.isolation import Limits
+from utils.grading.isolation import ResourceLimits
 from utils.grading.page import NotThere, Silent, answer_of, answered, asked, loader
 
 SILENT = ("check", "hint", "solution", "progress", "show", "explore")
@@ -36,10 +36,10 @@ class Served:
         folder: where the pages are put; empty, and this process's alone.
     """
 
-    def __init__(self, channel: Channel, limits: Limits, folder: Path) -> None:
+    def __init__(self, channel: Channel, limits: ResourceLimits, folder: Path) -> None:
         self.channel, self.limits, self.folder = channel, limits, folder
         self.notes = Notes((str(folder),))
-        self.alarm = Alarm(limits.seconds)
+        self.alarm = Timeout(limits.seconds)
         self.answer: Any = None
         self.runner = InProcess(Form("", "function"), None)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from utils.grading.bubblewrap import CURE, Isolation, SandboxError, command, environment, not_linux
 from utils.grading.framing import FROM_RUNNER, Broken, Channel, Closed, Late
-from utils.grading.isolation import Ended, Limits
+from utils.grading.isolation import Ended, ResourceLimits
 
 WARMING = 120.0  # seconds in which the warm process must be ready, on the busiest machine
 WAITS = 6.0  # times its CPU limit may an exercise take by the clock, as `utils.feedback.timeout` has it
@@ -73,7 +73,7 @@ class Sandbox:
         """The process that the warm one was started as; None where none is running."""
         return self._process.pid if self._process and self._process.poll() is None else None
 
-    def open(self, limits: Limits, page: bytes = b"") -> Session:
+    def open(self, limits: ResourceLimits, page: bytes = b"") -> Session:
         """A runner for one exercise, of this page. Raises `SandboxError`."""
         likely = sorted({what for word, what in LIKELY.items() if word in page})
         packet = json.dumps({"limits": limits._asdict(), "likely": likely}).encode()
@@ -148,7 +148,7 @@ class Sandbox:
 class Session:
     """One runner, as the judge speaks to it. Whatever ends it early raises `Over`."""
 
-    def __init__(self, sandbox: Sandbox, connection: socket.socket, limits: Limits) -> None:
+    def __init__(self, sandbox: Sandbox, connection: socket.socket, limits: ResourceLimits) -> None:
         self.sandbox, self.limits = sandbox, limits
         self.channel = Channel(connection, FROM_RUNNER)
         self.asked, self.notes = 0, []
@@ -243,7 +243,7 @@ def _stopped(where: Any) -> Over:
     return Over("time", "It was stopped.")
 
 
-def _gone(ended: Ended, limits: Limits) -> Over:
+def _gone(ended: Ended, limits: ResourceLimits) -> Over:
     """What to say of a process that has ended before it answered."""
     if ended.seconds >= limits.seconds:
         return Over("time", _TIME.format(limits.seconds))

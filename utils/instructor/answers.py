@@ -17,7 +17,7 @@ from torch import Tensor
 
 from utils import lessons
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Exercise, find
+from utils.feedback.exercise import Exercise, find_exercise
 from utils.feedback.report import Report
 from utils.lessons.files import write_atomically
 
@@ -59,7 +59,7 @@ class Answers:
     @classmethod
     def named(cls, exercise: str) -> Answers:
         """Of the exercise with this name. Raises `UnknownExercise`."""
-        return cls.of(find(exercise))
+        return cls.of(find_exercise(exercise))
 
     def make(self, source: str) -> Any:
         """The answer that a source defines. Raises what Python raises where it defines none."""
@@ -142,5 +142,5 @@ def judge_all(answers: list[Answer]) -> list[Report]:
     made: dict[str, Answers] = {}
     for answer in answers:
         if answer.exercise not in made:
-            made[answer.exercise] = Answers.of(find(answer.exercise))
+            made[answer.exercise] = Answers.of(find_exercise(answer.exercise))
     return [made[answer.exercise].judge(answer.source) for answer in answers]

@@ -26,7 +26,7 @@ import torch
 from utils import lessons
 from utils.feedback.compare import agree
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Case, Exercise, all_exercises, find
+from utils.feedback.exercise import Case, Exercise, all_exercises, find_exercise
 from utils.feedback.observe import is_float, sealed
 from utils.feedback.report import Report
 from utils.feedback.runner import expected, observe
@@ -165,7 +165,7 @@ def _serve(pipe: Any) -> None:
         while True:
             name, source = pipe.recv()
             if name not in made:
-                made[name] = Answers.of(find(name))
+                made[name] = Answers.of(find_exercise(name))
             pipe.send(judge(made[name], source if source is not None else made[name].source))
 
 
@@ -212,7 +212,7 @@ class Worker:
 
 def examine(names: Sequence[str] = (), told: Callable[[Tally], None] = lambda tally: None) -> list[Tally]:
     """The tallies of these exercises, or of all; `told` hears of each as it is ready."""
-    exercises = [find(name) for name in names] or list(all_exercises().values())
+    exercises = [find_exercise(name) for name in names] or list(all_exercises().values())
     tallies = []
     with Worker() as worker:
         for exercise in exercises:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.grading.pages import notebook
-from utils.grading.isolation import Limits
+from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import Judge, Submission
 from utils.grading.results import ExerciseResult, LessonResult
 from utils.grading.sandbox import Sandbox
@@ -22,16 +22,16 @@ from utils.lessons import ROOT
 PAGE = "00_start_here.ipynb"
 RIGHT = "def row_sums(x):\n    return x.sum(dim=1)"
 WRONG = "def row_sums(x):\n    return x.sum(dim=1) + 1"
-SHORT = Limits(2.0, 1 << 30)
+SHORT = ResourceLimits(2.0, 1 << 30)
 
 
-def graded(sandbox: Sandbox, *cells: str, limits: Limits = SHORT) -> LessonResult:
+def graded(sandbox: Sandbox, *cells: str, limits: ResourceLimits = SHORT) -> LessonResult:
     """What the judge says of a page with these cells."""
     page = {PAGE: notebook(cells)}
     return Judge(sandbox, limits).grade(Submission("anna", "00_start_here", page, "key"))
 
 
-def verdict(sandbox: Sandbox, *cells: str, limits: Limits = SHORT) -> ExerciseResult:
+def verdict(sandbox: Sandbox, *cells: str, limits: ResourceLimits = SHORT) -> ExerciseResult:
     """Of its exercise alone."""
     (found,) = graded(sandbox, *cells, limits=limits).exercises
     return found

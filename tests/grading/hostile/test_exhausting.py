@@ -10,7 +10,7 @@ import pytest
 from tests.grading.hostile.conftest import PAGE, RIGHT, SHORT, WRONG, graded, untouched, verdict
 from tests.grading.pages import notebook
 from utils.grading import engine
-from utils.grading.isolation import Limits
+from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import LARGEST, Judge, Submission
 from utils.grading.results import NOT_COLLECTED, read_results
 
@@ -26,7 +26,7 @@ TAKES = {
 @pytest.mark.parametrize("take", TAKES.values(), ids=list(TAKES))
 def test_what_is_too_much_memory_is_refused(sandbox, in_process, take):
     assert in_process(GREEDY.replace("TAKEN", take.format(3 << 26)))["said"] == ["passed"]
-    result = graded(sandbox, GREEDY.replace("TAKEN", take.format(3 << 26)), limits=Limits(5.0, 1 << 27))
+    result = graded(sandbox, GREEDY.replace("TAKEN", take.format(3 << 26)), limits=ResourceLimits(5.0, 1 << 27))
     assert not result.exercises[0].points
     assert untouched(sandbox)
 
@@ -79,14 +79,14 @@ def row_sums(x):
 @pytest.mark.parametrize("loop", LOOPS.values(), ids=list(LOOPS))
 def test_what_does_not_end_is_stopped(sandbox, in_process, loop):
     assert in_process(loop, RIGHT, seconds=2.0) == {"said": [], "status": "endless", "printed": 0}
-    result = graded(sandbox, loop, limits=Limits(1.0, 1 << 30))
+    result = graded(sandbox, loop, limits=ResourceLimits(1.0, 1 << 30))
     assert result.exercises[0].state == "stopped"
     assert {incident.kind for incident in result.incidents} == {"time"}
     assert untouched(sandbox)
 
 
 def test_a_loop_is_told_with_its_line_as_in_the_notebook(sandbox):
-    found = verdict(sandbox, LOOPS["while it is called"], limits=Limits(1.0, 1 << 30))
+    found = verdict(sandbox, LOOPS["while it is called"], limits=ResourceLimits(1.0, 1 << 30))
     assert (
         found.message
         == ("It had not ended after 1 seconds and was stopped on line 3 (`pass`). Does every loop come to an end?")
@@ -100,7 +100,7 @@ def test_a_loop_costs_its_exercise_and_not_the_page(sandbox):
 
     page = answering("attn_weights_2", "while True:\n    attn_weights_2 = attn_scores_2.softmax(0)")
     task = Submission("anna", "02_simplified_attention", {"02_simplified_attention.ipynb": page}, "key")
-    done = {e.name: e for e in Judge(sandbox, Limits(1.0, 1 << 30)).grade(task).exercises}
+    done = {e.name: e for e in Judge(sandbox, ResourceLimits(1.0, 1 << 30)).grade(task).exercises}
     assert {name: e.state for name, e in done.items()} == {
         "attn_scores_2": "passed",
         "attn_weights_2": "stopped",
@@ -241,7 +241,7 @@ def test_what_is_no_page_is_unreadable_and_nothing_else(sandbox, text):
     with pytest.raises((ValueError, TypeError, KeyError, RecursionError)):  # and all who come after it are lost
         sources(text)
     page = {"00_start_here.ipynb": text}
-    found = Judge(sandbox, Limits()).grade(Submission("anna", "00_start_here", page, "key"))
+    found = Judge(sandbox, ResourceLimits()).grade(Submission("anna", "00_start_here", page, "key"))
     assert [e.state for e in found.exercises] == ["unreadable"] and found.exercises[0].message
     assert "/" not in found.exercises[0].message  # where it lay while it was read is nothing to its author
     said = {b"": "is empty", ODD["not collected"]: "it has 500 MB, and 64 are read at most; clear its outputs."}

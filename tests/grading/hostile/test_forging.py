@@ -28,8 +28,8 @@ class Attack:
 """,
     "the exercise": """
 class Attack:
-    from utils.feedback.exercise import find
-    object.__setattr__(find("row_sums"), "oracle", lambda x: x.sum(1) + 1)
+    from utils.feedback.exercise import find_exercise
+    object.__setattr__(find_exercise("row_sums"), "oracle", lambda x: x.sum(1) + 1)
 """,
     "an import": """
 import importlib.abc, importlib.util, sys
@@ -70,8 +70,8 @@ def test_what_judges_cannot_be_patched(sandbox, in_process, patch):
 
 ASKED = """
 def row_sums(x):
-    from utils.feedback.exercise import find
-    return find("row_sums").oracle(x)
+    from utils.feedback.exercise import find_exercise
+    return find_exercise("row_sums").oracle(x)
 """
 SOLVED = """
 def row_sums(x):
@@ -86,9 +86,9 @@ def row_sums(x):
 CHECKED = """
 def row_sums(x):
     from utils.feedback.runner import expected
-    from utils.feedback.exercise import find, case
+    from utils.feedback.exercise import find_exercise, case
     import utils.checks.start_here
-    return expected(find("row_sums"), case(x)).value
+    return expected(find_exercise("row_sums"), case(x)).value
 """
 
 

@@ -25,7 +25,7 @@ from safetensors.torch import save
 from tests.grading.hostile.conftest import WRONG, graded, untouched
 from utils.grading.codec import LARGEST, Packer, TooLarge, Unpacker, tensors_of
 from utils.grading.framing import FROM_RUNNER, Bounds, Broken, Channel, parsed
-from utils.grading.isolation import Ended, Limits
+from utils.grading.isolation import Ended, ResourceLimits
 from utils.grading.sandbox import Over, Session
 
 
@@ -224,7 +224,7 @@ class Nobody:
 def line() -> tuple[Session, socket.socket]:
     """A session, and the other end of its line."""
     ours, theirs = socket.socketpair()
-    return Session(Nobody(), ours, Limits(0.05)), theirs  # pyright: ignore[reportArgumentType]
+    return Session(Nobody(), ours, ResourceLimits(0.05)), theirs  # pyright: ignore[reportArgumentType]
 
 
 def reply(number: int | None, **more: object) -> bytes:
