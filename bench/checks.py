@@ -21,10 +21,10 @@ import torch
 from bench.page import cells
 from bench.rows import ROOT, Row, printed
 from utils import lessons
-from utils.feedback.compare import same
+from utils.feedback.compare import values_equal
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, all_exercises, find_exercise
-from utils.feedback.runner import runnable, runner
+from utils.feedback.runner import make_runner, misconception_answer
 
 ROUNDS = 3  # of each, and of torch's import
 FRESH = 3  # processes for the first check of each exercise
@@ -36,7 +36,7 @@ def right(exercise: Exercise) -> Any:
     """The reference answer, from the lesson."""
     if exercise.kind == "value":
         return exercise.oracle
-    return getattr(lessons.load(lessons.find(exercise.lesson)), exercise.name)
+    return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
 
 
 def odd(exercise: Exercise) -> Any:
@@ -62,9 +62,10 @@ def odd(exercise: Exercise) -> Any:
 def bare(exercise: Exercise, answer: Any) -> bool:
     """Right or wrong, and no more."""
     results = (
-        [runner(exercise, each).run(case).value for each in (answer, exercise.oracle)] for case in exercise.draw()
+        [make_runner(exercise, each).run(case).value for each in (answer, exercise.oracle)]
+        for case in exercise.sample_cases()
     )
-    return all(same(*pair, exercise.atol) for pair in results)
+    return all(values_equal(*pair, exercise.atol) for pair in results)
 
 
 def seconds(exercise: Exercise, make: Callable[[], Any], ask: Callable = diagnose) -> float:
@@ -102,10 +103,10 @@ def slowest_blind(exercise: Exercise) -> float:
 def measured(exercise: Exercise) -> list[float]:
     """Seconds of a right answer, the dearest misconception, an odd answer, the dearest blind one, and an assertion."""
     # What is drawn at random is read before it is compared; two honest ways of drawing differ.
-    assert exercise.read or bare(exercise, right(exercise)), exercise.name
+    assert exercise.parse_result or bare(exercise, right(exercise)), exercise.name
     return [
         seconds(exercise, partial(right, exercise)),
-        max(seconds(exercise, partial(runnable, exercise, wrong)) for wrong in exercise.misconceptions),
+        max(seconds(exercise, partial(misconception_answer, exercise, wrong)) for wrong in exercise.misconceptions),
         seconds(exercise, partial(odd, exercise)),
         slowest_blind(exercise),
         seconds(exercise, partial(right, exercise), bare),

@@ -89,7 +89,9 @@ def rows() -> list[Row]:
 def main() -> None:
     totals = [0.0, 0.0, 0.0]
     print(f"{'':<32}{'CPU':>8}{'wall':>10}{'steps/s':>10}{'slow machine':>15}")
-    for name, cpu, wall, pace, slow in figures([lessons.find(name) for name in sys.argv[1:]] or lessons.all_lessons()):
+    for name, cpu, wall, pace, slow in figures(
+        [lessons.find_lesson(name) for name in sys.argv[1:]] or lessons.all_lessons()
+    ):
         totals = [total + seconds for total, seconds in zip(totals, (cpu, wall, slow))]
         over = f"   over {A_LESSON}" if slow > A_LESSON else ""
         print(f"{name:<32}{cpu:>6.1f} s{wall:>8.1f} s{pace:>10.0f}{slow:>13.1f} s{over}", flush=True)

@@ -19,7 +19,7 @@ from utils import check, lessons
 
 def seconds(name: str, lesson: str, value: list | None) -> float:
     """Of a check of the reference, or of a value."""
-    answers = [] if value else [getattr(lessons.load(lessons.find(lesson)), name)]
+    answers = [] if value else [getattr(lessons.load_lesson(lessons.find_lesson(lesson)), name)]
     values = {name: torch.tensor(value)} if value else {}
     began = time.process_time()
     passed = check(*answers, **values)

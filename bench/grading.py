@@ -32,7 +32,7 @@ def page(stem: str, student: int) -> dict:
     """A student's notebook with the course's answers; of every second one the first function or class returns something
     else."""
     right = student % 2 == 0
-    notebook = assignment(lessons.find(stem))
+    notebook = assignment(lessons.find_lesson(stem))
     names = [e.name for e in all_exercises().values() if e.lesson == stem[3:] and e.kind != "value"]
     for cell in notebook["cells"]:
         lines = "".join(cell["source"]).split("\n")

@@ -12,11 +12,11 @@ from typer.main import get_command
 from utils import lessons
 from utils.cli.commands import app
 from utils.feedback.exercise import all_exercises
-from utils.feedback.progress import read, record
+from utils.feedback.progress import read_progress, record_attempt
 from utils.instructor.answers import read_answers
 from utils.lessons import ROOT
 
-LESSONS = [lessons.read(path) for path in lessons.all_lessons()]
+LESSONS = [lessons.read_lesson(path) for path in lessons.all_lessons()]
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=[lesson.stem for lesson in LESSONS])
 
 
@@ -105,8 +105,8 @@ def test_what_the_page_on_data_says_of_the_files():
 
 def test_what_is_kept_about_learners_is_as_the_page_says(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
-    record("start_here", "row_sums", "failed")
-    assert set(read()["start_here"]["row_sums"]) == {"status", "tries", "when"}
+    record_attempt("start_here", "row_sums", "failed")
+    assert set(read_progress()["start_here"]["row_sums"]) == {"status", "tries", "when"}
 
 
 @pytest.mark.parametrize("path", [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")], ids=lambda path: path.name)

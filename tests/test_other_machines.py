@@ -28,7 +28,7 @@ from utils.grading.isolation import ResourceLimits
 from utils.grading.sandbox import Sandbox
 from utils.instructor.build import build, check
 from utils.instructor.solved import solved_cells
-from utils.lessons import ROOT, locked
+from utils.lessons import ROOT, hold_lock
 from utils.notebook.home import Home
 
 TEXT_MODE = re.compile(r"\btext=(?:True)\b")  # as an argument; this line does not hold what it looks for
@@ -112,11 +112,11 @@ def test_on_a_full_disk_a_check_is_complete_and_says_once_that_it_is_not_kept(
 ) -> None:
     store = tmp_path / "progress.json"
     monkeypatch.setenv("COURSE_PROGRESS", str(store))
-    progress.record("start_here", "row_sums", "failed")
+    progress.record_attempt("start_here", "row_sums", "failed")
     before = store.read_bytes()
     full()
     for _ in range(3):
-        progress.record("start_here", "row_sums", "passed")
+        progress.record_attempt("start_here", "row_sums", "passed")
     said = capsys.readouterr().out
     assert said == f"progress() will not know of this, because {store} cannot be written: {FULL}.\n"
     assert store.read_bytes() == before and [path.name for path in tmp_path.glob("*.new")] == []
@@ -137,7 +137,7 @@ def test_on_a_full_disk_the_last_book_stays_and_the_next_one_holds_no_half_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     """A lesson without its outputs, and of Sphinx what it writes and says."""
-    nothing = {"outputs": [[] for _ in solved_cells(lessons.read(lessons.find("00")))], "widgets": {}}
+    nothing = {"outputs": [[] for _ in solved_cells(lessons.read_lesson(lessons.find_lesson("00")))], "widgets": {}}
     monkeypatch.setattr(landing, "wrong_answers", str)  # this and the next take seconds
     monkeypatch.setattr(site, "answers_in", lambda *_: [])
     monkeypatch.setattr(site, "outputs_of", lambda course, *_: {lesson.stem: nothing for lesson in course})
@@ -175,6 +175,6 @@ def test_a_second_book_says_what_it_waits_for(tmp_path: Path) -> None:
     class Said(Exception): ...
 
     said = Mock(side_effect=Said)
-    with locked(tmp_path / "lock", 0, pytest.fail), pytest.raises(Said):
+    with hold_lock(tmp_path / "lock", 0, pytest.fail), pytest.raises(Said):
         site.book(tmp_path / "out", ["00"], said=said, work=tmp_path)
     said.assert_called_once_with(f"Waiting for another `coginst book`, which is at work in {tmp_path}")

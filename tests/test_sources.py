@@ -7,7 +7,7 @@ import pytest
 from utils import lessons
 from utils.lessons import ROOT
 
-LESSONS = {path.stem: lessons.read(path) for path in lessons.all_lessons()}
+LESSONS = {path.stem: lessons.read_lesson(path) for path in lessons.all_lessons()}
 SECTIONS = dict(
     part.partition("\n")[::2] for part in (ROOT / "docs" / "sources.md").read_text(encoding="utf-8").split("\n## ")[1:]
 )

@@ -172,7 +172,7 @@ def test_a_planted_answer_stops_the_book(tmp_path, made):
     kept.mkdir()
     for path in KEPT.glob("00_start_here-*.json"):
         shown = json.loads(path.read_bytes())
-        answer = lessons.source_of(lessons.find("02"), "softmax")
+        answer = lessons.definition_source(lessons.find_lesson("02"), "softmax")
         place = next(i for i, outputs in enumerate(shown["outputs"]) if outputs)
         shown["outputs"][place] = [{"output_type": "stream", "name": "stdout", "text": answer}]
         (kept / path.name).write_text(json.dumps(shown), encoding="utf-8")
@@ -248,7 +248,9 @@ def test_the_first_page_says_what_the_check_says(browser, address):
 def test_each_wrong_answer_is_taken_for_what_it_is(wrong):
     report = Answers.named(EXERCISE).judge(wrong.source)
     assert report.misconception == wrong.misconception
-    assert report.message == next(m.message for m in find_exercise(EXERCISE).misconceptions if m.id == wrong.misconception)
+    assert report.message == next(
+        m.message for m in find_exercise(EXERCISE).misconceptions if m.id == wrong.misconception
+    )
 
 
 def test_the_search_finds_a_lesson_and_shows_where(browser, address):

@@ -11,8 +11,8 @@ from utils import lessons
 from utils.book.leaks import answers_in
 from utils.instructor.html_text import text_of
 
-PATH = lessons.find("02_simplified_attention")
-ANSWER = lessons.source_of(PATH, "softmax")
+PATH = lessons.find_lesson("02_simplified_attention")
+ANSWER = lessons.definition_source(PATH, "softmax")
 LINE = "powers = torch.exp(x - x.amax(dim=dim, keepdim=True))"
 PAGE = "<!doctype html><title>x</title><main>{}</main>"
 WAYS = {

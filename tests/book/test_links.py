@@ -9,7 +9,7 @@ from utils.book.site import commands, linked
 from utils.instructor.online import UNSET
 
 HELD = {"docs/papers.md", "CONTRIBUTING.md", "course/02_simplified_attention.ipynb"}
-LESSON = lessons.read(lessons.find("02"))
+LESSON = lessons.read_lesson(lessons.find_lesson("02"))
 
 
 def led(text, public="me/course", name="docs/data.md"):

@@ -46,7 +46,7 @@ explore.quiz("Which?", {"a": "b", "c": "d"}, "a")
 explore.dot_product()
 ```
 """
-LESSON = replace(lessons.parse(TEXT, "02_simplified_attention.md"), stem="02_simplified_attention")
+LESSON = replace(lessons.parse_lesson(TEXT, "02_simplified_attention.md"), stem="02_simplified_attention")
 START = {"question": "</script> & 1 < 2"}
 
 
@@ -126,7 +126,7 @@ def test_a_widget_that_needs_a_kernel_is_refused():
 
 def test_nobodys_progress_is_a_sentence():
     text = TEXT.replace("explore.dot_product()", "progress()")
-    lesson = replace(lessons.parse(text, "02_simplified_attention.md"), stem="02_simplified_attention")
+    lesson = replace(lessons.parse_lesson(text, "02_simplified_attention.md"), stem="02_simplified_attention")
     made = page(lesson, outputs(**{"progress()": [html("1 of 65 exercises passed")]}), "")
     shown = cell(made, "progress()")["outputs"]
     assert len(shown) == 1 and "In JupyterLab this shows every lesson" in shown[0]["data"]["text/html"]
@@ -167,8 +167,8 @@ def test_json_in_a_script_ends_no_script_and_says_the_same():
 
 
 def key(text=TEXT, earlier=(), course="as it is"):
-    lesson = replace(lessons.parse(text, "02_simplified_attention.md"), stem="02_simplified_attention")
-    return executed.key(lesson, [lessons.parse(each, "01_tokenization.md") for each in earlier], course)
+    lesson = replace(lessons.parse_lesson(text, "02_simplified_attention.md"), stem="02_simplified_attention")
+    return executed.key(lesson, [lessons.parse_lesson(each, "01_tokenization.md") for each in earlier], course)
 
 
 def test_a_word_of_prose_runs_nothing_and_code_does():

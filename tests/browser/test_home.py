@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import harness as browser
-from utils.feedback.progress import record
+from utils.feedback.progress import record_attempt
 
 COURSE = browser.ROOT / "course"
 
@@ -18,10 +18,10 @@ def test_its_links_lead_to_where_one_stopped(
     # As Lab comes: it draws what is in view, and jumps as a learner's does.
     monkeypatch.setitem(browser.SETTINGS, "notebook-extension/tracker", {})
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
-    record("start_here", "row_sums", "passed")
+    record_attempt("start_here", "row_sums", "passed")
     for name in ("attn_scores_2", "attn_weights_2", "context_vec_2"):
-        record("simplified_attention", name, "passed")
-    record("simplified_attention", "softmax", "failed")
+        record_attempt("simplified_attention", name, "passed")
+    record_attempt("simplified_attention", "softmax", "failed")
     lessons = [COURSE / "00_start_here.ipynb", COURSE / "02_simplified_attention.ipynb"]
     with (
         browser.serve(tmp_path / "served", lessons) as url,

@@ -17,8 +17,14 @@ from utils import lessons
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import all_exercises
-from utils.feedback.observe import tensors
-from utils.feedback.runner import drawn, known_expected, learners_form, observe, runnable
+from utils.feedback.observe import collect_tensors
+from utils.feedback.runner import (
+    cached_cases,
+    cached_oracle_observation,
+    misconception_answer,
+    observe_answer,
+    to_learner_answer,
+)
 from utils.instructor.mutants import Answers
 
 EXERCISES = all_exercises()
@@ -35,7 +41,7 @@ def right_answers(exercise):
 def reference(exercise):
     """The answer in solutions/; of a value, what its cell assigns."""
     if exercise.kind != "value":
-        return getattr(lessons.load(lessons.find(exercise.lesson)), exercise.name)
+        return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
     answers = Answers.of(exercise)
     return answers.make(answers.source)
 
@@ -78,7 +84,7 @@ def the_world_stays(capsys):
 
 @each_mistake
 def test_each_misconception_is_named_with_its_own_words(exercise, mistake, capsys):
-    answer = runnable(exercise, mistake)
+    answer = misconception_answer(exercise, mistake)
     with the_world_stays(capsys):
         report = diagnose(exercise, answer)
     assert (report.status, report.misconception) == ("failed", mistake.id), str(report)
@@ -88,12 +94,12 @@ def test_each_misconception_is_named_with_its_own_words(exercise, mistake, capsy
 @each_mistake
 def test_tolerance_separates_each_misconception_a_hundredfold(exercise, mistake):
     """Else an answer with rounding errors could be taken for a mistake, or a mistake for rounding."""
-    worst, answer = 0.0, runnable(exercise, mistake)
-    for case in drawn(exercise, 0):
-        right, wrong = known_expected(exercise, case), observe(exercise, answer, case)
+    worst, answer = 0.0, misconception_answer(exercise, mistake)
+    for case in cached_cases(exercise, 0):
+        right, wrong = cached_oracle_observation(exercise, case), observe_answer(exercise, answer, case)
         if wrong.failure or _unlike(wrong, right):
             return  # told apart by shape, parameters or side effects, not by size
-        if not tensors(right.value) and not isinstance(right.value, float) and wrong.value != right.value:
+        if not collect_tensors(right.value) and not isinstance(right.value, float) and wrong.value != right.value:
             return  # words and whole numbers are equal or not
         for a, b in zip(_numbers(wrong.value), _numbers(right.value)):
             a, b = a.detach().double(), b.detach().double()
@@ -105,21 +111,21 @@ def test_tolerance_separates_each_misconception_a_hundredfold(exercise, mistake)
 
 
 def _numbers(value):
-    return [torch.tensor(value)] if isinstance(value, float) else tensors(value)
+    return [torch.tensor(value)] if isinstance(value, float) else collect_tensors(value)
 
 
 def _unlike(a, b):
-    if not tensors(b.value) and a.value != b.value:
+    if not collect_tensors(b.value) and a.value != b.value:
         return True  # text, a list or a dict of whole numbers: equal or not
     return (a.parameters, a.changed, a.detached) != (b.parameters, b.changed, b.detached) or len(
-        tensors(a.value)
-    ) != len(tensors(b.value))
+        collect_tensors(a.value)
+    ) != len(collect_tensors(b.value))
 
 
 @pytest.mark.parametrize("exercise, id", EQUIVALENT, ids=[f"{e.name}-{k}" for e, k in EQUIVALENT])
 def test_what_looks_wrong_and_is_right_passes(exercise, id):
     answer = exercise.equivalent[id]
-    report = diagnose(exercise, learners_form(exercise, answer))
+    report = diagnose(exercise, to_learner_answer(exercise, answer))
     assert report, str(report)
 
 
@@ -146,7 +152,7 @@ def test_an_exercise_is_complete(exercise):
 @each_exercise
 def test_messages_never_hold_the_answer(exercise):
     """No line of the reference of more than two words stands in a message or a hint, nor what such a line assigns."""
-    answer = lessons.source_of(lessons.find(exercise.lesson), exercise.name)
+    answer = lessons.definition_source(lessons.find_lesson(exercise.lesson), exercise.name)
     lines = [line.strip() for line in answer.splitlines()]
     telling = [line for line in lines if len(line.split()) > 2 and not line.startswith(("def ", "class ", '"""', "#"))]
     for words in [*exercise.hints, *(m.message for m in exercise.misconceptions)]:
@@ -161,7 +167,7 @@ def test_cases_differ_between_draws_and_repeat_with_a_seed(exercise):
         return
 
     def flat(seed):
-        given = [t for c in exercise.draw(seed) for t in tensors(list(c.args))]
+        given = [t for c in exercise.draw(seed) for t in collect_tensors(list(c.args))]
         return [t.double().flatten() for t in given if t.is_floating_point()]
 
     first, again, other = flat(0), flat(0), flat(1)

@@ -16,8 +16,8 @@ from utils import explore, gpt2, lessons, show
 from utils.checks._attention import INPUTS
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
-from utils.feedback.observe import Look
-from utils.feedback.runner import InProcess, read
+from utils.feedback.observe import RunOptions
+from utils.feedback.runner import InProcessRunner, parse_observation
 
 with torch.random.fork_rng(), torch.no_grad():
     torch.manual_seed(789)
@@ -220,10 +220,13 @@ def test_a_dropout_may_draw_as_it_likes():
 
 def test_of_many_right_draws_none_is_refused():
     """Six standard deviations, and what agrees by chance is not taken for one draw."""
-    exercise, answer = find_exercise("CausalAttention"), InProcess(find_exercise("CausalAttention").form, drops())
-    for asked in [c for c in exercise.draw() if c.train]:
-        wanted = read(exercise, asked, answer.run(asked)).value
-        draws = [exercise.read(once, asked) for once in answer.run(asked, Look(calls=60)).value]
+    exercise, answer = (
+        find_exercise("CausalAttention"),
+        InProcessRunner(find_exercise("CausalAttention").signature, drops()),
+    )
+    for asked in [c for c in exercise.sample_cases() if c.train]:
+        wanted = parse_observation(exercise, asked, answer.run(asked)).value
+        draws = [exercise.parse_result(once, asked) for once in answer.run(asked, RunOptions(calls=60)).value]
         assert all(torch.equal(once, wanted) for once in draws)
 
 

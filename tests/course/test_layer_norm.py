@@ -136,8 +136,8 @@ class LayerOfTorchsEps(LayerOfParts):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_another_eps_is_told_as_such_and_not_as_a_cut_gradient(seed, monkeypatch):
-    draw = Exercise.draw
-    monkeypatch.setattr(Exercise, "draw", lambda self, s=0: draw(self, s + 10 * seed))
+    draw = Exercise.sample_cases
+    monkeypatch.setattr(Exercise, "sample_cases", lambda self, s=0: draw(self, s + 10 * seed))
     assert told("LayerNorm", NormOfTorchsEps).misconception == "eps-of-torch"
     assert told("LayerNorm", NormOfTorchsDefault).misconception == "eps-of-torch-by-default"
     assert told("SelfAttentionLayer", LayerOfTorchsEps).misconception == "eps-of-torch"
@@ -179,7 +179,7 @@ def test_four_numbers_of_mean_0_have_that_mean_in_words():
 def lesson():
     """The names that the lesson's cells leave behind, demo cells included."""
     names = dict.fromkeys(("check", "show", "explore", "hint", "solution"), MagicMock())
-    for cell in lessons.read(lessons.find("layer_norm")).cells:
+    for cell in lessons.read_lesson(lessons.find_lesson("layer_norm")).cells:
         if cell.kind == "code":
             source = "\n".join(
                 "from utils import yours" if line.startswith("from utils import") else line

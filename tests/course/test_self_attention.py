@@ -215,7 +215,9 @@ def test_a_row_that_sees_nothing_may_come_out_empty_or_be_refused():
             raise ValueError("a row sees nothing")
         return zeros(W_Q, W_K, x, mask)
 
-    assert diagnose(find_exercise("compute_attn_weights"), zeros) and diagnose(find_exercise("compute_attn_weights"), refused)
+    assert diagnose(find_exercise("compute_attn_weights"), zeros) and diagnose(
+        find_exercise("compute_attn_weights"), refused
+    )
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(("W_query", "W_key", "W_value"))))

@@ -9,7 +9,7 @@ import torch
 from utils import lessons
 from utils.cli import reset
 from utils.feedback.check import check
-from utils.feedback.diagnose import LIMIT
+from utils.feedback.diagnose import TIME_LIMIT
 from utils.notebook.answered import WARM_UP
 
 RIGHT = {
@@ -46,8 +46,8 @@ def test_quiz_and_prediction():
 
 
 def test_what_the_page_says_of_stopping_getting_back_and_coming_back():
-    text = lessons.find("00").read_text(encoding="utf-8")
-    assert f"a check stops by itself after {LIMIT:.0f} seconds" in text
+    text = lessons.find_lesson("00").read_text(encoding="utf-8")
+    assert f"a check stops by itself after {TIME_LIMIT:.0f} seconds" in text
     assert "asks three predictions or quizzes once more" in text and WARM_UP == 3
     assert "*File ▸ Reload Notebook from Disk*" in text
     assert "File ▸ Reload Notebook from Disk" in inspect.getsource(reset)
@@ -55,7 +55,7 @@ def test_what_the_page_says_of_stopping_getting_back_and_coming_back():
 
 def test_a_cell_is_had_back_as_the_page_says(tmp_path):
     """`coginst reset 00 row_sums` where the exercise's cell is gone."""
-    said = re.search(r"`!coginst reset (\S+) (\S+)`", lessons.find("00").read_text(encoding="utf-8"))
+    said = re.search(r"`!coginst reset (\S+) (\S+)`", lessons.find_lesson("00").read_text(encoding="utf-8"))
     course = tmp_path / "course"
     course.mkdir()
     notebook = course / "00_start_here.ipynb"
@@ -68,7 +68,7 @@ def test_a_cell_is_had_back_as_the_page_says(tmp_path):
 
 def test_the_research_questions_are_lessons():
     """A sorter of 480 parameters, regression in context, and a volume as a score."""
-    ends = [lessons.read(lessons.find(number)) for number in ("09", "10", "11")]
+    ends = [lessons.read_lesson(lessons.find_lesson(number)) for number in ("09", "10", "11")]
     assert [lesson.name for lesson in ends] == ["abc_sorter", "icl_regression", "gram_attention"]
     assert "480" in ends[0].path.read_text(encoding="utf-8")
 

@@ -25,7 +25,7 @@ from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.gpt2.tokenizer import read_merges
 from utils.instructor.strip import student_cell
 from utils.lessons import markers
-from utils.test_doubles.tokenization import Tokenizer
+from utils.test_doubles.tokenization import LazyTokenizer
 
 # --- right answers ----------------------------------------------------------------------------------
 
@@ -389,7 +389,7 @@ def test_the_first_check_of_tokens_needs_no_transformers():
     ["", "A café, naïve: 日本 🙂", "a , b . c 's n't", "<|endoftext|>one<|endoftext|>", " \n\t x", "strawberry " * 30],
 )
 def test_the_tokenizer_that_answers_are_run_with_is_gpt2s(text):
-    real, ours = load_tokenizer(), Tokenizer()
+    real, ours = load_tokenizer(), LazyTokenizer()
     ids = real.encode(text)
     assert ours.encode(text) == ids and ours.encode(text, return_tensors="pt").tolist() == [ids]
     for skip in (False, True):
@@ -771,7 +771,7 @@ def test_first_it_is_open_then_it_is_mary(tokenizer, logits):
 
 def test_a_text_for_the_real_gpt2_alone(tokenizer):
     """Its guesses, where it is: tests/gpt2/test_real_gpt2.py. Tokens that the small one never met share one vector."""
-    cell = next(c.source for c in lessons.read(lessons.find("01")).cells if c.source.startswith("boast"))
+    cell = next(c.source for c in lessons.read_lesson(lessons.find_lesson("01")).cells if c.source.startswith("boast"))
     given = {}
     exec(cell[: cell.index("if source()")], given)
     ids = tokenizer.encode(given["boast"])
@@ -800,8 +800,8 @@ def test_two_draws_in_five_fall_outside_the_top_50(tokenizer):
 
 def test_three_gaps_are_one_exercise():
     """With only some of them filled, it is not attempted yet."""
-    cell = next(c for c in lessons.read(lessons.find("01")).cells if "check(sample)" in c.source)
-    stub = student_cell(markers.parse(cell)).source
+    cell = next(c for c in lessons.read_lesson(lessons.find_lesson("01")).cells if "check(sample)" in c.source)
+    stub = student_cell(markers.parse_markers(cell)).source
     assert stub.count('raise NotImplementedError("sample")') == 3
     given = vars(lesson).copy()
     exec(stub.replace('raise NotImplementedError("sample")', "scaled = logits / temperature", 1), given)
@@ -846,7 +846,7 @@ def test_spelling(tokenizer):
 
 
 def test_the_sentence_that_later_lessons_draw():
-    text = lessons.find("01").read_text(encoding="utf-8")
+    text = lessons.find_lesson("01").read_text(encoding="utf-8")
     assert f"of {FEWEST} to {MOST} tokens: lessons 02 to 05 draw it too" in text
     drawn = [p.stem[:2] for p in lessons.all_lessons() if "explore.my_sentence(" in p.read_text(encoding="utf-8")]
     assert drawn == ["02", "03", "04", "05"]

@@ -295,10 +295,13 @@ def test_one_character_is_one():
     def generate_text(model, tokenizer, prompt, max_len=28):
         return _while_it_speaks(model, tokenizer, prompt, max(max_len, 1))
 
-    assert "yours goes on for 1 character, and 0 are expected" in diagnose(find_exercise("generate_text"), generate_text).message
+    assert (
+        "yours goes on for 1 character, and 0 are expected"
+        in diagnose(find_exercise("generate_text"), generate_text).message
+    )
 
 
-PROSE = "\n".join(cell.source for cell in lessons.read(lessons.find("toy_transformer")).cells)
+PROSE = "\n".join(cell.source for cell in lessons.read_lesson(lessons.find_lesson("toy_transformer")).cells)
 
 
 # ---------------------------------------------------------------- data

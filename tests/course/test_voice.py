@@ -9,7 +9,7 @@ from utils import lessons
 from utils.feedback.exercise import all_exercises
 from utils.lessons import markers
 
-LESSONS = [lessons.read(path) for path in lessons.all_lessons()]
+LESSONS = [lessons.read_lesson(path) for path in lessons.all_lessons()]
 
 
 def code(lesson):
@@ -72,7 +72,7 @@ def test_the_last_line_leads_to_the_next_lesson(lesson):
     said = re.search(r"(?m)^\*\*Next:\*\* (.*)$", prose(lesson))[1]
     after = [path for path in lessons.all_lessons() if path.stem > lesson.path.stem][:1]
     if said.startswith("lesson "):
-        title = lessons.read(after[0]).title
+        title = lessons.read_lesson(after[0]).title
         assert said.startswith(f"lesson {after[0].stem[:2]}, [*{title}*]({after[0].stem}.ipynb), ")
     else:
         assert not after, f"lesson {after[0].stem[:2]} follows: let the last line of {lesson.stem} lead there"
@@ -85,7 +85,7 @@ def test_every_exercise_is_checked_where_it_stands_and_explained(lesson):
         call = f"check({exercise.name}={exercise.name})" if exercise.kind == "value" else f"check({exercise.name})"
         place = [i for i, source in enumerate(cells) if call in source.splitlines()]
         assert len(place) == 1, f"{call} stands in {len(place)} cells"
-        assert any(region.kind != markers.NOTE for region in markers.parse(lesson.cells[place[0]]).regions)
+        assert any(region.kind != markers.NOTE for region in markers.parse_markers(lesson.cells[place[0]]).regions)
         assert "### Exercise" in cells[place[0] - 1]
 
 
@@ -149,5 +149,5 @@ def test_the_lessons_in_the_readme_are_as_it_says():
     )
     assert len(rows) >= 3
     for number, title, stem, minutes in rows:
-        lesson = lessons.read(lessons.find(number))
+        lesson = lessons.read_lesson(lessons.find_lesson(number))
         assert (lesson.title, lesson.stem) == (title, stem) and f"**Time:** {minutes} minutes" in prose(lesson)

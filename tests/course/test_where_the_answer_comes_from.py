@@ -215,7 +215,9 @@ def second_half(logits, lists):
 
 
 def page():
-    return " ".join(cell.source for cell in lessons.read(lessons.find("where_the_answer_comes_from")).cells)
+    return " ".join(
+        cell.source for cell in lessons.read_lesson(lessons.find_lesson("where_the_answer_comes_from")).cells
+    )
 
 
 def test_one_word_moves_the_answer_from_end_to_end(model, texts):

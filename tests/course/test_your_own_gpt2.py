@@ -262,7 +262,8 @@ def test_what_is_given_wrongly_is_told_from_what_is_made_wrongly():
             return self.ln_f(x) @ self.wte.weight.T
 
     assert (
-        "The stream is right up to `blocks.0.ln_1`, which is given other numbers" in diagnose(find_exercise("GPT"), GPT).message
+        "The stream is right up to `blocks.0.ln_1`, which is given other numbers"
+        in diagnose(find_exercise("GPT"), GPT).message
     )
 
     class Scaled(lesson.GPT):
@@ -340,7 +341,7 @@ def test_a_later_pass_that_is_wrong_is_counted():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_choice_hangs_on_the_last_digit(seed):
     """The best token of each step leads by far more than another order of sums could change."""
-    for case in find_exercise("generate_cached").draw(seed):
+    for case in find_exercise("generate_cached").sample_cases(seed):
         model, tokens, n_tokens = case.args
         for _ in range(n_tokens):
             first, second = model(tokens)[:, -1].topk(2).values.T
@@ -450,7 +451,7 @@ def test_a_checkpoint_of_full_size_gives_what_transformers_gives():
 
 
 def page():
-    return "\n".join(cell.source for cell in lessons.read(lessons.find("your_own_gpt2")).cells)
+    return "\n".join(cell.source for cell in lessons.read_lesson(lessons.find_lesson("your_own_gpt2")).cells)
 
 
 def test_the_counts_of_the_page(model):

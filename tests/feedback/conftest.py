@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.feedback import exercise as declared
-from utils.feedback.exercise import Float, case, exercise, linear
+from utils.feedback.exercise import Float, case, exercise, layer_parameters
 
 HINTS = ("A nudge?", "The idea.", "Almost the code.")
 
@@ -52,7 +52,7 @@ def pair(made):
 def affine(made):
     return made(
         "Affine",
-        initial=lambda d_in, d_out: linear(layer=nn.Linear(d_in, d_out)),
+        initial=lambda d_in, d_out: layer_parameters(layer=nn.Linear(d_in, d_out)),
         oracle=lambda p, x: F.linear(x, p["layer.weight"], p["layer.bias"]),
         cases=lambda rand: [case(rand(4, 3), init=(3, 2)), case(rand(2, 3), init=(3, 2), fill=False, seed=7)],
         misconceptions={"no-bias": (lambda p, x: F.linear(x, p["layer.weight"]), "The bias is not used.")},

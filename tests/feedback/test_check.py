@@ -16,14 +16,14 @@ from utils import lessons
 from utils.feedback import check as feedback
 from utils.feedback import diagnose as engine
 from utils.feedback import exercise as declared
-from utils.feedback.check import CheckFailed, NotYet, check, hint, solution, yours
+from utils.feedback.check import CheckFailed, UnfinishedExercise, check, hint, solution, yours
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Float, Step, Wrong, case
-from utils.feedback.phrases import named_size, position
-from utils.feedback.progress import record
-from utils.feedback.runner import runnable
+from utils.feedback.phrases import named_shape_text, position_text
+from utils.feedback.progress import record_attempt
+from utils.feedback.runner import misconception_answer
 from utils.lessons import ROOT, files
-from utils.lessons.stubs import unfilled, unfinished_name
+from utils.lessons.stubs import is_ellipsis_error, unfinished_name
 
 # --- how check is called -----------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ def test_solution_shows_the_answer_or_says_where_to_ask(monkeypatch):
     def gone(*_):
         raise lessons.LessonError("none here")
 
-    monkeypatch.setattr(lessons, "find", gone)
+    monkeypatch.setattr(lessons, "find_lesson", gone)
     assert "Ask whoever gave it to you" in str(solution(row_sums))
 
 
@@ -219,9 +219,9 @@ def test_yours_is_found_where_each_lesson_has_a_folder_of_its_own(desk, tmp_path
 )
 def test_yours_falls_back_to_the_reference_with_a_note(desk, capsys, monkeypatch, body, why):
     desk(body)
-    real = lessons.find
+    real = lessons.find_lesson
     solutions = ROOT / "solutions"
-    monkeypatch.setattr(lessons, "find", lambda name, folder=None: real(name, folder or solutions))
+    monkeypatch.setattr(lessons, "find_lesson", lambda name, folder=None: real(name, folder or solutions))
     assert yours("row_sums")(torch.ones(2, 3)).tolist() == [3.0, 3.0]
     assert f"Using the course's own row_sums: yours in 00_start_here.md {why}." in capsys.readouterr().out
 
@@ -229,15 +229,17 @@ def test_yours_falls_back_to_the_reference_with_a_note(desk, capsys, monkeypatch
 def test_yours_that_has_passed_and_was_not_saved_says_so(desk, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "kept.json"))
     desk('raise NotImplementedError("row_sums")')
-    record("start_here", "row_sums", "passed")
-    with pytest.raises(NotYet, match="yours has passed, and 00_start_here.md as it is saved does not hold it: save"):
+    record_attempt("start_here", "row_sums", "passed")
+    with pytest.raises(
+        UnfinishedExercise, match="yours has passed, and 00_start_here.md as it is saved does not hold it: save"
+    ):
         yours("row_sums")
 
 
 def test_yours_that_does_not_end_says_so(desk, monkeypatch):
-    monkeypatch.setattr(engine, "LIMIT", 0.05)
+    monkeypatch.setattr(engine, "TIME_LIMIT", 0.05)
     desk("while True: pass")
-    with pytest.raises(NotYet, match="yours in 00_start_here.md does not come to an end"):
+    with pytest.raises(UnfinishedExercise, match="yours in 00_start_here.md does not come to an end"):
         yours("row_sums")
 
 
@@ -253,7 +255,7 @@ def test_yours_speaks_of_what_was_asked_for_alone(tmp_path, monkeypatch, capsys)
 
 def test_yours_without_solutions_says_what_to_finish(desk):
     desk("return x.sum(dim=0)")
-    with pytest.raises(NotYet, match="This needs `row_sums` from lesson .*start_here.*Finish it there"):
+    with pytest.raises(UnfinishedExercise, match="This needs `row_sums` from lesson .*start_here.*Finish it there"):
         yours("row_sums")
 
 
@@ -297,9 +299,9 @@ def test_the_vocabulary():
 )
 def test_axes_go_by_their_names_where_they_have_one(axes, shape, place, size):
     spec = Float(axes)
-    assert named_size(shape, spec) == size
+    assert named_shape_text(shape, spec) == size
     if place:
-        assert position((0, 1, 2), spec) == place
+        assert position_text((0, 1, 2), spec) == place
 
 
 def test_what_einsum_says_of_an_ellipsis_is_no_gap():
@@ -310,7 +312,7 @@ def test_what_einsum_says_of_an_ellipsis_is_no_gap():
     for gap in (lambda: torch.ones(2) @ ..., lambda: torch.softmax(..., dim=0), lambda: 1 + ...):
         with pytest.raises(TypeError) as caught:
             gap()
-        assert unfilled(str(caught.value)) and unfinished_name(caught.value) == ""
+        assert is_ellipsis_error(str(caught.value)) and unfinished_name(caught.value) == ""
 
 
 def test_a_parameter_too_many_where_none_is_expected():
@@ -329,7 +331,7 @@ def test_a_parameter_too_many_where_none_is_expected():
 def test_facts_of_a_result_are_told_in_words_without_a_table():
     for name in ("copy_batch", "sample_regression"):
         found = declared.find_exercise(name)
-        said_ = diagnose(found, runnable(found, found.misconceptions[0]))
+        said_ = diagnose(found, misconception_answer(found, found.misconceptions[0]))
         assert said_.misconception and said_.table is None
 
 
@@ -347,8 +349,8 @@ def test_facts_of_a_result_are_told_in_words_without_a_table():
 def test_yours_says_why_an_earlier_lesson_gives_nothing(desk, tmp_path, monkeypatch, capsys, text, why):
     desk("return x")
     (tmp_path / "00_start_here.md").write_text(text, encoding="utf-8")
-    real, solutions = lessons.find, ROOT / "solutions"
-    monkeypatch.setattr(lessons, "find", lambda name, folder=None: real(name, folder or solutions))
+    real, solutions = lessons.find_lesson, ROOT / "solutions"
+    monkeypatch.setattr(lessons, "find_lesson", lambda name, folder=None: real(name, folder or solutions))
     assert yours("row_sums")(torch.ones(2, 3)).tolist() == [3.0, 3.0]
     assert why in capsys.readouterr().out
 

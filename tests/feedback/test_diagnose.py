@@ -78,18 +78,18 @@ OWN = torch.tensor([[0.5, 1.0], [2.0, 4.0], [3.0, 5.0]])
 @pytest.mark.parametrize("wrong", [lambda x: x * x, lambda x: x * 2 + torch.eye(len(x))[:, : x.shape[1]]])
 def test_the_pages_own_example_is_shown_before_a_smaller_or_a_larger_one(made, wrong):
     exercise_ = made(
-        cases=lambda rand: [case(rand(2, 2)), case(OWN, own="this page's x"), case(rand(4, 4))],
+        cases=lambda rand: [case(rand(2, 2)), case(OWN, page_example="this page's x"), case(rand(4, 4))],
         misconceptions={"squares": (lambda x: x**2, "You squared it.")},
     )
     report = diagnose(exercise_, wrong)
     assert report.table.expected == [["1.0000", "2.0000"], ["4.0000", "8.0000"], ["6.0000", "10.0000"]]
-    assert (report.table.caption, report.table.given) == ("this page's x", [])  # which stands there
+    assert (report.table.caption, report.table.inputs) == ("this page's x", [])  # which stands there
     where = "double(x) with x of shape [3, 2] (this page's x): row 0, column 0 is 2.0000, expected 1.0000"
     assert report.misconception or f"In 3 of 3 cases the result differs; one of them: {where}." in report.message
 
 
 def test_where_the_pages_own_example_is_right_another_case_is_shown(made):
-    exercise_ = made(cases=lambda rand: [case(OWN, own="this page's x"), case(rand(4, 4)), case(rand(2, 2))])
+    exercise_ = made(cases=lambda rand: [case(OWN, page_example="this page's x"), case(rand(4, 4)), case(rand(2, 2))])
     report = diagnose(exercise_, lambda x: x * 2 + (x.shape != OWN.shape))
     assert "the smallest: double(x) with x of shape [2, 2]: " in report.message and report.table.caption == ""
 
@@ -100,7 +100,7 @@ def test_what_is_wrong_with_ordinary_numbers_comes_before_nan_of_hard_ones(made)
         "shares",
         oracle=lambda x, dim: x.softmax(dim),
         cases=lambda rand: [
-            case(hard, 1, own="thousands"), case(rand(3, 3), 1, note="again"), case(rand(3, 4), 1), case(rand(2, 2), 0)
+            case(hard, 1, page_example="thousands"), case(rand(3, 3), 1, note="again"), case(rand(3, 4), 1), case(rand(2, 2), 0)
         ],
     )  # fmt: skip
     report = diagnose(shares, lambda x, dim: x.exp() / x.exp().sum(0))

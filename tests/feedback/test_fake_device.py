@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.fresh_python import printed
-from utils.feedback.fake_device import AWAY, TwoDevices, elsewhere
+from utils.feedback.fake_device import FAKE_DEVICE, DeviceMismatch, emulate_device
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 
@@ -35,9 +35,9 @@ def here(value):
     ],
 )
 def test_what_is_computed_there_is_what_is_computed_here(compute):
-    with elsewhere():
-        found = compute(X.to(AWAY))
-        assert found.device == AWAY
+    with emulate_device():
+        found = compute(X.to(FAKE_DEVICE))
+        assert found.device == FAKE_DEVICE
         assert torch.allclose(here(found), compute(X))
 
 
@@ -46,12 +46,12 @@ def test_modules_move_train_and_keep_their_buffers():
     model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.Dropout(0.5), nn.Linear(3, 1))
     model.register_buffer("table", torch.ones(3))
     wanted = model.eval()(X)
-    with elsewhere():
-        model.to(AWAY)
-        assert all(t.device == AWAY for t in [*model.parameters(), *model.buffers()])
-        assert torch.allclose(here(model(X.to(AWAY))), wanted)
-        model.train()(X.to(AWAY)).sum().backward()
-        assert model[0].weight.grad.device == AWAY
+    with emulate_device():
+        model.to(FAKE_DEVICE)
+        assert all(t.device == FAKE_DEVICE for t in [*model.parameters(), *model.buffers()])
+        assert torch.allclose(here(model(X.to(FAKE_DEVICE))), wanted)
+        model.train()(X.to(FAKE_DEVICE)).sum().backward()
+        assert model[0].weight.grad.device == FAKE_DEVICE
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_modules_move_train_and_keep_their_buffers():
     ],
 )
 def test_tensors_of_two_devices_do_not_meet(mix):
-    with elsewhere(), pytest.raises(TwoDevices):
-        mix(X.to(AWAY))
+    with emulate_device(), pytest.raises(DeviceMismatch):
+        mix(X.to(FAKE_DEVICE))
 
 
 def test_a_check_of_devices_does_not_import_torchs_compiler():

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from utils.feedback import progress
-from utils.feedback.progress import read, read_answers, record, record_answer
+from utils.feedback.progress import read_answers, read_progress, record_answer, record_attempt
 from utils.lessons import ROOT
 
 
@@ -35,11 +35,11 @@ def files_beside(store):
 
 
 def test_it_is_kept_and_once_passed_stays_passed(store):
-    record("start_here", "row_sums", "todo")
-    assert read()["start_here"]["row_sums"]["tries"] == 0
-    record("start_here", "row_sums", "failed")
-    record("start_here", "row_sums", "passed")
-    record("start_here", "row_sums", "failed")
+    record_attempt("start_here", "row_sums", "todo")
+    assert read_progress()["start_here"]["row_sums"]["tries"] == 0
+    record_attempt("start_here", "row_sums", "failed")
+    record_attempt("start_here", "row_sums", "passed")
+    record_attempt("start_here", "row_sums", "failed")
     entry = json.loads(store.read_text(encoding="utf-8"))["start_here"]["row_sums"]
     assert (entry["status"], entry["tries"]) == ("passed", 3)
 
@@ -48,9 +48,9 @@ def test_it_is_kept_and_once_passed_stays_passed(store):
 def test_a_damaged_file_is_no_error_and_is_set_aside(store, text):
     store.parent.mkdir()
     store.write_bytes(text)
-    assert read() == {}
-    record("start_here", "row_sums", "passed")
-    assert read()["start_here"]["row_sums"]["status"] == "passed"
+    assert read_progress() == {}
+    record_attempt("start_here", "row_sums", "passed")
+    assert read_progress()["start_here"]["row_sums"]["status"] == "passed"
     assert store.with_name("progress.json.damaged").read_bytes() == text
 
 
@@ -58,37 +58,37 @@ def test_a_damaged_file_is_no_error_and_is_set_aside(store, text):
     "entry", [[], None, {}, {"status": "great", "tries": 1, "when": ""}, {"status": "todo", "tries": "2", "when": ""}]
 )
 def test_an_entry_that_is_none_costs_only_itself(store, entry):
-    record("simplified_attention", "softmax", "passed")
+    record_attempt("simplified_attention", "softmax", "passed")
     kept = json.loads(store.read_text(encoding="utf-8"))
     kept |= {"start_here": {"row_sums": entry}, "self_attention": entry and [entry]}
     store.write_text(json.dumps(kept), encoding="utf-8")
-    record("start_here", "row_sums", "failed")
+    record_attempt("start_here", "row_sums", "failed")
     assert (
-        read()["start_here"]["row_sums"]["status"] == "failed"
-        and read()["simplified_attention"]["softmax"]["status"] == "passed"
+        read_progress()["start_here"]["row_sums"]["status"] == "failed"
+        and read_progress()["simplified_attention"]["softmax"]["status"] == "passed"
     )
 
 
 def test_a_file_that_cannot_be_read_now_is_not_replaced(store, monkeypatch):
-    record("start_here", "row_sums", "passed")
+    record_attempt("start_here", "row_sums", "passed")
     before = store.read_text(encoding="utf-8")
     with monkeypatch.context() as patch:
         patch.setattr(
             Path, "read_bytes", lambda self: (_ for _ in ()).throw(PermissionError("another program has it open"))
         )
-        record("simplified_attention", "softmax", "passed")
-        assert read() == {}
+        record_attempt("simplified_attention", "softmax", "passed")
+        assert read_progress() == {}
     assert store.read_text(encoding="utf-8") == before
 
 
 def test_off_and_unwritable_keep_nothing_and_raise_nothing(store, monkeypatch, tmp_path):
     monkeypatch.setenv("COURSE_PROGRESS", "off")
-    record("start_here", "row_sums", "passed")
-    assert read() == {} and not store.exists()
+    record_attempt("start_here", "row_sums", "passed")
+    assert read_progress() == {} and not store.exists()
     blocked = tmp_path / "a file"
     blocked.write_text("", encoding="utf-8")
     monkeypatch.setenv("COURSE_PROGRESS", str(blocked / "progress.json"))
-    record("start_here", "row_sums", "passed")
+    record_attempt("start_here", "row_sums", "passed")
     assert blocked.read_text(encoding="utf-8") == ""
 
 
@@ -96,7 +96,7 @@ def test_off_and_unwritable_keep_nothing_and_raise_nothing(store, monkeypatch, t
 def test_two_notebooks_writing_at_once_lose_nothing(store, lock):
     """Both ways of taking turns: what the operating system locks, and a file that stands in for it on some disks."""
     using = f"import filelock; filelock.FileLock = filelock.{lock}\n"
-    using += "from utils.feedback import progress; progress.LOCK_PATIENCE = 600\n"  # a busy machine may need it
+    using += "from utils.feedback import progress; progress.LOCK_TIMEOUT = 600\n"  # a busy machine may need it
     loop = "for i in range(60): record('start_here', f'exercise_{%d}_{i}', 'passed')"
     both = [writer(using + loop % n) for n in (0, 1)]
     seen, damaged = 0, 0
@@ -112,7 +112,7 @@ def test_two_notebooks_writing_at_once_lose_nothing(store, lock):
         seen = now
         time.sleep(0.002)
     assert [process.wait() for process in both] == [0, 0] and damaged == 0
-    assert len(read()["start_here"]) == 120 and files_beside(store) == set()
+    assert len(read_progress()["start_here"]) == 120 and files_beside(store) == set()
 
 
 def test_killed_while_writing_it_keeps_all_that_was_recorded(store):
@@ -127,7 +127,7 @@ def test_killed_while_writing_it_keeps_all_that_was_recorded(store):
         process.wait()
         process.stdout.close()
         FileLock(store.with_name(store.name + ".lock")).acquire(blocking=False).lock.release()  # it was given back
-        record("simplified_attention", f"after_{n}", "passed")
+        record_attempt("simplified_attention", f"after_{n}", "passed")
         kept = json.loads(store.read_text(encoding="utf-8"))
         assert {f"exercise_{n}_{int(i)}" for i in reported} <= set(kept["start_here"]) and f"after_{n}" in kept[
             "simplified_attention"
@@ -135,45 +135,45 @@ def test_killed_while_writing_it_keeps_all_that_was_recorded(store):
 
 
 def test_killed_between_two_files_it_leaves_the_old_one_and_no_litter(store, monkeypatch):
-    record("start_here", "row_sums", "passed")
+    record_attempt("start_here", "row_sums", "passed")
     process = writer(
         "import os, signal\nos.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\nrecord('start_here',"
         " 'softmax', 'passed')"
     )
     assert process.wait() == -signal.SIGKILL
     assert len(files_beside(store)) == 1
-    assert list(read()["start_here"]) == ["row_sums"]
-    record("start_here", "later", "passed")
-    assert files_beside(store) == set() and set(read()["start_here"]) == {"row_sums", "later"}
+    assert list(read_progress()["start_here"]) == ["row_sums"]
+    record_attempt("start_here", "later", "passed")
+    assert files_beside(store) == set() and set(read_progress()["start_here"]) == {"row_sums", "later"}
 
 
 def test_one_that_hangs_with_the_lock_does_not_stop_the_others(store, monkeypatch):
-    record("start_here", "row_sums", "passed")
+    record_attempt("start_here", "row_sums", "passed")
     lock = 'FileLock(store().with_name(store().name + ".lock"))'
     process = writer(f"with {lock}: print('mine', flush=True); time.sleep(600)")
     try:
         assert process.stdout.readline() == "mine\n"
-        monkeypatch.setattr(progress, "LOCK_PATIENCE", 0.2)
-        record("start_here", "other", "passed")
-        assert process.poll() is None and "other" in read()["start_here"]
+        monkeypatch.setattr(progress, "LOCK_TIMEOUT", 0.2)
+        record_attempt("start_here", "other", "passed")
+        assert process.poll() is None and "other" in read_progress()["start_here"]
     finally:
         process.kill()
         process.wait()
 
 
 def test_a_lock_file_left_by_a_crash_is_no_lock(store, monkeypatch):
-    monkeypatch.setattr(progress, "LOCK_PATIENCE", 600)
+    monkeypatch.setattr(progress, "LOCK_TIMEOUT", 600)
     store.parent.mkdir()
     store.with_name(store.name + ".lock").touch()
-    record("start_here", "row_sums", "passed")
-    assert read()["start_here"]["row_sums"]["tries"] == 1
+    record_attempt("start_here", "row_sums", "passed")
+    assert read_progress()["start_here"]["row_sums"]["tries"] == 1
 
 
 def test_a_disk_that_is_full_leaves_the_old_file(store, monkeypatch):
-    record("start_here", "row_sums", "passed")
+    record_attempt("start_here", "row_sums", "passed")
     before = store.read_text(encoding="utf-8")
     monkeypatch.setattr(os, "fsync", lambda *_: (_ for _ in ()).throw(OSError("no space left on device")))
-    record("simplified_attention", "softmax", "passed")
+    record_attempt("simplified_attention", "softmax", "passed")
     assert store.read_text(encoding="utf-8") == before and files_beside(store) == set()
 
 
@@ -185,13 +185,13 @@ def asked(question):
 
 
 def test_answers_are_kept_beside_the_exercises(store):
-    record("start_here", "row_sums", "passed")
+    record_attempt("start_here", "row_sums", "passed")
     record_answer("predictions", asked("How many?"), right=False, sure="certain")
     record_answer("predictions", asked("How many?"), right=True, sure="guessing")
-    record("start_here", "row_sums", "failed")
+    record_attempt("start_here", "row_sums", "failed")
     (entry,) = read_answers().values()
     assert (entry["kind"], entry["right"], entry["sure"]) == ("predictions", True, "guessing")
-    assert entry["start"] == asked("How many?") and list(read()) == ["start_here"]
+    assert entry["start"] == asked("How many?") and list(read_progress()) == ["start_here"]
 
 
 def test_answers_come_oldest_first_and_whole(store):

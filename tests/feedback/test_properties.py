@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from tests.feedback.answers import named, said
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import case, linear
+from utils.feedback.exercise import case, layer_parameters
 from utils.feedback.properties import (
     batch_independent,
     causal,
@@ -21,7 +21,7 @@ from utils.feedback.properties import (
     slopes_agree,
     works_where_its_input_is,
 )
-from utils.feedback.runner import learners_form
+from utils.feedback.runner import to_learner_answer
 
 
 def test_a_modified_input(double):
@@ -215,7 +215,7 @@ def test_wrong_numbers_beside_a_right_refusal_are_what_is_spoken_of(made):
 def test_what_is_kept_from_an_earlier_call(made):
     turned = made(
         "Turned",
-        initial=lambda d_in, d_out: linear(layer=nn.Linear(d_in, d_out)),
+        initial=lambda d_in, d_out: layer_parameters(layer=nn.Linear(d_in, d_out)),
         oracle=lambda p, x: F.linear(x, p["layer.weight"], p["layer.bias"]),
         cases=lambda rand: [case(rand(4, 3), init=(3, 2))],
         properties=[remembers_nothing],
@@ -243,9 +243,9 @@ def test_a_slope_that_is_not_the_right_one(made):
         cases=lambda rand: [case(rand(4, 3), init=(3,))],
         properties=[slopes_agree],
     )
-    assert diagnose(centred, learners_form(centred, lambda p, x: p["w"] * x - p["w"] * x.mean(-1, keepdim=True)))
+    assert diagnose(centred, to_learner_answer(centred, lambda p, x: p["w"] * x - p["w"] * x.mean(-1, keepdim=True)))
     assert "the gradient for the input is not" in said(
-        centred, learners_form(centred, lambda p, x: (x - x.mean(-1, keepdim=True).detach()) * p["w"])
+        centred, to_learner_answer(centred, lambda p, x: (x - x.mean(-1, keepdim=True).detach()) * p["w"])
     )
 
 
@@ -374,7 +374,7 @@ def centred(made):
     ],
 )
 def test_of_wrong_numbers_it_is_not_said_that_they_are_right(centred, forward):
-    report = diagnose(centred, learners_form(centred, forward))
+    report = diagnose(centred, to_learner_answer(centred, forward))
     assert report.status == "failed" and "are right" not in report.message and "compared" not in report.message
 
 

@@ -13,11 +13,11 @@ from torch.nn import functional as F
 from tests.feedback.answers import Affine, named, said
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Bool, Float, case, linear
+from utils.feedback.exercise import Bool, Float, case, layer_parameters
 from utils.feedback.properties import rows_sum_to_one
-from utils.feedback.questions import QUESTIONS
+from utils.feedback.questions import DIAGNOSTICS
 from utils.feedback.report import REASONS, Report
-from utils.feedback.runner import learners_form
+from utils.feedback.runner import to_learner_answer
 
 # --- passing, not attempted --------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ def test_an_argument_that_another_value_of_the_notebook_stands_for(double):
 def test_one_layer_under_two_names(made):
     twice = made(
         "Twice",
-        initial=lambda d: linear(first=nn.Linear(d, d), second=nn.Linear(d, d)),
+        initial=lambda d: layer_parameters(first=nn.Linear(d, d), second=nn.Linear(d, d)),
         oracle=lambda p, x: F.linear(
             F.linear(x, p["first.weight"], p["first.bias"]), p["second.weight"], p["second.bias"]
         ),
@@ -504,7 +504,7 @@ def test_an_oracle_knows_what_its_module_was_built_with(made):
             return x * self.w * self.factor
 
     assert diagnose(scaled, Scaled)
-    assert diagnose(scaled, learners_form(scaled, lambda p, x: x * p["w"] * 3.0)).misconception == "factor-ignored"
+    assert diagnose(scaled, to_learner_answer(scaled, lambda p, x: x * p["w"] * 3.0)).misconception == "factor-ignored"
 
 
 def test_train_and_eval_are_told_apart(made):
@@ -610,10 +610,10 @@ def test_refused_input(made):
 
 
 def test_every_question_is_asked_in_order_and_gives_a_known_reason():
-    reasons = [question.reason for question in QUESTIONS]
+    reasons = [question.reason for question in DIAGNOSTICS]
     assert set(reasons) == {"raised", "structure", "shape", "device", "dtype", "property"} < set(REASONS)
-    assert all(bool(question.property) == (question.reason == "property") for question in QUESTIONS)
-    assert len({question.ask for question in QUESTIONS}) == len(QUESTIONS)
+    assert all(bool(question.property) == (question.reason == "property") for question in DIAGNOSTICS)
+    assert len({question.diagnose for question in DIAGNOSTICS}) == len(DIAGNOSTICS)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_a_batch_shows_the_item_that_is_wrong(made):
 
 def test_a_small_input_stands_beside_the_result(double):
     report = diagnose(double, lambda x: x + 1)
-    ((name, rows),) = report.table.given
+    ((name, rows),) = report.table.inputs
     assert name == "x" and len(rows) == len(report.table.yours)
     assert "given x" in str(report) and "given x" in report._repr_html_()
     number = float(rows[0][0])
@@ -94,7 +94,7 @@ def test_a_small_input_stands_beside_the_result(double):
 
 def test_a_large_input_does_not(made):
     wide = made("wide", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(7, 7))])
-    assert diagnose(wide, lambda x: x + 1).table.given == []
+    assert diagnose(wide, lambda x: x + 1).table.inputs == []
 
 
 def test_what_an_answer_prints_is_shown_below_the_verdict(double, capsys):

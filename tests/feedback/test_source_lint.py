@@ -5,7 +5,7 @@ import torch
 
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.source_lint import slip_in
+from utils.feedback.source_lint import find_lint
 
 SLIPS = {
     "scores / d ** 1/2": "`** 1 / 2` is no root",
@@ -31,7 +31,7 @@ SLIPS = {
 
 @pytest.mark.parametrize("line, words", SLIPS.items())
 def test_a_line_that_does_something_else_than_it_says(line, words):
-    said = slip_in(f"def answer(x):\n    {line}\n    return x\n")
+    said = find_lint(f"def answer(x):\n    {line}\n    return x\n")
     assert (said is None) if words is None else said.startswith(words)
 
 
@@ -52,15 +52,15 @@ IN_A_LOOP = {
 @pytest.mark.parametrize("body, words", IN_A_LOOP.items())
 def test_what_becomes_of_a_loop(body, words):
     lines = ["out, rows = 0, []", *body.splitlines()]
-    said = slip_in("def answer(x):\n" + "".join(f"    {line}\n" for line in lines))
+    said = find_lint("def answer(x):\n" + "".join(f"    {line}\n" for line in lines))
     assert (said is None) if words is None else said.startswith(words)
 
 
 def test_methods_are_read_where_they_stand_and_half_a_source_says_nothing():
-    assert slip_in("    def forward(self, x):\n        x.exp\n        return x\n").startswith(
+    assert find_lint("    def forward(self, x):\n        x.exp\n        return x\n").startswith(
         "`x.exp` on a line of its own"
     )
-    assert slip_in("doubled = (lambda x:") is None
+    assert find_lint("doubled = (lambda x:") is None
 
 
 def test_a_slip_stands_behind_whatever_is_said(double):

@@ -11,7 +11,7 @@ from utils.feedback import timeout
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
-from utils.feedback.progress import read
+from utils.feedback.progress import read_progress
 
 inside = threading.Event()  # set by an answer that runs
 
@@ -27,8 +27,8 @@ def short(monkeypatch):
     """A clock that rings as soon as the answer runs, and again and again."""
     inside.clear()
     monkeypatch.setattr(engine, "Timeout", WhenInside)
-    monkeypatch.setattr(engine, "LIMIT", 0.05)
-    monkeypatch.setattr(timeout, "AGAIN", 0.05)
+    monkeypatch.setattr(engine, "TIME_LIMIT", 0.05)
+    monkeypatch.setattr(timeout, "INTERRUPT_INTERVAL", 0.05)
 
 
 def endless(size):
@@ -95,12 +95,12 @@ def test_an_interrupt_by_hand_is_one_calm_line_and_no_try():
     report = check(get_mask)
     assert (report.status, report.reason) == ("todo", "stopped")
     assert "interrupted on line" in str(report) and "raise KeyboardInterrupt" in str(report)
-    assert "get_mask" not in read().get("causal_attention", {})
+    assert "get_mask" not in read_progress().get("causal_attention", {})
 
 
 def test_time_in_which_others_work_does_not_count(monkeypatch):
     """As on a busy machine: time passes, and this process has done nothing in it."""
-    monkeypatch.setattr(timeout, "IDLE", float("inf"))
+    monkeypatch.setattr(timeout, "IDLE_FACTOR", float("inf"))
     monkeypatch.setattr(timeout.time, "process_time", lambda: 0.0)
     with timeout.Timeout(0.01) as clock:
         for _ in range(5):
@@ -109,8 +109,8 @@ def test_time_in_which_others_work_does_not_count(monkeypatch):
 
 
 def test_the_page_says_that_it_waits(short, monkeypatch, capsys):
-    monkeypatch.setattr(timeout, "LOOK", 0.01)
-    monkeypatch.setattr(engine, "LIMIT", 0.5)
-    monkeypatch.setattr(engine, "PATIENCE", 0.02)
+    monkeypatch.setattr(timeout, "POLL_INTERVAL", 0.01)
+    monkeypatch.setattr(engine, "TIME_LIMIT", 0.5)
+    monkeypatch.setattr(engine, "NOTIFY_AFTER", 0.02)
     diagnose(find_exercise("get_mask"), endless)
-    assert capsys.readouterr().out == engine.WAITING + "\n"
+    assert capsys.readouterr().out == engine.WAIT_MESSAGE + "\n"

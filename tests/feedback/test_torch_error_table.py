@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from utils.feedback.observe import Failure
-from utils.feedback.torch_error_table import EXPLAINED
-from utils.feedback.torch_errors import explain
+from utils.feedback.torch_error_table import ERROR_EXPLANATIONS
+from utils.feedback.torch_errors import explain_failure
 
 X = torch.ones(2, 3)
 BATCH = torch.ones(2, 3, 4)
@@ -167,10 +167,10 @@ def error_of(code: Callable[[], Any]) -> Failure:
 
 @pytest.mark.parametrize("code, words", RAISED, ids=[words for _, words in RAISED])
 def test_what_torch_raises_is_told_in_a_learners_words(code, words):
-    assert words in explain(error_of(code), "answer")
+    assert words in explain_failure(error_of(code), "answer")
 
 
 def test_every_entry_of_the_table_is_met():
     texts = [error_of(code).text for code, _ in RAISED]
-    met = {next((m for m in EXPLAINED if re.search(m.pattern, text)), None) for text in texts}
-    assert [m.pattern for m in EXPLAINED if m not in met] == []
+    met = {next((m for m in ERROR_EXPLANATIONS if re.search(m.pattern, text)), None) for text in texts}
+    assert [m.pattern for m in ERROR_EXPLANATIONS if m not in met] == []

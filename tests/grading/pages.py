@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from utils import lessons
 from utils.feedback.exercise import find_exercise
-from utils.lessons.answers import with_answers
+from utils.lessons.answers import solved_source
 
 
 def notebook(cells: Sequence[str]) -> bytes:
@@ -20,8 +20,8 @@ def notebook(cells: Sequence[str]) -> bytes:
 @functools.lru_cache
 def lesson(name: str, folder: str = "solutions") -> tuple[lessons.Lesson, tuple[str, ...]]:
     """A lesson by its name, and the sources of its cells of code, answers in."""
-    found = lessons.read(lessons.find(name, lessons.ROOT / folder))
-    return found, tuple(with_answers(cell) for cell in found.cells if cell.kind == "code")
+    found = lessons.read_lesson(lessons.find_lesson(name, lessons.ROOT / folder))
+    return found, tuple(solved_source(cell) for cell in found.cells if cell.kind == "code")
 
 
 def solved(name: str) -> bytes:
@@ -38,10 +38,10 @@ def answering(exercise: str, source: str) -> bytes:
     """A page with the course's own answers but for one: a value in its place, any other in a cell of its own."""
     found = find_exercise(exercise)
     page, sources = lesson(found.lesson)
-    own = lessons.source_of(page.path, exercise)
+    own = lessons.definition_source(page.path, exercise)
     cells: list[str] = []
     for cell, text in zip([c for c in page.cells if c.kind == "code"], sources):
-        tree = lessons.tree_of(cell)
+        tree = lessons.parse_cell(cell)
         if exercise not in [name for node in tree.body for name in lessons.bound_names(node)] if tree else True:
             cells.append(text)
             continue

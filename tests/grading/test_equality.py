@@ -49,7 +49,9 @@ def pages() -> dict[str, bytes]:
 def here(exercise: str, folder: Path, page: str) -> Report:
     """What is said in this process of a page's answer."""
     found = EXERCISES[exercise]
-    sources = {n: f"{lessons.find(e.lesson).stem}.ipynb" for n, e in EXERCISES.items() if e.lesson != found.lesson}
+    sources = {
+        n: f"{lessons.find_lesson(e.lesson).stem}.ipynb" for n, e in EXERCISES.items() if e.lesson != found.lesson
+    }
     silent = Silent()
     with pytest.MonkeyPatch.context() as patch:
         for name in ("check", "hint", "solution", "progress", "show", "explore"):

@@ -61,7 +61,7 @@ def test_what_was_answered_stands_in_the_notebook_and_gets_its_verdict(made, tmp
     done = collect([made.folder / "submissions.zip"], made.folder / "roster.csv", tmp_path / "in")
     whole = [row for row in expected(made.folder) if row["answer"] and not row["mishap"]]
     for row in whole:
-        notebook = lessons.read(done.folder / row["id"] / f"{row['lesson']}.ipynb")
+        notebook = lessons.read_lesson(done.folder / row["id"] / f"{row['lesson']}.ipynb")
         assert any(row["answer"].rstrip("\n") in cell.source for cell in notebook.cells), row
     checks = Answers.named("softmax")
     for answer, verdict in {row["answer"]: row["verdict"] for row in whole if row["exercise"] == "softmax"}.items():

@@ -196,12 +196,12 @@ def test_the_course_is_what_the_lessons_make():
 
 def splice(student_text, source_text):
     """The student's copy with each stub's cell as the source has it, answers in and markers out."""
-    student, source = (lessons.parse(text, "04_x.md").cells for text in (student_text, source_text))
+    student, source = (lessons.parse_lesson(text, "04_x.md").cells for text in (student_text, source_text))
     answers = {}
     for cell in source:
         if "COG" in cell.source and cell.kind == "code":
             answers[strip(f"{HEADER}```python\n{cell.source}\n```\n", "04_x.md").cells[0].source] = (
-                lessons.with_answers(cell)
+                lessons.solved_source(cell)
             )
     return [answers.get(cell.source, cell.source) for cell in student if cell.kind == "code"]
 
@@ -219,13 +219,15 @@ def test_spliced_back_the_answers_make_a_lesson_that_passes(folders):
         exec(cell, names)
     assert names["total"] == 10
     with pytest.raises(NotImplementedError, match="^get_mask$"):
-        exec("\n".join(cell.source for cell in lessons.parse(student, "04_x.md").cells if cell.kind == "code"), {})
+        exec(
+            "\n".join(cell.source for cell in lessons.parse_lesson(student, "04_x.md").cells if cell.kind == "code"), {}
+        )
 
 
 @pytest.mark.parametrize("path", lessons.all_lessons(), ids=lambda path: path.stem)
 def test_spliced_back_every_lesson_is_its_source_again(path):
     source = path.read_text(encoding="utf-8")
-    cells = [lessons.with_answers(cell) for cell in lessons.read(path).cells if cell.kind == "code"]
+    cells = [lessons.solved_source(cell) for cell in lessons.read_lesson(path).cells if cell.kind == "code"]
     assert splice((lessons.ROOT / "course" / path.name).read_text(encoding="utf-8"), source) == cells
 
 
@@ -353,7 +355,7 @@ def test_an_answer_in_an_earlier_lesson_is_a_leak_and_in_a_later_one_is_not(fold
 )
 def test_a_leak_in_outputs_metadata_or_attachments_is_found(folders, place):
     path = folders[0] / "04_masks.md"
-    sources = [(lessons.read(path), strip(path.read_text(encoding="utf-8"), path))]
+    sources = [(lessons.read_lesson(path), strip(path.read_text(encoding="utf-8"), path))]
     made = builder.student_files(folders[0])
     text, notebook = made["04_masks.md"].decode(), json.loads(made["04_masks.ipynb"])
     assert leaks(sources, {"04_masks.md": text, "04_masks.ipynb": notebook}) == []

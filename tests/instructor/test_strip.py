@@ -19,7 +19,7 @@ def code(source):
 def student(source):
     """The student's version of one code cell."""
     text = strip_lesson(code(source), "05_x.md")
-    return lessons.parse(text, "05_x.md").cells[0].source
+    return lessons.parse_lesson(text, "05_x.md").cells[0].source
 
 
 def faults(text):
@@ -179,7 +179,7 @@ BUILDS = {
 def test_builds(name):
     source, expected = BUILDS[name]
     assert student(source) == expected
-    ast.parse(lessons.without_magics(expected))
+    ast.parse(lessons.strip_magics(expected))
     assert student(expected) == expected
 
 
@@ -379,7 +379,7 @@ def test_a_cell_that_was_a_note_goes_with_its_blank_lines():
         ]:
             blank = "\n" if after.startswith("```") else "\n\n"
             text = strip_lesson(HEADER + before + gone + blank * 1 + "\n" + after, "05_x.md")
-            kept = [cell.source for cell in lessons.parse(text, "05_x.md").cells]
+            kept = [cell.source for cell in lessons.parse_lesson(text, "05_x.md").cells]
             assert kept == [part.strip("\n`").removeprefix("python\n") for part in (before, after)]
 
 
@@ -463,7 +463,7 @@ def test_any_arrangement_builds_without_a_leak_or_is_refused_with_its_place(sour
     stripped = stripped_or_refused(text)
     if stripped is None:
         return
-    made = lessons.parse(stripped.text, "05_x.md").cells
+    made = lessons.parse_lesson(stripped.text, "05_x.md").cells
     assert [cell.source for cell in made] == [cell.source for cell in stripped.cells]
     for cell in made:
         ast.parse(cell.source)

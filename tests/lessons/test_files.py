@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from utils.lessons import locked, write_atomically
+from utils.lessons import hold_lock, write_atomically
 
 
 @pytest.mark.parametrize("content", ["π and\nlines\n", b"\x00\xff\r\n", ""])
@@ -47,18 +47,18 @@ def test_a_file_in_no_folder_is_refused(tmp_path):
 
 def test_under_one_lock_one_is_at_work_and_a_late_one_may_give_up_or_go_on(tmp_path):
     lock, late = tmp_path / "lock", []
-    with locked(lock, 0, pytest.fail) as first:
+    with hold_lock(lock, 0, pytest.fail) as first:
         with (
             pytest.raises(ValueError, match="no patience"),
-            locked(lock, 0, Mock(side_effect=ValueError("no patience"))),
+            hold_lock(lock, 0, Mock(side_effect=ValueError("no patience"))),
         ):
             pytest.fail("two are at work")
-        with locked(lock, 0, Mock(side_effect=TimeoutError)) as second:
+        with hold_lock(lock, 0, Mock(side_effect=TimeoutError)) as second:
             pass
         waits = threading.Thread(target=lambda: late.append(enter()))
 
         def enter():
-            with locked(lock, 0, waiting.set) as third:
+            with hold_lock(lock, 0, waiting.set) as third:
                 return third
 
         waiting = threading.Event()
@@ -71,5 +71,5 @@ def test_under_one_lock_one_is_at_work_and_a_late_one_may_give_up_or_go_on(tmp_p
 
 def test_where_there_can_be_no_lock_the_block_runs_without(tmp_path):
     (tmp_path / "file").touch()
-    with locked(tmp_path / "file" / "lock", 600, pytest.fail) as alone:
+    with hold_lock(tmp_path / "file" / "lock", 600, pytest.fail) as alone:
         assert not alone

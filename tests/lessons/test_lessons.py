@@ -34,7 +34,7 @@ def as_jupytext(text):
 
 
 def as_ours(text):
-    return [(cell.kind, cell.source, cell.metadata) for cell in lessons.parse(text, "04_x.md").cells]
+    return [(cell.kind, cell.source, cell.metadata) for cell in lessons.parse_lesson(text, "04_x.md").cells]
 
 
 # --- reading ------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def test_real_lessons_have_the_cells_that_jupytext_makes(path):
     text = path.read_text(encoding="utf-8")
     assert as_ours(text) == as_jupytext(text)
     lines = text.splitlines()
-    for cell in lessons.read(path).cells:
+    for cell in lessons.read_lesson(path).cells:
         source = cell.source.split("\n")
         assert lines[cell.line - 1 : cell.line - 1 + len(source)] == source
 
@@ -84,7 +84,7 @@ def test_languages_are_jupytexts():
 
 def test_line_numbers_title_and_name(tmp_path):
     path = write(tmp_path, STEM, "~~~\n# not this\n~~~\n\n# A mask\n\n```python\n\nx = 1\n```\n\n```bash\nls\n```\n")
-    read = lessons.read(path)
+    read = lessons.read_lesson(path)
     assert (read.stem, read.name, read.title, read.path) == ("04_causal_attention", "causal_attention", "A mask", path)
     assert [(cell.kind, cell.line, cell.index) for cell in read.cells] == [
         ("markdown", 9, 0),
@@ -113,20 +113,20 @@ def test_what_is_not_a_lesson(tmp_path, content, message):
     path = tmp_path / "04_x.md"
     path.write_bytes(content)
     with pytest.raises(LessonError) as error:
-        lessons.read(path)
+        lessons.read_lesson(path)
     assert str(error.value).startswith(str(path)) and message in str(error.value)
 
 
 def test_missing_and_foreign_files(tmp_path):
     with pytest.raises(LessonError, match="no such file"):
-        lessons.read(tmp_path / "04_x.md")
+        lessons.read_lesson(tmp_path / "04_x.md")
     for content in ("{", "[]", '{"nbformat": 3}', '{"nbformat": 4, "cells": [1]}'):
         (tmp_path / "04_x.ipynb").write_text(content, encoding="utf-8")
         with pytest.raises(LessonError, match="not a Jupyter notebook of format 4"):
-            lessons.read(tmp_path / "04_x.ipynb")
+            lessons.read_lesson(tmp_path / "04_x.ipynb")
     (tmp_path / "04_x.py").write_text("", encoding="utf-8")
     with pytest.raises(LessonError, match="a lesson is a .md or .ipynb file"):
-        lessons.read(tmp_path / "04_x.py")
+        lessons.read_lesson(tmp_path / "04_x.py")
 
 
 def test_bom_and_crlf_are_read_as_if_they_were_not_there(tmp_path):
@@ -134,7 +134,7 @@ def test_bom_and_crlf_are_read_as_if_they_were_not_there(tmp_path):
     text = HEADER + "# T\n\n```python\nx = 1\n```\n"
     plain.write_bytes(text.encode())
     windows.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
-    assert lessons.read(windows).cells == lessons.read(plain).cells
+    assert lessons.read_lesson(windows).cells == lessons.read_lesson(plain).cells
 
 
 # --- finding ------------------------------------------------------------------------------------------
@@ -144,12 +144,12 @@ def test_find_by_name_stem_and_number(tmp_path):
     path = write(tmp_path, STEM, "# A")
     (tmp_path / "README.md").write_text("no lesson", encoding="utf-8")
     for name in ("causal_attention", "04_causal_attention", "04"):
-        assert lessons.find(name, tmp_path) == path
+        assert lessons.find_lesson(name, tmp_path) == path
     assert lessons.all_lessons(tmp_path) == [path]
     with pytest.raises(LessonError, match=r"no lesson 'causal'.*There are: causal_attention\."):
-        lessons.find("causal", tmp_path)
+        lessons.find_lesson("causal", tmp_path)
     with pytest.raises(LessonError, match="none at all"):
-        lessons.find("causal", tmp_path / "nowhere")
+        lessons.find_lesson("causal", tmp_path / "nowhere")
 
 
 def test_of_a_pair_the_one_changed_last(tmp_path):
@@ -157,7 +157,7 @@ def test_of_a_pair_the_one_changed_last(tmp_path):
     for latest in (markdown, other, markdown):
         for path in (markdown, other):
             os.utime(path, (1000, 2000 if path == latest else 1000))
-        assert lessons.find("04", tmp_path) == latest
+        assert lessons.find_lesson("04", tmp_path) == latest
         assert lessons.all_lessons(tmp_path) == [latest]
 
 
@@ -200,7 +200,7 @@ def fails():
 
 
 def test_load_runs_definitions_only(tmp_path, capsys):
-    module = lessons.load(write(tmp_path, STEM, BODY))
+    module = lessons.load_lesson(write(tmp_path, STEM, BODY))
     assert module.area(1.0) == pytest.approx(3.14159, abs=1e-5)
     assert (module.SIZE, module.A, module.B) == (4, 1, 2)
     assert capsys.readouterr().out == ""
@@ -217,7 +217,7 @@ def test_tracebacks_show_the_lessons_line(tmp_path, suffix):
         if suffix == "md"
         else write_notebook(tmp_path, STEM, "x = 1", source)
     )
-    module = lessons.load(path)
+    module = lessons.load_lesson(path)
     try:
         module.fails()
     except KeyError as error:
@@ -234,7 +234,7 @@ def test_what_fails_says_why_when_it_is_asked_for(tmp_path):
     path = write_notebook(
         tmp_path, STEM, "SIZE = undefined\ndef fine(): return 1", "class C(Missing): pass", "import no_such_module"
     )
-    module = lessons.load(path)
+    module = lessons.load_lesson(path)
     assert module.fine() == 1
     with pytest.raises(AttributeError, match="could not define 'SIZE': NameError: name 'undefined'") as error:
         module.SIZE
@@ -246,7 +246,7 @@ def test_a_cell_that_does_not_parse_or_that_exits_says_so(tmp_path):
     path = write_notebook(
         tmp_path, STEM, "x = 1\ndef softmax(x):\n    return x.exp(", "class C:\n    raise SystemExit(3)", "A = 2"
     )
-    module = lessons.load(path)
+    module = lessons.load_lesson(path)
     assert module.A == 2
     with pytest.raises(
         AttributeError, match="the cell of 'softmax' does not parse: line 3 of it, '\\(' was never closed"
@@ -258,10 +258,10 @@ def test_a_cell_that_does_not_parse_or_that_exits_says_so(tmp_path):
 
 def test_load_keeps_the_module_until_the_file_changes(tmp_path):
     path = write(tmp_path, STEM, "```python\nSIZE = 1\n```\n")
-    first = lessons.load(path)
-    assert lessons.load(path) is first
+    first = lessons.load_lesson(path)
+    assert lessons.load_lesson(path) is first
     path.write_text(path.read_text(encoding="utf-8").replace("1\n```", "22\n```"), encoding="utf-8")
-    assert lessons.load(path).SIZE == 22
+    assert lessons.load_lesson(path).SIZE == 22
 
 
 def test_future_imports_hold_in_later_cells(tmp_path):
@@ -270,7 +270,7 @@ def test_future_imports_hold_in_later_cells(tmp_path):
         STEM,
         "```python\nfrom __future__ import annotations\n```\n\n```python\ndef f(x: undefined): return x\n```\n",
     )
-    assert lessons.load(path).f.__annotations__ == {"x": "undefined"}
+    assert lessons.load_lesson(path).f.__annotations__ == {"x": "undefined"}
 
 
 def test_yours_is_a_definition(tmp_path):
@@ -279,7 +279,7 @@ def test_yours_is_a_definition(tmp_path):
         STEM,
         '```python\ndef yours(name): return name.upper()\n\nNorm = yours("norm")\nother = str("x")\n```\n',
     )
-    module = lessons.load(path)
+    module = lessons.load_lesson(path)
     assert module.Norm == "NORM" and not hasattr(module, "other")
 
 
@@ -287,7 +287,7 @@ def test_solutions_is_a_package_of_lessons():
     import solutions
     from solutions import start_here
 
-    assert start_here is solutions.start_here is lessons.load(lessons.find("start_here"))
+    assert start_here is solutions.start_here is lessons.load_lesson(lessons.find_lesson("start_here"))
     assert start_here.__name__ == "solutions.start_here"
     assert "start_here" in dir(solutions)
     with pytest.raises(AttributeError, match="no lesson 'nope' in solutions/. There are: start_here"):
@@ -301,7 +301,7 @@ def test_solutions_is_a_package_of_lessons():
 def test_a_lesson_is_imported_as_any_module_is():
     import solutions.start_here
 
-    assert solutions.start_here is lessons.load(lessons.find("start_here"))
+    assert solutions.start_here is lessons.load_lesson(lessons.find_lesson("start_here"))
     assert solutions.start_here.__doc__ == "The definitions of 00_start_here.md."
 
 
@@ -342,12 +342,17 @@ def test_source_of(tmp_path):
         "    # <COGNOTE>\n    # secret\n    # </COGNOTE>\n    z = 1  # <COGLINE>\n    return y  # <COGSTUB>"
         " hint\n\nshown = 1\n# <COGINST>\nhalf = 2\nvalue = half\n# </COGINST>\nafter = value\n```\n",
     )
-    assert lessons.source_of(path, "f") == "@torch.no_grad()\ndef f(x):\n    y = x  # keep\n    z = 1\n    return y"
-    assert lessons.source_of(path, "value") == lessons.source_of(path, "half") == "half = 2\nvalue = half"
-    assert lessons.source_of(path, "shown") == "shown = 1"
-    assert lessons.source_of(path, "after") == "after = value"
+    assert (
+        lessons.definition_source(path, "f")
+        == "@torch.no_grad()\ndef f(x):\n    y = x  # keep\n    z = 1\n    return y"
+    )
+    assert (
+        lessons.definition_source(path, "value") == lessons.definition_source(path, "half") == "half = 2\nvalue = half"
+    )
+    assert lessons.definition_source(path, "shown") == "shown = 1"
+    assert lessons.definition_source(path, "after") == "after = value"
     with pytest.raises(LessonError, match="defines no 'nope'"):
-        lessons.source_of(path, "nope")
+        lessons.definition_source(path, "nope")
 
 
 @pytest.mark.parametrize(
@@ -363,4 +368,4 @@ def test_source_of(tmp_path):
     ],
 )
 def test_without_magics(source, expected):
-    assert lessons.without_magics(source) == expected
+    assert lessons.strip_magics(source) == expected

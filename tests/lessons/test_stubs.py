@@ -4,7 +4,7 @@ import pytest
 
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
-from utils.lessons.stubs import written_below
+from utils.lessons.stubs import has_code_after_stub
 
 STUB = 'def f(x):\n    """Says what."""\n    # YOUR CODE HERE\n    raise NotImplementedError("f")\n'
 
@@ -23,7 +23,7 @@ STUB = 'def f(x):\n    """Says what."""\n    # YOUR CODE HERE\n    raise NotImpl
     ],
 )
 def test_what_stands_below_a_stub(source, found):
-    assert written_below(source, "f") is found
+    assert has_code_after_stub(source, "f") is found
 
 
 def test_the_report_names_the_line_to_delete(tmp_path):

@@ -3,7 +3,7 @@
 import json
 
 from utils import progress
-from utils.feedback.progress import read_answers, record, record_answer
+from utils.feedback.progress import read_answers, record_answer, record_attempt
 from utils.lessons import ROOT
 from utils.notebook.answered import asked_again, calibration, warm_up
 
@@ -60,8 +60,8 @@ def test_a_page_shows_what_was_built(store, tmp_path, monkeypatch, capsys):
     assert mine != page
     (tmp_path / "00_start_here.ipynb").write_text(mine, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    record("start_here", "row_sums", "passed")
-    record("simplified_attention", "softmax", "passed")  # its page was not saved
+    record_attempt("start_here", "row_sums", "passed")
+    record_attempt("simplified_attention", "softmax", "passed")  # its page was not saved
     progress().save("Ada & Co")
     assert "Without the code of softmax: save those notebooks" in capsys.readouterr().out
     text = (tmp_path / "my_course.html").read_text(encoding="utf-8")

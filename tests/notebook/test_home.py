@@ -6,7 +6,7 @@ from pathlib import Path
 
 from utils import lessons, progress
 from utils.feedback.exercise import all_exercises
-from utils.feedback.progress import record
+from utils.feedback.progress import record_attempt
 from utils.lessons import ROOT
 from utils.notebook.home import Home
 from utils.notebook.pages import Item, Page
@@ -37,15 +37,15 @@ def test_all_lessons_and_exercises_with_the_time_that_each_page_states(store):
 
 def test_exercises_stand_in_the_order_of_their_page(store):
     for page in progress().pages:
-        text = "\n".join(cell.source for cell in lessons.read(page.path).cells)
+        text = "\n".join(cell.source for cell in lessons.read_lesson(page.path).cells)
         places = [re.search(rf"(?m)^check\({item.name}\b", text).start() for item in page.items]
         assert places == sorted(places) and places
 
 
 def test_states_in_words_and_marks(store):
-    record("start_here", "row_sums", "failed")
-    record("start_here", "row_sums", "passed")
-    record("simplified_attention", "softmax", "failed")
+    record_attempt("start_here", "row_sums", "failed")
+    record_attempt("start_here", "row_sums", "passed")
+    record_attempt("simplified_attention", "softmax", "failed")
     shown = progress()
     assert shown.passed == 1
     text, page = repr(shown), shown._repr_html_()
@@ -69,13 +69,13 @@ def test_where_to_go_on(store):
         "row_sums",
     ) and "Begin with row_sums in lesson 00, Start here (00_start_here.ipynb)." in repr(shown)
     for name in ("attn_scores_2", "context_vec_2"):  # the untouched cells of a lesson are checked too; that is no work
-        record("simplified_attention", name, "todo")
+        record_attempt("simplified_attention", name, "todo")
     shown = progress()
     assert where() == ("00", "row_sums")
-    record("simplified_attention", "attn_scores_2", "passed")
+    record_attempt("simplified_attention", "attn_scores_2", "passed")
     shown = progress()
     assert where() == ("02", "attn_weights_2") and "Go on with attn_weights_2 in lesson 02" in repr(shown)
-    record("causal_attention", "get_mask", "failed")
+    record_attempt("causal_attention", "get_mask", "failed")
     at(store, attn_scores_2="2026-01-02T00:00:00+00:00", get_mask="2026-01-01T00:00:00+00:00")
     shown = progress()
     assert where() == ("02", "attn_weights_2"), "the lesson last worked on, not the furthest"
@@ -85,14 +85,14 @@ def test_where_to_go_on(store):
     last = lessons.all_lessons()[-1].stem[3:]
     for exercise in all_exercises().values():
         if exercise.lesson in ("causal_attention", last):
-            record(exercise.lesson, exercise.name, "passed")
+            record_attempt(exercise.lesson, exercise.name, "passed")
     shown = progress()
     assert where() == ("00", "row_sums"), "after the last lesson comes what was left out"
 
 
 def test_at_the_end_it_says_so(store):
     for exercise in all_exercises().values():
-        record(exercise.lesson, exercise.name, "passed")
+        record_attempt(exercise.lesson, exercise.name, "passed")
     shown = progress()
     assert (
         shown.resume is None
@@ -143,7 +143,9 @@ def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(store, monkeypatc
     monkeypatch.chdir(tmp_path)
     page = progress().pages[2]
     assert (page.title, page.minutes) == ("Attention without training", 45)
-    monkeypatch.setattr(lessons, "read", lambda path: (_ for _ in ()).throw(lessons.LessonError("no page can be read")))
+    monkeypatch.setattr(
+        lessons, "read_lesson", lambda path: (_ for _ in ()).throw(lessons.LessonError("no page can be read"))
+    )
     shown = progress()
     assert (
         shown.pages[2].title == "simplified attention"

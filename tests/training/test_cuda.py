@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import solutions
-from utils.feedback.exercise import all_exercises, filled
+from utils.feedback.exercise import all_exercises, sample_parameter
 from utils.models import icl_regression
 from utils.models.icl_regression import RegressionConfig
 from utils.training import loop
@@ -31,12 +31,12 @@ def _imported(exercise):
 @pytest.mark.parametrize("name", MODULES)
 def test_the_course_s_own_modules_give_the_same_on_both_devices(name):
     exercise = EXERCISES[name]
-    for case in exercise.draw()[:3]:
+    for case in exercise.sample_cases()[:3]:
         module = _imported(exercise)(**case.init) if isinstance(case.init, dict) else _imported(exercise)(*case.init)
         module.eval()
         with torch.no_grad():
             for key, p in module.named_parameters():
-                p.copy_(filled(key, p.shape, 0))
+                p.copy_(sample_parameter(key, p.shape, 0))
             first = lambda out: out[0] if isinstance(out, tuple) else out
             here = first(module(*case.args, **case.kwargs))
             given = [_moved(a, "cuda") for a in case.args]

@@ -51,7 +51,7 @@ def outputs_of(
     found: dict[str, Outputs] = {}
     waiting: list[tuple[Lesson, Path]] = []
     for lesson in chosen:
-        earlier = [lessons.read(path) for path in every if path.stem < lesson.stem]
+        earlier = [lessons.read_lesson(path) for path in every if path.stem < lesson.stem]
         path = kept / f"{lesson.stem}-{key(lesson, earlier, course)}.json"
         if path.is_file():
             found[lesson.stem] = json.loads(path.read_bytes())

@@ -50,13 +50,13 @@ def page(lesson: Lesson, outputs: Outputs, top: str, with_answers: bool = False)
     """
     cells, hinted = [], set()
     for cell, shown in _with_outputs(lesson, outputs):
-        source = lessons.with_answers(cell) if with_answers else student_cell(markers.parse(cell)).source
+        source = lessons.solved_source(cell) if with_answers else student_cell(markers.parse_markers(cell)).source
         if cell.kind == "raw" or not source.strip():
             continue
         if cell.kind == "markdown":
             cells.append(_prose(lesson, cell, source, top if not cells else ""))
             continue
-        is_gap = source != lessons.with_answers(cell)
+        is_gap = source != lessons.solved_source(cell)
         if _PROGRESS.search(source):  # the run's own: no reader has passed or guessed what it tells of
             shown = [{"output_type": "display_data", "data": {"text/html": html.card(IN_LAB)}, "metadata": {}}]
         cells.append(_code(lesson, cell, source, [_shown(each, outputs["widgets"], lesson) for each in shown], is_gap))

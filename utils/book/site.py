@@ -29,7 +29,7 @@ from utils.book.executed import EXPLORERS, KEPT, BookError, outputs_of
 from utils.book.leaks import answers_in
 from utils.instructor import ipynb, online
 from utils.lessons import ROOT, Lesson
-from utils.lessons.files import folder_atomically, locked
+from utils.lessons.files import hold_lock, replace_folder_atomically
 from utils.show import html
 from utils.show.circuitsvis import packed_library
 
@@ -83,13 +83,13 @@ def book(
         LessonError: there is no such lesson.
     """
     _ours(out)
-    chosen = [lessons.find(name, ROOT / "solutions") for name in only] or lessons.all_lessons()
-    course = [lessons.read(path) for path in sorted(chosen)]
-    shown = {lessons.find(name, ROOT / "solutions").stem for name in solved}
+    chosen = [lessons.find_lesson(name, ROOT / "solutions") for name in only] or lessons.all_lessons()
+    course = [lessons.read_lesson(path) for path in sorted(chosen)]
+    shown = {lessons.find_lesson(name, ROOT / "solutions").stem for name in solved}
     _needs_sphinx()
     work.mkdir(parents=True, exist_ok=True)
     waits = partial(said, f"Waiting for another `coginst book`, which is at work in {work}")
-    with locked(work / "lock", 0, waits):
+    with hold_lock(work / "lock", 0, waits):
         return _book(out, course, shown, said, work, kept, vendored)
 
 
@@ -120,7 +120,7 @@ def _book(
         sphinx(stage, site, work)
     if faults := answers_in(site, shown):
         raise BookError("\n".join(["An answer would stand in the book; it was not put in its place.", *faults]))
-    with folder_atomically(out) as new:
+    with replace_folder_atomically(out) as new:
         with _full_disk_told():
             shutil.copytree(site, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
         (new / MADE).write_text("coginst book replaces this folder.\n", encoding="utf-8")

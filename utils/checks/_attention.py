@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.feedback.exercise import Case, Wrong, case, linear
+from utils.feedback.exercise import Case, Wrong, case, layer_parameters
 from utils.feedback.probe import Probe
 from utils.feedback.properties import (
     Property,
@@ -51,17 +51,17 @@ def future_mask(size: int) -> Tensor:
     return causal_mask(size).T
 
 
-def strict_mask(size: int) -> Tensor:
+def strictly_causal_mask(size: int) -> Tensor:
     """Only what comes before, so that position 0 sees nothing."""
     return causal_mask(size).tril(-1)
 
 
-def hide(scores: Tensor, mask: Tensor | None, value: float = -torch.inf) -> Tensor:
+def mask_scores(scores: Tensor, mask: Tensor | None, value: float = -torch.inf) -> Tensor:
     """Scores with `value` where the mask is False; as they are without a mask."""
     return scores if mask is None else scores.masked_fill(~mask.to(scores.device), value)
 
 
-def negated(mask: Tensor | None) -> Tensor | None:
+def invert_mask(mask: Tensor | None) -> Tensor | None:
     """A mask read the other way round: True = hidden."""
     return None if mask is None else ~mask
 
@@ -72,17 +72,17 @@ QKV = ("W_query", "W_key", "W_value")
 QKV_LAYERS = ("q_layer", "k_layer", "v_layer")
 
 
-def qkv_layers(d_in: int, d_out: int, bias: bool, names: tuple[str, ...] = QKV) -> dict[str, Tensor]:
+def qkv_parameters(d_in: int, d_out: int, bias: bool, names: tuple[str, ...] = QKV) -> dict[str, Tensor]:
     """Parameters of three layers from d_in to d_out, as `nn.Linear` draws them, in the order of `names`."""
-    return linear(**{name: nn.Linear(d_in, d_out, bias=bias) for name in names})
+    return layer_parameters(**{name: nn.Linear(d_in, d_out, bias=bias) for name in names})
 
 
-def project(p: Mapping[str, Tensor], x: Tensor, names: tuple[str, ...] = QKV, prefix: str = "") -> list[Tensor]:
+def project_qkv(p: Mapping[str, Tensor], x: Tensor, names: tuple[str, ...] = QKV, prefix: str = "") -> list[Tensor]:
     """Queries, keys and values of x through the layers of these names, with their biases if they have any."""
     return [F.linear(x, p[f"{prefix}{name}.weight"], p.get(f"{prefix}{name}.bias")) for name in names]
 
 
-def fixed(initial: Callable, **settings: object) -> Callable:
+def fix_arguments(initial: Callable, **settings: object) -> Callable:
     """The constructor `initial` with some of its arguments fixed, whatever it is called with."""
     signature = inspect.signature(initial)
 
@@ -95,7 +95,7 @@ def fixed(initial: Callable, **settings: object) -> Callable:
     return made
 
 
-def as_made(x: Tensor, init: tuple, seed: int) -> Case:
+def initialisation_case(x: Tensor, init: tuple, seed: int) -> Case:
     """A case in which a module keeps the weights that its constructor draws from this seed."""
     note = f"with the weights as __init__ makes them after manual_seed({seed})"
     return case(x, init=init, fill=False, seed=seed, note=note)
@@ -121,12 +121,12 @@ def starts_as_linear(init: tuple, shape: tuple) -> Property:
     return broken
 
 
-def only(broken: Property, of: Callable[[Case], bool]) -> Property:
+def restrict_to_cases(broken: Property, predicate: Callable[[Case], bool]) -> Property:
     """A property that is asked of some cases only."""
 
     @functools.wraps(broken)
     def asked(probe: Probe) -> str | None:
-        trials = [trial for trial in probe.trials if of(trial.case)]
+        trials = [trial for trial in probe.trials if predicate(trial.case)]
         return broken(replace(probe, trials=trials)) if trials else None
 
     return asked
@@ -139,7 +139,7 @@ def hides_with_minus_infinity(probe: Probe) -> str | None:
     weights come out, alone or last in a tuple.
     """
     several = isinstance(probe.exercise.returns, tuple)
-    for trial in probe.trials if probe.values_right else ():
+    for trial in probe.trials if probe.has_correct_values else ():
         mask = trial.case.kwargs.get("mask")
         if mask is None or isinstance(trial.expected.value, tuple) != several:
             continue
@@ -173,14 +173,14 @@ def torch_attention(
     return F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=mask, **options)[0]
 
 
-def weights(
+def attention_weights(
     q: Tensor,
     k: Tensor,
     mask: Tensor | None = None,
     *,
     scale: float | None = None,
     axis: int = -1,
-    hidden: float = -torch.inf,
+    masked_value: float = -torch.inf,
 ) -> Tensor:
     """Attention weights [..., seq, seq] with a knob for each step.
 
@@ -192,18 +192,18 @@ def weights(
         hidden: what a hidden score becomes.
     """
     scores = q @ k.mT * (k.shape[-1] ** -0.5 if scale is None else scale)
-    return F.softmax(hide(scores, mask, hidden), axis)
+    return F.softmax(mask_scores(scores, mask, masked_value), axis)
 
 
-def attention(
-    qkv=project,
-    sees=lambda given, size: given,
+def make_attention(
+    qkv=project_qkv,
+    make_mask=lambda given, size: given,
     scale=lambda d_head, d_in: d_head**-0.5,
-    hidden: float | None = -torch.inf,
+    masked_value: float | None = -torch.inf,
     axis: int = -1,
     order=(0, 1, 2),
-    before=lambda p, scores: scores,
-    after=lambda p, weights, mask: weights,
+    transform_scores=lambda p, scores: scores,
+    transform_weights=lambda p, weights, mask: weights,
     mix=lambda p, weights, v, x: weights @ v,
     out=lambda p, mixed: mixed,
 ) -> Callable:
@@ -224,37 +224,43 @@ def attention(
     def answer(p, x, mask=None, return_weights=False):
         made = qkv(p, x)
         q, k, v = (made[i] for i in order)
-        seen = sees(mask, x.shape[-2])
+        seen = make_mask(mask, x.shape[-2])
         seen = None if seen is None else seen.to(x.device)
-        scores = before(p, q @ k.mT * scale(k.shape[-1], x.shape[-1]))
-        shares = after(p, F.softmax(scores if hidden is None else hide(scores, seen, hidden), axis), seen)
+        scores = transform_scores(p, q @ k.mT * scale(k.shape[-1], x.shape[-1]))
+        shares = transform_weights(
+            p, F.softmax(scores if masked_value is None else mask_scores(scores, seen, masked_value), axis), seen
+        )
         y = out(p, mix(p, shares, v, x))
         return (y, shares) if return_weights else y
 
     return answer
 
 
-def dropped(p, x: Tensor, mask: Tensor | None = None) -> Tensor:
+def apply_dropout(p, x: Tensor, mask: Tensor | None = None) -> Tensor:
     """Dropout as a module built with `dropout` does it in its mode."""
     return F.dropout(x, p.init["dropout"], p.training)
 
 
-def causal_attention(qkv=project, sees=causal_mask, after=dropped, **how) -> Callable:
+def make_causal_attention(qkv=project_qkv, make_mask=causal_mask, transform_weights=apply_dropout, **how) -> Callable:
     """`attention` that makes its mask itself, by `sees(the number of positions)`, and drops weights in training."""
-    return attention(qkv, sees=lambda given, size: sees(size), after=after, **how)
+    return make_attention(
+        qkv, make_mask=lambda given, size: make_mask(size), transform_weights=transform_weights, **how
+    )
 
 
-def torch_causal(p, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def torch_causal_attention(p, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The same by torch's attention: what it drops in the module's mode is nothing after eval()."""
     return torch_attention(q, k, v, is_causal=True, dropout_p=p.init["dropout"] if p.training else 0.0)
 
 
-_settled = functools.partial(only, of=lambda case: not case.train)  # what chance may change is asked after eval()
+_after_eval = functools.partial(
+    restrict_to_cases, predicate=lambda case: not case.train
+)  # what chance may change is asked after eval()
 CAUSAL_LAYER = (
-    _settled(causal()),
-    _settled(batch_independent()),
+    _after_eval(causal()),
+    _after_eval(batch_independent()),
     moves_with_its_module,
-    _settled(remembers_nothing),
+    _after_eval(remembers_nothing),
 )
 
 # --- words for mistakes that come up in several exercises -------------------------------------------------
@@ -285,37 +291,37 @@ WORDS = {
 }
 
 
-def by_the_length(p, scores: Tensor) -> Tensor:
+def scale_by_length(p, scores: Tensor) -> Tensor:
     """For `before`: scores divided by the root of how many positions there are."""
     return scores / scores.shape[-1] ** 0.5
 
 
-def multiplied_by_the_root(width: str) -> str:
+def multiplied_by_root_message(width: str) -> str:
     return (
         f"The scores were multiplied by the root of {width} and should be divided by it. A dot product grows with that"
         " root as it is; now the softmax is sharper still, and picks one token."
     )
 
 
-def divided_by_the_whole(width: str) -> str:
+def divided_by_width_message(width: str) -> str:
     return (
         f"You divided by {width} instead of by its root. The spread of a dot product grows with the root of the width."
     )
 
 
-def qkv_bias_unheard(right: Callable, initial: Callable) -> dict[str, Wrong]:
+def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[str, Wrong]:
     """Layers made by `initial` that have biases always, or never, whatever qkv_bias says."""
     return {
         "always-a-bias": Wrong(
             right,
             "The layers have biases although qkv_bias is False: nn.Linear adds one unless it is told not to. Pass"
             " qkv_bias on as its bias.",
-            initial=fixed(initial, qkv_bias=True),
+            initial_parameters=fix_arguments(initial, qkv_bias=True),
         ),
         "never-a-bias": Wrong(
             right,
             "The layers have no biases even when qkv_bias is True. Pass qkv_bias on as the layers' bias.",
-            initial=fixed(initial, qkv_bias=False),
+            initial_parameters=fix_arguments(initial, qkv_bias=False),
         ),
     }
 
@@ -323,21 +329,21 @@ def qkv_bias_unheard(right: Callable, initial: Callable) -> dict[str, Wrong]:
 # --- positions --------------------------------------------------------------------------------------------
 
 
-def turns(position: Tensor, d: int, base: float) -> Tensor:
+def rotation_factors(position: Tensor, d: int, base: float) -> Tensor:
     """Unit complex numbers [seq, d/2] in float64: pair i turns by base^(-2i/d) a position."""
     speed = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     angle = position.to(torch.float64)[:, None] * speed
     return torch.polar(torch.ones_like(angle), angle)
 
 
-def waves(position: Tensor, d_model: int, base: float = 100.0) -> Tensor:
+def sinusoids(position: Tensor, d_model: int, base: float = 100.0) -> Tensor:
     """Sines and cosines [seq, d_model] side by side, as the parts of unit numbers that turn."""
-    turned = turns(position, d_model, base)
+    turned = rotation_factors(position, d_model, base)
     return torch.stack((turned.imag, turned.real), dim=-1).flatten(1).float()
 
 
 def rope(x: Tensor, base: float = 10000.0) -> Tensor:
     """x [..., seq, d] with each pair of neighbours turned by its position, as complex numbers."""
     pairs = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous())
-    turned = pairs * turns(torch.arange(x.shape[-2]), x.shape[-1], base)
+    turned = pairs * rotation_factors(torch.arange(x.shape[-2]), x.shape[-1], base)
     return torch.view_as_real(turned).flatten(-2).to(x.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from utils.feedback.exercise import case
-from utils.feedback.observe import tensors
+from utils.feedback.observe import collect_tensors
 from utils.feedback.probe import Probe
 
 
@@ -64,5 +64,5 @@ def batches_from_their_generator(
 
 
 def _equal(a: Any, b: Any) -> bool:
-    pairs = list(zip(tensors(a), tensors(b)))
+    pairs = list(zip(collect_tensors(a), collect_tensors(b)))
     return bool(pairs) and all(x.shape == y.shape and torch.equal(x, y) for x, y in pairs)

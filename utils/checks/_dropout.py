@@ -16,55 +16,55 @@ import torch
 from torch import Tensor
 
 from utils.checks._attention import causal_mask
-from utils.feedback.exercise import Case, Wrong, filled
+from utils.feedback.exercise import Case, Wrong, sample_parameter
 from utils.feedback.instantiate import Params
 from utils.feedback.probe import Probe
 
 
 @dataclass(frozen=True)
-class _Pieces:
+class _ResultTerms:
     """A layer's result on a case, taken apart: `base`, what is there without any weight, and for each weight what it
     adds, [text, query, head, key, width].
     """
 
     base: Tensor
-    each: Tensor
+    terms: Tensor
     rate: float
 
     def sum(self, keep: Tensor | float = 1.0) -> Tensor:
         """The result with each weight multiplied by `keep`, which has those five axes, or 1 for any of them."""
-        return self.base + (self.each * keep).sum((2, 3))
+        return self.base + (self.terms * keep).sum((2, 3))
 
     @functools.cached_property
     def sums_of_subsets(self) -> Tensor:
         """What the terms of each subset of weights add up to, [text, query, subset, width]."""
-        subsets = _subsets(self.each.shape[2] * self.each.shape[3])
-        return torch.einsum("sm,bqmw->bqsw", subsets, self.each.flatten(2, 3))
+        subsets = _subsets(self.terms.shape[2] * self.terms.shape[3])
+        return torch.einsum("sm,bqmw->bqsw", subsets, self.terms.flatten(2, 3))
 
     @property
     def visible(self) -> Tensor:
         """Which keys a query may see. Bool [query, key]."""
-        return causal_mask(self.each.shape[1])
+        return causal_mask(self.terms.shape[1])
 
 
 @dataclass(frozen=True)
-class _Drops:
+class _DropoutPattern:
     """How a result came about: each survivor times `factor`, a `share` dropped, a draw for each item of `axes`."""
 
     factor: float
-    share: float
+    fraction: float
     axes: tuple[int, ...]  # of a draw: those of _Pieces.each, 1 where one draw serves all along an axis
     on_output: bool = False
 
-    def example(self, pieces: _Pieces) -> Tensor:
+    def sample_result(self, pieces: _ResultTerms) -> Tensor:
         """One result that came about so; the same for whoever asks."""
-        kept = torch.rand(self.axes, generator=torch.Generator().manual_seed(11)) >= self.share
+        kept = torch.rand(self.axes, generator=torch.Generator().manual_seed(11)) >= self.fraction
         if self.on_output:
             return pieces.sum() * kept[:, :, 0, 0] * self.factor
         return pieces.sum(kept * self.factor)
 
 
-def by_what_is_dropped(mixed: Callable[[Params, Tensor, Tensor], Tensor], initial: Callable) -> Callable:
+def make_dropout_parser(mix_values: Callable[[Params, Tensor, Tensor], Tensor], initial: Callable) -> Callable:
     """For an exercise's `read`: results that dropped weights in the same way, by whatever draws, become the same one.
 
     A layer in training may draw when and how it likes. Each row of its result must be a sum of weight × value, of which
@@ -79,22 +79,22 @@ def by_what_is_dropped(mixed: Callable[[Params, Tensor, Tensor], Tensor], initia
     """
 
     def read(result: Any, case: Case) -> Any:
-        pieces = _taken_apart(mixed, initial, case)
+        pieces = _decompose_result(mix_values, initial, case)
         if pieces is None or not isinstance(result, Tensor) or not result.is_floating_point():
             return result
         seen = result.detach().double()
         if seen.shape != pieces.base.shape or not seen.isfinite().all():
             return result
-        if _fits((seen - pieces.sum()).abs(), seen):  # nothing was dropped
+        if _is_close((seen - pieces.sum()).abs(), seen):  # nothing was dropped
             return result
-        drops = _how_dropped(seen, pieces)
-        return result if drops is None else drops.example(pieces).to(result.dtype)
+        drops = _infer_pattern(seen, pieces)
+        return result if drops is None else drops.sample_result(pieces).to(result.dtype)
 
     return read
 
 
 @functools.lru_cache(maxsize=64)  # of one case it is asked for the answer and for every misconception
-def _taken_apart(mixed: Callable, initial: Callable, case: Case) -> _Pieces | None:
+def _decompose_result(mixed: Callable, initial: Callable, case: Case) -> _ResultTerms | None:
     """The pieces of a case's result; None where nothing can be dropped, or it is not for us to say what is right."""
     try:
         bound = inspect.signature(initial).bind(**case.init) if isinstance(case.init, dict) else None
@@ -107,8 +107,8 @@ def _taken_apart(mixed: Callable, initial: Callable, case: Case) -> _Pieces | No
     x = case.args[0]
     if not case.fill or not 0 < rate < 1 or heads * x.shape[1] > 10:
         return None
-    p = Params({name: filled(name, value.shape, case.seed).double() for name, value in made.items()})
-    p.init = bound.arguments
+    p = Params({name: sample_parameter(name, value.shape, case.seed).double() for name, value in made.items()})
+    p.init_args = bound.arguments
     x = x.double()
     batch, seq, _ = x.shape
     keep = torch.zeros(heads * seq + 1, batch, heads, seq, seq, dtype=torch.float64)
@@ -116,14 +116,14 @@ def _taken_apart(mixed: Callable, initial: Callable, case: Case) -> _Pieces | No
         keep[i, :, i // seq, :, i % seq] = 1.0
     with torch.no_grad():  # all at once, as one large batch
         *each, base = mixed(p, x.repeat(len(keep), 1, 1), keep.flatten(0, 1)).unflatten(0, (-1, batch))
-    return _Pieces(base, (torch.stack(each, dim=2) - base[:, :, None]).unflatten(2, (heads, seq)), rate)
+    return _ResultTerms(base, (torch.stack(each, dim=2) - base[:, :, None]).unflatten(2, (heads, seq)), rate)
 
 
-def _how_dropped(seen: Tensor, pieces: _Pieces) -> _Drops | None:
+def _infer_pattern(seen: Tensor, pieces: _ResultTerms) -> _DropoutPattern | None:
     """The first way that explains a result."""
     rate = pieces.rate
     for factor in dict.fromkeys((1 / (1 - rate), 1.0, 1 / rate, 2.0, 1 - rate)):
-        for found in (_weights_dropped, _values_dropped, _output_dropped):
+        for found in (_explain_by_weights, _explain_by_values, _explain_by_output):
             if drops := found(seen, pieces, factor):
                 return drops
     return None
@@ -134,25 +134,25 @@ def _subsets(n: int) -> Tensor:
     return ((torch.arange(2**n)[:, None] >> torch.arange(n)) & 1).double()
 
 
-def _fits(gap: Tensor, seen: Tensor) -> bool:
+def _is_close(gap: Tensor, seen: Tensor) -> bool:
     return bool((gap < 1e-4 * (1 + seen.abs().max())).all())
 
 
-def _weights_dropped(seen: Tensor, pieces: _Pieces, factor: float) -> _Drops | None:
+def _explain_by_weights(seen: Tensor, pieces: _ResultTerms, factor: float) -> _DropoutPattern | None:
     """Are single weights missing, in every row?"""
-    batch, seq, heads, keys, _ = pieces.each.shape
+    batch, seq, heads, keys, _ = pieces.terms.shape
     made = factor * pieces.sums_of_subsets
     best = (made - (seen - pieces.base)[:, :, None]).abs().amax(-1).min(-1)
-    if not _fits(best.values, seen):
+    if not _is_close(best.values, seen):
         return None
     kept = _subsets(heads * keys)[best.indices].view(batch, seq, heads, keys).bool()
     visible = pieces.visible[:, None].expand_as(kept)
     count = int(visible.sum())
-    share = _share(count - int((kept & visible).sum()), count, pieces.rate, factor)
-    return None if share is None else _Drops(factor, share, _axes(kept, share))
+    share = _infer_fraction(count - int((kept & visible).sum()), count, pieces.rate, factor)
+    return None if share is None else _DropoutPattern(factor, share, _infer_axes(kept, share))
 
 
-def _share(dropped: int, of: int, rate: float, factor: float) -> float | None:
+def _infer_fraction(dropped: int, of: int, rate: float, factor: float) -> float | None:
     """Which share was to be dropped, if any explains how many were: within six standard deviations of it."""
     if not dropped:
         return None
@@ -163,7 +163,7 @@ def _share(dropped: int, of: int, rate: float, factor: float) -> float | None:
     return share if likely[share] < 6 else None
 
 
-def _axes(kept: Tensor, share: float) -> tuple[int, ...]:
+def _infer_axes(kept: Tensor, share: float) -> tuple[int, ...]:
     """The axes of the draws: 1 where all along an axis agree, and chance would hardly ever make them."""
     seq = kept.shape[1]
     alike = share**2 + (1 - share) ** 2
@@ -182,33 +182,37 @@ def _axes(kept: Tensor, share: float) -> tuple[int, ...]:
     return tuple(axes)
 
 
-def _values_dropped(seen: Tensor, pieces: _Pieces, factor: float) -> _Drops | None:
+def _explain_by_values(seen: Tensor, pieces: _ResultTerms, factor: float) -> _DropoutPattern | None:
     """Are single entries of the values missing, for all queries alike?"""
-    batch, _, heads, keys, width = pieces.each.shape
+    batch, _, heads, keys, width = pieces.terms.shape
     if heads > 1:
         return None
     subsets = _subsets(keys)
-    made = factor * torch.einsum("sk,bqkw->bqsw", subsets, pieces.each[:, :, 0]) + pieces.base[:, :, None]
+    made = factor * torch.einsum("sk,bqkw->bqsw", subsets, pieces.terms[:, :, 0]) + pieces.base[:, :, None]
     best = (made - seen[:, :, None]).abs().amax(1).min(1)
-    if not _fits(best.values, seen):
+    if not _is_close(best.values, seen):
         return None
-    share = _share(int((1 - subsets[best.indices]).sum()), batch * width * keys, pieces.rate, factor)
-    return None if share is None else _Drops(factor, share, (batch, 1, 1, keys, width))
+    share = _infer_fraction(int((1 - subsets[best.indices]).sum()), batch * width * keys, pieces.rate, factor)
+    return None if share is None else _DropoutPattern(factor, share, (batch, 1, 1, keys, width))
 
 
-def _output_dropped(seen: Tensor, pieces: _Pieces, factor: float) -> _Drops | None:
+def _explain_by_output(seen: Tensor, pieces: _ResultTerms, factor: float) -> _DropoutPattern | None:
     """Are single entries of the result missing?"""
     gone, left = seen.abs(), (seen - factor * pieces.sum()).abs()
-    if not _fits(torch.minimum(gone, left), seen):
+    if not _is_close(torch.minimum(gone, left), seen):
         return None
-    share = _share(int((gone < left).sum()), seen.numel(), pieces.rate, factor)
-    return None if share is None else _Drops(factor, share, (*seen.shape[:2], 1, 1, seen.shape[2]), on_output=True)
+    share = _infer_fraction(int((gone < left).sum()), seen.numel(), pieces.rate, factor)
+    return (
+        None
+        if share is None
+        else _DropoutPattern(factor, share, (*seen.shape[:2], 1, 1, seen.shape[2]), on_output=True)
+    )
 
 
-def own_draw(
+def make_dropout(
     factor: Callable[[float], float] = lambda rate: 1 / (1 - rate),
-    share: Callable[[float], float] = lambda rate: rate,
-    over: Callable[[Sequence[int]], Sequence[int]] = lambda shape: shape,
+    fraction: Callable[[float], float] = lambda rate: rate,
+    mask_shape: Callable[[Sequence[int]], Sequence[int]] = lambda shape: shape,
 ) -> Callable:
     """For `after`: weights dropped by `torch.rand`: what survives is multiplied, which share goes, over which shape."""
 
@@ -216,42 +220,42 @@ def own_draw(
         rate = p.init["dropout"]
         if not p.training or not rate:
             return weights
-        drawn = torch.rand(tuple(over(weights.shape)), device=weights.device)
-        return weights * (drawn >= share(rate)) * factor(rate)
+        drawn = torch.rand(tuple(mask_shape(weights.shape)), device=weights.device)
+        return weights * (drawn >= fraction(rate)) * factor(rate)
 
     return after
 
 
-def own_dropouts(by: Callable, heads: bool = False) -> dict[str, Wrong]:
+def dropout_misconceptions(make_layer: Callable, has_heads: bool = False) -> dict[str, Wrong]:
     """Dropouts of the weights that go wrong, whatever they draw with; `by(after=...)` is the layer with one of them."""
     wrong = {
         "not-enlarged": Wrong(
-            by(after=own_draw(factor=lambda rate: 1.0)),
+            make_layer(after=make_dropout(factor=lambda rate: 1.0)),
             "What survives the dropout keeps its size, so in training the sums come out too small on average. The"
             " survivors have to make up for the dropped: divide by 1 - dropout.",
         ),
         "keep-and-drop-swapped": Wrong(
-            by(after=own_draw(share=lambda rate: 1 - rate)),
+            make_layer(after=make_dropout(fraction=lambda rate: 1 - rate)),
             "Keep and drop have changed places: a share of 1 - dropout vanishes, where a share of dropout should.",
         ),
         "one-draw-for-all-texts": Wrong(
-            by(after=own_draw(over=lambda shape: (1, *shape[1:]))),
+            make_layer(after=make_dropout(mask_shape=lambda shape: (1, *shape[1:]))),
             "All texts of a batch lose the same weights. Chance decides on each weight by itself, in every text.",
         ),
         "keys-vanish-as-a-whole": Wrong(
-            by(after=own_draw(over=lambda shape: (*shape[:-2], 1, shape[-1]))),
+            make_layer(after=make_dropout(mask_shape=lambda shape: (*shape[:-2], 1, shape[-1]))),
             "A position that is dropped is dropped for all that look at it. Chance decides on each weight by itself:"
             " one draw for each pair of positions.",
         ),
         "rows-vanish-as-a-whole": Wrong(
-            by(after=own_draw(over=lambda shape: (*shape[:-1], 1))),
+            make_layer(after=make_dropout(mask_shape=lambda shape: (*shape[:-1], 1))),
             "Whole rows are dropped, so that a position hears everyone or nobody. Chance decides on each weight by"
             " itself: one draw for each pair of positions.",
         ),
     }
-    if heads:
+    if has_heads:
         wrong["one-draw-for-all-heads"] = Wrong(
-            by(after=own_draw(over=lambda shape: (shape[0], 1, *shape[2:]))),
+            make_layer(after=make_dropout(mask_shape=lambda shape: (shape[0], 1, *shape[2:]))),
             "All heads lose the same weights. Chance decides on each weight by itself, in every head.",
         )
     return wrong
@@ -261,7 +265,7 @@ def drops_weights(probe: Probe) -> str | None:
     """Where all is right after eval() and not in training, it is the dropout that is wrong; what else it may be."""
     right = {t.case.train: [] for t in probe.trials}
     for t in probe.trials:
-        right[t.case.train].append(t.right(probe.exercise))
+        right[t.case.train].append(t.is_correct(probe.exercise))
     if all(right.get(True, [True])) or not all(right.get(False, [True])):
         return None
     return (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from utils.feedback.observe import reseed, sealed
+from utils.feedback.observe import preserve_global_state, seed_torch
 from utils.feedback.probe import Probe
 from utils.feedback.properties import Property
 
@@ -17,7 +17,7 @@ def made_in_order(*names: str) -> Property:
 
     def broken(probe: Probe) -> str | None:
         for trial in probe.trials:
-            if trial.case.fill or trial.right(probe.exercise):
+            if trial.case.fill or trial.is_correct(probe.exercise):
                 continue
             state = probe.run(trial.case, state=True).state or {}
             weights = {name: state[f"{name}.weight"] for name in names if f"{name}.weight" in state}
@@ -36,8 +36,8 @@ def made_in_order(*names: str) -> Property:
 def _order(weights: Mapping[str, Tensor], biased: set[str], seed: int) -> tuple[str, ...]:
     """The order in which layers with these weights were drawn from a seed; empty where there is none."""
     order: list[str] = []
-    with sealed(seed):
-        reseed(seed)
+    with preserve_global_state(seed):
+        seed_torch(seed)
         while len(order) < len(weights):
             before = torch.get_rng_state()
             for name, weight in weights.items():

@@ -9,16 +9,16 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.checks._attention import (
-    causal_attention,
     causal_mask,
-    divided_by_the_whole,
-    fixed,
+    divided_by_width_message,
+    fix_arguments,
     future_mask,
-    multiplied_by_the_root,
-    strict_mask,
+    make_causal_attention,
+    multiplied_by_root_message,
+    strictly_causal_mask,
     torch_attention,
 )
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, filled
+from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, sample_parameter
 from utils.feedback.properties import (
     batch_independent,
     causal,
@@ -29,7 +29,7 @@ from utils.feedback.properties import (
     rows_sum_to_one,
 )
 from utils.models.abc_sorter import SEP, VOCAB, encode
-from utils.test_doubles.abc_sorter import OddModel
+from utils.test_doubles.abc_sorter import FakeSorter
 
 _NAMES = ("q", "k", "v")
 
@@ -208,9 +208,9 @@ def _answer(
     **how,
 ):
     """A forward pass with one step replaced. `empty` is what stands for the weights of a row in which all is hidden."""
-    return causal_attention(
+    return make_causal_attention(
         qkv,
-        after=lambda p, weights, mask: after(p, weights.nan_to_num(empty), mask),
+        transform_weights=lambda p, weights, mask: after(p, weights.nan_to_num(empty), mask),
         out=lambda p, mixed: out(p, merge(mixed)),
         **how,
     )
@@ -233,7 +233,9 @@ def _close(a, b):
 def _temperature(probe):
     """`temp` reaches the gates: seen only by building the module with another one."""
     first = probe.trials[0]
-    plain = {name: filled(name, shape, first.case.seed) for name, shape in (first.yours.parameters or {}).items()}
+    plain = {
+        name: sample_parameter(name, shape, first.case.seed) for name, shape in (first.yours.parameters or {}).items()
+    }
     if (
         first.yours.failure
         or set(plain) != set(_parameters(*first.case.init))
@@ -244,7 +246,7 @@ def _temperature(probe):
     seen = probe.run(case)
     if seen.failure:
         return None
-    params = {name: filled(name, shape, case.seed) for name, shape in seen.parameters.items()}
+    params = {name: sample_parameter(name, shape, case.seed) for name, shape in seen.parameters.items()}
     hot = {name: value * 2 if name in ("qA", "kA", "vA") else value for name, value in params.items()}
     if _close(seen.value, _oracle(hot, *case.args)):
         return None
@@ -317,7 +319,7 @@ _STRICT = {"embed_dim": 6, "num_heads": 3, "context_length": 5, "rank": 2, "stri
 
 exercise(
     "DeepQKVAttention",
-    initial=_parameters,
+    initial_parameters=_parameters,
     oracle=_oracle,
     cases=lambda rand: [
         case(rand(3, 4, 6), init=(6, 2, 7)),
@@ -358,7 +360,7 @@ exercise(
             " one, which sees nothing, is nan.",
         ),
         "blind-to-itself": Wrong(
-            _answer(sees=strict_mask, empty=torch.nan),
+            _answer(sees=strictly_causal_mask, empty=torch.nan),
             "A position does not see itself, so the first one sees nothing, and a softmax over nothing is nan. The"
             " diagonal belongs to what may be seen.",
         ),
@@ -367,10 +369,10 @@ exercise(
             "The scores are not divided by the root of the head's width.",
         ),
         "multiplied": Wrong(
-            _answer(scale=lambda d_head, embed_dim: d_head**0.5), multiplied_by_the_root("the head's width")
+            _answer(scale=lambda d_head, embed_dim: d_head**0.5), multiplied_by_root_message("the head's width")
         ),
         "divided-by-the-width": Wrong(
-            _answer(scale=lambda d_head, embed_dim: 1 / d_head), divided_by_the_whole("the head's width")
+            _answer(scale=lambda d_head, embed_dim: 1 / d_head), divided_by_width_message("the head's width")
         ),
         "root-of-embed_dim": Wrong(
             _answer(scale=lambda d_head, embed_dim: embed_dim**-0.5),
@@ -412,25 +414,25 @@ exercise(
             _oracle,
             "There is a base although strict is True. The strict variant has nothing but the factors: its weights are"
             " the gates themselves.",
-            initial=fixed(_parameters, strict=False),
+            initial_parameters=fix_arguments(_parameters, strict=False),
         ),
         "an-unused-base-in-the-strict-variant": Wrong(
             lambda p, *given, **options: _oracle(_without_bases(p) if p.init["strict"] else p, *given, **options),
             "There are bases although strict is True. Nothing uses them, and still they are parameters: the strict"
             " variant has the factors alone.",
-            initial=fixed(_parameters, strict=False),
+            initial_parameters=fix_arguments(_parameters, strict=False),
         ),
         "never-a-base": Wrong(
             _oracle,
             "There is no base even when strict is False. Without one, every weight lies between 0 and 1 and each row"
             " sums to one.",
-            initial=fixed(_parameters, strict=True),
+            initial_parameters=fix_arguments(_parameters, strict=True),
         ),
         "a-bias-in-the-output-layer": Wrong(
             _oracle,
             "The output layer has a bias: nn.Linear adds one unless it is told not to. The sorter has 36 parameters"
             " there, 6 × 6.",
-            initial=lambda embed_dim, *rest, **more: {
+            initial_parameters=lambda embed_dim, *rest, **more: {
                 **_parameters(embed_dim, *rest, **more),
                 "o.bias": torch.zeros(embed_dim),
             },
@@ -670,7 +672,7 @@ exercise(
     "sort_letters",
     oracle=_by_topk,
     cases=lambda rand: [
-        case(OddModel(rand), letters, note="with a model that does not sort")
+        case(FakeSorter(rand), letters, note="with a model that does not sort")
         for letters in ("cab", "bba", "acc", "abc", "bcb", "aab")
     ],
     differentiable=False,

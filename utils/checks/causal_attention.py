@@ -9,21 +9,21 @@ from utils.checks._attention import (
     CAUSAL_LAYER,
     INPUTS,
     WORDS,
-    by_the_length,
-    causal_attention,
+    apply_dropout,
     causal_mask,
-    dropped,
     future_mask,
-    multiplied_by_the_root,
-    project,
-    qkv_bias_unheard,
-    qkv_layers,
+    ignored_qkv_bias_misconceptions,
+    make_causal_attention,
+    multiplied_by_root_message,
+    project_qkv,
+    qkv_parameters,
+    scale_by_length,
     starts_as_linear,
-    strict_mask,
+    strictly_causal_mask,
     torch_attention,
-    torch_causal,
+    torch_causal_attention,
 )
-from utils.checks._dropout import DROPOUT, by_what_is_dropped, own_draw, own_dropouts
+from utils.checks._dropout import DROPOUT, dropout_misconceptions, make_dropout, make_dropout_parser
 from utils.feedback.exercise import Bool, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
@@ -50,12 +50,12 @@ exercise(
             " the positions that ask; each may look back, not ahead.",
         ),
         "blind-to-itself": Wrong(
-            strict_mask,
+            strictly_causal_mask,
             "Nobody may see themselves: the diagonal is False, so position 0 has nothing to attend to, and its softmax"
             " would be nan.",
         ),
         "blind-after-row-0": Wrong(
-            lambda size: strict_mask(size) | (torch.arange(size * size).view(size, size) == 0),
+            lambda size: strictly_causal_mask(size) | (torch.arange(size * size).view(size, size) == 0),
             "Row 0 sees itself and no other row does: below it the diagonal is False. Each position may look at"
             " itself as well as at its past.",
         ),
@@ -124,7 +124,7 @@ exercise(
     # F.normalize divides by the sum of absolute values, and weights are not negative.
     oracle=lambda weights, mask: F.normalize(_rest(weights, mask), p=1, dim=-1),
     cases=lambda rand: [
-        case((_SCORES / 2**0.5).softmax(-1), causal_mask(6), own="this page's attn_weights"),
+        case((_SCORES / 2**0.5).softmax(-1), causal_mask(6), page_example="this page's attn_weights"),
         case(rand(3, 3).softmax(-1), causal_mask(3)),
         case(rand(5, 5, scale=3.0).softmax(-1), rand.mask(5, 5)),
         case(rand(1, 4).softmax(-1), rand.mask(1, 4)),
@@ -274,7 +274,7 @@ exercise(
     "causal_attn_weights",
     oracle=_weights_by_torch,
     cases=lambda rand: [
-        case(_SCORES, d_k=2, own="this page's attn_scores"),
+        case(_SCORES, d_k=2, page_example="this page's attn_scores"),
         case(rand(3, 3), 2),
         case(rand(6, 6, scale=3.0), 16),
         case(rand(2, 4, 4, scale=2.0), 5),
@@ -348,7 +348,7 @@ exercise(
             "Each position sees itself and what comes after it: the triangle is the mirror image. Rows ask, and may"
             " look back.",
         ),
-        "blind-to-itself": Wrong(_weigh(strict_mask), _WORDS["blind-to-itself"]),
+        "blind-to-itself": Wrong(_weigh(strictly_causal_mask), _WORDS["blind-to-itself"]),
         "mask-as-long-as-the-batch": Wrong(
             lambda scores, d_k: F.softmax(scores.masked_fill(~causal_mask(len(scores)), -torch.inf) / d_k**0.5, dim=-1),
             "The mask takes its size from the first axis, which in a batch counts the texts. It needs a row and a"
@@ -466,11 +466,11 @@ exercise(
 
 
 def _layers(d_in, d_out, context_length, dropout, qkv_bias=False):
-    return qkv_layers(d_in, d_out, qkv_bias)
+    return qkv_parameters(d_in, d_out, qkv_bias)
 
 
 def _by_torch(p, x):
-    return torch_causal(p, *project(p, x))
+    return torch_causal_attention(p, *project_qkv(p, x))
 
 
 def _undropped(p, weights, mask):
@@ -484,7 +484,7 @@ def _rated(rate):
 
 def _mixed(p, x, keep):
     """The result without dropout, each weight multiplied by keep [batch, 1, seq, seq]."""
-    return causal_attention(after=lambda p, weights, mask: weights * keep[:, 0])(p, x)
+    return make_causal_attention(transform_weights=lambda p, weights, mask: weights * keep[:, 0])(p, x)
 
 
 class _NotCut(nn.Module):
@@ -506,7 +506,7 @@ class _NotCut(nn.Module):
 
 exercise(
     "CausalAttention",
-    initial=_layers,
+    initial_parameters=_layers,
     oracle=_by_torch,
     cases=lambda rand: [
         case(rand(2, 4, 3), init=(3, 2, 4, 0.5)),
@@ -528,7 +528,7 @@ exercise(
         case(rand(2, 20, 3), init=(3, 2, 24, 0.0), seed=4),
     ],
     returns=Float("batch seq d_out"),
-    read=by_what_is_dropped(_mixed, _layers),
+    parse_result=make_dropout_parser(_mixed, _layers),
     properties=[
         *DROPOUT,
         *CAUSAL_LAYER,
@@ -537,21 +537,21 @@ exercise(
     ],
     misconceptions={
         "sees-the-future": Wrong(
-            causal_attention(hidden=None),
+            make_causal_attention(hidden=None),
             _WORDS["sees-the-future"].replace("row 0", "position 0"),
         ),
         "mask-after-softmax": Wrong(
-            causal_attention(hidden=None, after=lambda p, w, mask: dropped(p, w * mask)),
+            make_causal_attention(hidden=None, transform_weights=lambda p, w, mask: apply_dropout(p, w * mask)),
             _WORDS["mask-after-softmax"],
         ),
-        "hidden-with-zero": Wrong(causal_attention(hidden=0.0), _WORDS["hidden-with-zero"]),
+        "hidden-with-zero": Wrong(make_causal_attention(hidden=0.0), _WORDS["hidden-with-zero"]),
         "true-means-blocked": Wrong(
-            causal_attention(sees=lambda n: ~causal_mask(n)),
+            make_causal_attention(make_mask=lambda n: ~causal_mask(n)),
             _WORDS["true-means-blocked"].replace("row", "position"),
         ),
-        "blind-to-itself": Wrong(causal_attention(sees=strict_mask), _WORDS["blind-to-itself"]),
+        "blind-to-itself": Wrong(make_causal_attention(make_mask=strictly_causal_mask), _WORDS["blind-to-itself"]),
         "mirror-image": Wrong(
-            causal_attention(sees=future_mask),
+            make_causal_attention(make_mask=future_mask),
             "Each position sees itself and what comes after it: the mask is the mirror image. A position may look"
             " back, not ahead.",
         ),
@@ -561,74 +561,74 @@ exercise(
             " text may be of any length up to context_length, and needs only the corner of the mask that belongs to"
             " it.",
         ),
-        "wrong-axis": Wrong(causal_attention(axis=-2), WORDS["wrong-axis"]),
+        "wrong-axis": Wrong(make_causal_attention(axis=-2), WORDS["wrong-axis"]),
         "not-scaled": Wrong(
-            causal_attention(scale=lambda d_k, d_in: 1.0),
+            make_causal_attention(scale=lambda d_k, d_in: 1.0),
             "The scores are not divided by the root of d_k. The mask is right; the weights are too sharp, the more so"
             " the wider the layer.",
         ),
-        "multiplied": Wrong(causal_attention(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_the_root("d_k")),
-        "divided-by-d_k": Wrong(causal_attention(scale=lambda d_k, d_in: 1 / d_k), _WORDS["divided-by-d_k"]),
+        "multiplied": Wrong(make_causal_attention(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_root_message("d_k")),
+        "divided-by-d_k": Wrong(make_causal_attention(scale=lambda d_k, d_in: 1 / d_k), _WORDS["divided-by-d_k"]),
         "root-of-d_in": Wrong(
-            causal_attention(scale=lambda d_k, d_in: d_in**-0.5),
+            make_causal_attention(scale=lambda d_k, d_in: d_in**-0.5),
             "You divided by the root of d_in, the width of the inputs. Scores are products of queries and keys: their"
             " width d_out counts.",
         ),
         "root-of-the-length": Wrong(
-            causal_attention(scale=lambda d_k, d_in: 1.0, before=by_the_length), WORDS["root-of-the-length"]
+            make_causal_attention(scale=lambda d_k, d_in: 1.0, before=scale_by_length), WORDS["root-of-the-length"]
         ),
-        "keys-as-values": Wrong(causal_attention(order=(0, 1, 1)), WORDS["keys-as-values"]),
-        "root-of-2": Wrong(causal_attention(scale=lambda d_k, d_in: 2**-0.5), WORDS["root-of-2"]),
+        "keys-as-values": Wrong(make_causal_attention(order=(0, 1, 1)), WORDS["keys-as-values"]),
+        "root-of-2": Wrong(make_causal_attention(scale=lambda d_k, d_in: 2**-0.5), WORDS["root-of-2"]),
         "query-and-key-swapped": Wrong(
-            causal_attention(order=(1, 0, 2)),
+            make_causal_attention(order=(1, 0, 2)),
             "Queries and keys have changed places. Row i must hold what position i asks: its query against the keys.",
         ),
         "no-dropout": Wrong(
-            causal_attention(after=_undropped),
+            make_causal_attention(transform_weights=_undropped),
             "Nothing is dropped in training. The layer is asked for a dropout of its weights, to act between softmax"
             " and mix.",
         ),
         "drops-in-eval": Wrong(
-            causal_attention(after=lambda p, w, mask: F.dropout(w, p.init["dropout"])),
+            make_causal_attention(transform_weights=lambda p, w, mask: F.dropout(w, p.init["dropout"])),
             "It drops weights after eval(), too, so a finished model answers differently each time. The dropout has to"
             " know in which mode the layer is; F.dropout on its own assumes training.",
         ),
         "dropout-on-the-output": Wrong(
-            causal_attention(after=_undropped, out=dropped),
+            make_causal_attention(transform_weights=_undropped, out=apply_dropout),
             "The dropout acts on the context vectors: single numbers of a mixed vector vanish. Here it acts on the"
             " weights, so that a position cannot rely on one other position being there.",
         ),
         "dropout-on-the-scores": Wrong(
-            causal_attention(before=dropped, after=_undropped),
+            make_causal_attention(before=apply_dropout, transform_weights=_undropped),
             "The dropout acts on the scores, before the softmax. A dropped score is 0, and a score of 0 still gets"
             " weight: nothing is ignored.",
         ),
         "dropout-of-the-values": Wrong(
-            causal_attention(after=_undropped, mix=lambda p, w, v, x: w @ dropped(p, v)),
+            make_causal_attention(transform_weights=_undropped, mix=lambda p, w, v, x: w @ apply_dropout(p, v)),
             "The dropout acts on the values. Here it acts on the weights: who listens to whom is left to chance, what"
             " is said is not.",
         ),
         "keep-rate": Wrong(
-            causal_attention(after=_rated(lambda rate: 1 - rate)),
+            make_causal_attention(transform_weights=_rated(lambda rate: 1 - rate)),
             "You handed on 1 - dropout. The number is the share that is dropped, for nn.Dropout as for this class.",
         ),
         "fixed-rate": Wrong(
-            causal_attention(after=_rated(lambda rate: 0.5)),
+            make_causal_attention(transform_weights=_rated(lambda rate: 0.5)),
             "Half of the weights are dropped, whatever rate is asked for. It is dropout, the argument of __init__,"
             " that says how many.",
         ),
         "dropout-before-renormalising": Wrong(
-            causal_attention(after=lambda p, w, mask: F.normalize(dropped(p, w), p=1, dim=-1)),
+            make_causal_attention(transform_weights=lambda p, w, mask: F.normalize(apply_dropout(p, w), p=1, dim=-1)),
             "After the dropout each row was given a sum of one again. The survivors are enlarged already; a row with"
             " few of them is meant to be smaller.",
         ),
-        **own_dropouts(causal_attention),
-        "inputs-as-values": Wrong(causal_attention(mix=lambda p, w, v, x: w @ x), WORDS["inputs-as-values"]),
-        **qkv_bias_unheard(_by_torch, _layers),
+        **dropout_misconceptions(make_causal_attention),
+        "inputs-as-values": Wrong(make_causal_attention(mix=lambda p, w, v, x: w @ x), WORDS["inputs-as-values"]),
+        **ignored_qkv_bias_misconceptions(_by_torch, _layers),
     },
     equivalent={
-        "made-in-forward": causal_attention(),
-        "own-random-numbers": causal_attention(after=own_draw()),
+        "made-in-forward": make_causal_attention(),
+        "own-random-numbers": make_causal_attention(transform_weights=make_dropout()),
     },
     hints=Hints(
         "SelfAttention_v2 is the skeleton. New are: a batch axis in front, a mask before the softmax, a dropout after"

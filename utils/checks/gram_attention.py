@@ -4,11 +4,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checks._attention import causal_mask, hide, only, rope, strict_mask
+from utils.checks._attention import causal_mask, mask_scores, restrict_to_cases, rope, strictly_causal_mask
 from utils.checks._drawing import batches_from_their_generator
 from utils.checks._made import made_in_order
-from utils.feedback.exercise import Facts, Float, Hints, Int, Wrong, case, exercise, linear
-from utils.feedback.observe import tensors
+from utils.feedback.exercise import Facts, Float, Hints, Int, Wrong, case, exercise, layer_parameters
+from utils.feedback.observe import collect_tensors
 from utils.feedback.phrases import article
 from utils.feedback.properties import (
     batch_independent,
@@ -334,9 +334,9 @@ def _has_room(probe):
         for signs in ([1, 1, 1, 1], [1, -1, 1, 1], [1, 1, -1, 1])
     ]
     seen = probe.run(case(*given))
-    if seen.failure or all(t.isfinite().all() for t in tensors(seen.value)):
+    if seen.failure or all(t.isfinite().all() for t in collect_tensors(seen.value)):
         return None
-    narrow = any(t.dtype == torch.float16 for t in tensors(seen.value))
+    narrow = any(t.dtype == torch.float16 for t in collect_tensors(seen.value))
     cure = "Leave the scores in the wider type" if narrow else "Let gram_attention.upcast widen q, k and r first"
     return (
         "For vectors of length 8 in float16 your scores are not finite: 8⁶ = 262,144, and float16 ends at 65,504."
@@ -418,7 +418,7 @@ exercise(
             "The scores are scaled already. The layer does that; here they are as they are.",
         ),
         "masked": Wrong(
-            lambda q, k, r: hide(_by_triples(q, k, r), causal_mask(q.shape[-2])),
+            lambda q, k, r: mask_scores(_by_triples(q, k, r), causal_mask(q.shape[-2])),
             "Later positions are masked already. The layer does that; here all pairs have a score.",
         ),
         "softmaxed": Wrong(
@@ -473,7 +473,7 @@ def _triple(
         made = {to: x @ p[f"W_{name}.weight"].mT for to, name in zip("qkrv", names)}
         q, k, r, v = (turn(t, heads, split) if to in turned else split(t, heads) for to, t in made.items())
         s = scores(q, k, r) * scale(d_model // heads, d_model)
-        weights = torch.softmax(hide(s, sees(x.shape[1]), hidden), dim=axis)
+        weights = torch.softmax(mask_scores(s, sees(x.shape[1]), hidden), dim=axis)
         y = out(p, merge(weights @ v))
         return (y, weights) if return_weights else y
 
@@ -481,7 +481,7 @@ def _triple(
 
 
 def _others_but_for_the_first(size):
-    mask = strict_mask(size)
+    mask = strictly_causal_mask(size)
     mask[0, 0] = True
     return mask
 
@@ -489,12 +489,12 @@ def _others_but_for_the_first(size):
 def _start(d_model, n_head, max_len=128, bias=False, order="qkrvo"):
     if d_model % n_head or d_model // n_head % 2:
         raise ValueError("d_model must be n_head times an even number")
-    return linear(**{f"W_{name}": nn.Linear(d_model, d_model, bias=bias) for name in order})
+    return layer_parameters(**{f"W_{name}": nn.Linear(d_model, d_model, bias=bias) for name in order})
 
 
 exercise(
     "TripleProductAttention",
-    initial=_start,
+    initial_parameters=_start,
     oracle=_triple(),
     cases=lambda rand: [
         case(rand(2, 5, 12), init=(12, 3, 5), return_weights=True, note="as long as max_len, with its weights"),
@@ -504,7 +504,7 @@ exercise(
     properties=[
         made_in_order("W_q", "W_k", "W_r", "W_v", "W_o"),
         *(
-            only(broken, of=lambda case: bool(case.kwargs))
+            restrict_to_cases(broken, predicate=lambda case: bool(case.kwargs))
             for broken in (
                 causal(scale=100.0),
                 batch_independent(),
@@ -570,7 +570,7 @@ exercise(
             "Positions do not see themselves. The diagonal is allowed, as in every causal layer of this course.",
         ),
         "not-itself-anywhere": Wrong(
-            _triple(sees=strict_mask),
+            _triple(sees=strictly_causal_mask),
             "Positions do not see themselves, so the first one sees nothing at all, and its weights are nan. The"
             " diagonal is allowed, as in every causal layer of this course.",
         ),
@@ -624,13 +624,13 @@ exercise(
             _triple(),
             "W_r is made last. Each layer draws its numbers when it is made, so with one seed another order starts with"
             " other weights: W_q, W_k, W_r, W_v, W_o.",
-            initial=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, order="qkvor"),
+            initial_parameters=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, order="qkvor"),
         ),
         "reference-made-before-the-output": Wrong(
             _triple(),
             "W_r is made after W_v. Each layer draws its numbers when it is made, so with one seed another order starts"
             " with other weights: W_q, W_k, W_r, W_v, W_o.",
-            initial=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, order="qkvro"),
+            initial_parameters=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, order="qkvro"),
         ),
         "reference-is-the-key": Wrong(
             _triple(names="qkkv"),
@@ -657,7 +657,7 @@ exercise(
         "with-biases": Wrong(
             _triple(),
             "The layers have biases. Here they have none, like those of the standard layer beside it.",
-            initial=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, bias=True),
+            initial_parameters=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, bias=True),
         ),
     },
     hints=Hints(
@@ -786,7 +786,7 @@ exercise(
         case(batch, seq, vocab, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))))
         for batch, seq, vocab in ((60, 12, 7), (90, 20, 5), (40, 32, 16))
     ],
-    read=_what_holds,
+    parse_result=_what_holds,
     returns=(
         Int("batch seq-1", name="inputs"),
         Int("batch seq-1", name="targets"),
@@ -794,7 +794,7 @@ exercise(
     ),
     properties=[_from_the_generator, _few_and_odd],
     differentiable=False,
-    meaning=lambda index, yours, expected: _fact(_ASKED[index[0]], yours, expected) if len(index) == 1 else "",
+    explain_entry=lambda index, yours, expected: _fact(_ASKED[index[0]], yours, expected) if len(index) == 1 else "",
     misconceptions={
         "targets-not-shifted": Wrong(
             _copies(target=lambda whole, inputs, targets: (inputs, inputs.clone())),

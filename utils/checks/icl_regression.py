@@ -7,15 +7,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checks._attention import divided_by_the_whole, multiplied_by_the_root, only, torch_attention
+from utils.checks._attention import (
+    divided_by_width_message,
+    multiplied_by_root_message,
+    restrict_to_cases,
+    torch_attention,
+)
 from utils.checks._drawing import batches_from_their_generator
 from utils.checks._made import made_in_order
-from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, linear
-from utils.feedback.observe import tensors
+from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, layer_parameters
+from utils.feedback.observe import collect_tensors
 from utils.feedback.phrases import article
 from utils.feedback.properties import batch_independent, finite_when_scaled, moves_with_its_module, remembers_nothing
-from utils.feedback.report import number_text
-from utils.test_doubles.icl_regression import Layer
+from utils.feedback.report import format_number
+from utils.test_doubles.icl_regression import FakeQueryAttention
 
 # ---------------------------------------------------------------- data
 
@@ -279,7 +284,7 @@ def _drawn_otherwise(probe):
             if off[i]:
                 seen, wanted = numbers[i].item(), ideal[i].item()
                 return _drawn_evenly(result, trial.case) or fact.words.format(
-                    seen=number_text(seen, 2),
+                    seen=format_number(seen, 2),
                     wanted=f"{wanted:.2f}".removesuffix(".00"),
                     percent=f"{100 * seen:.0f}",
                 )
@@ -343,7 +348,7 @@ def _few_prompts(probe):
         if seen.failure:
             return f"{call}, without a generator, stopped with {article(seen.failure.type)}: {seen.failure.text}"
         if not _drawn_sizes(seen.value, asked):
-            shapes = ", ".join(str(list(t.shape)) for t in tensors(seen.value))
+            shapes = ", ".join(str(list(t.shape)) for t in collect_tensors(seen.value))
             n, L, d = asked.args[:3]
             return (
                 f"{call} gives tensors of shapes {shapes}; expected are [{n}, 1, {d + 1}], [{n}, {L}, {d + 1}], [{n},"
@@ -359,7 +364,7 @@ exercise(
         case(1500, 16, 5, 0.5, torch.Generator().manual_seed(int(rand.integers(1, high=10_000)))),
         case(1500, 10, 2, 0.0, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))), note="without noise"),
     ],
-    read=_how_drawn,
+    parse_result=_how_drawn,
     returns=(
         Float("n 1 d+1", name="z_q"),
         Float("n L d+1", name="z"),
@@ -513,7 +518,7 @@ def _start(n_embd, n_head, n_out=1, bias=False, width=None, keys_first=False):
     q, k, v = (nn.Linear(n_embd, n_head * width, bias=bias) for _ in range(3))
     if keys_first:
         q, k = k, q
-    return linear(q_proj=q, k_proj=k, v_proj=v, o_proj=nn.Linear(n_head * width, n_out, bias=bias))
+    return layer_parameters(q_proj=q, k_proj=k, v_proj=v, o_proj=nn.Linear(n_head * width, n_out, bias=bias))
 
 
 def _prompts_alone(probe):
@@ -547,7 +552,7 @@ def _keeps_its_sizes(probe):
 
 exercise(
     "QueryAttention",
-    initial=_start,
+    initial_parameters=_start,
     oracle=_by_torch,
     cases=lambda rand: [
         case(rand(3, 2, 4), rand(3, 5, 4), init=(4, 3, 2), note="with two questions and two outputs"),
@@ -558,7 +563,7 @@ exercise(
     properties=[
         made_in_order("q_proj", "k_proj", "v_proj", "o_proj"),
         *(
-            only(broken, of=_filled_batch)
+            restrict_to_cases(broken, predicate=_filled_batch)
             for broken in (_prompts_alone, moves_with_its_module, remembers_nothing, finite_when_scaled())
         ),
         _keeps_its_sizes,
@@ -569,8 +574,8 @@ exercise(
             "The scores are not divided by the root of the heads' width. Here each head is n_embd wide, so that is"
             " √n_embd.",
         ),
-        "multiplied": Wrong(_layer(scale=lambda D, H: D**0.5), multiplied_by_the_root("n_embd")),
-        "divided-by-the-width": Wrong(_layer(scale=lambda D, H: 1 / D), divided_by_the_whole("n_embd")),
+        "multiplied": Wrong(_layer(scale=lambda D, H: D**0.5), multiplied_by_root_message("n_embd")),
+        "divided-by-the-width": Wrong(_layer(scale=lambda D, H: 1 / D), divided_by_width_message("n_embd")),
         "scaled-by-all-heads": Wrong(
             _layer(scale=lambda D, H: (D * H) ** -0.5),
             "The scores are divided by the root of the width of all heads together. A score is a product over one"
@@ -635,19 +640,21 @@ exercise(
         "with-biases": Wrong(
             _by_torch,
             "The layers have biases. This experiment has none: all that a head does is then in two matrix products.",
-            initial=lambda n_embd, n_head, n_out=1: _start(n_embd, n_head, n_out, bias=True),
+            initial_parameters=lambda n_embd, n_head, n_out=1: _start(n_embd, n_head, n_out, bias=True),
         ),
         "keys-made-first": Wrong(
             _by_torch,
             "k_proj is made before q_proj. Each layer draws its numbers when it is made, so with one seed another"
             " order starts with other weights: q_proj, k_proj, v_proj, o_proj.",
-            initial=lambda n_embd, n_head, n_out=1: _start(n_embd, n_head, n_out, keys_first=True),
+            initial_parameters=lambda n_embd, n_head, n_out=1: _start(n_embd, n_head, n_out, keys_first=True),
         ),
         "heads-share-the-width": Wrong(
             _by_torch,
             "The heads share n_embd among them. Here each head is as wide as a token: the projections give n_embd ·"
             " n_head numbers.",
-            initial=lambda n_embd, n_head, n_out=1: _start(n_embd, n_head, n_out, width=max(1, n_embd // n_head)),
+            initial_parameters=lambda n_embd, n_head, n_out=1: _start(
+                n_embd, n_head, n_out, width=max(1, n_embd // n_head)
+            ),
         ),
     },
     hints=Hints(
@@ -702,7 +709,7 @@ _TRANSPOSED_LINEAR = "nn.Linear keeps its weight as [out, in] and multiplies by 
 exercise(
     "qk_circuit",
     oracle=_qk_by_basis,
-    cases=lambda rand: [case(Layer(*sizes, rand)) for sizes in ((4, 3, 1), (3, 2, 2), (6, 1, 1))],
+    cases=lambda rand: [case(FakeQueryAttention(*sizes, rand)) for sizes in ((4, 3, 1), (3, 2, 2), (6, 1, 1))],
     returns=Float("heads D D"),
     differentiable=False,
     misconceptions={
@@ -782,7 +789,9 @@ exercise(
 exercise(
     "ov_circuit",
     oracle=_ov_by_basis,
-    cases=lambda rand: [case(Layer(*sizes, rand)) for sizes in ((4, 3, 1), (3, 2, 2), (5, 1, 3), (4, 2, 4))],
+    cases=lambda rand: [
+        case(FakeQueryAttention(*sizes, rand)) for sizes in ((4, 3, 1), (3, 2, 2), (5, 1, 3), (4, 2, 4))
+    ],
     returns=Float("heads D n_out"),
     differentiable=False,
     misconceptions={

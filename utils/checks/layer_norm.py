@@ -3,7 +3,14 @@
 import torch
 from torch.nn import functional as F
 
-from utils.checks._attention import causal_mask, negated, project, qkv_layers, torch_attention, weights
+from utils.checks._attention import (
+    attention_weights,
+    causal_mask,
+    invert_mask,
+    project_qkv,
+    qkv_parameters,
+    torch_attention,
+)
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import batch_independent, remembers_nothing, slopes_agree
 
@@ -150,7 +157,7 @@ def _tiny(rand, *shape):
 
 exercise(
     "LayerNorm",
-    initial=_parameters,
+    initial_parameters=_parameters,
     oracle=_with_eps(lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps=eps)),
     cases=lambda rand: [
         case(rand(5, 4) * 3 + 2, init=(4,)),
@@ -231,7 +238,7 @@ exercise(
         "eps-of-torch-by-default": Wrong(
             _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps)),
             "Where no eps is passed, yours is 1e-5, as in torch. Here it is 1e-6: read the first line of __init__.",
-            initial=_own_default,
+            initial_parameters=_own_default,
         ),
         "divided-by-variance": Wrong(
             _with_eps(
@@ -258,13 +265,13 @@ exercise(
             _with_eps(lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps=eps)),
             "w starts at 0, so at first the layer answers nothing but b. It starts at 1, and b at 0: in the beginning"
             " the norm is plain.",
-            initial=lambda d_model, eps=1e-6: {"w": torch.zeros(d_model), "b": torch.zeros(d_model)},
+            initial_parameters=lambda d_model, eps=1e-6: {"w": torch.zeros(d_model), "b": torch.zeros(d_model)},
         ),
         "not-parameters": Wrong(
             lambda p, x: F.layer_norm(x, x.shape[-1:], eps=p.init["eps"]),
             "w and b are not parameters of the module: training would never change them. A tensor becomes one through"
             " nn.Parameter.",
-            initial=lambda d_model, eps=1e-6: {},
+            initial_parameters=lambda d_model, eps=1e-6: {},
         ),
     },
     hints=Hints(
@@ -282,18 +289,18 @@ _LAYERS = tuple(f"self_attn.{n}_layer" for n in "qkv")
 
 
 def _layer(embed_dim):
-    made = qkv_layers(embed_dim, embed_dim, bias=True, names=_LAYERS)
+    made = qkv_parameters(embed_dim, embed_dim, bias=True, names=_LAYERS)
     return made | {"norm1.w": torch.ones(embed_dim), "norm1.b": torch.zeros(embed_dim)}
 
 
 def _attend(p, x, mask=None):
-    return torch_attention(*project(p, x, _LAYERS), mask)
+    return torch_attention(*project_qkv(p, x, _LAYERS), mask)
 
 
 def _attend_by_hand(p, x, mask):
     """The same, with nan where a position sees nothing, as a softmax over hidden scores has it."""
-    q, k, v = project(p, x, _LAYERS)
-    return weights(q, k, mask) @ v
+    q, k, v = project_qkv(p, x, _LAYERS)
+    return attention_weights(q, k, mask) @ v
 
 
 def _norm1(p, x, eps=1e-6):
@@ -329,7 +336,7 @@ def _causal_without_a_mask(p, src, mask=None):
 
 exercise(
     "SelfAttentionLayer",
-    initial=_layer,
+    initial_parameters=_layer,
     oracle=_sees(lambda mask: mask),
     cases=lambda rand: [
         case(rand(5, 4), init=(4,)),
@@ -377,10 +384,12 @@ exercise(
             "The mask is turned round on its way. True means may attend, for this layer as for the one inside.",
         ),
         "sees-what-is-hidden": Wrong(
-            lambda p, src, mask=None: src + _norm1(p, _attend_by_hand(p, src, negated(mask))),
+            lambda p, src, mask=None: src + _norm1(p, _attend_by_hand(p, src, invert_mask(mask))),
             _TURNED_ROUND,
         ),
-        "sees-what-is-hidden-and-0": Wrong(_sees(negated), _TURNED_ROUND),  # torch's attention brings 0 instead of nan
+        "sees-what-is-hidden-and-0": Wrong(
+            _sees(invert_mask), _TURNED_ROUND
+        ),  # torch's attention brings 0 instead of nan
         "residual-of-the-normed": Wrong(
             lambda p, src, mask=None: _norm1(p, src) + _attend(p, _norm1(p, src), mask),
             "What is added is the normed src. The stream has to pass through as it is, or later layers cannot read"
@@ -412,7 +421,7 @@ exercise(
             ),
             "norm1 is torch's own layer norm, which names its parameters differently and has another eps. Use the"
             " LayerNorm that you wrote.",
-            initial=_with_torchs_norm,
+            initial_parameters=_with_torchs_norm,
         ),
         "sum-normed-and-added": Wrong(
             lambda p, src, mask=None: src + _norm1(p, src + _attend(p, src, mask)),

@@ -10,25 +10,25 @@ from utils import gpt2
 from utils.checks._attention import (
     CAUSAL_LAYER,
     WORDS,
-    as_made,
-    by_the_length,
-    causal_attention,
+    apply_dropout,
+    attention_weights,
     causal_mask,
-    divided_by_the_whole,
-    dropped,
+    divided_by_width_message,
     future_mask,
-    multiplied_by_the_root,
-    only,
-    project,
-    qkv_bias_unheard,
-    qkv_layers,
+    ignored_qkv_bias_misconceptions,
+    initialisation_case,
+    make_causal_attention,
+    multiplied_by_root_message,
+    project_qkv,
+    qkv_parameters,
+    restrict_to_cases,
+    scale_by_length,
     torch_attention,
-    torch_causal,
-    weights,
+    torch_causal_attention,
 )
-from utils.checks._dropout import DROPOUT, by_what_is_dropped, own_draw, own_dropouts
+from utils.checks._dropout import DROPOUT, dropout_misconceptions, make_dropout, make_dropout_parser
 from utils.checks._made import made_in_order
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, linear
+from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, layer_parameters
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one, slopes_agree
 from utils.gpt2.sources import resolve
 
@@ -36,7 +36,7 @@ from utils.gpt2.sources import resolve
 
 
 def _wrapper(d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
-    made = [qkv_layers(d_in, d_out, qkv_bias) for _ in range(num_heads)]
+    made = [qkv_parameters(d_in, d_out, qkv_bias) for _ in range(num_heads)]
     return {f"heads.{i}.{name}": value for i, head in enumerate(made) for name, value in head.items()}
 
 
@@ -54,19 +54,20 @@ def _swapped(d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
 
 
 def _head(p, x, i):
-    return torch_causal(p, *project(p, x, prefix=f"heads.{i}."))
+    return torch_causal_attention(p, *project_qkv(p, x, prefix=f"heads.{i}."))
 
 
 def _head_without_dropout(p, x, i):
-    return torch_attention(*project(p, x, prefix=f"heads.{i}."), is_causal=True)
+    return torch_attention(*project_qkv(p, x, prefix=f"heads.{i}."), is_causal=True)
 
 
 def _wrapper_mixed(p, x, keep):
     """The result without dropout, each weight multiplied by keep [batch, heads, seq, seq]."""
 
     def head(i):
-        return causal_attention(
-            lambda p, x: project(p, x, prefix=f"heads.{i}."), after=lambda p, weights, mask: weights * keep[:, i]
+        return make_causal_attention(
+            lambda p, x: project_qkv(p, x, prefix=f"heads.{i}."),
+            transform_weights=lambda p, weights, mask: weights * keep[:, i],
         )(p, x)
 
     return _side_by_side([head(i) for i in range(p.init["num_heads"])])
@@ -80,7 +81,7 @@ class _Head(nn.Module):
 
     def forward(self, x):
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
-        return F.dropout(weights(q, k, causal_mask(x.shape[1])), self.dropout, self.training) @ v
+        return F.dropout(attention_weights(q, k, causal_mask(x.shape[1])), self.dropout, self.training) @ v
 
 
 class _InAList(nn.Module):
@@ -116,7 +117,7 @@ def _joined(join, which=lambda num_heads: range(num_heads), head=_head):
 
 exercise(
     "MultiHeadAttentionWrapper",
-    initial=_wrapper,
+    initial_parameters=_wrapper,
     oracle=_joined(_side_by_side),
     cases=lambda rand: [
         case(rand(2, 5, 4), init=(4, 3, 5, 0.0, 3)),
@@ -131,7 +132,7 @@ exercise(
         case(rand(1, 9, 3), init=(3, 2, 9, 0.0, 2), seed=4),
     ],
     returns=Float("batch seq width"),
-    read=by_what_is_dropped(_wrapper_mixed, _wrapper),
+    parse_result=make_dropout_parser(_wrapper_mixed, _wrapper),
     properties=[*DROPOUT, *CAUSAL_LAYER, _heads_start_apart],
     misconceptions={
         "added": Wrong(
@@ -148,7 +149,7 @@ exercise(
             _joined(_side_by_side, lambda num_heads: [0] * num_heads),
             "There is one head only, and it answers num_heads times. A list made by multiplying one module repeats"
             " that one module; each head needs weights of its own.",
-            initial=_one_head,
+            initial_parameters=_one_head,
         ),
         "in-a-plain-list": Wrong(
             _InAList,
@@ -177,7 +178,7 @@ exercise(
             _joined(_side_by_side, head=_head_without_dropout),
             "dropout and qkv_bias have changed places on their way: a dropout of 0.5 gives biases and drops nothing."
             " CausalAttention takes d_in, d_out, context_length, dropout, qkv_bias.",
-            initial=_swapped,
+            initial_parameters=_swapped,
         ),
         "in-a-row": Wrong(
             _joined(functools.partial(torch.cat, dim=1)),
@@ -198,18 +199,18 @@ exercise(
             _joined(_side_by_side),
             "Each head is only d_out / num_heads wide. In the wrapper every head has the full d_out, so the result has"
             " num_heads × d_out entries; the next class shares d_out among the heads.",
-            initial=_narrow,
+            initial_parameters=_narrow,
         ),
         "sees-the-future": Wrong(
             _joined(
                 _side_by_side,
-                head=lambda p, x, i: causal_attention(lambda p, x: project(p, x, prefix=f"heads.{i}."), hidden=None)(
-                    p, x
-                ),
+                head=lambda p, x, i: make_causal_attention(
+                    lambda p, x: project_qkv(p, x, prefix=f"heads.{i}."), hidden=None
+                )(p, x),
             ),
             "The heads see the future. Use CausalAttention for each, which hides it.",
         ),
-        **qkv_bias_unheard(_joined(_side_by_side), _wrapper),
+        **ignored_qkv_bias_misconceptions(_joined(_side_by_side), _wrapper),
     },
     hints=Hints(
         "A head is a CausalAttention. How do you keep several modules, so that their weights are trained?",
@@ -351,7 +352,7 @@ exercise(
 
 
 def _any_width(d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
-    return qkv_layers(d_in, d_out, qkv_bias) | linear(out_proj=nn.Linear(d_out, d_out))
+    return qkv_parameters(d_in, d_out, qkv_bias) | layer_parameters(out_proj=nn.Linear(d_out, d_out))
 
 
 def _if_even(make):
@@ -365,17 +366,22 @@ def _if_even(make):
     return made
 
 
-_layers = _if_even(lambda d_in, d_out, bias: qkv_layers(d_in, d_out, bias) | linear(out_proj=nn.Linear(d_out, d_out)))
+_layers = _if_even(
+    lambda d_in, d_out, bias: qkv_parameters(d_in, d_out, bias) | layer_parameters(out_proj=nn.Linear(d_out, d_out))
+)
 _OUT_PROJ_FIRST = _if_even(
-    lambda d_in, d_out, bias: linear(out_proj=nn.Linear(d_out, d_out)) | qkv_layers(d_in, d_out, bias)
+    lambda d_in, d_out, bias: layer_parameters(out_proj=nn.Linear(d_out, d_out)) | qkv_parameters(d_in, d_out, bias)
 )
 _KEY_FIRST = _if_even(
     lambda d_in, d_out, bias: (
-        qkv_layers(d_in, d_out, bias, ("W_key", "W_query", "W_value")) | linear(out_proj=nn.Linear(d_out, d_out))
+        qkv_parameters(d_in, d_out, bias, ("W_key", "W_query", "W_value"))
+        | layer_parameters(out_proj=nn.Linear(d_out, d_out))
     )
 )
 _OUT_PROJ_LIKE_THE_OTHERS = _if_even(
-    lambda d_in, d_out, bias: qkv_layers(d_in, d_out, bias) | linear(out_proj=nn.Linear(d_out, d_out, bias=bias))
+    lambda d_in, d_out, bias: (
+        qkv_parameters(d_in, d_out, bias) | layer_parameters(out_proj=nn.Linear(d_out, d_out, bias=bias))
+    )
 )
 
 
@@ -406,20 +412,20 @@ def _multi(split=_split, merge=_merge, out=_out_proj, **how):
     """A forward pass with one step replaced."""
 
     def qkv(p, x):
-        return [split(t, p.init["num_heads"]) for t in project(p, x)]
+        return [split(t, p.init["num_heads"]) for t in project_qkv(p, x)]
 
-    return causal_attention(qkv, out=lambda p, mixed: out(p, merge(mixed)), **how)
+    return make_causal_attention(qkv, out=lambda p, mixed: out(p, merge(mixed)), **how)
 
 
 def _by_head(p, x):
     """Head after head, each with a draw of its own, and out_proj cut into their columns."""
-    parts = zip(*(t.chunk(p.init["num_heads"], -1) for t in (*project(p, x), p["out_proj.weight"])))
-    return sum((torch_causal(p, q, k, v) @ w.mT for q, k, v, w in parts), p["out_proj.bias"])
+    parts = zip(*(t.chunk(p.init["num_heads"], -1) for t in (*project_qkv(p, x), p["out_proj.weight"])))
+    return sum((torch_causal_attention(p, q, k, v) @ w.mT for q, k, v, w in parts), p["out_proj.bias"])
 
 
 def _heads_in_front(p, x):
-    q, k, v = (torch.stack(t.chunk(p.init["num_heads"], -1)) for t in project(p, x))
-    return _out_proj(p, torch.cat(list(torch_causal(p, q, k, v)), -1))
+    q, k, v = (torch.stack(t.chunk(p.init["num_heads"], -1)) for t in project_qkv(p, x))
+    return _out_proj(p, torch.cat(list(torch_causal_attention(p, q, k, v)), -1))
 
 
 def _deal(x, num_heads):
@@ -442,7 +448,7 @@ _WRONG_STEPS = {
     "root-of-d_in": {"scale": lambda d_head, d_in: d_in**-0.5},
     "divided-by-d_head": {"scale": lambda d_head, d_in: 1 / d_head},
     "multiplied": {"scale": lambda d_head, d_in: d_head**0.5},
-    "root-of-the-length": {"scale": lambda d_head, d_in: 1.0, "before": by_the_length},
+    "root-of-the-length": {"scale": lambda d_head, d_in: 1.0, "before": scale_by_length},
     "sees-the-future": {"hidden": None},
     "hidden-with-zero": {"hidden": 0.0},
     "no-out_proj": {"out": lambda p, x: x},
@@ -462,7 +468,7 @@ def _what_is_dropped():
         # keep [batch, heads, seq, seq] multiplies each weight
         return lambda p, x, keep: _multi(after=lambda p, weights, mask: weights * keep, **steps)(p, x)
 
-    readers = [by_what_is_dropped(mixed(steps), _layers) for steps in ({}, *_WRONG_STEPS.values())]
+    readers = [make_dropout_parser(mixed(steps), _layers) for steps in ({}, *_WRONG_STEPS.values())]
 
     def read(result, case):
         if not case.train:
@@ -478,12 +484,12 @@ def _uncut(p, scores):
 
 
 def _by_torch(p, x):
-    return _out_proj(p, _merge(torch_causal(p, *(_split(t, p.init["num_heads"]) for t in project(p, x)))))
+    return _out_proj(p, _merge(torch_causal_attention(p, *(_split(t, p.init["num_heads"]) for t in project_qkv(p, x)))))
 
 
 exercise(
     "MultiHeadAttention",
-    initial=_layers,
+    initial_parameters=_layers,
     oracle=_by_torch,
     cases=lambda rand: [
         case(rand(2, 5, 3), init=(3, 6, 5, 0.0, 3)),
@@ -495,19 +501,19 @@ exercise(
         ),
         case(rand(12, 4, 3), init=(3, 4, 7, 0.2, 2), train=True, seed=2, note="in training"),
         case(rand(1, 9, 3), init=(3, 4, 9, 0.0, 2), seed=6),
-        as_made(rand(2, 3, 3), init=(3, 2, 6, 0.0, 2), seed=123),
+        initialisation_case(rand(2, 3, 3), init=(3, 2, 6, 0.0, 2), seed=123),
         case(rand(1, 1, 3), init=(3, 4, 5, 0.0, 1), seed=5, note="with one head, one text and one position"),
         case(rand(2, 3, 3), init=(3, 5, 4, 0.0, 2), seed=4, note="with a d_out that the heads cannot share"),
     ],
     returns=Float("batch seq d_out"),
-    read=_what_is_dropped(),
+    parse_result=_what_is_dropped(),
     properties=[
         made_in_order("W_query", "W_key", "W_value", "out_proj"),
         *DROPOUT,
         *CAUSAL_LAYER,
         finite_when_scaled(),
         _refuses_when_made,
-        only(slopes_agree, lambda case: not case.train),
+        restrict_to_cases(slopes_agree, lambda case: not case.train),
     ],
     misconceptions={
         "view-without-transpose": Wrong(
@@ -550,15 +556,15 @@ exercise(
             "The scores are not divided by the root of the head's width, so the softmax is too sharp.",
         ),
         "wrong-axis": Wrong(
-            _multi(axis=-2, after=lambda p, w, mask: dropped(p, w).nan_to_num(0.0)),
+            _multi(axis=-2, after=lambda p, w, mask: apply_dropout(p, w).nan_to_num(0.0)),
             "Softmax ran down the columns. A row belongs to the position that asks, and it shares out one unit.",
         ),
         "over-the-heads": Wrong(
-            _multi(hidden=None, axis=1, after=lambda p, w, mask: dropped(p, w * mask)),
+            _multi(hidden=None, axis=1, after=lambda p, w, mask: apply_dropout(p, w * mask)),
             "Softmax ran over the heads, so that they compete for each pair of positions. Each head shares out a unit"
             " of its own in every row.",
         ),
-        "multiplied": _wrong_step("multiplied", multiplied_by_the_root("the head's width")),
+        "multiplied": _wrong_step("multiplied", multiplied_by_root_message("the head's width")),
         "sees-the-future": _wrong_step(
             "sees-the-future",
             "Nothing is hidden: every position sees the future, in all heads.",
@@ -569,7 +575,7 @@ exercise(
             " num_heads entries, and their number counts.",
         ),
         "root-of-the-length": _wrong_step("root-of-the-length", WORDS["root-of-the-length"]),
-        "divided-by-d_head": _wrong_step("divided-by-d_head", divided_by_the_whole("the head's width")),
+        "divided-by-d_head": _wrong_step("divided-by-d_head", divided_by_width_message("the head's width")),
         "mirror-image": Wrong(
             _multi(sees=future_mask),
             "Each position sees itself and what comes after it: the mask is the mirror image. A position may look"
@@ -581,7 +587,7 @@ exercise(
             " gives nan. True means may attend, so -inf goes where the mask is False.",
         ),
         "mask-after-softmax": Wrong(
-            _multi(hidden=None, after=lambda p, w, mask: dropped(p, w * mask)),
+            _multi(hidden=None, after=lambda p, w, mask: apply_dropout(p, w * mask)),
             "The future is taken out after the softmax, so the rows no longer sum to one, and what is left has been"
             " divided by a sum that knows the future. Hide the scores, before the softmax.",
         ),
@@ -613,17 +619,17 @@ exercise(
             " know in which mode the layer is; F.dropout on its own assumes training.",
         ),
         "keep-rate": Wrong(
-            _multi(after=own_draw(lambda rate: 1 / rate, lambda rate: 1 - rate)),
+            _multi(after=make_dropout(lambda rate: 1 / rate, lambda rate: 1 - rate)),
             "You handed on 1 - dropout. The number is the share that is dropped, for nn.Dropout as for this class.",
         ),
-        **own_dropouts(_multi, heads=True),
+        **dropout_misconceptions(_multi, has_heads=True),
         "dropout-on-the-output": Wrong(
-            _multi(after=lambda p, w, mask: w, out=lambda p, x: dropped(p, _out_proj(p, x))),
+            _multi(after=lambda p, w, mask: w, out=lambda p, x: apply_dropout(p, _out_proj(p, x))),
             "The dropout acts on the layer's result: single numbers of it vanish. Here it acts on the weights of every"
             " head, so that a position cannot rely on one other position being there.",
         ),
         "dropout-before-out_proj": Wrong(
-            _multi(after=lambda p, w, mask: w, out=lambda p, x: _out_proj(p, dropped(p, x))),
+            _multi(after=lambda p, w, mask: w, out=lambda p, x: _out_proj(p, apply_dropout(p, x))),
             "The dropout acts on the merged heads: single numbers of what was mixed vanish. Here it acts on the weights"
             " of every head, between softmax and mix.",
         ),
@@ -631,32 +637,32 @@ exercise(
             _by_torch,
             "A d_out of 5 for 2 heads was accepted. The heads share the width evenly, so it must be divisible by their"
             " number: refuse it in __init__, with a sentence.",
-            initial=_any_width,
+            initial_parameters=_any_width,
         ),
         "out_proj-first": Wrong(
             _by_torch,
             "The computation is right, and the weights that a seed gives are others: out_proj draws its own before the"
             " other three. Make W_query, W_key, W_value, then out_proj.",
-            initial=_OUT_PROJ_FIRST,
+            initial_parameters=_OUT_PROJ_FIRST,
         ),
         "key-first": Wrong(
             _by_torch,
             "The computation is right, and the weights that a seed gives are others: W_key draws its own before"
             " W_query. Make W_query, W_key, W_value, then out_proj.",
-            initial=_KEY_FIRST,
+            initial_parameters=_KEY_FIRST,
         ),
         "out_proj-asks-qkv_bias": Wrong(
             _by_torch,
             "out_proj has a bias only if qkv_bias is true. That argument is about queries, keys and values; out_proj"
             " has a bias always.",
-            initial=_OUT_PROJ_LIKE_THE_OTHERS,
+            initial_parameters=_OUT_PROJ_LIKE_THE_OTHERS,
         ),
-        **qkv_bias_unheard(_by_torch, _layers),
+        **ignored_qkv_bias_misconceptions(_by_torch, _layers),
     },
     equivalent={
         "head-by-head": _by_head,
         "heads-in-front": _heads_in_front,
-        "own-random-numbers": _multi(after=own_draw()),
+        "own-random-numbers": _multi(after=make_dropout()),
     },
     hints=Hints(
         "It is CausalAttention with a split after the three layers and a merge before the last one.",
@@ -706,7 +712,7 @@ def _pattern(
     W_Q, W_K, b_Q, b_K = _of_head(head)
     b_Q, b_K = ((b_Q, b_K)[i] for i in biases)
     q, k = x @ W_Q + q_bias * b_Q, x @ W_K + k_bias * b_K
-    return weights(*((k, q) if swap else (q, k)), mask(len(x)), scale=scale(*W_Q.shape), axis=axis)
+    return attention_weights(*((k, q) if swap else (q, k)), mask(len(x)), scale=scale(*W_Q.shape), axis=axis)
 
 
 def _patterns_by_torch(prompt, n_heads):
@@ -738,7 +744,7 @@ exercise(
     returns=Float("n_heads seq seq"),
     properties=[rows_sum_to_one()],
     differentiable=False,
-    reads=_which_gpt2,
+    cache_key=_which_gpt2,
     atol=2e-6,
     misconceptions={
         "no-biases": Wrong(
@@ -819,7 +825,7 @@ def _with_ones(prompt, head):
     _, x = gpt2.get_pre_attn(prompt)
     W_Q, W_K, b_Q, b_K = _of_head(head)
     x = torch.cat((x, torch.ones(len(x), 1)), dim=-1)
-    return weights(x @ torch.cat((W_Q, b_Q[None])), x @ torch.cat((W_K, b_K[None])), causal_mask(len(x)))
+    return attention_weights(x @ torch.cat((W_Q, b_Q[None])), x @ torch.cat((W_K, b_K[None])), causal_mask(len(x)))
 
 
 _KINDS = ("previous", "current", "first")

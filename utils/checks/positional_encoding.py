@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.checks._attention import rope, waves
+from utils.checks._attention import rope, sinusoids
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import (
     batch_independent,
@@ -16,7 +16,7 @@ from utils.feedback.properties import (
     takes,
     works_where_its_input_is,
 )
-from utils.feedback.report import number_text
+from utils.feedback.report import format_number
 
 
 def _alternating(first, second):
@@ -86,7 +86,7 @@ def _angles(probe):
                 if _apart(angle, wanted) > 1e-3:
                     return (
                         f"Entries {2 * i} and {2 * i + 1} at position {p:g} stand for the angle"
-                        f" {number_text(float(angle), 3)}, with d_model = {d_model} and base = {base:g}. Pair {i} turns"
+                        f" {format_number(float(angle), 3)}, with d_model = {d_model} and base = {base:g}. Pair {i} turns"
                         f" by {base ** (-2 * i / d_model):.4g} radians a position, which makes {float(wanted):.3f}, up"
                         " to whole turns."
                     )
@@ -119,7 +119,7 @@ def _keeps_lengths(probe):
                 )
                 if float(before[p, i].abs()) > 0.05 and _apart(turned, wanted) > 1e-2:
                     return (
-                        f"{pair} were turned by {number_text(float(turned), 3)} radians, with d_head = {d_head} and"
+                        f"{pair} were turned by {format_number(float(turned), 3)} radians, with d_head = {d_head} and"
                         f" base = {base:g}. Pair {i} turns by {base ** (-2 * i / d_head):.4g} a position, from position"
                         f" 0 on, which makes {float(wanted):.3f}, up to whole turns."
                     )
@@ -140,9 +140,9 @@ def _far_rows(probe):
 
 exercise(
     "positional_encoding",
-    oracle=waves,
+    oracle=sinusoids,
     cases=lambda rand: [
-        case(torch.arange(4.0), 4, own="positions 0 to 3, as on this page"),
+        case(torch.arange(4.0), 4, page_example="positions 0 to 3, as on this page"),
         case(torch.arange(7.0), 4),
         case(torch.arange(5.0), 6, base=10000.0),
         case(rand(4).abs() * 10, 8, note="with positions out of order, between whole ones"),
@@ -253,7 +253,7 @@ def _nothing(d_model, max_len=5000):
 
 def _marks(x, position=None, base=100.0):
     """The waves of these positions; of x's own, from 0 on, unless others are given."""
-    return waves(torch.arange(x.shape[-2]) if position is None else position, x.shape[-1], base)
+    return sinusoids(torch.arange(x.shape[-2]) if position is None else position, x.shape[-1], base)
 
 
 def _adds(make=_marks, join=torch.add, last=lambda p, x: x):
@@ -275,7 +275,7 @@ class _Wrong(nn.Module):
 
     def __init__(self, d_model, max_len=5000):
         super().__init__()
-        self.register_buffer("pe", waves(torch.arange(max_len), d_model))
+        self.register_buffer("pe", sinusoids(torch.arange(max_len), d_model))
 
     def forward(self, x):
         return x + self.pe[: x.size(0)]
@@ -316,7 +316,7 @@ def _adds_its_rows(probe):
 
 
 def _pair_text(pair):
-    return " and ".join(number_text(value, 3) for value in pair)
+    return " and ".join(format_number(value, 3) for value in pair)
 
 
 def _keeps_its_table(probe):
@@ -331,7 +331,7 @@ def _keeps_its_table(probe):
 
 exercise(
     "PositionalEncoding",
-    initial=_nothing,
+    initial_parameters=_nothing,
     oracle=_adds(),
     cases=lambda rand: [
         case(rand(5, 4), init=(4,)),
@@ -428,7 +428,7 @@ exercise(
             _adds(),
             "The table is a parameter of the module, so training would change it. It should be a buffer, which moves"
             " with the module and stays as it is.",
-            initial=lambda d_model, max_len=5000: {"pe": torch.zeros(max_len, d_model)},
+            initial_parameters=lambda d_model, max_len=5000: {"pe": torch.zeros(max_len, d_model)},
         ),
     },
     hints=Hints(

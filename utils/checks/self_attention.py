@@ -11,25 +11,25 @@ from utils.checks._attention import (
     QKV,
     QKV_LAYERS,
     WORDS,
-    as_made,
-    attention,
-    by_the_length,
+    attention_weights,
     causal_mask,
-    divided_by_the_whole,
-    fixed,
-    hide,
+    divided_by_width_message,
+    fix_arguments,
     hides_with_minus_infinity,
-    multiplied_by_the_root,
-    negated,
-    project,
-    qkv_bias_unheard,
-    qkv_layers,
+    ignored_qkv_bias_misconceptions,
+    initialisation_case,
+    invert_mask,
+    make_attention,
+    mask_scores,
+    multiplied_by_root_message,
+    project_qkv,
+    qkv_parameters,
+    scale_by_length,
     torch_attention,
-    weights,
 )
 from utils.feedback.exercise import Float, Hints, Step, Wrong, case, exercise
 from utils.feedback.properties import batch_independent, finite_when_scaled, remembers_nothing, rows_sum_to_one
-from utils.test_doubles.self_attention import NAMES, V1, V2, after_copying
+from utils.test_doubles.self_attention import NAMES, FakeSelfAttentionV1, FakeSelfAttentionV2, view_copied_weights
 
 
 def _of_the_page():
@@ -153,14 +153,14 @@ def _drawn(make, names=QKV):
 
 def _answers(qkv):
     """The right answer and the wrong ones of the two classes, for either way to make queries, keys and values."""
-    wrong_by = functools.partial(attention, qkv)
+    wrong_by = functools.partial(make_attention, qkv)
     wrong = {
         "not-scaled": Wrong(
             wrong_by(scale=lambda d_k, d_in: 1.0),
             "The scores are not divided by the root of d_k. On wide vectors softmax would then put nearly all weight"
             " on one token, and hardly any gradient would be left to learn from.",
         ),
-        "multiplied": Wrong(wrong_by(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_the_root("d_k")),
+        "multiplied": Wrong(wrong_by(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_root_message("d_k")),
         "keys-and-values-swapped": Wrong(
             wrong_by(order=(0, 2, 1)),
             "Keys and values have changed places. A key is compared with the queries and says who is listened to; a"
@@ -177,7 +177,7 @@ def _answers(qkv):
             " queries and keys: their width d_out is the one that counts.",
         ),
         "root-of-the-length": Wrong(
-            wrong_by(scale=lambda d_k, d_in: 1.0, before=by_the_length), WORDS["root-of-the-length"]
+            wrong_by(scale=lambda d_k, d_in: 1.0, before=scale_by_length), WORDS["root-of-the-length"]
         ),
         "root-of-2": Wrong(wrong_by(scale=lambda d_k, d_in: 2**-0.5), WORDS["root-of-2"]),
         "only-journey": Wrong(
@@ -211,7 +211,7 @@ def _other_orders(right, initial):
             right,
             "The forward pass is right; the weights are made in another order. Each takes the next random numbers, so"
             " query, key and value must be made in this order to get the numbers that the lesson prints.",
-            initial=initial(order),
+            initial_parameters=initial(order),
         )
         for order in itertools.permutations(QKV)
         if order != QKV
@@ -222,14 +222,14 @@ _right_v1, _wrong_v1 = _answers(_matrices)
 
 exercise(
     "SelfAttention_v1",
-    initial=_drawn(torch.rand),
+    initial_parameters=_drawn(torch.rand),
     oracle=_right_v1,
     cases=lambda rand: [
         case(rand(6, 3), init=(3, 2)),
         case(rand(5, 4), init=(4, 7), seed=1),
         case(rand(3, 5), init=(5, 5), seed=2),
         case(rand(1, 2), init=(2, 1), seed=3),
-        as_made(rand(4, 3), init=(3, 2), seed=123),
+        initialisation_case(rand(4, 3), init=(3, 2), seed=123),
     ],
     returns=Float("seq d_out"),
     properties=[finite_when_scaled()],
@@ -239,14 +239,14 @@ exercise(
             _right_v1,
             "The forward pass is right; the weights come from another distribution than torch.rand. To get the numbers"
             " that this lesson prints, they must be drawn as it draws them.",
-            initial=_drawn(torch.randn),
+            initial_parameters=_drawn(torch.randn),
         ),
         **_other_orders(_right_v1, lambda order: lambda d_in, d_out: _drawn(torch.rand, order)(d_in, d_out)),
         "zero-weights": Wrong(
             _right_v1,
             "The weights start as zeros. Then all scores are equal and all values nothing: every token gets the same"
             " gradient, and queries and keys none at all.",
-            initial=_drawn(torch.zeros),
+            initial_parameters=_drawn(torch.zeros),
         ),
     },
     hints=Hints(
@@ -261,30 +261,30 @@ exercise(
 
 
 def _layers(d_in, d_out, qkv_bias=False):
-    return qkv_layers(d_in, d_out, qkv_bias)
+    return qkv_parameters(d_in, d_out, qkv_bias)
 
 
-_right_v2, _wrong_v2 = _answers(project)
+_right_v2, _wrong_v2 = _answers(project_qkv)
 
 exercise(
     "SelfAttention_v2",
-    initial=_layers,
+    initial_parameters=_layers,
     oracle=_right_v2,
     cases=lambda rand: [
         case(rand(6, 3), init=(3, 2)),
         case(rand(5, 4), init={"d_in": 4, "d_out": 7, "qkv_bias": True}, seed=1),
         case(rand(3, 5), init=(5, 5), seed=2),
         case(rand(1, 2), init=(2, 1), seed=3),
-        as_made(rand(4, 3), init=(3, 2), seed=789),
+        initialisation_case(rand(4, 3), init=(3, 2), seed=789),
     ],
     returns=Float("seq d_out"),
     properties=[finite_when_scaled()],
     misconceptions={
         **_wrong_v2,
-        **qkv_bias_unheard(_right_v2, _layers),
+        **ignored_qkv_bias_misconceptions(_right_v2, _layers),
         **_other_orders(
             _right_v2,
-            lambda order: lambda d_in, d_out, qkv_bias=False: qkv_layers(d_in, d_out, qkv_bias, order),
+            lambda order: lambda d_in, d_out, qkv_bias=False: qkv_parameters(d_in, d_out, qkv_bias, order),
         ),
     },
     hints=Hints(
@@ -336,8 +336,11 @@ def _copy_into_v2(v2, v1):
 exercise(
     "copy_weights",
     oracle=_copy(turn=lambda w: torch.einsum("oi->io", w).clone()),
-    view=after_copying,
-    cases=lambda rand: [case(V2(i, o, rand), V1(i, o, rand)) for i, o in ((3, 2), (4, 4), (2, 5), (1, 3))],
+    view=view_copied_weights,
+    cases=lambda rand: [
+        case(FakeSelfAttentionV2(i, o, rand), FakeSelfAttentionV1(i, o, rand))
+        for i, o in ((3, 2), (4, 4), (2, 5), (1, 3))
+    ],
     misconceptions={
         "not-transposed": Wrong(
             _copy(turn=lambda w: w.clone()),
@@ -411,14 +414,14 @@ def _weigh(scale=lambda W_K, x: W_K.shape[-1] ** -0.5, read=lambda mask: mask, s
 
     def answer(W_Q, W_K, x, mask=None):
         q, k = (x @ W_K, x @ W_Q) if swap else (x @ W_Q, x @ W_K)
-        found = weights(q, k, read(mask), scale=scale(W_K, x), **how)
+        found = attention_weights(q, k, read(mask), scale=scale(W_K, x), **how)
         return after(found, mask) if after and mask is not None else found
 
     return answer
 
 
 def _hidden_scores(W_Q, W_K, x, mask=None):
-    return hide(x @ W_Q @ (x @ W_K).T / W_K.shape[-1] ** 0.5, mask)
+    return mask_scores(x @ W_Q @ (x @ W_K).T / W_K.shape[-1] ** 0.5, mask)
 
 
 def _square_head(rand, seq, d_model, d_head, mask=None):
@@ -476,7 +479,7 @@ exercise(
         _square_head(rand, 5, 6, 2),
         _square_head(rand, 4, 3, 3, mask=causal_mask(4)),
         _square_head(rand, 6, 4, 8, mask=rand.mask(6, 6)),
-        case(*_W[:2], INPUTS, mask=_HIDES_JOURNEY, own="this page's inputs and the mask that hides journey"),
+        case(*_W[:2], INPUTS, mask=_HIDES_JOURNEY, page_example="this page's inputs and the mask that hides journey"),
     ],
     returns=Float("seq seq"),
     properties=[rows_sum_to_one(), finite_when_scaled(), hides_with_minus_infinity],
@@ -492,15 +495,15 @@ exercise(
             " and one key: divide by the root of d_head.",
         ),
         "root-of-the-length": Wrong(_weigh(lambda W_K, x: len(x) ** -0.5), WORDS["root-of-the-length"]),
-        "multiplied": Wrong(_weigh(lambda W_K, x: W_K.shape[-1] ** 0.5), multiplied_by_the_root("d_head")),
-        "divided-by-d_head": Wrong(_weigh(lambda W_K, x: 1 / W_K.shape[-1]), divided_by_the_whole("d_head")),
+        "multiplied": Wrong(_weigh(lambda W_K, x: W_K.shape[-1] ** 0.5), multiplied_by_root_message("d_head")),
+        "divided-by-d_head": Wrong(_weigh(lambda W_K, x: 1 / W_K.shape[-1]), divided_by_width_message("d_head")),
         "wrong-axis": Wrong(_weigh(axis=-2), WORDS["wrong-axis"]),
         "query-and-key-swapped": Wrong(
             _weigh(swap=True),
             "Queries and keys have changed places: entry (i, j) must be the query of position i with the key of"
             " position j.",
         ),
-        "true-means-blocked": Wrong(_weigh(read=negated), _MASK_WORDS["true-means-blocked"]),
+        "true-means-blocked": Wrong(_weigh(read=invert_mask), _MASK_WORDS["true-means-blocked"]),
         "still-scores": Wrong(_hidden_scores, WORDS["still-scores"]),
         "mask-after-softmax": Wrong(_weigh(read=lambda mask: None, after=torch.mul), _MASK_WORDS["mask-after-softmax"]),
         "hidden-with-zero": Wrong(_weigh(hidden=0.0), _MASK_WORDS["hidden-with-zero"]),
@@ -522,7 +525,7 @@ exercise(
         ),
     },
     equivalent={
-        "scale-shared-by-both": lambda W_Q, W_K, x, mask=None: weights(
+        "scale-shared-by-both": lambda W_Q, W_K, x, mask=None: attention_weights(
             x @ W_Q / W_Q.shape[-1] ** 0.25, x @ W_K / W_K.shape[-1] ** 0.25, mask, scale=1.0
         ),
     },
@@ -536,11 +539,11 @@ exercise(
 
 
 def _single_head(d_model, bias=True):
-    return qkv_layers(d_model, d_model, bias, QKV_LAYERS)
+    return qkv_parameters(d_model, d_model, bias, QKV_LAYERS)
 
 
-_qkv = functools.partial(project, names=QKV_LAYERS)
-_head = functools.partial(attention, _qkv)
+_qkv = functools.partial(project_qkv, names=QKV_LAYERS)
+_head = functools.partial(make_attention, _qkv)
 
 
 def _by_torch(p, x, mask=None, return_weights=False):
@@ -557,7 +560,7 @@ def _scaled_queries(p, x):
 def _scores_for_weights(p, x, mask=None, return_weights=False):
     q, k, _ = _qkv(p, x)
     out = _by_torch(p, x, mask)
-    return (out, hide(q @ k.mT * k.shape[-1] ** -0.5, mask)) if return_weights else out
+    return (out, mask_scores(q @ k.mT * k.shape[-1] ** -0.5, mask)) if return_weights else out
 
 
 def _weights_first(p, x, mask=None, return_weights=False):
@@ -573,7 +576,7 @@ def _mask_added(p, x, mask=None, return_weights=False):
 
 exercise(
     "SingleHeadAttention",
-    initial=_single_head,
+    initial_parameters=_single_head,
     oracle=_by_torch,
     cases=lambda rand: [
         case(rand(4, 3), init=(3,)),
@@ -598,7 +601,7 @@ exercise(
             "The scores are not divided by the root of the keys' width. The wider the model, the more one token takes"
             " all the weight.",
         ),
-        "multiplied": Wrong(_head(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_the_root("the keys' width")),
+        "multiplied": Wrong(_head(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_root_message("the keys' width")),
         "query-and-key-swapped": Wrong(
             _head(order=(1, 0, 2)),
             "Queries and keys have changed places. Row i holds what position i asks: its query, compared with every"
@@ -610,7 +613,7 @@ exercise(
             " the model.",
         ),
         "root-of-the-length": Wrong(
-            _head(scale=lambda d_k, d_in: 1.0, before=by_the_length), WORDS["root-of-the-length"]
+            _head(scale=lambda d_k, d_in: 1.0, before=scale_by_length), WORDS["root-of-the-length"]
         ),
         "keys-as-values": Wrong(_head(order=(0, 1, 1)), WORDS["keys-as-values"]),
         "mask-transposed": Wrong(_head(sees=lambda mask, n: _transposed(mask)), _MASK_WORDS["mask-transposed"]),
@@ -641,7 +644,7 @@ exercise(
             "The output is right, and what stands for the weights are the scores from before the softmax. Weights are"
             " shares: each row sums to one.",
         ),
-        "true-means-blocked": Wrong(_head(sees=lambda mask, n: negated(mask)), _MASK_WORDS["true-means-blocked"]),
+        "true-means-blocked": Wrong(_head(sees=lambda mask, n: invert_mask(mask)), _MASK_WORDS["true-means-blocked"]),
         "mask-ignored": Wrong(_head(hidden=None), _MASK_WORDS["mask-ignored"]),
         "mask-after-softmax": Wrong(
             _head(hidden=None, after=lambda p, w, mask: w if mask is None else w * mask),
@@ -656,11 +659,11 @@ exercise(
             _by_torch,
             "The layers have no bias. Here the three are plain nn.Linear layers, with the bias that a Linear has"
             " unless told otherwise.",
-            initial=fixed(_single_head, bias=False),
+            initial_parameters=fix_arguments(_single_head, bias=False),
         ),
     },
     equivalent={
-        "scaled-queries": attention(_scaled_queries, scale=lambda d_k, d_in: 1.0),
+        "scaled-queries": make_attention(_scaled_queries, scale=lambda d_k, d_in: 1.0),
     },
     hints=Hints(
         "compute_attn_weights is most of the forward pass. What changes is where queries and keys come from, and that"

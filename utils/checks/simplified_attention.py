@@ -277,7 +277,7 @@ exercise(
         case(rand(4) - 1000, 0, note="with numbers near -1000"),
         case(_rows_apart(rand), 1, note="where the second row lies 500 below the first"),
         case(_one_apart(rand), -1, note="where in a row one number lies far from the others"),
-        case(torch.tensor([100.0, 99.0]), dim=0, own="100 and 99, as on this page"),
+        case(torch.tensor([100.0, 99.0]), dim=0, page_example="100 and 99, as on this page"),
     ],
     returns=Float(),
     misconceptions={
@@ -487,7 +487,7 @@ exercise(
     "simple_attention",
     oracle=_attend,
     cases=lambda rand: [
-        case(INPUTS, own="this page's inputs"),
+        case(INPUTS, page_example="this page's inputs"),
         case(rand(2, 3)),
         case(rand(4, 3)),
         case(rand(6, 2)),

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from utils.checks._drawing import draws_from_its_generator
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise
 from utils.gpt2.tokenizer import END_OF_TEXT, backend
-from utils.test_doubles.tokenization import END, Model, Tokenizer
+from utils.test_doubles.tokenization import END, FakeCausalLM, LazyTokenizer
 
 # --- byte pairs -------------------------------------------------------------------------------------
 # The oracles work on strings: an id is the character of that number, so that Python's own str.replace merges.
@@ -551,7 +551,7 @@ def _pieces(text, tokenizer):
 def _texts(rand):
     name = ["Ralph", "Benedict", "Wilhelmina", "Zorro"][int(rand.integers(1, high=4))]
     fixed = ["Ralph", " ralph likes  42 + 58 = 100", "A café, naïve: 日本 🙂", "<|endoftext|>one and one and one"]
-    return [case(text, Tokenizer()) for text in [*fixed, f"Dear {name}, unbelievably {name.lower()}."]]
+    return [case(text, LazyTokenizer()) for text in [*fixed, f"Dear {name}, unbelievably {name.lower()}."]]
 
 
 exercise(
@@ -754,9 +754,13 @@ exercise(
 
 def _writing(rand):
     return [
-        case(Model(rand), rand.integers(batch, seq, high=11), n)
+        case(FakeCausalLM(rand), rand.integers(batch, seq, high=11), n)
         for batch, seq, n in ((2, 3, 1), (3, 4, 3), (1, 2, 6), (4, 1, 5))
-    ] + [case(Model(rand, ends_at=4), rand.integers(2, 3, high=11), 3, note="with a model that says <|endoftext|>")]
+    ] + [
+        case(
+            FakeCausalLM(rand, ends_at=4), rand.integers(2, 3, high=11), 3, note="with a model that says <|endoftext|>"
+        )
+    ]
 
 
 def _greedy(model, tokens, n_tokens):
@@ -1083,11 +1087,11 @@ exercise(
     "sample",
     oracle=_by_inverse,
     cases=sampling,
-    read=shares,
+    parse_result=shares,
     returns=(Int("batch", name="tokens"), Float("text vocab", name="share of each token")),
     properties=[_from_the_generator],
     differentiable=False,
-    meaning=lambda index, yours, expected: (
+    explain_entry=lambda index, yours, expected: (
         f"this is the share of token {index[-1]} among the rows with the logits of text {index[0]}"
     ),
     misconceptions={

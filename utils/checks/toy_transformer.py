@@ -5,11 +5,19 @@ from dataclasses import replace
 import torch
 from torch.nn import functional as F
 
-from utils.checks._attention import causal_mask, future_mask, project, strict_mask, torch_attention, waves, weights
+from utils.checks._attention import (
+    attention_weights,
+    causal_mask,
+    future_mask,
+    project_qkv,
+    sinusoids,
+    strictly_causal_mask,
+    torch_attention,
+)
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import draws_nothing, moves_with_its_module
 from utils.models.toy_transformer import STOP
-from utils.test_doubles.toy_transformer import Pupil, Rambler, Speller, after_step
+from utils.test_doubles.toy_transformer import FakeTextModel, FakeTrainableModel, LetterTokenizer, view_training_step
 
 _EPS = 1e-6
 
@@ -36,14 +44,16 @@ def _attention(layer):
 
 
 def _placed(x):
-    return x + waves(torch.arange(x.shape[-2]), x.shape[-1])
+    return x + sinusoids(torch.arange(x.shape[-2]), x.shape[-1])
 
 
 def _attend(p, layer, x, mask):
-    q, k, v = project(p, x, _attention(layer))
+    q, k, v = project_qkv(p, x, _attention(layer))
     if mask is None or mask.any(-1).all():
         return torch_attention(q, k, v, mask)
-    return weights(q, k, mask) @ v  # nan where nothing may be seen, and in what it hangs on; torch's own gives 0
+    return (
+        attention_weights(q, k, mask) @ v
+    )  # nan where nothing may be seen, and in what it hangs on; torch's own gives 0
 
 
 def _norm(p, name, x):
@@ -103,7 +113,7 @@ _NO_DROPOUT = draws_nothing("Random numbers are drawn in forward: is there a dro
 
 exercise(
     "CogModel",
-    initial=_model_parameters,
+    initial_parameters=_model_parameters,
     oracle=_model(),
     cases=lambda rand: [
         case(rand.integers(1, 3, high=7), init=(7, 4, 1)),
@@ -134,7 +144,7 @@ exercise(
             " the future alone, and the last one sees nothing, which is why it comes out as nan.",
         ),
         "blind-to-itself": Wrong(
-            _model(mask=strict_mask),
+            _model(mask=strictly_causal_mask),
             "The mask hides each position from itself, so the first one sees nothing, and a softmax over nothing is"
             " nan. The diagonal belongs to what may be seen.",
         ),
@@ -154,7 +164,7 @@ exercise(
             " already added: what it returns is the stream.",
         ),
         "positions-of-the-batch": Wrong(
-            _model(place=lambda x: x + waves(torch.arange(len(x)), x.shape[-1])[:, None]),
+            _model(place=lambda x: x + sinusoids(torch.arange(len(x)), x.shape[-1])[:, None]),
             "Every position of a text gets one and the same vector, that of the text's index in the batch. The"
             " encoder's first axis must meet seq, not batch.",
         ),
@@ -190,12 +200,14 @@ exercise(
             _model(),
             "There is one layer too few: num_layers - 1 of them are made. range(n) runs from 0 to n - 1, which are n"
             " numbers.",
-            initial=lambda vocab_size, embed_dim, num_layers: _model_parameters(vocab_size, embed_dim, num_layers - 1),
+            initial_parameters=lambda vocab_size, embed_dim, num_layers: _model_parameters(
+                vocab_size, embed_dim, num_layers - 1
+            ),
         ),
         "always-two-layers": Wrong(
             _model(),
             "There are two layers whatever num_layers is. Make as many as it says.",
-            initial=lambda vocab_size, embed_dim, num_layers: _model_parameters(vocab_size, embed_dim, 2),
+            initial_parameters=lambda vocab_size, embed_dim, num_layers: _model_parameters(vocab_size, embed_dim, 2),
         ),
         "embedding-enlarged": Wrong(
             _model(place=lambda x: _placed(x * x.shape[-1] ** 0.5)),
@@ -509,7 +521,7 @@ def _clipped(grad):
 
 
 def _pupil_case(rand, batch, seq, vocab, signs=False, fresh=False, note=""):
-    pupil = Pupil(rand(vocab, vocab), signs, fresh=fresh)
+    pupil = FakeTrainableModel(rand(vocab, vocab), signs, fresh=fresh)
     return case(pupil, pupil.optimizer, _asked_texts(rand, batch, seq, vocab), note=note)
 
 
@@ -540,14 +552,14 @@ def _one_step_of_its_optimizer(probe):
 exercise(
     "training_step",
     oracle=_learns(),
-    view=after_step,
+    view=view_training_step,
     cases=lambda rand: [
         _pupil_case(rand, 3, 6, 4, note="with a model from an earlier step, whose gradients are still there"),
         _pupil_case(rand, 2, 5, 4, fresh=True, note="with a new model, which has no gradients yet"),
         _pupil_case(rand, 2, 8, 5, signs=True, note="with an optimizer that steps along signs, as AdamW begins"),
     ],
     returns=(Float("", "loss"), Float("row column", "parameters"), Facts("what it leaves behind")),
-    meaning=lambda index, yours, expected: _LEFT[index[0]] if len(index) == 1 else "",
+    explain_entry=lambda index, yours, expected: _LEFT[index[0]] if len(index) == 1 else "",
     differentiable=False,
     properties=[_one_step_of_its_optimizer],
     misconceptions={
@@ -732,27 +744,40 @@ exercise(
     "generate_text",
     oracle=_by_tensors,
     cases=lambda rand: [
-        case(Rambler(rand(9, 9), stop=7), Speller(), "abc", note="with a model that stops when the text has 7 letters"),
-        case(Rambler(rand(9, 9)), Speller(), "cabh", max_len=6, note="with a model that never stops"),
-        case(Rambler(rand(9, 9), stop=3), Speller(), "fga", note="with a model that stops at once"),
-        case(Rambler(rand(9, 9), stop=12), Speller(), "ed", max_len=5, note="with a model that would stop later"),
-        case(Rambler(rand(9, 9)), Speller(), "be", note="with a model that never stops"),
-        case(Rambler(rand(9, 9)), Speller(), "d", max_len=0, note="with no room for a new token"),
         case(
-            Rambler(rand(9, 9), stop=9, says={6: "."}),
-            Speller(),
+            FakeTextModel(rand(9, 9), stop_length=7),
+            LetterTokenizer(),
+            "abc",
+            note="with a model that stops when the text has 7 letters",
+        ),
+        case(FakeTextModel(rand(9, 9)), LetterTokenizer(), "cabh", max_len=6, note="with a model that never stops"),
+        case(
+            FakeTextModel(rand(9, 9), stop_length=3), LetterTokenizer(), "fga", note="with a model that stops at once"
+        ),
+        case(
+            FakeTextModel(rand(9, 9), stop_length=12),
+            LetterTokenizer(),
+            "ed",
+            max_len=5,
+            note="with a model that would stop later",
+        ),
+        case(FakeTextModel(rand(9, 9)), LetterTokenizer(), "be", note="with a model that never stops"),
+        case(FakeTextModel(rand(9, 9)), LetterTokenizer(), "d", max_len=0, note="with no room for a new token"),
+        case(
+            FakeTextModel(rand(9, 9), stop_length=9, forced_characters={6: "."}),
+            LetterTokenizer(),
             "abd",
             note="with a model that goes on after a full stop",
         ),
         case(
-            Rambler(rand(9, 9), stop=8, says={2: "_"}),
-            Speller(),
+            FakeTextModel(rand(9, 9), stop_length=8, forced_characters={2: "_"}),
+            LetterTokenizer(),
             "fad",
             note="with a model that says 0 within the prompt, and stops when the text has 8 letters",
         ),
         case(
-            Rambler(rand(9, 9), says={5: " "}),
-            Speller(),
+            FakeTextModel(rand(9, 9), forced_characters={5: " "}),
+            LetterTokenizer(),
             "head",
             max_len=2,
             note="with a model that says a space, and has to end there",
@@ -777,11 +802,11 @@ exercise(
             " follows is noise.",
         ),
         "stops-at-the-full-stop": Wrong(
-            _writes(until=lambda new: new == Speller().encode(".")[0]),
+            _writes(until=lambda new: new == LetterTokenizer().encode(".")[0]),
             "The loop ends at a full stop. A text may go on after one; the model says token 0 where it ends.",
         ),
         "stops-at-the-full-stop-alone": Wrong(
-            _writes(stops=lambda new, logits: False, until=lambda new: new == Speller().encode(".")[0]),
+            _writes(stops=lambda new, logits: False, until=lambda new: new == LetterTokenizer().encode(".")[0]),
             "The loop ends at a full stop, and goes on where the model says token 0. It is the other way round: token 0"
             " is the end, and a text may go on after a full stop.",
         ),

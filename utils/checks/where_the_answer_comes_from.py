@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from utils.feedback.compare import same
-from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, filled
-from utils.feedback.runner import runner
+from utils.feedback.compare import values_equal
+from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, sample_parameter
+from utils.feedback.runner import make_runner
 from utils.models.your_own_gpt2 import GPTConfig
-from utils.test_doubles.where_the_answer_comes_from import Teller, and_afterwards
-from utils.test_doubles.your_own_gpt2 import Writer
+from utils.test_doubles.where_the_answer_comes_from import HeadOutputModel, view_without_hooks
+from utils.test_doubles.your_own_gpt2 import FakeGPT
 
 # Widths, heads and blocks of different numbers; the head's width is no number of heads.
 _WIDE = GPTConfig(vocab_size=17, n_positions=12, d_model=12, n_layers=3, n_heads=3, eps=1e-2)
@@ -24,10 +24,10 @@ _NARROW = GPTConfig(vocab_size=13, n_positions=9, d_model=10, n_layers=2, n_head
 _DEEP = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=6, n_heads=2, eps=1e-2)
 
 
-def _model(config: GPTConfig, rand: Callable[..., Tensor]) -> Writer:
+def _model(config: GPTConfig, rand: Callable[..., Tensor]) -> FakeGPT:
     """A model with drawn parameters."""
     seed = int(rand.integers(1, high=10_000))
-    return Writer(config, lambda name, shape: filled(name, shape, seed)).eval().requires_grad_(False)
+    return FakeGPT(config, lambda name, shape: sample_parameter(name, shape, seed)).eval().requires_grad_(False)
 
 
 def _logits(model, x):
@@ -148,8 +148,8 @@ exercise(
         case(_model(_DEEP, rand), rand.integers(1, 6, high=11), note="with more blocks than the page's model"),
     ],
     returns=(Float("layers+1 vocab", "logits"), *_AFTERWARDS),
-    view=and_afterwards,
-    meaning=_left_behind,
+    view=view_without_hooks,
+    explain_entry=_left_behind,
     differentiable=False,
     atol=1e-4,
     properties=[_as_it_was],
@@ -313,20 +313,20 @@ def _first_text_only(mine, theirs):
 
 def _what_was_exchanged(probe):
     """Where one vector was exchanged, at another place than it was asked for."""
-    oracle = runner(probe.exercise, probe.exercise.oracle)
+    oracle = make_runner(probe.exercise, probe.exercise.oracle)
     for trial in probe.trials:
         if trial.right(probe.exercise) or trial.yours.failure or not isinstance(trial.yours.value, tuple):
             continue
         model, clean, corrupted, layer, position = trial.case.args
         for i, j in itertools.product(range(len(model.blocks)), range(clean.shape[1])):
             asked = replace(trial.case, args=(model, clean, corrupted, i, j))
-            if (i, j) != (layer, position) and same(trial.yours.value[0], oracle.run(asked).value[0], 1e-4):
+            if (i, j) != (layer, position) and values_equal(trial.yours.value[0], oracle.run(asked).value[0], 1e-4):
                 return (
                     f"Asked for block {layer} and position {position}, yours exchanges the vector at position {j}"
                     f" before block {i}."
                 )
         mine, whole = trial.yours.value[0], oracle.run(replace(trial.case, args=(model, clean, clean, 0, 0))).value[0]
-        if mine.shape == whole.shape and position and not same(mine[:, :position], whole[:, :position], 1e-4):
+        if mine.shape == whole.shape and position and not values_equal(mine[:, :position], whole[:, :position], 1e-4):
             return (
                 f"Asked for position {position}, the positions before it have other logits than in the clean run, and"
                 " none of them can see it: something else is exchanged, or the run itself is not the model's."
@@ -342,7 +342,7 @@ def _what_was_exchanged(probe):
 exercise(
     "patch_stream",
     oracle=_patch(),
-    view=and_afterwards,
+    view=view_without_hooks,
     cases=lambda rand: [
         case(_model(_WIDE, rand), rand.integers(2, 5, high=17), rand.integers(2, 5, high=17), 1, 2),
         case(_model(_WIDE, rand), rand.integers(1, 6, high=17), rand.integers(1, 6, high=17), 2, 5),
@@ -580,7 +580,7 @@ def _which_entries_are_zero(probe):
     for trial in [] if probe.values_right else probe.trials:
         model, tokens, layer, head = trial.case.args
         held = dict(model.named_parameters())
-        teller = Teller(model.config, lambda name, shape, held=held: held.get(name, torch.zeros(shape)), layer)
+        teller = HeadOutputModel(model.config, lambda name, shape, held=held: held.get(name, torch.zeros(shape)), layer)
         seen = probe.run(replace(trial.case, args=(teller, tokens, layer, head)))
         value = None if seen.failure or not isinstance(seen.value, tuple) else seen.value[0]
         if not isinstance(value, Tensor) or value.dim() != 3 or value.shape[-1] != model.config.d_model:
@@ -599,7 +599,7 @@ def _which_entries_are_zero(probe):
 exercise(
     "without_head",
     oracle=_without(),
-    view=and_afterwards,
+    view=view_without_hooks,
     cases=lambda rand: [
         case(_model(_WIDE, rand), rand.integers(2, 6, high=17), 1, 2),
         case(_model(_NARROW, rand), rand.integers(1, 5, high=13), 0, 3),
@@ -754,7 +754,7 @@ def _which_cells_count(probe):
     if seen.failure or not isinstance(seen.value, Tensor) or seen.value.shape != cells.shape[:1]:
         return None
     half = probe.run(case(cells / 2)).value
-    if isinstance(half, Tensor) and not same(2 * half, seen.value, 1e-5):
+    if isinstance(half, Tensor) and not values_equal(2 * half, seen.value, 1e-5):
         return (
             "With all weights half as large, the score is not half of what it was. Are hits counted, by an argmax or a"
             " comparison? The score is the mean of the weights themselves."

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checks._attention import causal_mask, only, torch_attention, weights
-from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise, filled, linear
+from utils.checks._attention import attention_weights, causal_mask, restrict_to_cases, torch_attention
+from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise, layer_parameters, sample_parameter
 from utils.feedback.instantiate import Params
 from utils.feedback.properties import (
     batch_independent,
@@ -25,9 +25,9 @@ from utils.feedback.properties import (
     remembers_nothing,
     slopes_agree,
 )
-from utils.feedback.report import number_text
+from utils.feedback.report import format_number
 from utils.models.your_own_gpt2 import GPTConfig, shapes
-from utils.test_doubles.your_own_gpt2 import AT_ONCE, Writer
+from utils.test_doubles.your_own_gpt2 import REFUSAL_PHRASE, FakeGPT
 
 _ROOT = math.sqrt(2 / math.pi)
 
@@ -56,7 +56,7 @@ def _landmarks(probe):
             return None
         found = float(seen.value)
         if not abs(found - wanted) < 1e-3:
-            return f"gelu({x:g}) is {number_text(found)}, and {wanted:g} is expected: {why}."
+            return f"gelu({x:g}) is {format_number(found)}, and {wanted:g} is expected: {why}."
     return None
 
 
@@ -159,7 +159,7 @@ def _mlp(p, x, bend=_torchs, prefix=""):
 
 
 def _mlp_layers(d_model, d_mlp):
-    return linear(c_fc=nn.Linear(d_model, d_mlp), c_proj=nn.Linear(d_mlp, d_model))
+    return layer_parameters(c_fc=nn.Linear(d_model, d_mlp), c_proj=nn.Linear(d_mlp, d_model))
 
 
 _NO_BEND = (
@@ -174,7 +174,7 @@ _RESIDUAL_INSIDE = (
 
 exercise(
     "MLP",
-    initial=_mlp_layers,
+    initial_parameters=_mlp_layers,
     oracle=lambda p, x: _mlp(p, x),
     cases=lambda rand: [
         case(rand(2, 3, 4), init=(4, 10)),
@@ -211,7 +211,7 @@ exercise(
             _mlp,
             "The MLP is four times as wide as its input, whatever d_mlp says. That is what the block asks for; the MLP"
             " does as it is told.",
-            initial=lambda d_model, d_mlp: _mlp_layers(d_model, 4 * d_model),
+            initial_parameters=lambda d_model, d_mlp: _mlp_layers(d_model, 4 * d_model),
         ),
     },
     hints=Hints(
@@ -230,7 +230,7 @@ def _parameters(d, prefix=""):
     """The parameters of a block of width d, in the order in which its parts are made."""
     norms = {f"{prefix}ln_{i}": {f"{prefix}ln_{i}.{kind}": torch.zeros(d) for kind in "wb"} for i in (1, 2)}
     square = {n: nn.Linear(d, d) for n in ("W_query", "W_key", "W_value", "out_proj")}
-    attention = {f"{prefix}attn.{name}": value for name, value in linear(**square).items()}
+    attention = {f"{prefix}attn.{name}": value for name, value in layer_parameters(**square).items()}
     mlp = {f"{prefix}mlp.{name}": value for name, value in _mlp_layers(d, 4 * d).items()}
     return {**norms[f"{prefix}ln_1"], **attention, **norms[f"{prefix}ln_2"], **mlp}
 
@@ -260,7 +260,7 @@ def _attend(p, prefix, x, heads, mask=causal_mask, order=(0, 1, 2), split=_split
     q, k, v = (made[i] for i in order)
     seen = mask(x.shape[-2])
     seen = None if seen is None else seen.to(x.device)
-    mixed = torch_attention(q, k, v, seen) if scale is None else weights(q, k, seen, scale=scale) @ v
+    mixed = torch_attention(q, k, v, seen) if scale is None else attention_weights(q, k, seen, scale=scale) @ v
     return _project(p, f"{prefix}out_proj", _merge(mixed))
 
 
@@ -414,8 +414,8 @@ def _first_wrong_part(run, at_the_end):
         for trial in [] if probe.values_right else probe.trials:
             config, right = trial.case.init[0], {}
             initial = probe.exercise.initial(config)
-            p = Params({name: filled(name, value.shape, trial.case.seed) for name, value in initial.items()})
-            p.init = {"config": config}
+            p = Params({name: sample_parameter(name, value.shape, trial.case.seed) for name, value in initial.items()})
+            p.init_args = {"config": config}
             run(p, trial.case.args, lambda name, given, made, right=right: right.setdefault(name, (given, made))[1])
             right.pop("", None)  # the whole is no part
             heard = probe.run(trial.case, parts=list(right)).parts or {}
@@ -443,7 +443,7 @@ _TINY_EPS = GPTConfig(vocab_size=9, n_positions=5, d_model=4, n_layers=1, n_head
 
 exercise(
     "Block",
-    initial=_block_parameters,
+    initial_parameters=_block_parameters,
     oracle=_with(),
     cases=lambda rand: [
         # with this seed the exact GELU shows well
@@ -464,7 +464,7 @@ exercise(
         ),
         moves_with_its_module,
         *(
-            only(broken, lambda case: not case.train)  # a block does the same in training
+            restrict_to_cases(broken, lambda case: not case.train)  # a block does the same in training
             for broken in (causal(), batch_independent(), remembers_nothing, finite_when_scaled())
         ),
     ],
@@ -539,7 +539,7 @@ def _future_changes_nothing(probe):
 
 exercise(
     "GPT",
-    initial=_gpt_parameters,
+    initial_parameters=_gpt_parameters,
     oracle=_gpt(),
     cases=lambda rand: [
         case(rand.integers(3, 7, high=11), init=(_SMALL,), note="as long as n_positions"),
@@ -623,7 +623,7 @@ exercise(
             _gpt(head=lambda p, x: F.linear(x, p["lm_head.weight"])),
             "There is a head with a weight of its own. GPT-2's head is tied: the scores are dot products with the rows"
             " of wte, and there is no further parameter.",
-            initial=lambda config: (
+            initial_parameters=lambda config: (
                 _gpt_parameters(config) | {"lm_head.weight": torch.zeros(config.vocab_size, config.d_model)}
             ),
         ),
@@ -923,7 +923,7 @@ def _kept(
                 cache[place, "k"], cache[place, "v"] = keeps(k, new_k), keeps(v, new_v)
                 mask = (prompt_mask if first else later_mask)(k.shape[-2])
                 root = k.shape[-1] ** -0.5 if scale is None else scale(c)
-                return _project(p, f"{prefix}out_proj", _merge(weights(q, k, mask, scale=root) @ v))
+                return _project(p, f"{prefix}out_proj", _merge(attention_weights(q, k, mask, scale=root) @ v))
 
             for i in range(c.n_layers):
                 x = _block(p, x, c, f"blocks.{i}.", attend=attend, **within)
@@ -941,7 +941,7 @@ def _kept(
 def _by_the_whole(model, tokens, n_tokens):
     """The oracle: every position of the text again for every token, with torch's own functions."""
     p = Params(dict(model.named_parameters()))
-    p.init = {"config": model.config}
+    p.init_args = {"config": model.config}
     for _ in range(n_tokens):
         tokens = torch.cat((tokens, _gpt()(p, tokens)[:, -1:].argmax(-1)), dim=1)
     return tokens
@@ -952,9 +952,9 @@ def _keeps_keys_and_values(probe):
     for trial in probe.trials[:1]:  # what is kept hangs on no numbers
         model, tokens, n_tokens = trial.case.args
         held = dict(model.named_parameters())
-        strict = Writer(model.config, lambda name, shape, held=held: held[name], strict=True)
+        strict = FakeGPT(model.config, lambda name, shape, held=held: held[name], strict=True)
         failure = probe.run(replace(trial.case, args=(strict, tokens, n_tokens))).failure
-        if failure and AT_ONCE in failure.text:
+        if failure and REFUSAL_PHRASE in failure.text:
             return (
                 f"The tokens are right, and {failure.text}. Keys and values of earlier positions are to be kept, so"
                 " that after the prompt only the new token goes through the model."
@@ -969,7 +969,7 @@ def _prompt_pass_is_wrong(probe):
     """Whether already the first new token of some prompt is not the whole model's, in a vocabulary so large that a
     slightly wrong stream is nearest to another token."""
     config = replace(_WRITING, vocab_size=4001)
-    model = Writer(config, lambda name, shape: filled(name, shape, 1))
+    model = FakeGPT(config, lambda name, shape: sample_parameter(name, shape, 1))
     prompts = torch.randint(config.vocab_size, (_MANY, 5), generator=torch.Generator().manual_seed(0))
     seen, wanted = probe.run(case(model, prompts, 1)), _by_the_whole(model, prompts, 1)
     if seen.failure or not isinstance(seen.value, Tensor) or seen.value.shape != wanted.shape:
@@ -1036,9 +1036,9 @@ def _writer(config, seed):
 
     def fill(name, shape):
         loud = 3.0 if name.startswith("wpe") or ".attn." in name else 1.0
-        return filled(name, shape, seed) * loud
+        return sample_parameter(name, shape, seed) * loud
 
-    return Writer(config, fill)
+    return FakeGPT(config, fill)
 
 
 # Token by token: one of a text, then what is said at positions 1, 2, …: 0 and the last token are among them. GPT-2 ends
@@ -1062,7 +1062,7 @@ def _planned(name, shape):
 
 @functools.lru_cache
 def _planner():
-    return Writer(_PLANNED, _planned)
+    return FakeGPT(_PLANNED, _planned)
 
 
 exercise(

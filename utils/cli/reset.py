@@ -33,7 +33,7 @@ def reset(name: str, exercise: str | None = None, course: Path | None = None, ke
         OSError: a file cannot be read or written; the notebook is then as it was.
     """
     course = course or _folder(name)
-    stem = lessons.find(name, course).stem
+    stem = lessons.find_lesson(name, course).stem
     path, text = course / f"{stem}.ipynb", course / f"{stem}.md"
     first = _first(stem, course)
     fresh, said = _page(first, stem), [f"{path.name} is as you first got it."]
@@ -54,7 +54,7 @@ def reset(name: str, exercise: str | None = None, course: Path | None = None, ke
 def _folder(name: str) -> Path:
     """The folder that the command runs in, if the lesson's notebook is there; else the course's own."""
     try:
-        here = lessons.find(name, Path.cwd())  # its text, where both are there
+        here = lessons.find_lesson(name, Path.cwd())  # its text, where both are there
     except (lessons.LessonError, OSError):
         return ROOT / "course"
     return here.parent if here.with_suffix(".ipynb").is_file() else ROOT / "course"
@@ -77,7 +77,7 @@ def _page(text: str, stem: str) -> Page:
     """The notebook that the build makes of a lesson's text."""
     cells = [
         ipynb.cell(cell.kind, ipynb.cell_id(stem, cell.index), cell.metadata, cell.source.splitlines(keepends=True))
-        for cell in lessons.parse(text, Path(f"{stem}.md")).cells
+        for cell in lessons.parse_lesson(text, Path(f"{stem}.md")).cells
         if cell.kind != "raw" or cell.line != 1
     ]
     return ipynb.notebook(cells, jupytext={"formats": "ipynb,md"})

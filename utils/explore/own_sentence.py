@@ -63,7 +63,7 @@ def keep(text: str) -> str:
 
 
 def _place() -> Path | None:
-    store = progress.store()
+    store = progress.progress_path()
     return store and store.with_name(f"{store.name}.sentence")
 
 

@@ -18,8 +18,8 @@ import torch
 from utils import lessons
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find_exercise
-from utils.feedback.phrases import NAMELESS, of_a_library
-from utils.feedback.progress import read, record
+from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
+from utils.feedback.progress import read_progress, record_attempt
 from utils.feedback.report import Note, Report
 
 STRICT = "COURSE_CHECKS"  # set to "strict", a report that is not passed raises: what CI wants
@@ -29,7 +29,7 @@ class CheckFailed(AssertionError):
     """A check that did not pass while COURSE_CHECKS=strict."""
 
 
-class NotYet(NotImplementedError):
+class UnfinishedExercise(NotImplementedError):
     """A lesson needs an exercise that is not finished; the message says which and where."""
 
 
@@ -45,12 +45,12 @@ def check(*answers: Any, **values: Any) -> Report:
         It never raises because of what an answer does, unless COURSE_CHECKS=strict asks for that.
     """
     try:
-        exercise, answer = _what(answers, values)
+        exercise, answer = _resolve_check_call(answers, values)
         report = diagnose(exercise, answer)
         if not report and not report.misconception:
-            report.message += _on_the_way(exercise, sys._getframe(1).f_globals)
+            report.message += _intermediate_messages(exercise, sys._getframe(1).f_globals)
         if (report.reason, report.status) != ("stopped", "todo"):  # interrupted by hand: no try
-            record(exercise.lesson, exercise.name, report.status)
+            record_attempt(exercise.lesson, exercise.name, report.status)
     except _BadCall as error:
         report = Report("check", "failed", str(error), reason="structure")
     if os.environ.get(STRICT) == "strict" and not report:
@@ -58,7 +58,7 @@ def check(*answers: Any, **values: Any) -> Report:
     return report
 
 
-def _on_the_way(exercise: Exercise, names: dict[str, Any]) -> str:
+def _intermediate_messages(exercise: Exercise, names: dict[str, Any]) -> str:
     """What holds of the values that lead to one, among the notebook's names: sentences with a space before them."""
     said = ""
     for name, (oracle, misconceptions) in exercise.steps.items():
@@ -74,7 +74,7 @@ class _BadCall(ValueError):
     """`check`, `hint` or `solution` was called in a way that names no exercise."""
 
 
-def _what(answers: tuple, values: dict) -> tuple[Exercise, Any]:
+def _resolve_check_call(answers: tuple, values: dict) -> tuple[Exercise, Any]:
     """The exercise that a call of `check` is about, and the answer to it."""
     if len(answers) + len(values) != 1:
         count = len(answers) + len(values)
@@ -84,12 +84,12 @@ def _what(answers: tuple, values: dict) -> tuple[Exercise, Any]:
         )
     if values:
         ((name, answer),) = values.items()
-        exercise = _find(name)
+        exercise = _find_exercise(name)
         if exercise.kind != "value":
             raise _BadCall(f"`{name}` is a {_KIND[exercise.kind]}: pass it as it is, check({name}).")
         return exercise, answer
     (answer,) = answers
-    exercise = _find(_name_of(answer))
+    exercise = _find_exercise(_exercise_name(answer))
     wanted = "a class" if exercise.kind == "module" else "a function"
     if inspect.isclass(answer) != (exercise.kind == "module"):
         given = "a class" if inspect.isclass(answer) else "a function"
@@ -103,11 +103,11 @@ def _what(answers: tuple, values: dict) -> tuple[Exercise, Any]:
 _KIND = {"function": "function", "module": "class"}
 
 
-def _name_of(answer: Any) -> str:
+def _exercise_name(answer: Any) -> str:
     """The name under which an answer is looked up, or a sentence that says how to call `check`."""
     if isinstance(answer, str):
         raise _BadCall(f"check was given the text {answer!r}: pass the thing itself, without quotes.")
-    if why := of_a_library(answer):
+    if why := library_answer_message(answer):
         raise _BadCall(why)
     if isinstance(answer, torch.nn.Module):
         name = type(answer).__name__
@@ -117,7 +117,7 @@ def _name_of(answer: Any) -> str:
         )
     name = getattr(answer, "__name__", None)
     if name == "<lambda>":
-        raise _BadCall(NAMELESS)
+        raise _BadCall(LAMBDA_MESSAGE)
     if name is None or not callable(answer):
         value = next(exercise.name for exercise in all_exercises().values() if exercise.kind == "value")
         raise _BadCall(
@@ -128,7 +128,7 @@ def _name_of(answer: Any) -> str:
     return name
 
 
-def _find(name: str) -> Exercise:
+def _find_exercise(name: str) -> Exercise:
     try:
         return find_exercise(name)
     except UnknownExercise as error:
@@ -147,7 +147,7 @@ def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
     Each call gives the next of three grades: a nudge, the idea, almost the code. `grade` 1 to 3 asks for one of them.
     """
     try:
-        found = _named(exercise, value)
+        found = _resolve_exercise(exercise, value)
     except _BadCall as error:
         return Note("hint", str(error))
     if grade is not None and grade not in (1, 2, 3):
@@ -163,11 +163,11 @@ def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
 def solution(exercise: Any = None, **value: Any) -> Note:
     """The answer to an exercise, named as for `hint`, when `solutions/` is there, and where to ask when it is not."""
     try:
-        found = _named(exercise, value)
+        found = _resolve_exercise(exercise, value)
     except _BadCall as error:
         return Note("solution", str(error))
     try:
-        source = lessons.source_of(lessons.find(found.lesson), found.name)
+        source = lessons.definition_source(lessons.find_lesson(found.lesson), found.name)
     except lessons.LessonError:
         return Note(
             found.name,
@@ -177,18 +177,18 @@ def solution(exercise: Any = None, **value: Any) -> Note:
     return Note(f"{found.name}: one right answer of many", source, code=True)
 
 
-def _named(exercise: Any, value: dict) -> Exercise:
+def _resolve_exercise(exercise: Any, value: dict) -> Exercise:
     """The exercise that a call of `hint` or `solution` is about."""
     if len(value) == 1 and exercise is None:
-        return _find(next(iter(value)))
+        return _find_exercise(next(iter(value)))
     if isinstance(exercise, str):
-        return _find(exercise)
+        return _find_exercise(exercise)
     if not callable(exercise) or value:
         raise _BadCall(
             "Name the exercise: as it is for a function or a class, hint(softmax), and in quotes for a value,"
             ' hint("context_vec_2").'
         )
-    return _find(_name_of(exercise))
+    return _find_exercise(_exercise_name(exercise))
 
 
 # --- what the learner built -------------------------------------------------------------------------
@@ -211,8 +211,8 @@ def yours(name: str) -> Any:
         raise ValueError(f"`{name}` is a value of lesson {exercise.lesson}; yours() gives functions and classes.")
     _asked_for.append(name)
     try:
-        own, why = _own(exercise)
-        answer = _reference(exercise, why) if own is None else own
+        own, why = _find_own_answer(exercise)
+        answer = _load_reference_answer(exercise, why) if own is None else own
     finally:
         _asked_for.pop()
     if own is None and not _asked_for:
@@ -225,27 +225,27 @@ _asked_for: list[
 ] = []  # by `yours`, the outermost first: a lesson that is loaded may ask in turn, and that is no news to the learner
 
 
-def _reference(exercise: Exercise, why: str) -> Any:
+def _load_reference_answer(exercise: Exercise, why: str) -> Any:
     """The course's own answer. Raises `NotYet` where there is none."""
     try:
-        return getattr(lessons.load(lessons.find(exercise.lesson)), exercise.name)
+        return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
     except lessons.LessonError:
-        raise NotYet(
+        raise UnfinishedExercise(
             f"This needs `{exercise.name}` from lesson {exercise.lesson}: {why} Finish it there, save the notebook, and"
             " run this cell again."
         ) from None
 
 
-def _own(exercise: Exercise) -> tuple[Any, str]:
+def _find_own_answer(exercise: Exercise) -> tuple[Any, str]:
     """The learner's passing answer, or None and a sentence that says why there is none."""
     beside = sorted(Path.cwd().parent.glob(f"[0-9][0-9]_{exercise.lesson}"))
     for folder in (Path.cwd(), *beside, lessons.ROOT / "course"):
         try:
-            path = lessons.find(exercise.lesson, folder)
+            path = lessons.find_lesson(exercise.lesson, folder)
         except lessons.LessonError:
             continue
         try:
-            answer = getattr(lessons.load(path), exercise.name)
+            answer = getattr(lessons.load_lesson(path), exercise.name)
         except lessons.LessonError as error:
             return None, str(error)
         except AttributeError as error:  # with a cause: what stopped the definition
@@ -253,7 +253,7 @@ def _own(exercise: Exercise) -> tuple[Any, str]:
         report = diagnose(exercise, answer)
         if report:
             return answer, ""
-        if read().get(exercise.lesson, {}).get(exercise.name, {}).get("status") == "passed":
+        if read_progress().get(exercise.lesson, {}).get(exercise.name, {}).get("status") == "passed":
             return None, f"yours has passed, and {path.name} as it is saved does not hold it: save that notebook."
         what = {"todo": "is not attempted yet", "stopped": "does not come to an end"}.get(report.reason)
         return None, f"yours in {path.name} {what or 'does not pass its check yet'}."

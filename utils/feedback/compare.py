@@ -12,7 +12,7 @@ from utils.feedback.observe import Failure, Observation
 Dtypes = Literal["same", "wider", "any"]  # which types of numbers will do; "wider": float64 where float32 is expected
 
 
-def different(yours: Tensor, expected: Tensor, atol: float) -> Tensor:
+def difference_mask(yours: Tensor, expected: Tensor, atol: float) -> Tensor:
     """Where two tensors of one shape differ by more than `atol`, relative to 1 or to the expected number. A bool
     tensor."""
     yours, expected = (t.detach().cpu().to(torch.float64) for t in (yours, expected))
@@ -24,52 +24,58 @@ def is_number(value: Any) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def fits(yours: torch.dtype, wanted: torch.dtype, dtypes: Dtypes) -> bool:
+def is_compatible_dtype(yours: torch.dtype, expected: torch.dtype, dtypes: Dtypes) -> bool:
     """Whether numbers of a type will do where another one is expected."""
-    if dtypes == "any" or yours == wanted:
+    if dtypes == "any" or yours == expected:
         return True
-    floats = yours.is_floating_point and wanted.is_floating_point
-    return dtypes == "wider" and floats and torch.promote_types(yours, wanted) == yours
+    floats = yours.is_floating_point and expected.is_floating_point
+    return dtypes == "wider" and floats and torch.promote_types(yours, expected) == yours
 
 
-def same(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
+def values_equal(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
     """Whether a result equals the expected one, `b`: structure exactly, numbers within `atol`."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
-        if a.shape != b.shape or not fits(a.dtype, b.dtype, dtypes) or (dtypes != "any" and a.device != b.device):
+        if (
+            a.shape != b.shape
+            or not is_compatible_dtype(a.dtype, b.dtype, dtypes)
+            or (dtypes != "any" and a.device != b.device)
+        ):
             return False
         if a.is_meta or b.is_meta:  # no numbers to compare
             return False
         if a.device == b.device and a.dtype == b.dtype and torch.equal(a, b):  # ten times as fast as what follows
             return True
-        return not different(a, b, atol).any()
+        return not difference_mask(a, b, atol).any()
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return type(a) is type(b) and len(a) == len(b) and all(same(x, y, atol, dtypes) for x, y in zip(a, b))
+        return type(a) is type(b) and len(a) == len(b) and all(values_equal(x, y, atol, dtypes) for x, y in zip(a, b))
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(a[k], b[k], atol, dtypes) for k in b)
+        return a.keys() == b.keys() and all(values_equal(a[k], b[k], atol, dtypes) for k in b)
     if is_number(a) and is_number(b):
-        return not different(torch.tensor(float(a)), torch.tensor(float(b)), atol).any()
+        return not difference_mask(torch.tensor(float(a)), torch.tensor(float(b)), atol).any()
     return type(a) is type(b) and bool(a == b)
 
 
-def agree(a: Observation, b: Observation, atol: float, dtypes: Dtypes = "same", gradients: bool = True) -> bool:
+def observations_agree(
+    a: Observation, b: Observation, atol: float, dtypes: Dtypes = "same", gradients: bool = True
+) -> bool:
     """Whether an answer did on a case what `b` did: values, exceptions, side effects, parameters, and gradients."""
     if a.failure is None or b.failure is None:
         if a.failure is not b.failure:
             return False
     else:
-        return refused_alike(a.failure, b.failure)
+        return failures_match(a.failure, b.failure)
     if (a.changed, a.parameters) != (b.changed, b.parameters):
         return False
-    return (not gradients or _flow_alike(a, b)) and same(a.value, b.value, atol, dtypes)
+    return (not gradients or _gradients_match(a, b)) and values_equal(a.value, b.value, atol, dtypes)
 
 
-def _flow_alike(a: Observation, b: Observation) -> bool:
+def _gradients_match(a: Observation, b: Observation) -> bool:
     """Whether gradients reach the same inputs and parameters, but for those on which nothing hangs, as numbers."""
     if bool(a.backward) != bool(b.backward) or not set(a.broken) <= set(b.broken):
         return False
     return set(a.detached) ^ set(b.detached) <= set(b.level)
 
 
-def refused_alike(yours: Failure, wanted: Failure) -> bool:
+def failures_match(yours: Failure, expected: Failure) -> bool:
     """Whether an exception is of the type that is expected, or of one that is made from it."""
-    return wanted.type in (yours.type, *yours.bases)
+    return expected.type in (yours.type, *yours.bases)

@@ -5,59 +5,59 @@ from __future__ import annotations
 import difflib
 
 from utils.feedback import phrases, report
-from utils.feedback.compare import different, same
-from utils.feedback.observe import is_float, tensors
-from utils.feedback.probe import Part, Probe, Trial
+from utils.feedback.compare import difference_mask, values_equal
+from utils.feedback.observe import collect_tensors, is_float
+from utils.feedback.probe import Probe, ResultPart, Trial
 
 
-def difference(probe: Probe, wrong: list[Trial]) -> str:
+def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
     """How many of the trials are wrong, and the first wrong number of the one to speak of."""
-    trial = spoken_of(wrong) if wrong else probe.trials[0]
+    trial = select_reported_trial(wrong) if wrong else probe.trials[0]
     said = _first_difference(probe, trial)
     if len(probe.trials) == 1:
         return said
-    smallest = not trial.case.own and all(_numbers_in(trial) <= _numbers_in(other) for other in wrong)
+    smallest = not trial.case.page_example and all(_numbers_in(trial) <= _numbers_in(other) for other in wrong)
     which = "the smallest" if smallest else "one of them"
     return f"In {len(wrong)} of {len(probe.trials)} cases the result differs; {which}: {said}"
 
 
-def spoken_of(wrong: list[Trial]) -> Trial:
+def select_reported_trial(wrong: list[Trial]) -> Trial:
     """The wrong trial to speak of: the page's own example, else the one with the fewest numbers to look at; one with
     nan in its result last."""
     # What a case is remarked on (its loud numbers, say) is news only where the plain ones are right.
-    return min(wrong, key=lambda t: (_has_nan(t), not t.case.own, bool(t.case.note), _numbers_in(t)))
+    return min(wrong, key=lambda t: (_has_nan(t), not t.case.page_example, bool(t.case.note), _numbers_in(t)))
 
 
 def _has_nan(trial: Trial) -> bool:
-    return any(is_float(t) and not t.is_meta and bool(t.isnan().any()) for t in tensors(trial.yours.value))
+    return any(is_float(t) and not t.is_meta and bool(t.isnan().any()) for t in collect_tensors(trial.yours.value))
 
 
 def _numbers_in(trial: Trial) -> int:
     """How many numbers there are to look at in a case."""
-    return sum(t.numel() for t in tensors([trial.expected.value, *trial.case.args]))
+    return sum(t.numel() for t in collect_tensors([trial.expected.value, *trial.case.args]))
 
 
-def _differing(probe: Probe, trial: Trial) -> list[Part]:
+def _differing(probe: Probe, trial: Trial) -> list[ResultPart]:
     """The parts that differ; of a tuple the last one first, for weights stand last and tell more."""
-    parts = [p for p in probe.parts(trial) if p.yours.shape == p.expected.shape]
+    parts = [p for p in probe.result_parts(trial) if p.yours.shape == p.expected.shape]
     parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]
-    return [p for p in parts if different(p.yours, p.expected, probe.exercise.atol).any()]
+    return [p for p in parts if difference_mask(p.yours, p.expected, probe.exercise.atol).any()]
 
 
 def _first_difference(probe: Probe, trial: Trial) -> str:
     exercise, yours, wanted = probe.exercise, trial.yours.value, trial.expected.value
     call = "" if exercise.kind == "value" else f"{words.call_text(exercise, trial.case)}: "
     for part in _differing(probe, trial):
-        index = tuple(different(part.yours, part.expected, exercise.atol).nonzero()[0].tolist())
+        index = tuple(difference_mask(part.yours, part.expected, exercise.atol).nonzero()[0].tolist())
         mine, right = part.yours[index].item(), part.expected[index].item()
-        meaning = exercise.meaning(index, mine, right) if exercise.meaning else ""
-        if part.spec and part.spec.facts and meaning:
+        meaning = exercise.explain_entry(index, mine, right) if exercise.explain_entry else ""
+        if part.spec and part.spec.is_facts and meaning:
             return f"{call}{part.spec.name}: {meaning}."
         name = f"{words.part_text(part.spec, part.index)}, " if isinstance(exercise.returns, tuple) else ""
         if isinstance(wanted, dict):
             name = f"`{list(wanted)[part.index]}`, "
         where = f"{name}{words.position(index, part.spec)} is " if index else "it is "
-        numbers = f"{report.number_text(mine)}, expected {report.number_text(right)}"
+        numbers = f"{report.format_number(mine)}, expected {report.format_number(right)}"
         return f"{call}{where}{numbers}{f'; {meaning}' if meaning else ''}."
     if isinstance(yours, dict) and isinstance(wanted, dict):
         return call + _dict_difference(yours, wanted, exercise.atol)
@@ -70,41 +70,43 @@ def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
         if key not in yours:
             close = difflib.get_close_matches(str(key), map(str, extra), n=1)
             return f"the key {key!r} is missing{f'; there is {close[0]!r} instead' if close else ''}."
-        if not same(yours[key], wanted[key], atol, "wider"):
+        if not values_equal(yours[key], wanted[key], atol, "wider"):
             return f"at key {key!r} yours is {words.short(yours[key])}, expected {words.short(wanted[key])}."
     return f"the key {extra[0]!r} should not be there."
 
 
-def table_of(probe: Probe, trial: Trial | None, named: bool = False) -> report.Table | None:
+def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -> report.Table | None:
     """Yours beside the expected in a case, with the small inputs that it was made from; where words beside the table do
     not say which case it is, it is `named`."""
-    part = trial and _tabled(probe, trial)
+    part = trial and _find_table_part(probe, trial)
     if not trial or not part:
         return None
     axes, name = (part.spec.axes, part.spec.name) if part.spec else ((), "")
     keys = list(trial.expected.value) if isinstance(trial.expected.value, dict) else []
     name = str(keys[part.index]) if keys else name
-    table = report.table(part.yours, part.expected, probe.exercise.atol, axes, name)
+    table = report.comparison_table(part.yours, part.expected, probe.exercise.atol, axes, name)
     if table and probe.exercise.kind == "function":
-        table.given = [] if trial.case.own else report.given_rows(probe.named(trial.case))  # the page shows its own
+        table.inputs = (
+            [] if trial.case.page_example else report.input_rows(probe.bind_arguments(trial.case))
+        )  # the page shows its own
     if table and probe.exercise.kind != "value":
-        call = phrases.call_text(probe.exercise, trial.case) if named and not (table.given or keys) else ""
-        table.caption = ", ".join(filter(None, (trial.case.own or call, table.caption)))
+        call = phrases.call_text(probe.exercise, trial.case) if include_call and not (table.inputs or keys) else ""
+        table.caption = ", ".join(filter(None, (trial.case.page_example or call, table.caption)))
     return table
 
 
-def _tabled(probe: Probe, trial: Trial) -> Part | None:
+def _find_table_part(probe: Probe, trial: Trial) -> ResultPart | None:
     """What differs in a case and can be shown as a table."""
-    parts = (p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.facts))
+    parts = (p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.is_facts))
     return next(parts, None)
 
 
-def shown(probe: Probe, up_to: int = 0) -> Trial | None:
+def select_table_trial(probe: Probe, max_size: int = 0) -> Trial | None:
     """The failing case of which there is a table: the one to speak of, or, except for the page's own example, the
     largest of at most `up_to` rows and columns."""
-    found = [(trial, part) for trial in probe.trials if (part := _tabled(probe, trial))]
+    found = [(trial, part) for trial in probe.trials if (part := _find_table_part(probe, trial))]
     if not found:
         return None
-    first = spoken_of([trial for trial, _ in found])
-    fitting = [trial for trial, part in found if max(part.yours.shape[-2:]) <= up_to]
-    return first if first.case.own or not fitting else max(fitting, key=_numbers_in)
+    first = select_reported_trial([trial for trial, _ in found])
+    fitting = [trial for trial, part in found if max(part.yours.shape[-2:]) <= max_size]
+    return first if first.case.page_example or not fitting else max(fitting, key=_numbers_in)

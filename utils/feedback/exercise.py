@@ -40,12 +40,12 @@ class Case:
     train: bool = False
     seed: int = 0
     note: str = ""
-    own: str = ""
+    page_example: str = ""
 
 
-def case(*args, init=(), fill=True, train=False, seed=0, note="", own="", **kwargs) -> Case:
+def case(*args, init=(), fill=True, train=False, seed=0, note="", page_example="", **kwargs) -> Case:
     """A `Case` from the call as it would be written: `case(x, mask=m, init=(3, 2))`."""
-    return Case(args, kwargs, init, fill, train, seed, note or own, own)
+    return Case(args, kwargs, init, fill, train, seed, note or page_example, page_example)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Spec:
     name: str = ""
 
     @property
-    def facts(self) -> bool:
+    def is_facts(self) -> bool:
         """Whether these are facts that a view found: told in words, for their numbers and places tell nothing."""
         return self.kind == "facts"
 
@@ -83,7 +83,7 @@ def Facts(name: str) -> Spec:
 
 
 @dataclass(frozen=True)
-class Form:
+class AnswerSignature:
     """What running an answer takes to know of its exercise: no oracle, no misconception.
 
     Attributes:
@@ -100,7 +100,7 @@ class Form:
     differentiable: bool = True
     view: Callable[..., Any] | None = None
 
-    def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def bind_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name."""
         return {**dict(zip(self.arguments, args)), **kwargs}
 
@@ -116,7 +116,7 @@ class Misconception:
     id: str
     answer: Any
     message: str
-    initial: Callable | None = None
+    initial_parameters: Callable | None = None
 
 
 class Wrong(NamedTuple):
@@ -124,7 +124,7 @@ class Wrong(NamedTuple):
 
     answer: Any
     message: str
-    initial: Callable[..., Mapping[str, torch.Tensor]] | None = None
+    initial_parameters: Callable[..., Mapping[str, torch.Tensor]] | None = None
 
 
 class Step(NamedTuple):
@@ -153,19 +153,19 @@ class Exercise:
     misconceptions: tuple[Misconception, ...]
     hints: tuple[str, ...]
     returns: Spec | tuple[Spec, ...] | None = None
-    initial: Callable[..., Mapping[str, torch.Tensor]] | None = None
+    initial_parameters: Callable[..., Mapping[str, torch.Tensor]] | None = None
     properties: tuple[Callable, ...] = ()
     equivalent: Mapping[str, Any] = field(default_factory=dict)
     view: Callable[..., Any] | None = None
-    read: Callable[[Any, Case], Any] | None = None
+    parse_result: Callable[[Any, Case], Any] | None = None
     differentiable: bool | None = None
-    meaning: Callable[[tuple, Any, Any], str] | None = None
+    explain_entry: Callable[[tuple, Any, Any], str] | None = None
     atol: float = 1e-5
-    reads: Callable[[], Hashable] | None = None
+    cache_key: Callable[[], Hashable] | None = None
     steps: Mapping[str, Step] = field(default_factory=dict)
 
     @property
-    def trains(self) -> bool:
+    def requires_gradients(self) -> bool:
         """Whether gradients must flow: through every class, and through a function whose text says so."""
         return self.differentiable is True or (self.differentiable is None and self.kind == "module")
 
@@ -176,16 +176,16 @@ class Exercise:
 
     @property
     def kind(self) -> str:
-        if self.initial is not None:
+        if self.initial_parameters is not None:
             return "module"
         return "function" if callable(self.oracle) else "value"
 
     @property
-    def form(self) -> Form:
+    def signature(self) -> AnswerSignature:
         """What a runner has to know."""
         names = () if self.kind == "value" else tuple(inspect.signature(self.oracle).parameters)
         arguments = names[1:] if self.kind == "module" else names  # the first holds the module's parameters
-        return Form(self.name, self.kind, arguments, self.differentiable is not False, self.view)
+        return AnswerSignature(self.name, self.kind, arguments, self.differentiable is not False, self.view)
 
     @property
     def specs(self) -> tuple[Spec, ...]:
@@ -194,14 +194,14 @@ class Exercise:
             return ()
         return self.returns if isinstance(self.returns, tuple) else (self.returns,)
 
-    def draw(self, seed: int = 0) -> list[Case]:
+    def sample_cases(self, seed: int = 0) -> list[Case]:
         """The cases, with numbers drawn from `seed` where the exercise draws any."""
         if not callable(self.cases):
             return list(self.cases)
         return list(self.cases(Sampler(f"{self.name}:{seed}")))
 
     @property
-    def drawn(self) -> bool:
+    def has_random_cases(self) -> bool:
         """Whether another seed gives other numbers, so that a written-down answer can be told."""
         return callable(self.cases)
 
@@ -219,22 +219,22 @@ class Sampler:
         """Integers from `low` to `high - 1`, an int64 tensor."""
         return torch.randint(low, high, shape, generator=self.generator)
 
-    def mask(self, *shape: int, share: float = 0.5) -> torch.Tensor:
+    def mask(self, *shape: int, fraction: float = 0.5) -> torch.Tensor:
         """A bool tensor that is True about `share` of the time, and always True on the diagonal."""
-        drawn = torch.rand(*shape, generator=self.generator) < share
+        drawn = torch.rand(*shape, generator=self.generator) < fraction
         return drawn | torch.eye(*shape[-2:], dtype=torch.bool)
 
 
-def filled(name: str, shape: Sequence[int], seed: int) -> torch.Tensor:
+def sample_parameter(name: str, shape: Sequence[int], seed: int) -> torch.Tensor:
     """The order-one values that a case gives to the parameter `name`.
 
     Matrices shrink with the root of their size, so that scores have spread about one.
     """
-    return _filled(name, tuple(shape), seed).clone()
+    return _sample_parameter(name, tuple(shape), seed).clone()
 
 
 @functools.lru_cache(maxsize=1024)  # an object is made and filled anew for every call that is looked at
-def _filled(name: str, shape: tuple[int, ...], seed: int) -> torch.Tensor:
+def _sample_parameter(name: str, shape: tuple[int, ...], seed: int) -> torch.Tensor:
     values = Sampler(f"{seed}:{name}")(*shape)
     return values / values.numel() ** 0.25 if values.dim() > 1 else values
 
@@ -253,15 +253,15 @@ def exercise(
     misconceptions: Mapping[str, tuple],
     cases: Callable[[Sampler], Sequence[Case]] | Sequence[Case] = (Case(),),
     returns: Spec | tuple[Spec, ...] | None = None,
-    initial: Callable[..., Mapping[str, torch.Tensor]] | None = None,
+    initial_parameters: Callable[..., Mapping[str, torch.Tensor]] | None = None,
     properties: Sequence[Callable] = (),
     equivalent: Mapping[str, Any] | None = None,
     view: Callable[..., Any] | None = None,
-    read: Callable[[Any, Case], Any] | None = None,
+    parse_result: Callable[[Any, Case], Any] | None = None,
     differentiable: bool | None = None,
-    meaning: Callable[[tuple, Any, Any], str] | None = None,
+    explain_entry: Callable[[tuple, Any, Any], str] | None = None,
     atol: float = 1e-5,
-    reads: Callable[[], Hashable] | None = None,
+    cache_key: Callable[[], Hashable] | None = None,
     steps: Mapping[str, Step] | None = None,
 ) -> Exercise:
     """Declare an exercise of the lesson whose checks module this call stands in.
@@ -305,22 +305,22 @@ def exercise(
         misconceptions=wrong,
         hints=tuple(hints),
         returns=returns,
-        initial=initial,
+        initial_parameters=initial_parameters,
         properties=tuple(properties),
         equivalent=dict(equivalent or {}),
         view=view,
-        read=read,
+        parse_result=parse_result,
         differentiable=differentiable,
-        meaning=meaning,
+        explain_entry=explain_entry,
         atol=atol,
-        reads=reads,
+        cache_key=cache_key,
         steps=dict(steps or {}),
     )
     _exercises[name] = made
     return made
 
 
-def linear(**layers: torch.nn.Module) -> dict[str, torch.Tensor]:
+def layer_parameters(**layers: torch.nn.Module) -> dict[str, torch.Tensor]:
     """Parameters of named layers, in order: `linear(W_query=nn.Linear(3, 2))` has `W_query.weight`, `W_query.bias`."""
     return {f"{name}.{key}": p.detach() for name, layer in layers.items() for key, p in layer.named_parameters()}
 

@@ -17,32 +17,32 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from utils.feedback.op_trace import tensors
+from utils.feedback.op_trace import collect_tensors
 
-AWAY = torch.device("meta")
-CROSSES = ("copy", "index")  # in the names of operations that may take tensors of two devices
+FAKE_DEVICE = torch.device("meta")
+CROSS_DEVICE_OPS = ("copy", "index")  # in the names of operations that may take tensors of two devices
 
 
-class TwoDevices(Exception):
+class DeviceMismatch(Exception):
     """An operation was given tensors of two devices."""
 
 
-class _Away(Tensor):
+class _FakeDeviceTensor(Tensor):
     """A tensor of the other device; `here` is the tensor that it stands for."""
 
-    here: Tensor
+    cpu_tensor: Tensor
     # As torch documents it, for a subclass that only dispatches.
     __torch_function__ = torch._C._disabled_torch_function_impl  # pyright: ignore[reportAssignmentType]
 
     @staticmethod
-    def __new__(cls, here: Tensor) -> _Away:
+    def __new__(cls, here: Tensor) -> _FakeDeviceTensor:
         made = Tensor._make_wrapper_subclass(
             cls,
             here.size(),
             strides=here.stride(),
             storage_offset=here.storage_offset(),
             dtype=here.dtype,
-            device=AWAY,
+            device=FAKE_DEVICE,
             requires_grad=here.requires_grad,
         )
         made.here = here
@@ -54,28 +54,32 @@ class _Away(Tensor):
 
     def new_tensor(self, data: Any, **options: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         """From data, which torch would put on a real meta device."""
-        return _Away(self.here.new_tensor(data, **options))
+        return _FakeDeviceTensor(self.cpu_tensor.new_tensor(data, **options))
 
 
 @contextlib.contextmanager
-def elsewhere() -> Iterator[None]:
+def emulate_device() -> Iterator[None]:
     """While it is entered, `.to(AWAY)` and `device=AWAY` lead to the other device."""
-    with _Elsewhere(), _FromData():
+    with _FakeDeviceMode(), _TensorCreationMode():
         yield
 
 
-class _FromData(TorchFunctionMode):
+class _TensorCreationMode(TorchFunctionMode):
     """`torch.tensor(numbers, device=AWAY)`: torch makes these out of sight of the other mode."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         asked = kwargs.get("device")
-        if func in (torch.tensor, torch.as_tensor, torch.asarray) and asked is not None and torch.device(asked) == AWAY:
-            return func(*args, **{**kwargs, "device": "cpu"}).to(AWAY)
+        if (
+            func in (torch.tensor, torch.as_tensor, torch.asarray)
+            and asked is not None
+            and torch.device(asked) == FAKE_DEVICE
+        ):
+            return func(*args, **{**kwargs, "device": "cpu"}).to(FAKE_DEVICE)
         return func(*args, **kwargs)
 
 
-class _Elsewhere(TorchDispatchMode):
+class _FakeDeviceMode(TorchDispatchMode):
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # else torch imports its compiler, 800 modules, for a mode that it is never to compile
@@ -86,34 +90,34 @@ class _Elsewhere(TorchDispatchMode):
 
 def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """Do one operation here, with its result where a real device would have put it."""
-    given = tensors([*args, *kwargs.values()])
-    away = [t for t in given if isinstance(t, _Away)]
-    local = [t for t in given if not isinstance(t, _Away) and t.dim()]  # single numbers may be anywhere
-    if away and local and not any(word in func.__name__ for word in CROSSES):
-        raise TwoDevices(func.__name__)
+    given = collect_tensors([*args, *kwargs.values()])
+    away = [t for t in given if isinstance(t, _FakeDeviceTensor)]
+    local = [t for t in given if not isinstance(t, _FakeDeviceTensor) and t.dim()]  # single numbers may be anywhere
+    if away and local and not any(word in func.__name__ for word in CROSS_DEVICE_OPS):
+        raise DeviceMismatch(func.__name__)
     asked = kwargs.get("device")
-    leaves = bool(away) if asked is None else torch.device(asked) == AWAY
+    leaves = bool(away) if asked is None else torch.device(asked) == FAKE_DEVICE
     if asked is not None:
         kwargs = {**kwargs, "device": torch.device("cpu")}
     if away:
-        args, kwargs = _here(args), _here(kwargs)
+        args, kwargs = _unwrap(args), _unwrap(kwargs)
     result = func(*args, **kwargs)
     if not leaves:
         return result
-    known = {id(t.here): t for t in away}  # what an operation in place gives back
+    known = {id(t.cpu_tensor): t for t in away}  # what an operation in place gives back
 
     def placed(value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
-        return known[id(value)] if id(value) in known else _Away(value)
+        return known[id(value)] if id(value) in known else _FakeDeviceTensor(value)
 
     return placed(result) if isinstance(result, Tensor) else tree_map(placed, result)
 
 
-def _here(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     """Arguments of an operation with the tensors that stand behind those of the other device."""
-    if isinstance(value, _Away):
-        return value.here
+    if isinstance(value, _FakeDeviceTensor):
+        return value.cpu_tensor
     if isinstance(value, (tuple, list)):
-        return [*map(_here, value)]
-    return {key: _here(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [*map(_unwrap, value)]
+    return {key: _unwrap(item) for key, item in value.items()} if isinstance(value, dict) else value

@@ -11,19 +11,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.feedback.exercise import Case, filled
+from utils.feedback.exercise import Case, sample_parameter
 
 
-def fresh(value: Any) -> Any:
+def copy_value(value: Any) -> Any:
     """A deep copy of a case's arguments; random generators are copied with their state."""
     if isinstance(value, torch.Generator):
         return torch.Generator(value.device).set_state(value.get_state())
     if isinstance(value, Tensor):
         return value.detach().clone()
     if isinstance(value, (tuple, list)):
-        return type(value)(fresh(v) for v in value)
+        return type(value)(copy_value(v) for v in value)
     if isinstance(value, dict):
-        return {k: fresh(v) for k, v in value.items()}
+        return {k: copy_value(v) for k, v in value.items()}
     if isinstance(value, nn.Module):
         return copy.deepcopy(value)
     return value
@@ -33,10 +33,10 @@ class Params(dict[str, Tensor]):
     """A module's parameters by name; `.training` is the mode in which it runs, `.init` what it was built with."""
 
     training = False
-    init: Mapping[str, Any] = types.MappingProxyType({})
+    init_args: Mapping[str, Any] = types.MappingProxyType({})
 
 
-def as_module(initial: Callable[..., Mapping[str, Tensor]], forward: Callable[..., Any]) -> type[nn.Module]:
+def make_module_class(initial: Callable[..., Mapping[str, Tensor]], forward: Callable[..., Any]) -> type[nn.Module]:
     """A class from a function of `(params, *args)`: how oracles and misconceptions of modules are run.
 
     Args:
@@ -51,17 +51,17 @@ def as_module(initial: Callable[..., Mapping[str, Tensor]], forward: Callable[..
             built.apply_defaults()
             self._built_with = built.arguments
             for name, value in initial(*args, **kwargs).items():
-                _place(self, name, nn.Parameter(value.clone()))
+                _register_parameter(self, name, nn.Parameter(value.clone()))
 
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             params = Params(self.named_parameters())
-            params.training, params.init = self.training, self._built_with
+            params.training, params.init_args = self.training, self._built_with
             return forward(params, *args, **kwargs)
 
     return Made
 
 
-def _place(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
+def _register_parameter(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
     """Put a parameter at a dotted name, as `W_query.weight`, making the holders on the way."""
     *path, last = name.split(".")
     for part in path:
@@ -71,17 +71,17 @@ def _place(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
     module.register_parameter(last, parameter)
 
 
-def build(answer: Callable[..., nn.Module], case: Case) -> nn.Module:
+def build_module(answer: Callable[..., nn.Module], case: Case) -> nn.Module:
     """The module as a case asks for it: built, filled, in its mode."""
-    init = fresh(case.init)  # an answer may change what it is given
+    init = copy_value(case.init)  # an answer may change what it is given
     module = answer(**init) if isinstance(init, dict) else answer(*init)
     if case.fill:
-        fill(module, case.seed)
+        fill_parameters(module, case.seed)
     return module.train(case.train)
 
 
-def fill(module: nn.Module, seed: int) -> None:
+def fill_parameters(module: nn.Module, seed: int) -> None:
     """Give every parameter the order-one values that a case with this seed asks for."""
     with torch.no_grad():
         for name, parameter in module.named_parameters():
-            parameter.copy_(filled(name, parameter.shape, seed))
+            parameter.copy_(sample_parameter(name, parameter.shape, seed))

@@ -25,16 +25,16 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from utils.feedback.exercise import Case, Form, Sampler
-from utils.feedback.instantiate import build, fresh
-from utils.feedback.op_trace import Counted, tensors
+from utils.feedback.exercise import AnswerSignature, Case, Sampler
+from utils.feedback.instantiate import build_module, copy_value
+from utils.feedback.op_trace import OperationCounter, collect_tensors
 from utils.lessons.stubs import unfinished_name
 
-LEVEL = 1e-5  # a gradient of order-one numbers below this is 0 but for rounding
+ZERO_GRADIENT = 1e-5  # a gradient of order-one numbers below this is 0 but for rounding
 
 
 @dataclass(frozen=True)
-class Look:
+class RunOptions:
     """What is to be seen of a run, beyond its result.
 
     Attributes:
@@ -93,17 +93,17 @@ class Observation:
 
 
 MOST_PRINTED = 2000  # characters
-_within = False  # whether a sealed block is being run
+_is_preserving = False  # whether a sealed block is being run
 
 
 @contextlib.contextmanager
-def sealed(seed: int = 0) -> Iterator[io.StringIO]:
+def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
     """Run the block with seeded random numbers and silence; put every global state back afterwards.
 
     Gives what would have been printed.
     """
-    global _within
-    numpy, outermost = sys.modules.get("numpy"), not _within
+    global _is_preserving
+    numpy, outermost = sys.modules.get("numpy"), not _is_preserving
     cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
     python_state, grad, dtype = random.getstate(), torch.is_grad_enabled(), torch.get_default_dtype()
     threads = torch.get_num_threads()
@@ -114,18 +114,18 @@ def sealed(seed: int = 0) -> Iterator[io.StringIO]:
     with torch.random.fork_rng(devices=devices), contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            _within = True
+            _is_preserving = True
             torch.set_grad_enabled(True)
             torch.set_default_dtype(torch.float32)
             if threads > 1:  # cases are tiny: on a busy machine threads that wait for each other cost 20 times the work
                 torch.set_num_threads(1)
-            reseed(seed)
+            seed_torch(seed)
             random.seed(seed)
             if numpy:
                 numpy.random.seed(seed)
             yield printed
         finally:
-            _within = not outermost
+            _is_preserving = not outermost
             torch.set_grad_enabled(grad)
             torch.set_default_dtype(dtype)
             if threads > 1:
@@ -135,22 +135,22 @@ def sealed(seed: int = 0) -> Iterator[io.StringIO]:
                 numpy.random.set_state(numpy_state)
 
 
-def reseed(seed: int) -> None:
+def seed_torch(seed: int) -> None:
     """Seed torch's generators without touching a CUDA that was never used (manual_seed would queue work on it)."""
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
 
 
-def plain(value: Any) -> Any:
+def to_plain_tensors(value: Any) -> Any:
     """A result with torch's own tensors in it: a subclass may answer torch's questions as it likes."""
     if isinstance(value, Tensor) and type(value) is not Tensor:
         with torch._C.DisableTorchFunctionSubclass():
             return value.as_subclass(Tensor)
     if type(value) in (tuple, list):
-        return type(value)(map(plain, value))
+        return type(value)(map(to_plain_tensors, value))
     if type(value) is dict:
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_plain_tensors(item) for key, item in value.items()}
     return value
 
 
@@ -162,46 +162,50 @@ def is_float(value: Any) -> bool:
 # --- one run ------------------------------------------------------------------------------------------
 
 
-def record(
-    form: Form, answer: Callable[..., Any], case: Case, look: Look, mode: TorchDispatchMode | None = None
+def record_run(
+    form: AnswerSignature,
+    answer: Callable[..., Any],
+    case: Case,
+    options: RunOptions,
+    mode: TorchDispatchMode | None = None,
 ) -> Observation:
     """Run `answer` on `case`; with `look.gradients`, on inputs and parameters that want gradients.
 
     While it is called, `mode` sees every operation of torch.
     """
     seen = Observation()
-    args, kwargs = fresh(case.args), fresh(dict(case.kwargs))
-    named = form.named(args, kwargs)
-    leaves = {name: value.requires_grad_() for name, value in named.items() if look.gradients and is_float(value)}
-    with sealed(case.seed) as printed:
+    args, kwargs = copy_value(case.args), copy_value(dict(case.kwargs))
+    named = form.bind_arguments(args, kwargs)
+    leaves = {name: value.requires_grad_() for name, value in named.items() if options.gradients and is_float(value)}
+    with preserve_global_state(case.seed) as printed:
         try:
             call = answer
             if form.kind == "module":
-                if look.state:  # what memory that nobody fills may well hold
+                if options.state:  # what memory that nobody fills may well hold
                     torch.empty(64).fill_(torch.nan)
-                module = call = build(answer, case)
-                _look_into(module, look, seen)
-                leaves |= {n: p for n, p in module.named_parameters() if look.gradients}
-                reseed(case.seed)
+                module = call = build_module(answer, case)
+                _record_module(module, options, seen)
+                leaves |= {n: p for n, p in module.named_parameters() if options.gradients}
+                seed_torch(case.seed)
             before_call = torch.get_rng_state()
-            with Counted() if look.count else mode or contextlib.nullcontext() as counted:
-                results = [_called(form, call, args, kwargs) for _ in range(look.calls)]
+            with OperationCounter() if options.count else mode or contextlib.nullcontext() as counted:
+                results = [_call_answer(form, call, args, kwargs) for _ in range(options.calls)]
             seen.drew = not torch.equal(before_call, torch.get_rng_state())
-            if isinstance(counted, Counted):
+            if isinstance(counted, OperationCounter):
                 seen.operations, seen.largest = counted.operations, counted.largest
-            seen.value = results[0] if look.calls == 1 else results
-            if look.gradients:
-                seen.detached, seen.level, seen.broken = _reach(seen.value, leaves, case.seed)
+            seen.value = results[0] if options.calls == 1 else results
+            if options.gradients:
+                seen.detached, seen.level, seen.broken = _trace_gradients(seen.value, leaves, case.seed)
         except (Exception, SystemExit) as error:
-            seen.failure = failure_of(error, answer)
+            seen.failure = build_failure(error, answer)
     seen.printed = printed.getvalue()[:MOST_PRINTED]
-    if not look.gradients:
-        before = form.named(case.args, dict(case.kwargs))
-        seen.changed = tuple(n for n in named if not unchanged(before[n], named[n]))
+    if not options.gradients:
+        before = form.bind_arguments(case.args, dict(case.kwargs))
+        seen.changed = tuple(n for n in named if not values_identical(before[n], named[n]))
     return seen
 
 
-def _look_into(module: nn.Module, look: Look, seen: Observation) -> None:
+def _record_module(module: nn.Module, look: RunOptions, seen: Observation) -> None:
     """Write down what an object holds before it is called."""
     seen.parameters = {name: tuple(p.shape) for name, p in module.named_parameters()}
     every = (name for name, _ in module.named_parameters(remove_duplicate=False))
@@ -212,35 +216,39 @@ def _look_into(module: nn.Module, look: Look, seen: Observation) -> None:
         seen.parts = {}
         for name, part in module.named_modules():
             if name in look.parts:
-                part.register_forward_hook(functools.partial(_overhear, seen.parts, name))
+                part.register_forward_hook(functools.partial(_record_part_call, seen.parts, name))
     if look.attributes:
-        seen.attributes = {name: _item(getattr(module, name)) for name in look.attributes if hasattr(module, name)}
+        seen.attributes = {
+            name: _scalar_or_value(getattr(module, name)) for name in look.attributes if hasattr(module, name)
+        }
 
 
-def _overhear(heard: dict[str, tuple[Tensor, Tensor]], name: str, _: nn.Module, given: tuple, made: Any) -> None:
+def _record_part_call(
+    heard: dict[str, tuple[Tensor, Tensor]], name: str, _: nn.Module, given: tuple, made: Any
+) -> None:
     """A forward hook that writes down what a part is given and makes, where both are tensors."""
     if given and is_float(given[0]) and is_float(made):
         heard.setdefault(name, (given[0].detach().clone(), made.detach().clone()))
 
 
-def _called(form: Form, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+def _call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """What is compared: the result of one call, or what the exercise's `view` makes of it."""
-    result = plain(call(*args, **kwargs))
+    result = to_plain_tensors(call(*args, **kwargs))
     if form.view is None:
         return result
     return form.view(result, *args, **kwargs)
 
 
-def _item(value: Any) -> Any:
+def _scalar_or_value(value: Any) -> Any:
     """A tensor of one number as that number."""
     return value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
 
 
-def _reach(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[tuple[str, ...], ...]:
+def _trace_gradients(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[tuple[str, ...], ...]:
     """What becomes of the gradient of a random weighted sum of the results: the leaves that it does not reach; these
     and those where it is 0; and those where it is no number."""
     rand = Sampler(f"gradient:{seed}")
-    terms = [(t * rand(*t.shape, dtype=t.dtype)).sum() for t in tensors(value) if t.requires_grad]
+    terms = [(t * rand(*t.shape, dtype=t.dtype)).sum() for t in collect_tensors(value) if t.requires_grad]
     if not terms:
         return tuple(leaves), tuple(leaves), ()
     wanted = [t for t in leaves.values() if t.requires_grad]
@@ -249,39 +257,39 @@ def _reach(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[tuple[str,
     sizes = {name: slopes.get(id(t)) for name, t in leaves.items()}
     return (
         tuple(name for name, size in sizes.items() if size is None),
-        tuple(name for name, size in sizes.items() if size is None or size < LEVEL),
+        tuple(name for name, size in sizes.items() if size is None or size < ZERO_GRADIENT),
         tuple(name for name, size in sizes.items() if size is not None and not math.isfinite(size)),
     )
 
 
-def unchanged(before: Any, after: Any) -> bool:
+def values_identical(before: Any, after: Any) -> bool:
     """Whether two values of a case hold the same; where that cannot be told, they do not."""
     if isinstance(before, Tensor):
         return before.shape == after.shape and torch.equal(before.nan_to_num(), after.detach().nan_to_num())
     if isinstance(before, (tuple, list)):
-        return len(before) == len(after) and all(map(unchanged, before, after))
+        return len(before) == len(after) and all(map(values_identical, before, after))
     if isinstance(before, dict):
-        return before.keys() == after.keys() and all(unchanged(before[k], after[k]) for k in before)
+        return before.keys() == after.keys() and all(values_identical(before[k], after[k]) for k in before)
     if isinstance(before, nn.Module):
-        return unchanged(dict(before.state_dict()), dict(after.state_dict()))
+        return values_identical(dict(before.state_dict()), dict(after.state_dict()))
     return isinstance(before, torch.Generator) or before is after or before == after
 
 
-def failure_of(error: BaseException, answer: Any) -> Failure:
+def build_failure(error: BaseException, answer: Any) -> Failure:
     """What was raised and on which line of the learner's own code."""
-    own = files_of(answer)
+    own = source_files(answer)
     line, code, body, trace = None, "", "", error.__traceback__
     while trace is not None:
         at = trace.tb_frame.f_code
         if at.co_filename in own:
             line, code = trace.tb_lineno, linecache.getline(at.co_filename, trace.tb_lineno).strip()
-            body = source_of(at)
+            body = function_source(at)
         trace = trace.tb_next
     bases = tuple(base.__name__ for base in type(error).__mro__[1:])
     return Failure(type(error).__name__, str(error), line, code, body, bases, unfinished_name(error))
 
 
-def source_of(code: types.CodeType) -> str:
+def function_source(code: types.CodeType) -> str:
     """A function as it was written, with what can never be reached; "" where nothing is known of it."""
     lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
     try:
@@ -290,12 +298,12 @@ def source_of(code: types.CodeType) -> str:
         return "".join(lines)
 
 
-def files_of(answer: Any) -> set[str]:
+def source_files(answer: Any) -> set[str]:
     """The names of the files that an answer's own code stands in."""
-    return {code.co_filename for code in _codes(answer)}
+    return {code.co_filename for code in _code_objects(answer)}
 
 
-def _codes(answer: Any) -> list[types.CodeType]:
+def _code_objects(answer: Any) -> list[types.CodeType]:
     """The code objects of a function, or of all methods of a class."""
     if inspect.isclass(answer):
         return [f.__code__ for f in vars(answer).values() if isinstance(f, types.FunctionType)]

@@ -12,18 +12,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 
-def tensors(value: Any) -> list[Tensor]:
+def collect_tensors(value: Any) -> list[Tensor]:
     """Every tensor in a result: itself, or those of a tuple, list or dict."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (tuple, list)):
-        return [t for v in value for t in tensors(v)]
+        return [t for v in value for t in collect_tensors(v)]
     return []
 
 
-class Counted(TorchDispatchMode):
+class OperationCounter(TorchDispatchMode):
     """Counts operations, and the numbers of the largest tensor that one of them gives."""
 
     def __init__(self) -> None:
@@ -37,15 +37,15 @@ class Counted(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         made = func(*args, **(kwargs or {}))
         self.operations += 1
-        self.largest = max([self.largest, *(t.numel() for t in tensors(made))])
+        self.largest = max([self.largest, *(t.numel() for t in collect_tensors(made))])
         return made
 
 
 @dataclass(frozen=True)
-class Origin:
+class NonfiniteOrigin:
     """What made the first nan or, without any nan, the first inf; and the learner's line that it stands on."""
 
-    words: str
+    cause: str
     line: int | None
     code: str
 

@@ -12,13 +12,13 @@ from torch import Tensor
 from utils.feedback.compare import is_number
 from utils.feedback.exercise import Case, Exercise, Spec
 from utils.feedback.observe import Failure
-from utils.feedback.op_trace import Origin
+from utils.feedback.op_trace import NonfiniteOrigin
 
 LONGEST = 80  # characters of a value that is quoted
-NAMELESS = "A lambda has no name to be found by: define a function with `def` and the exercise's name."
+LAMBDA_MESSAGE = "A lambda has no name to be found by: define a function with `def` and the exercise's name."
 
 
-def of_a_library(answer: Any) -> str:
+def library_answer_message(answer: Any) -> str:
     """Why what comes with Python or torch is no answer; "" of anything else."""
     there = getattr(answer, "__module__", None) in ("builtins", "torch", "torch.nn.functional")
     if not inspect.isbuiltin(answer) and not (there and callable(answer)):
@@ -32,9 +32,9 @@ def call_text(exercise: Exercise, case: Case) -> str:
     if exercise.kind == "value":
         return exercise.name
     shown, shapes = [], []
-    for name, value in exercise.form.named(case.args, case.kwargs).items():
+    for name, value in exercise.signature.bind_arguments(case.args, case.kwargs).items():
         if isinstance(value, Tensor) and value.dim():
-            shapes.append(f"{name} of shape {size(value.shape)}")
+            shapes.append(f"{name} of shape {shape_text(value.shape)}")
             shown.append(name)
         elif isinstance(value, Tensor):
             shown.append(f"{value.item():.4g}")
@@ -56,8 +56,8 @@ def constructor_text(exercise: Exercise, case: Case) -> str:
 
 def inputs_text(exercise: Exercise, case: Case) -> str:
     """A case's tensors: "x of shape [2, 3] and mask of shape [3, 3]"."""
-    named = exercise.form.named(case.args, case.kwargs)
-    return " and ".join(f"{n} of shape {size(v.shape)}" for n, v in named.items() if isinstance(v, Tensor))
+    named = exercise.signature.bind_arguments(case.args, case.kwargs)
+    return " and ".join(f"{n} of shape {shape_text(v.shape)}" for n, v in named.items() if isinstance(v, Tensor))
 
 
 def result_text(exercise: Exercise, case: Case, part: int) -> str:
@@ -78,27 +78,27 @@ def returns_text(exercise: Exercise) -> str:
     """What is to be returned: "(output, weights)"."""
     if not isinstance(exercise.returns, tuple):
         return "what the exercise asks for"
-    return "(" + ", ".join(s.name or f"[{', '.join(s.axes)}]" for s in exercise.returns if not s.facts) + ")"
+    return "(" + ", ".join(s.name or f"[{', '.join(s.axes)}]" for s in exercise.returns if not s.is_facts) + ")"
 
 
 # --- shapes and places --------------------------------------------------------------------------------
 
 
-def size(shape: Iterable[int]) -> str:
+def shape_text(shape: Iterable[int]) -> str:
     """A shape: "[2, 3]"."""
     return "[" + ", ".join(map(str, shape)) + "]"
 
 
-def named_size(shape: Sequence[int], spec: Spec | None) -> str:
+def named_shape_text(shape: Sequence[int], spec: Spec | None) -> str:
     """A shape in the axes' names: "[seq = 2, d_out = 3]"."""
     names = axis_names(len(shape), spec)
     if not names:
-        return size(shape) if len(shape) else "a single number (shape [])"
+        return shape_text(shape) if len(shape) else "a single number (shape [])"
     shown = [str(n) if name.startswith("axis ") else f"{name} = {n}" for name, n in zip(names, shape)]
     return f"[{', '.join(shown)}]"
 
 
-def position(index: Sequence[int], spec: Spec | None) -> str:
+def position_text(index: Sequence[int], spec: Spec | None) -> str:
     """A place in a tensor: "row 1, column 0", "batch 0, seq 1, d_out 2"."""
     if len(index) == 1:
         return f"entry {index[0]}"
@@ -122,7 +122,7 @@ def axis_names(count: int, spec: Spec | None) -> list[str]:
 # --- values -------------------------------------------------------------------------------------------
 
 
-def listing(names: Iterable[str], at_most: int = 6) -> str:
+def name_list_text(names: Iterable[str], at_most: int = 6) -> str:
     """Names in backticks, the last of many left out: "`a`, `b` and 5 more"."""
     names = list(names)
     more = f" and {len(names) - at_most + 1} more" if len(names) > at_most else ""
@@ -134,7 +134,7 @@ def article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' or noun == 'ndarray' else 'a'} {noun}"
 
 
-def kind(value: Any) -> str:
+def type_text(value: Any) -> str:
     """What a value is: "a tensor", "a tuple of 2", "an int"."""
     if isinstance(value, Tensor):
         return "a tensor" if value.dim() else "a tensor with a single number"
@@ -148,7 +148,7 @@ def _is_function(value: Any) -> bool:
     return type(value).__name__ in ("function", "method", "builtin_function_or_method")
 
 
-def why_of_that_kind(value: Any) -> str:
+def type_cause_text(value: Any) -> str:
     """How a value came to be of its kind, as a sentence with a space before it; empty where that is open."""
     if _is_function(value):
         return " Without brackets behind its name a function is not called."
@@ -157,7 +157,7 @@ def why_of_that_kind(value: Any) -> str:
     return ""
 
 
-def family(value: Any) -> type:
+def comparable_type(value: Any) -> type:
     """The type that counts: every tensor is a Tensor, a Counter is a dict, an int will do for a float."""
     if isinstance(value, Tensor):
         return Tensor
@@ -166,7 +166,7 @@ def family(value: Any) -> type:
     return float if is_number(value) else type(value)
 
 
-def short(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value as Python shows it, cut where it is long."""
     text = repr(value.tolist() if isinstance(value, Tensor) else value)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
@@ -177,27 +177,27 @@ def dtype_name(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def dtype_why(yours: Tensor, wanted: Tensor) -> str:
+def dtype_reason_text(yours: Tensor, expected: Tensor) -> str:
     """Why the type of the numbers matters, as a sentence with a space before it; empty where there is none."""
-    if wanted.dtype == torch.bool:
+    if expected.dtype == torch.bool:
         return " `masked_fill` and `~` want True and False."
-    if wanted.is_floating_point() and yours.is_floating_point():
+    if expected.is_floating_point() and yours.is_floating_point():
         return " Keep the type of the input: what changes it does not fit with its neighbours."
     return ""
 
 
-def parameters_there(yours: dict, extra: list[str]) -> str:
+def actual_parameters_text(yours: dict, extra: list[str]) -> str:
     """What an object has where a parameter is missing: those that should not be there first."""
     if extra:
-        return f"it has {listing(extra)} instead"
+        return f"it has {name_list_text(extra)} instead"
     if yours:
-        return f"it has {listing(yours)}" if len(yours) <= 6 else "it has the others"
+        return f"it has {name_list_text(yours)}" if len(yours) <= 6 else "it has the others"
     return (
         "it has none: a plain tensor stored on self is not trained, only an nn.Parameter is, or a layer that holds some"
     )
 
 
-def why_missing(missing: list[str]) -> str:
+def missing_parameters_text(missing: list[str]) -> str:
     """Why layers in a list may not be found, as a sentence with a space before it; empty for other parameters."""
     if not any(part.isdigit() for name in missing for part in name.split(".")):
         return ""
@@ -207,9 +207,9 @@ def why_missing(missing: list[str]) -> str:
     )
 
 
-def parameters_wanted(wanted: dict, extra: list[str]) -> str:
+def expected_parameters_text(wanted: dict, extra: list[str]) -> str:
     """What is expected where there is a parameter too many."""
-    expected = f"Expected are {listing(wanted)}" if wanted else "None is expected"
+    expected = f"Expected are {name_list_text(wanted)}" if wanted else "None is expected"
     if wanted and all("." in name for name in extra):  # a layer too many
         return f"{expected}."
     return (
@@ -218,13 +218,13 @@ def parameters_wanted(wanted: dict, extra: list[str]) -> str:
     )
 
 
-def first_line(failure: Failure) -> str:
+def error_summary(failure: Failure) -> str:
     """The first line of an error's text, with a colon before it; empty where it says nothing."""
     lines = failure.text.strip().splitlines()
     return f": {lines[0]}" if lines else ""
 
 
-def origin_text(origin: Origin | None, source: str) -> str:
+def origin_text(origin: NonfiniteOrigin | None, source: str) -> str:
     """What made nan or inf, as sentences with a space before them; empty where nothing is known.
 
     `source` is the answer's code: it tells what else may be said.
@@ -232,9 +232,9 @@ def origin_text(origin: Origin | None, source: str) -> str:
     if origin is None:
         return ""
     place = f" on line {origin.line} (`{origin.code}`)" if origin.line and origin.code else ""
-    words = f" It begins{place}: {origin.words}." if place else f" {origin.words[0].upper()}{origin.words[1:]}."
+    words = f" It begins{place}: {origin.cause}." if place else f" {origin.cause[0].upper()}{origin.cause[1:]}."
     if "exp(" in source and "tanh" not in source:
         return words + " torch's own softmax takes the largest score of each row away before it takes exp."
-    if origin.words.startswith("0 / 0") and "softmax" in source:
+    if origin.cause.startswith("0 / 0") and "softmax" in source:
         return words + " What is hidden after a softmax may leave nothing to divide by: hide the scores before it."
     return words

@@ -9,43 +9,43 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.feedback.compare import different, is_number, same
+from utils.feedback.compare import difference_mask, is_number, values_equal
 from utils.feedback.observe import is_float
 
 
 @dataclass(frozen=True)
-class Pair:
+class ResultPair:
     """A wrong result beside the expected one, as numbers in float64, and what was given."""
 
     yours: Tensor
     expected: Tensor
     axes: list[str]  # the expected result's, by name; empty where it has none
-    given: dict[str, Any]  # the call's arguments by name, and the constructor's
+    inputs: dict[str, Any]  # the call's arguments by name, and the constructor's
     atol: float
 
-    def equal(self, a: Tensor, b: Tensor) -> bool:
-        return a.shape == b.shape and same(a, b, 10 * self.atol, "any")
+    def is_equal(self, a: Tensor, b: Tensor) -> bool:
+        return a.shape == b.shape and values_equal(a, b, 10 * self.atol, "any")
 
-    def tensors(self) -> dict[str, Tensor]:
+    def input_tensors(self) -> dict[str, Tensor]:
         """The tensors of numbers that were given."""
-        return {name: value.double() for name, value in self.given.items() if is_float(value)}
+        return {name: value.double() for name, value in self.inputs.items() if is_float(value)}
 
-    def sizes(self) -> dict[str, int]:
+    def named_sizes(self) -> dict[str, int]:
         """Every size that has a name: of the result's axes, of the arguments' axes, and the whole numbers given."""
         found = {name: n for name, n in zip(self.axes, self.expected.shape) if name.isidentifier()}
-        found |= {name: value for name, value in self.given.items() if is_number(value) and isinstance(value, int)}
-        for name, value in self.given.items():
+        found |= {name: value for name, value in self.inputs.items() if is_number(value) and isinstance(value, int)}
+        for name, value in self.inputs.items():
             if isinstance(value, Tensor):
                 found |= {f"size of axis {axis} of `{name}`": n for axis, n in enumerate(value.shape)}
         return {name: n for name, n in found.items() if n > 1}
 
 
-Pairs = list[Pair]
+Pairs = list[ResultPair]
 
 
 def places(pairs: Pairs) -> str:
     """The same part of each result is wrong, and the rest of it right."""
-    wrong = [different(p.yours, p.expected, p.atol) for p in pairs]
+    wrong = [difference_mask(p.yours, p.expected, p.atol) for p in pairs]
     for words, region in _regions(pairs):
         inside = [region(w) for w in wrong]
         told = any(bool((~r).any()) for r in inside)  # of a single number the first row is all there is
@@ -80,7 +80,7 @@ def _regions(pairs: Pairs) -> Iterator[tuple[str, Region]]:
         yield f"what comes before the last {name}", lambda w, axis=axis: _slices(w, axis, slice(0, -1))
 
 
-def _axis_word(pair: Pair, axis: int) -> str:
+def _axis_word(pair: ResultPair, axis: int) -> str:
     if pair.expected.dim() == 1:
         return "entry"
     if axis > -3 and pair.expected.dim() == 2:

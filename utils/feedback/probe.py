@@ -8,14 +8,14 @@ from typing import Any
 
 from torch import Tensor
 
-from utils.feedback.compare import refused_alike, same
+from utils.feedback.compare import failures_match, values_equal
 from utils.feedback.exercise import Case, Exercise, Spec
-from utils.feedback.observe import Look, Observation
-from utils.feedback.runner import Runner, drawn, known_expected, read
+from utils.feedback.observe import Observation, RunOptions
+from utils.feedback.runner import Runner, cached_cases, cached_oracle_observation, parse_observation
 
 
 @dataclass(frozen=True)
-class Part:
+class ResultPart:
     """One tensor of a result beside the expected one, with what the exercise calls it."""
 
     index: int
@@ -32,12 +32,12 @@ class Trial:
     yours: Observation
     expected: Observation
 
-    def right(self, exercise: Exercise) -> bool:
+    def is_correct(self, exercise: Exercise) -> bool:
         """Whether the answer gave the expected values, or refused as expected, whatever its side effects."""
         yours, wanted = self.yours.failure, self.expected.failure
         if yours or wanted:
-            return bool(yours and wanted and refused_alike(yours, wanted))
-        return same(self.yours.value, self.expected.value, exercise.atol, exercise.dtypes)
+            return bool(yours and wanted and failures_match(yours, wanted))
+        return values_equal(self.yours.value, self.expected.value, exercise.atol, exercise.dtypes)
 
 
 @dataclass(frozen=True)
@@ -49,42 +49,44 @@ class Probe:
     trials: list[Trial]
 
     @classmethod
-    def of(cls, exercise: Exercise, runner: Runner, seed: int, gradients: bool = True) -> Probe:
+    def from_runner(cls, exercise: Exercise, runner: Runner, seed: int, gradients: bool = True) -> Probe:
         """The trials of all cases that the exercise draws from `seed`; without `gradients` their results alone."""
-        cases = drawn(exercise, seed)
-        yours = [read(exercise, c, runner.run(c, Look(gradients=gradients))) for c in cases]
-        wanted = [known_expected(exercise, c, gradients) for c in cases]
+        cases = cached_cases(exercise, seed)
+        yours = [parse_observation(exercise, c, runner.run(c, RunOptions(gradients=gradients))) for c in cases]
+        wanted = [cached_oracle_observation(exercise, c, gradients) for c in cases]
         return cls(exercise, runner, [Trial(*three) for three in zip(cases, yours, wanted)])
 
     def with_gradients(self) -> Probe:
         """The same results, and what gradients reach."""
 
         def reached(trial: Trial) -> Trial:
-            again = self.runner.run(trial.case, Look(gradients=True))
+            again = self.runner.run(trial.case, RunOptions(gradients=True))
             fields = {name: getattr(again, name) for name in ("detached", "level", "broken", "backward")}
-            return Trial(trial.case, replace(trial.yours, **fields), known_expected(self.exercise, trial.case))
+            return Trial(
+                trial.case, replace(trial.yours, **fields), cached_oracle_observation(self.exercise, trial.case)
+            )
 
         return replace(self, trials=[reached(trial) for trial in self.trials])
 
     def run(self, case: Case, **look: Any) -> Observation:
         """What the answer does on another case; `look` as `Look` has it. Its value is not read."""
-        return self.runner.run(case, Look(**look))
+        return self.runner.run(case, RunOptions(**look))
 
     @cached_property
-    def values_right(self) -> bool:
+    def has_correct_values(self) -> bool:
         """Whether every trial gave the expected values, so that only side effects can be wrong."""
-        return all(trial.right(self.exercise) for trial in self.trials)
+        return all(trial.is_correct(self.exercise) for trial in self.trials)
 
-    def named(self, case: Case) -> dict[str, Any]:
+    def bind_arguments(self, case: Case) -> dict[str, Any]:
         """A case's arguments by name."""
-        return self.exercise.form.named(case.args, case.kwargs)
+        return self.exercise.signature.bind_arguments(case.args, case.kwargs)
 
     def spec(self, part: int) -> Spec | None:
         """What the exercise calls a part of its result."""
         specs = self.exercise.specs
         return specs[part] if part < len(specs) else None
 
-    def parts(self, trial: Trial) -> list[Part]:
+    def result_parts(self, trial: Trial) -> list[ResultPart]:
         """The tensors of a result beside the expected ones; none where the structures differ."""
         yours, wanted = trial.yours.value, trial.expected.value
         pairs: list[tuple[Any, Any]] = []
@@ -96,4 +98,4 @@ class Probe:
             pairs = [(yours.get(key), wanted[key]) for key in wanted]
         specs = [None if isinstance(wanted, dict) else self.spec(i) for i in range(len(pairs))]
         both = ((i, a, b) for i, (a, b) in enumerate(pairs) if isinstance(a, Tensor) and isinstance(b, Tensor))
-        return [Part(i, a, b, specs[i]) for i, a, b in both]
+        return [ResultPart(i, a, b, specs[i]) for i, a, b in both]

@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.lessons.files import locked, write_atomically
+from utils.lessons.files import hold_lock, write_atomically
 
-LOCK_PATIENCE = 2.0  # seconds; a turn takes milliseconds, so whoever holds it longer hangs
+LOCK_TIMEOUT = 2.0  # seconds; a turn takes milliseconds, so whoever holds it longer hangs
 STATES = ("passed", "failed", "todo")
 ANSWERS = "answers"  # beside the lessons' names, of which none is this
-Kept = dict[str, dict[str, dict[str, Any]]]
+ProgressTable = dict[str, dict[str, dict[str, Any]]]
 
 
-def store() -> Path | None:
+def progress_path() -> Path | None:
     """Where progress is kept, or None when it is switched off."""
     place = os.environ.get("COURSE_PROGRESS")
     if place == "off":
@@ -33,9 +33,9 @@ def store() -> Path | None:
     return Path(place) if place else lessons.ROOT / ".progress.json"
 
 
-def read() -> Kept:
+def read_progress() -> ProgressTable:
     """`{lesson: {exercise: {"status", "tries", "when"}}}`; empty when there is nothing, or nothing readable."""
-    tables = {lesson: entries for lesson, entries in _readable().items() if isinstance(entries, dict)}
+    tables = {lesson: entries for lesson, entries in _load_or_empty().items() if isinstance(entries, dict)}
     return {
         lesson: {name: entry for name, entry in entries.items() if _is_entry(entry)}
         for lesson, entries in tables.items()
@@ -48,13 +48,13 @@ def read_answers() -> dict[str, dict[str, Any]]:
 
     `start` is what the question was made from, so that it can be asked again.
     """
-    kept = _readable().get(ANSWERS)
+    kept = _load_or_empty().get(ANSWERS)
     answers = kept if isinstance(kept, dict) else {}
     whole = {question: entry for question, entry in answers.items() if _is_answer(entry)}
     return dict(sorted(whole.items(), key=lambda pair: pair[1]["when"]))
 
 
-def record(lesson: str, exercise: str, status: str) -> None:
+def record_attempt(lesson: str, exercise: str, status: str) -> None:
     """Note the outcome of a check. Once passed stays passed. Never fails: progress is not worth an error."""
 
     def note(kept: dict[str, Any]) -> None:
@@ -66,13 +66,13 @@ def record(lesson: str, exercise: str, status: str) -> None:
         entry["status"] = "passed" if "passed" in (status, entry["status"]) else status
         entry["when"] = _now()
 
-    _change(note)
+    _update_file(note)
 
 
 def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -> None:
     """Note the first answer to a prediction or a quiz, in place of an older one. Never fails."""
     entry = {"kind": kind, "start": dict(start), "right": right, "sure": sure, "when": _now()}
-    _change(lambda kept: _table(kept, ANSWERS).__setitem__(start["question"], entry))
+    _update_file(lambda kept: _table(kept, ANSWERS).__setitem__(start["question"], entry))
 
 
 def _now() -> str:
@@ -85,25 +85,25 @@ def _table(kept: dict[str, Any], name: str) -> dict[str, Any]:
     return kept[name]
 
 
-def _readable() -> dict[str, Any]:
-    path = store()
+def _load_or_empty() -> dict[str, Any]:
+    path = progress_path()
     try:
         return _load(path) if path else {}
     except (OSError, ValueError):
         return {}
 
 
-def _change(change: Callable[[dict[str, Any]], None]) -> None:
+def _update_file(change: Callable[[dict[str, Any]], None]) -> None:
     """Read the file, change what it holds, and replace it, alone; a file that cannot be understood is set aside.
 
     Where it cannot be written, one sentence says so, once.
     """
-    path = store()
+    path = progress_path()
     if path is None:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(path):
+        with _exclusive_access(path):
             try:
                 kept = _load(path)
             except ValueError:
@@ -112,22 +112,22 @@ def _change(change: Callable[[dict[str, Any]], None]) -> None:
             change(kept)
             write_atomically(path, json.dumps(kept, indent=1, sort_keys=True))
     except OSError as error:
-        _not_kept(path, error.strerror or str(error))
+        _warn_not_saved(path, error.strerror or str(error))
 
 
 @functools.cache
-def _not_kept(path: Path, why: str) -> None:
+def _warn_not_saved(path: Path, why: str) -> None:
     print(f"progress() will not know of this, because {path} cannot be written: {why}.")
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _exclusive_access(path: Path) -> Iterator[None]:
     """Be the only one who writes `path`, or after LOCK_PATIENCE seconds write all the same: one entry is at stake."""
 
     def write_all_the_same() -> None:
         raise TimeoutError
 
-    with locked(path.with_name(path.name + ".lock"), LOCK_PATIENCE, write_all_the_same) as alone:
+    with hold_lock(path.with_name(path.name + ".lock"), LOCK_TIMEOUT, write_all_the_same) as alone:
         if alone:
             for unfinished in path.parent.glob(f"{path.name}.*.new"):  # its writer was killed: nobody else writes now
                 unfinished.unlink()

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from utils.feedback.compare import different
+from utils.feedback.compare import difference_mask
 from utils.feedback.phrases import axis_names, part_text
-from utils.feedback.places import Pair, Pairs, places
-from utils.feedback.probe import Part, Probe, Trial
-from utils.feedback.sequences import relation_of_lists
+from utils.feedback.places import Pairs, ResultPair, places
+from utils.feedback.probe import Probe, ResultPart, Trial
+from utils.feedback.sequences import find_sequence_relation
 
 
 class Relation(NamedTuple):
@@ -27,15 +27,15 @@ class Relation(NamedTuple):
     sentence: str
 
 
-def relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
+def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     """The first relation that holds for every wrong result; None where there is none."""
     if any(isinstance(t.expected.value, dict) and _wrong_parts(probe, t) > 1 for t in wrong):
         return None  # what holds of one tensor need not hold of the others
     parts = [(trial, part) for trial in wrong if (part := _wrong_part(probe, trial)) is not None]
-    if parts and all(part.spec and part.spec.facts for _, part in parts):
+    if parts and all(part.spec and part.spec.is_facts for _, part in parts):
         return Relation("fact", "")  # a fact is a sentence already
-    if not parts or len(parts) < len(wrong) or any(part.spec and part.spec.facts for _, part in parts):
-        found = relation_of_lists([(trial.yours.value, trial.expected.value) for trial in wrong])
+    if not parts or len(parts) < len(wrong) or any(part.spec and part.spec.is_facts for _, part in parts):
+        found = find_sequence_relation([(trial.yours.value, trial.expected.value) for trial in wrong])
         return Relation(*found) if found else None
     pairs = [_pair(probe, trial, part) for trial, part in parts]
     finders = _OF_BOOLS if parts[0][1].yours.dtype == torch.bool else _OF_NUMBERS
@@ -47,36 +47,38 @@ def relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     return None
 
 
-def _wrong_part(probe: Probe, trial: Trial) -> Part | None:
+def _wrong_part(probe: Probe, trial: Trial) -> ResultPart | None:
     """The part that differs, the last one first: weights stand last and tell more. None where it is no table."""
-    for part in reversed(probe.parts(trial)):
+    for part in reversed(probe.result_parts(trial)):
         if part.yours.shape != part.expected.shape:
             return None
-        if different(part.yours, part.expected, probe.exercise.atol).any():
+        if difference_mask(part.yours, part.expected, probe.exercise.atol).any():
             return part
     return None
 
 
 def _wrong_parts(probe: Probe, trial: Trial) -> int:
-    atol, parts = probe.exercise.atol, probe.parts(trial)
-    return sum(p.yours.shape != p.expected.shape or bool(different(p.yours, p.expected, atol).any()) for p in parts)
+    atol, parts = probe.exercise.atol, probe.result_parts(trial)
+    return sum(
+        p.yours.shape != p.expected.shape or bool(difference_mask(p.yours, p.expected, atol).any()) for p in parts
+    )
 
 
-def _pair(probe: Probe, trial: Trial, part: Part) -> Pair:
+def _pair(probe: Probe, trial: Trial, part: ResultPart) -> ResultPair:
     case, exercise = trial.case, probe.exercise
     built = case.init
-    if not isinstance(built, dict) and exercise.initial is not None:
-        built = dict(zip(inspect.signature(exercise.initial).parameters, built))
-    given = {**(built if isinstance(built, dict) else {}), **probe.named(case)}
+    if not isinstance(built, dict) and exercise.initial_parameters is not None:
+        built = dict(zip(inspect.signature(exercise.initial_parameters).parameters, built))
+    given = {**(built if isinstance(built, dict) else {}), **probe.bind_arguments(case)}
     yours, expected = (t.detach().cpu().double() for t in (part.yours, part.expected))
-    return Pair(yours, expected, axis_names(expected.dim(), part.spec), given, exercise.atol)
+    return ResultPair(yours, expected, axis_names(expected.dim(), part.spec), given, exercise.atol)
 
 
 # --- the whole ----------------------------------------------------------------------------------------
 
 
 def _transpose(pairs: Pairs) -> str:
-    turned = all(p.yours.dim() > 1 and p.equal(p.yours.mT, p.expected) for p in pairs)
+    turned = all(p.yours.dim() > 1 and p.is_equal(p.yours.mT, p.expected) for p in pairs)
     return "It is the transpose of what is expected: rows and columns are swapped." if turned else ""
 
 
@@ -84,7 +86,7 @@ def _symmetric(pairs: Pairs) -> str:
     """The expected table and its transpose together."""
     if not all(p.yours.dim() > 1 and p.yours.shape[-1] == p.yours.shape[-2] > 1 for p in pairs):
         return ""
-    if any(all(p.equal(p.yours, (p.expected + p.expected.mT) * share) for p in pairs) for share in (0.5, 1.0)):
+    if any(all(p.is_equal(p.yours, (p.expected + p.expected.mT) * share) for p in pairs) for share in (0.5, 1.0)):
         return "It is the expected table together with its transpose, which makes it symmetric."
     return ""
 
@@ -93,7 +95,7 @@ def _factor(pairs: Pairs) -> str:
     if not all(p.expected.abs().max() > 1e-3 and p.yours.isfinite().all() for p in pairs):
         return ""
     found = [float((p.yours * p.expected).sum() / (p.expected**2).sum()) for p in pairs]
-    if not all(abs(f) > 1e-6 and p.equal(p.yours, p.expected * f) for f, p in zip(found, pairs)):
+    if not all(abs(f) > 1e-6 and p.is_equal(p.yours, p.expected * f) for f, p in zip(found, pairs)):
         return ""
     constant = max(found) - min(found) < 1e-3
     if constant and abs(found[0] - 1) < 1e-3:
@@ -118,8 +120,8 @@ def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
     """A size of which the factors are one power, such as "1/√3, where 3 is d_in"; "" for none, or for several."""
     found = []
     for power, form in _POWERS.items():
-        for name in pairs[0].sizes():
-            sizes = [p.sizes().get(name, 0) for p in pairs]
+        for name in pairs[0].named_sizes():
+            sizes = [p.named_sizes().get(name, 0) for p in pairs]
             if all(n > 1 and math.isclose(n**power, f, rel_tol=1e-3) for n, f in zip(sizes, factors)):
                 said = f"the {name}" if name.startswith("size of") else f"`{name}`"
                 found.append(f"{form.format(sizes[0])}, and {said} is {sizes[0]}")
@@ -144,7 +146,7 @@ def _rounded(pairs: Pairs) -> str:
 
 def _offset(pairs: Pairs) -> str:
     found = [float((p.yours - p.expected).mean()) for p in pairs]
-    if not all(p.expected.numel() > 1 and p.equal(p.yours, p.expected + o) for o, p in zip(found, pairs)):
+    if not all(p.expected.numel() > 1 and p.is_equal(p.yours, p.expected + o) for o, p in zip(found, pairs)):
         return ""
     return f"Every number is off by the same amount, {found[0]:+.4g} in the first case."
 
@@ -158,18 +160,18 @@ def _argument(pairs: Pairs) -> str:
         ("It is the expected result times `{}`.", lambda e, a: e * a),
     )
     for words, made in forms:
-        for name in pairs[0].tensors():
-            if all(_holds(p, made, name) for p in pairs):
+        for name in pairs[0].input_tensors():
+            if all(_argument_form_matches(p, made, name) for p in pairs):
                 return words.format(name)
     return ""
 
 
-def _holds(p: Pair, made: Callable[[Tensor, Tensor], Tensor], name: str) -> bool:
-    given = p.tensors().get(name)
+def _argument_form_matches(p: ResultPair, made: Callable[[Tensor, Tensor], Tensor], name: str) -> bool:
+    given = p.input_tensors().get(name)
     if given is None or given.dim() > p.expected.dim() or given.dim() == 0:
         return False
     try:
-        return p.equal(p.yours, made(p.expected, given))
+        return p.is_equal(p.yours, made(p.expected, given))
     except RuntimeError:  # sizes that do not go together
         return False
 
@@ -195,9 +197,9 @@ def _function(pairs: Pairs) -> str:
             continue
         if any(p.expected.dim() == 0 for p in pairs):
             continue
-        if all(p.equal(p.yours, f(p.expected)) for p in pairs):
+        if all(p.is_equal(p.yours, f(p.expected)) for p in pairs):
             return f"It is {name} of what is expected: a step too many."
-        if all(p.equal(f(p.yours), p.expected) for p in pairs):
+        if all(p.is_equal(f(p.yours), p.expected) for p in pairs):
             return f"What is expected is {name} of this: a step is missing."
     return ""
 
@@ -237,7 +239,7 @@ def _by_line(
     for p in pairs:
         strongest = p.expected.abs().argmax(axis, keepdim=True)
         numbers = undo(*(t.gather(axis, strongest) for t in (p.yours, p.expected)))
-        if not numbers.isfinite().all() or not p.equal(p.yours, redo(p.expected, numbers)):
+        if not numbers.isfinite().all() or not p.is_equal(p.yours, redo(p.expected, numbers)):
             return ""
         shown = shown or ", ".join(f"{n:.4g}" for n in numbers.flatten()[:3].tolist())
     return words.format("Each row" if axis == -1 else "Each column") + f" ({shown} …)."
@@ -252,17 +254,17 @@ def _moved(pairs: Pairs) -> str:
         if not all(p.expected.shape[axis] > 1 for p in pairs):
             continue
         for steps in (1, -1):
-            if all(p.equal(p.yours, p.expected.roll(steps, axis)) for p in pairs):
+            if all(p.is_equal(p.yours, p.expected.roll(steps, axis)) for p in pairs):
                 where = "after" if steps == 1 else "before"
                 return f"The {what} are right and stand one place {where} their own{along}."
-        if all(p.equal(p.yours, p.expected.flip(axis)) for p in pairs):
+        if all(p.is_equal(p.yours, p.expected.flip(axis)) for p in pairs):
             return f"The {what} are right and stand in reverse order{along}."
     return ""
 
 
 def _rearranged(pairs: Pairs) -> str:
     for p in pairs:
-        if p.expected.numel() < 4 or not p.equal(p.yours.flatten().sort()[0], p.expected.flatten().sort()[0]):
+        if p.expected.numel() < 4 or not p.is_equal(p.yours.flatten().sort()[0], p.expected.flatten().sort()[0]):
             return ""
     if any(p.expected.dim() == 1 for p in pairs):
         return "All the right numbers are there, in another order."
@@ -274,14 +276,14 @@ def _constant(pairs: Pairs) -> str:
         values = {p.yours.flatten()[0].item() + 0.0 for p in pairs}  # no -0
         return f"Every number in it is {values.pop():.4g}." if len(values) == 1 else "All its numbers are the same."
     for axis in range(-2, -1 - min(p.expected.dim() for p in pairs), -1):
-        if all(p.yours.shape[axis] > 1 and p.equal(p.yours, _first_for_all(p, axis)) for p in pairs):
+        if all(p.yours.shape[axis] > 1 and p.is_equal(p.yours, _first_for_all(p, axis)) for p in pairs):
             name = pairs[0].axes[axis] if pairs[0].axes else ""
             what = f"along `{name}`" if name.isidentifier() else f"along axis {pairs[0].expected.dim() + axis}"
             return f"In it all are the same {what}."
     return ""
 
 
-def _first_for_all(p: Pair, axis: int) -> Tensor:
+def _first_for_all(p: ResultPair, axis: int) -> Tensor:
     return p.yours.narrow(axis, 0, 1).expand_as(p.yours)
 
 

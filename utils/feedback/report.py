@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from utils.feedback.compare import different
+from utils.feedback.compare import difference_mask
 from utils.show import html
 
 MAX_CELLS = 8  # rows and columns of a table that are shown
@@ -40,7 +40,7 @@ class Table:
     expected: list[list[str]]
     wrong: set[tuple[int, int]]
     caption: str = ""
-    given: list[tuple[str, list[list[str]]]] = field(default_factory=list)
+    inputs: list[tuple[str, list[list[str]]]] = field(default_factory=list)
 
 
 @dataclass
@@ -96,7 +96,9 @@ class Report:
         return html.card(message, self.status, wide=wide, status=True)
 
 
-def table(yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), name: str = "") -> Table | None:
+def comparison_table(
+    yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), name: str = ""
+) -> Table | None:
     """Two tensors of one shape as a `Table`: the matrix that holds the first difference, cut to 8 × 8 around it.
 
     `axes` and `name` are what the exercise calls the result's axes and, where there are several results, this one.
@@ -106,7 +108,7 @@ def table(yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), na
     if yours.shape != expected.shape or yours.dim() == 0 or yours.numel() == 0:
         return None
     yours, expected = yours.detach().cpu(), expected.detach().cpu()
-    wrong = different(yours, expected, atol)
+    wrong = difference_mask(yours, expected, atol)
     captions = [name] if name else []
     if yours.dim() > 2:
         index = tuple(
@@ -125,20 +127,20 @@ def table(yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), na
     cells = {tuple(i) for i in cut(wrong).nonzero().tolist()}
     # As many decimals as it takes to see a difference where one is outlined.
     for digits in (4, 6, 8):
-        text = lambda t, digits=digits: [[number_text(v, digits) for v in row] for row in cut(t).tolist()]
+        text = lambda t, digits=digits: [[format_number(v, digits) for v in row] for row in cut(t).tolist()]
         left, right = text(yours), text(expected)
         if all(left[i][j] != right[i][j] for i, j in cells):
             break
     return Table(left, right, cells, ", ".join(captions))
 
 
-def given_rows(named: Mapping[str, Any]) -> list[tuple[str, list[list[str]]]]:
+def input_rows(named: Mapping[str, Any]) -> list[tuple[str, list[list[str]]]]:
     """The tensors of a call as rows of text, by name; none where one is too large to be looked at."""
     tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
     if any(t.dim() > 2 or not 0 < t.numel() <= MAX_GIVEN for t in tensors.values()):
         return []
     rows = {name: torch.atleast_2d(t.detach().cpu()).tolist() for name, t in tensors.items()}
-    return [(name, [[number_text(v) for v in row] for row in table]) for name, table in rows.items()]
+    return [(name, [[format_number(v) for v in row] for row in table]) for name, table in rows.items()]
 
 
 def _window(wrong: torch.Tensor, axis: int) -> range:
@@ -150,7 +152,7 @@ def _window(wrong: torch.Tensor, axis: int) -> range:
     return range(start, min(size, start + MAX_CELLS))
 
 
-def number_text(value: Any, digits: int = 4) -> str:
+def format_number(value: Any, digits: int = 4) -> str:
     """A number of a result, to so many decimals; a bool or an int as it is."""
     if isinstance(value, float):
         value = 0.0 if abs(value) < 0.5 * 10**-digits else value  # no -0.0000
@@ -170,14 +172,14 @@ def _text_table(table: Table) -> list[str]:
     right = block("expected", table.expected)
     width = max(map(len, left))
     lines = [f"{a.ljust(width)}   {b}".rstrip() for a, b in zip(left, right)]
-    for name, rows in table.given:
+    for name, rows in table.inputs:
         lines += ["", *block(f"given {name}", rows)]
     return [f"({table.caption})", *lines] if table.caption else lines
 
 
 def _html_table(table: Table) -> str:
     of = html.line(f"({html.escape(table.caption)})") if table.caption else ""
-    given = [html.table(f"given {name}", rows) for name, rows in table.given]
+    given = [html.table(f"given {name}", rows) for name, rows in table.inputs]
     return of + html.side_by_side(
         html.table("yours", table.yours, table.wrong), html.table("expected", table.expected), *given
     )

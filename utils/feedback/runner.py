@@ -20,100 +20,100 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from utils.feedback.exercise import Case, Exercise, Form, Misconception
-from utils.feedback.fake_device import AWAY, TwoDevices, elsewhere
-from utils.feedback.instantiate import as_module, build, fill, fresh
+from utils.feedback.exercise import AnswerSignature, Case, Exercise, Misconception
+from utils.feedback.fake_device import FAKE_DEVICE, DeviceMismatch, emulate_device
+from utils.feedback.instantiate import build_module, copy_value, fill_parameters, make_module_class
 from utils.feedback.observe import (
     Failure,
-    Look,
     Observation,
-    failure_of,
-    files_of,
+    RunOptions,
+    build_failure,
+    collect_tensors,
+    function_source,
     is_float,
-    plain,
-    record,
-    reseed,
-    sealed,
-    source_of,
-    tensors,
-    unchanged,
+    preserve_global_state,
+    record_run,
+    seed_torch,
+    source_files,
+    to_plain_tensors,
+    values_identical,
 )
-from utils.feedback.op_trace import FirstNonfinite, Origin
+from utils.feedback.op_trace import FirstNonfinite, NonfiniteOrigin
 
-RESULT = Look()  # the result alone
+RESULT_ONLY = RunOptions()  # the result alone
 
 
 @dataclass(frozen=True)
-class Traits:
+class CodeTraits:
     """What an answer's code shows without being run."""
 
     source: str = ""  # its own functions, as they were written
     integers: frozenset[int] = frozenset()  # the whole numbers above 2 that stand in it; a 1 or a 2 is mostly an axis
-    borrowed: tuple[tuple[str, str], ...] = ()  # the notebook's values that it reads: (name, "a tensor")
-    idle: tuple[str, ...] = ()  # a function's own arguments that it never reads
+    notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook's values that it reads: (name, "a tensor")
+    unused_arguments: tuple[str, ...] = ()  # a function's own arguments that it never reads
 
 
 @dataclass(frozen=True)
-class Moved:
+class DeviceMoveResult:
     """What became of an answer on another device."""
 
-    left_behind: str | None = None  # a tensor of the object that did not move along
-    mixed: bool = False  # whether it mixed tensors of two devices
+    unmoved_tensor: str | None = None  # a tensor of the object that did not move along
+    has_device_mix: bool = False  # whether it mixed tensors of two devices
 
 
 class Runner(Protocol):
     """Runs one answer to one exercise. Nothing that the answer does raises here."""
 
-    def traits(self) -> Traits:
+    def inspect_code(self) -> CodeTraits:
         """What its code shows."""
         ...
 
-    def run(self, case: Case, look: Look = RESULT) -> Observation:
+    def run(self, case: Case, look: RunOptions = RESULT_ONLY) -> Observation:
         """What the answer does on a case, and what else there is to see of it."""
         ...
 
-    def run_used(self, case: Case, earlier: Case) -> Observation:
+    def run_after_earlier_case(self, case: Case, earlier: Case) -> Observation:
         """What an object does on `case` that was called on `earlier` before, with other parameters."""
         ...
 
-    def run_elsewhere(self, case: Case) -> Moved:
+    def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
         """What becomes of it on another device."""
         ...
 
-    def origin(self, case: Case) -> Origin | None:
+    def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
         """What makes the first nan or inf on a case; None where nothing does."""
         ...
 
-    def slopes(self, case: Case) -> dict[str, Tensor | None]:
+    def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
         """The gradient of a weighted sum of the first result, by the name of the input or parameter; empty without."""
         ...
 
 
-class InProcess:
+class InProcessRunner:
     """A `Runner` in this very process."""
 
-    def __init__(self, form: Form, answer: Any) -> None:
+    def __init__(self, form: AnswerSignature, answer: Any) -> None:
         self.form, self.answer = form, answer
 
-    def traits(self) -> Traits:
+    def inspect_code(self) -> CodeTraits:
         if self.form.kind == "value":
-            return Traits()
+            return CodeTraits()
         functions = _functions(self.answer)
         integers = {c for f in functions for c in _constants(f.__code__) if type(c) is int and c > 2}
-        borrowed = [(name, kind) for f in functions for name, kind in _borrowed(f)]
-        source = "".join(source_of(f.__code__) for f in functions)
-        idle = _idle(self.answer) if isinstance(self.answer, types.FunctionType) else ()
-        return Traits(source, frozenset(integers), tuple(dict.fromkeys(borrowed)), idle)
+        borrowed = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
+        source = "".join(function_source(f.__code__) for f in functions)
+        idle = _unused_arguments(self.answer) if isinstance(self.answer, types.FunctionType) else ()
+        return CodeTraits(source, frozenset(integers), tuple(dict.fromkeys(borrowed)), idle)
 
-    def run(self, case: Case, look: Look = RESULT) -> Observation:
+    def run(self, case: Case, look: RunOptions = RESULT_ONLY) -> Observation:
         value = self.answer
         if self.form.kind == "value":
-            return _unfilled() if _has_gap(value) else Observation(plain(value))
-        seen = record(self.form, value, case, replace(look, gradients=False))
-        if seen.failure is None and _has_gap(seen.value):
-            return _unfilled()
+            return _todo_observation() if _has_ellipsis(value) else Observation(to_plain_tensors(value))
+        seen = record_run(self.form, value, case, replace(look, gradients=False))
+        if seen.failure is None and _has_ellipsis(seen.value):
+            return _todo_observation()
         if look.gradients and seen.failure is None and self._has_gradients(case):
-            again = record(self.form, value, case, Look(gradients=True))
+            again = record_run(self.form, value, case, RunOptions(gradients=True))
             seen.detached, seen.level, seen.broken = again.detached, again.level, again.broken
             seen.backward = again.failure
         return seen
@@ -122,61 +122,61 @@ class InProcess:
         inputs = [*case.args, *case.kwargs.values()]
         return self.form.differentiable and (self.form.kind == "module" or any(map(is_float, inputs)))
 
-    def run_used(self, case: Case, earlier: Case) -> Observation:
-        with sealed(earlier.seed):
+    def run_after_earlier_case(self, case: Case, earlier: Case) -> Observation:
+        with preserve_global_state(earlier.seed):
             try:
-                module = build(self.answer, earlier)
-                module(*fresh(earlier.args), **fresh(dict(earlier.kwargs)))
-                fill(module, case.seed)
-                reseed(case.seed)
-                return Observation(plain(module(*fresh(case.args), **fresh(dict(case.kwargs)))))
+                module = build_module(self.answer, earlier)
+                module(*copy_value(earlier.args), **copy_value(dict(earlier.kwargs)))
+                fill_parameters(module, case.seed)
+                seed_torch(case.seed)
+                return Observation(to_plain_tensors(module(*copy_value(case.args), **copy_value(dict(case.kwargs)))))
             except (Exception, SystemExit) as error:
-                return Observation(failure=failure_of(error, self.answer))
+                return Observation(failure=build_failure(error, self.answer))
 
-    def run_elsewhere(self, case: Case) -> Moved:
-        with sealed(case.seed):
+    def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
+        with preserve_global_state(case.seed):
             try:
                 call = self.answer
                 if self.form.kind == "module":  # made here, as notebooks do, and moved
-                    call = build(self.answer, replace(case, fill=False))
-                with elsewhere():
-                    return self._on_another_device(call, case)
-            except TwoDevices:
-                return Moved(mixed=True)
+                    call = build_module(self.answer, replace(case, fill=False))
+                with emulate_device():
+                    return self._call_on_fake_device(call, case)
+            except DeviceMismatch:
+                return DeviceMoveResult(has_device_mix=True)
             except (Exception, SystemExit) as error:  # results are judged elsewhere; only devices are asked about
-                return Moved(mixed="device" in str(error))
+                return DeviceMoveResult(has_device_mix="device" in str(error))
 
-    def _on_another_device(self, call: Any, case: Case) -> Moved:
+    def _call_on_fake_device(self, call: Any, case: Case) -> DeviceMoveResult:
         if self.form.kind == "module":
-            call = call.to(AWAY)
-            if left := _left_behind(call):
-                return Moved(left_behind=left)
-        args, kwargs = tree_map(_moved, (case.args, dict(case.kwargs)))
+            call = call.to(FAKE_DEVICE)
+            if left := _find_unmoved_tensor(call):
+                return DeviceMoveResult(unmoved_tensor=left)
+        args, kwargs = tree_map(_move_to_fake_device, (case.args, dict(case.kwargs)))
         call(*args, **kwargs)
-        return Moved()
+        return DeviceMoveResult()
 
-    def origin(self, case: Case) -> Origin | None:
-        mode = FirstNonfinite(files := files_of(self.answer))
-        record(self.form, self.answer, case, RESULT, mode)
+    def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
+        mode = FirstNonfinite(files := source_files(self.answer))
+        record_run(self.form, self.answer, case, RESULT_ONLY, mode)
         found = mode.nan or mode.inf
         if found is None:
             return None
         words, line = found
         code = next((linecache.getline(file, line).strip() for file in files), "") if line else ""
-        return Origin(words, line, code)
+        return NonfiniteOrigin(words, line, code)
 
-    def slopes(self, case: Case) -> dict[str, Tensor | None]:
+    def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
         try:
-            return self._slopes(case)
+            return self._compute_gradients(case)
         except (Exception, SystemExit):  # no gradient at all: the question of gradients speaks of that
             return {}
 
-    def _slopes(self, case: Case) -> dict[str, Tensor | None]:
-        with sealed(case.seed):
-            module = build(self.answer, case)
-            args = [a.requires_grad_() if is_float(a) else a for a in fresh(case.args)]
-            reseed(case.seed)
-            value = module(*args, **fresh(dict(case.kwargs)))
+    def _compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
+        with preserve_global_state(case.seed):
+            module = build_module(self.answer, case)
+            args = [a.requires_grad_() if is_float(a) else a for a in copy_value(case.args)]
+            seed_torch(case.seed)
+            value = module(*args, **copy_value(dict(case.kwargs)))
             value = value[0] if isinstance(value, tuple) else value
             inputs = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
             leaves = {"the input" if a is args[0] else "an input": a for a in inputs}
@@ -186,95 +186,97 @@ class InProcess:
             return dict(zip(leaves, found))
 
 
-def _has_gap(value: Any) -> bool:
+def _has_ellipsis(value: Any) -> bool:
     """Whether a result is, or holds, an `...` that was to be filled in."""
     return value is ... or (isinstance(value, tuple) and any(v is ... for v in value))
 
 
-def _unfilled() -> Observation:
+def _todo_observation() -> Observation:
     return Observation(failure=Failure("NotImplementedError", "", todo=""))
 
 
 # --- what an exercise's own answers are run with --------------------------------------------------------
 
 
-def runner(exercise: Exercise, answer: Any, initial: Callable | None = None) -> InProcess:
+def make_runner(exercise: Exercise, answer: Any, initial: Callable | None = None) -> InProcessRunner:
     """A runner for an answer in the learner's form, or in the form of an oracle or a misconception."""
-    return InProcess(exercise.form, learners_form(exercise, answer, initial))
+    return InProcessRunner(exercise.signature, to_learner_answer(exercise, answer, initial))
 
 
-def learners_form(exercise: Exercise, answer: Any, initial: Callable | None = None) -> Any:
+def to_learner_answer(exercise: Exercise, answer: Any, initial: Callable | None = None) -> Any:
     """An oracle or a misconception as a learner would hand it to `check`: a value, a function or a class."""
     if exercise.kind == "value":
         return answer() if isinstance(answer, types.FunctionType) else answer
     if exercise.kind == "module" and not inspect.isclass(answer):
-        made = initial or exercise.initial
+        made = initial or exercise.initial_parameters
         assert made is not None  # what makes it a module
-        return as_module(made, answer)
+        return make_module_class(made, answer)
     return answer
 
 
-def runnable(exercise: Exercise, wrong: Misconception) -> Any:
+def misconception_answer(exercise: Exercise, wrong: Misconception) -> Any:
     """A misconception in the learner's form."""
-    return learners_form(exercise, wrong.answer, wrong.initial)
+    return to_learner_answer(exercise, wrong.answer, wrong.initial_parameters)
 
 
-def observe(exercise: Exercise, answer: Any, case: Case) -> Observation:
+def observe_answer(exercise: Exercise, answer: Any, case: Case) -> Observation:
     """Run an answer, in any form, on `case`, and once more to see what its gradients reach."""
-    return read(exercise, case, runner(exercise, answer).run(case, Look(gradients=True)))
+    return parse_observation(exercise, case, make_runner(exercise, answer).run(case, RunOptions(gradients=True)))
 
 
-def read(exercise: Exercise, case: Case, seen: Observation) -> Observation:
+def parse_observation(exercise: Exercise, case: Case, observation: Observation) -> Observation:
     """An observation with what is compared of its value."""
-    if exercise.read is None or seen.failure:
-        return seen
-    return replace(seen, value=exercise.read(seen.value, case))
+    if exercise.parse_result is None or observation.failure:
+        return observation
+    return replace(observation, value=exercise.parse_result(observation.value, case))
 
 
-def expected(exercise: Exercise, case: Case) -> Observation:
+def observe_oracle(exercise: Exercise, case: Case) -> Observation:
     """What the oracle does on `case`."""
-    return observe(exercise, exercise.oracle, case)
+    return observe_answer(exercise, exercise.oracle, case)
 
 
 # --- what is known from an earlier check ----------------------------------------------------------------
 
 
-def drawn(exercise: Exercise, seed: int) -> list[Case]:
+def cached_cases(exercise: Exercise, seed: int) -> list[Case]:
     """The cases of a seed, and the very ones of the last time where they hold the same: what an exercise's own answers
     do on them is then known."""
-    cases, world = exercise.draw(seed), exercise.reads and exercise.reads()
-    last = _drawn.get((exercise, seed, world), [])
-    if len(last) == len(cases) and all(map(_alike, last, cases)):
+    cases, world = exercise.sample_cases(seed), exercise.cache_key and exercise.cache_key()
+    last = _case_cache.get((exercise, seed, world), [])
+    if len(last) == len(cases) and all(map(_cases_identical, last, cases)):
         return last
-    _drawn[exercise, seed, world] = cases
+    _case_cache[exercise, seed, world] = cases
     return cases
 
 
-_drawn: dict[tuple[Exercise, int, Hashable], list[Case]] = {}
+_case_cache: dict[tuple[Exercise, int, Hashable], list[Case]] = {}
 
 
-def _alike(a: Case, b: Case) -> bool:
+def _cases_identical(a: Case, b: Case) -> bool:
     plain = (a.fill, a.train, a.seed) == (b.fill, b.train, b.seed)
-    return plain and all(map(unchanged, (a.args, dict(a.kwargs), a.init), (b.args, dict(b.kwargs), b.init)))
+    return plain and all(map(values_identical, (a.args, dict(a.kwargs), a.init), (b.args, dict(b.kwargs), b.init)))
 
 
 @functools.lru_cache(maxsize=512)
-def known_expected(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
+def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
     """`expected`, remembered for a case that was `drawn`; without `gradients` the result alone."""
-    return read(exercise, case, runner(exercise, exercise.oracle).run(case, Look(gradients=gradients)))
+    return parse_observation(
+        exercise, case, make_runner(exercise, exercise.oracle).run(case, RunOptions(gradients=gradients))
+    )
 
 
 @functools.lru_cache(maxsize=512)
-def known_slopes(exercise: Exercise, case: Case) -> dict[str, Tensor | None]:
+def cached_oracle_gradients(exercise: Exercise, case: Case) -> dict[str, Tensor | None]:
     """The oracle's `slopes`, remembered for a case that was `drawn`."""
-    return runner(exercise, exercise.oracle).slopes(case)
+    return make_runner(exercise, exercise.oracle).compute_gradients(case)
 
 
 @functools.lru_cache(maxsize=2048)
-def known_result(exercise: Exercise, index: int, case: Case) -> Observation:
+def cached_misconception_result(exercise: Exercise, index: int, case: Case) -> Observation:
     """What a misconception does on a case that was `drawn`, without its gradients; remembered."""
     wrong = exercise.misconceptions[index]
-    return read(exercise, case, runner(exercise, wrong.answer, wrong.initial).run(case))
+    return parse_observation(exercise, case, make_runner(exercise, wrong.answer, wrong.initial_parameters).run(case))
 
 
 # --- code -----------------------------------------------------------------------------------------------
@@ -292,14 +294,14 @@ def _constants(code: types.CodeType) -> set:
     return {c for c in found if not isinstance(c, types.CodeType)}
 
 
-def _idle(function: types.FunctionType) -> tuple[str, ...]:
+def _unused_arguments(function: types.FunctionType) -> tuple[str, ...]:
     """The arguments that a function never reads."""
     code = function.__code__
     read = {i.argval for i in dis.get_instructions(function) if i.opname.startswith(("LOAD_FAST", "LOAD_DEREF"))}
     return tuple(name for name in code.co_varnames[: code.co_argcount] if name not in read | {*code.co_cellvars})
 
 
-def _borrowed(function: types.FunctionType) -> list[tuple[str, str]]:
+def _notebook_globals(function: types.FunctionType) -> list[tuple[str, str]]:
     """The notebook's tensors and numbers that a function reads, then its other values; no ALL_CAPS constants."""
     read = {i.argval for i in dis.get_instructions(function) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     found = []
@@ -314,14 +316,14 @@ def _borrowed(function: types.FunctionType) -> list[tuple[str, str]]:
 _KINDS = {int: "a number", float: "a number"}
 
 
-def _left_behind(module: nn.Module) -> str | None:
+def _find_unmoved_tensor(module: nn.Module) -> str | None:
     """The name of a tensor that a part of the module keeps and that did not move with it."""
     for part in module.modules():
         for name, kept in vars(part).items():
-            if name not in ("_parameters", "_buffers") and any(t.device != AWAY for t in tensors(kept)):
+            if name not in ("_parameters", "_buffers") and any(t.device != FAKE_DEVICE for t in collect_tensors(kept)):
                 return name
     return None
 
 
-def _moved(value: Any) -> Any:
-    return value.to(AWAY) if isinstance(value, Tensor) else value
+def _move_to_fake_device(value: Any) -> Any:
+    return value.to(FAKE_DEVICE) if isinstance(value, Tensor) else value

@@ -11,27 +11,27 @@ from collections.abc import Callable, Iterator
 
 from torch import Tensor
 
-OF_COLLECTIONS = {*dir(list), *dir(dict), *dir(set)}  # `add` of a tensor makes a new one, `add` of a set does not
-WITHOUT_SIBLING = {"softmax", "log_softmax", "permute", "view", "reshape", "flatten", "expand", "roll", "flip"}
+COLLECTION_METHODS = {*dir(list), *dir(dict), *dir(set)}  # `add` of a tensor makes a new one, `add` of a set does not
+METHODS_WITHOUT_INPLACE = {"softmax", "log_softmax", "permute", "view", "reshape", "flatten", "expand", "roll", "flip"}
 
 
-def slip_in(source: str) -> str | None:
+def find_lint(source: str) -> str | None:
     """The first slip in the functions of an answer, as a sentence; None where there is none, or no source."""
     try:
         tree = ast.parse(textwrap.dedent(source))
     except SyntaxError:
         return None
-    return next((words for node in ast.walk(tree) for look in _LOOKS if (words := look(node))), None)
+    return next((words for node in ast.walk(tree) for look in _LINTS if (words := look(node))), None)
 
 
-def _power(node: ast.AST) -> str | None:
+def _lint_power(node: ast.AST) -> str | None:
     """`d ** 1 / 2`."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
         return None
     before = node.left
     if isinstance(before, ast.BinOp) and not isinstance(before.op, ast.Pow):  # of x / d ** 1 / 2 the d ** 1
         before = before.right
-    if isinstance(before, ast.BinOp) and isinstance(before.op, ast.Pow) and _is(before.right, 1):
+    if isinstance(before, ast.BinOp) and isinstance(before.op, ast.Pow) and _is_constant(before.right, 1):
         return (
             f"`** 1 / {ast.unparse(node.right)}` is no root: Python takes the power first, which changes nothing, and"
             f" then divides by {ast.unparse(node.right)}. Brackets make one number of the exponent."
@@ -39,7 +39,7 @@ def _power(node: ast.AST) -> str | None:
     return None
 
 
-def _thrown_away(node: ast.AST) -> str | None:
+def _lint_unused_result(node: ast.AST) -> str | None:
     """`scores.masked_fill(~mask, -torch.inf)` on a line of its own."""
     if not isinstance(node, ast.Expr):
         return None
@@ -48,20 +48,26 @@ def _thrown_away(node: ast.AST) -> str | None:
         return f"`{shown}` compares, and nothing comes of it: a single = assigns."
     if isinstance(made, ast.Attribute):
         return f"`{shown}` on a line of its own does nothing: a function is called by the brackets behind its name."
-    if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and _makes_anew(made.func, made.keywords):
+    if (
+        isinstance(made, ast.Call)
+        and isinstance(made.func, ast.Attribute)
+        and _returns_new_tensor(made.func, made.keywords)
+    ):
         return f"`{shown}` makes a new tensor, and nothing keeps it: what it was made from stays as it was."
     return None
 
 
-def _makes_anew(method: ast.Attribute, keywords: list[ast.keyword]) -> bool:
+def _returns_new_tensor(method: ast.Attribute, keywords: list[ast.keyword]) -> bool:
     """Whether it is one of torch's methods that leave their tensor alone."""
     name = method.attr
-    anew = name in WITHOUT_SIBLING or (hasattr(Tensor, name) and hasattr(Tensor, f"{name}_"))
+    anew = name in METHODS_WITHOUT_INPLACE or (hasattr(Tensor, name) and hasattr(Tensor, f"{name}_"))
     own = isinstance(method.value, ast.Name) and method.value.id == "self"
-    return anew and not own and name not in OF_COLLECTIONS and not any(k.arg in ("out", "inplace") for k in keywords)
+    return (
+        anew and not own and name not in COLLECTION_METHODS and not any(k.arg in ("out", "inplace") for k in keywords)
+    )
 
 
-def _ends_in_the_first_round(node: ast.AST) -> str | None:
+def _lint_early_return(node: ast.AST) -> str | None:
     """`return` where the loop's own lines stand."""
     if not isinstance(node, (ast.For, ast.While)) or any(
         isinstance(n, (ast.Continue, ast.Break)) for n in ast.walk(node)
@@ -72,7 +78,7 @@ def _ends_in_the_first_round(node: ast.AST) -> str | None:
     return None
 
 
-def _overwritten(function: ast.AST) -> str | None:
+def _lint_overwritten_result(function: ast.AST) -> str | None:
     """A result that each round of a loop makes anew, though it was begun before the loop and is used after it."""
     if not isinstance(function, ast.FunctionDef):
         return None
@@ -92,8 +98,13 @@ def _names(statements: list[ast.stmt], context: type) -> Iterator[str]:
     return (node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context))
 
 
-def _is(node: ast.AST, value: int) -> bool:
+def _is_constant(node: ast.AST, value: int) -> bool:
     return isinstance(node, ast.Constant) and node.value == value
 
 
-_LOOKS: tuple[Callable[[ast.AST], str | None], ...] = (_power, _thrown_away, _ends_in_the_first_round, _overwritten)
+_LINTS: tuple[Callable[[ast.AST], str | None], ...] = (
+    _lint_power,
+    _lint_unused_result,
+    _lint_early_return,
+    _lint_overwritten_result,
+)

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-AGAIN = 1.0  # seconds until the next interrupt, where the answer has caught one
-LOOK = 0.1  # seconds between two looks at the clock
-IDLE = 6  # times as long may an answer take that waits and computes nothing, such as one that sleeps
+INTERRUPT_INTERVAL = 1.0  # seconds until the next interrupt, where the answer has caught one
+POLL_INTERVAL = 0.1  # seconds between two looks at the clock
+IDLE_FACTOR = 6  # times as long may an answer take that waits and computes nothing, such as one that sleeps
 
 
 class Timeout:
@@ -27,9 +27,11 @@ class Timeout:
         patience: of work, until `say` is called, once, in another thread.
     """
 
-    def __init__(self, seconds: float, patience: float = math.inf, say: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, seconds: float, notify_after: float = math.inf, notify: Callable[[], None] = lambda: None
+    ) -> None:
         self.seconds, self.fired, self._before = seconds, False, None
-        self.patience, self.say = patience, say
+        self.notify_after, self.notify = notify_after, notify
         self._ended, self._ringing = threading.Event(), threading.Lock()
 
     def __enter__(self) -> Timeout:
@@ -55,18 +57,18 @@ class Timeout:
     def _watch(self) -> None:
         worked, began = time.process_time(), time.monotonic()
         said = False
-        while time.process_time() - worked < self.seconds and time.monotonic() - began < IDLE * self.seconds:
-            if self._ended.wait(min(LOOK, self.seconds)):
+        while time.process_time() - worked < self.seconds and time.monotonic() - began < IDLE_FACTOR * self.seconds:
+            if self._ended.wait(min(POLL_INTERVAL, self.seconds)):
                 return
-            if not said and time.process_time() - worked > self.patience:
+            if not said and time.process_time() - worked > self.notify_after:
                 said = True
-                self.say()
+                self.notify()
         while not self._ended.is_set():
             with self._ringing:
                 if not self._ended.is_set():
                     self.fired = True
                     _interrupt()
-            self._ended.wait(AGAIN)
+            self._ended.wait(INTERRUPT_INTERVAL)
 
 
 def _interrupt() -> None:

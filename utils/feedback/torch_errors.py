@@ -9,10 +9,10 @@ import sys
 
 from torch import Tensor
 
-from utils.feedback.observe import Failure, tensors
+from utils.feedback.observe import Failure, collect_tensors
 from utils.feedback.phrases import inputs_text
 from utils.feedback.probe import Probe, Trial
-from utils.feedback.torch_error_table import EXPLAINED
+from utils.feedback.torch_error_table import ERROR_EXPLANATIONS
 
 _LOSES = " A sum or maximum along an axis loses that axis, unless keepdim keeps it."
 
@@ -35,7 +35,7 @@ def _is_product(line: str) -> bool:
     return bool(operators) and all(op is ast.MatMult for op in operators)
 
 
-def _state_text(text: str) -> str:
+def _state_dict_text(text: str) -> str:
     """What `load_state_dict` misses or cannot place, in its own words but for the class's name."""
     faults = [line.strip().rstrip(". ") for line in text.splitlines()[1:] if line.strip()]
     return f"load_state_dict finds no match. {_SIZES.sub(_sizes_text, '; '.join(faults))}."
@@ -51,7 +51,7 @@ def _sizes_text(found: re.Match) -> str:
     return f"`{found[1]}` is {found[2]} in what is loaded and {found[3]} here"
 
 
-def _misspelt(text: str) -> str:
+def _misspelling_message(text: str) -> str:
     """The name that was meant where torch, one of its modules or a tensor has none as it is spelt; "" where none is
     close."""
     found = re.search(r"(?:module '(torch[\w.]*)'|'(Tensor)' object) has no attribute '(\w+)'", text)
@@ -69,20 +69,20 @@ def _misspelt(text: str) -> str:
     return f"{where} has no `{found[3]}`. Did you mean `{meant}`?"
 
 
-def explain(failure: Failure, name: str) -> str:
+def explain_failure(failure: Failure, exercise_name: str) -> str:
     """An error in a learner's words where we know it, else its own first line. `name` is the exercise's."""
-    missing = re.search(rf"'{name}' object has no attribute '(\w+)'", failure.text)
+    missing = re.search(rf"'{exercise_name}' object has no attribute '(\w+)'", failure.text)
     if missing:
         return f"the object has no `{missing[1]}`. Did __init__ store it on self, under this name?"
-    if near := _misspelt(failure.text):
+    if near := _misspelling_message(failure.text):
         return near
     if "loading state_dict" in failure.text:
-        return _state_text(failure.text)
+        return _state_dict_text(failure.text)
     if "must match the size of tensor b" in failure.text and _is_product(failure.code):
         return (
             "in a product of batches all axes before the last two must agree; turn only the last two of the right one."
         )
-    for pattern, words in EXPLAINED:
+    for pattern, words in ERROR_EXPLANATIONS:
         if found := re.search(pattern, failure.text):
             if "Was a tensor meant" in words and not hasattr(Tensor, found[2]):
                 words = r"a \1 has no `\2`. Is it the right thing that this is called on?"
@@ -97,12 +97,12 @@ def explain(failure: Failure, name: str) -> str:
 _AXES = re.compile(r"(?:transpose|permute|swapaxes|movedim)\([^()]*\)|\b(?:dim|axis)=-?\d+")
 
 
-def fixed_size(probe: Probe, stopped: Trial) -> str:
+def hard_coded_size_hint(probe: Probe, failed_trial: Trial) -> str:
     """A question to add, where the code holds a number that is a size of the very cases on which it runs, and not of
     the one on which it stopped."""
-    traits = probe.runner.traits()
+    traits = probe.runner.inspect_code()
     axes = {int(n) for call in _AXES.findall(traits.source) for n in re.findall(r"\d+", call)}
-    written = traits.integers - axes - _sizes(probe, stopped)
+    written = traits.integers - axes - _sizes(probe, failed_trial)
     for trial in probe.trials:
         sizes = _sizes(probe, trial)
         if trial.yours.failure is None and sizes & written:
@@ -114,4 +114,4 @@ def fixed_size(probe: Probe, stopped: Trial) -> str:
 
 
 def _sizes(probe: Probe, trial: Trial) -> set[int]:
-    return {n for t in tensors([*probe.named(trial.case).values()]) for n in t.shape}
+    return {n for t in collect_tensors([*probe.bind_arguments(trial.case).values()]) for n in t.shape}

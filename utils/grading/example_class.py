@@ -28,7 +28,7 @@ from utils.grading.spreadsheet import table_text
 from utils.instructor import ipynb
 from utils.instructor.answers import Answer, read_answers
 from utils.instructor.strip import strip
-from utils.lessons.code import rows
+from utils.lessons.code import statement_rows
 
 BLIND = lessons.ROOT / "tests" / "checks" / "blind"
 ROSTER, SUBMISSIONS, EXPECTED = "roster.csv", "submissions.zip", "expected.csv"
@@ -94,7 +94,7 @@ def make(out: str | Path, students: int = 40, seed: int = 1, names: Iterable[str
         raise ExampleError(f"{out} is there already; name a new folder.")
     if not BLIND.is_dir():
         raise ExampleError("The made-up answers lie in tests/checks/blind, which a release has not: use a clone.")
-    stems = [lessons.find(name).stem for name in names] or [path.stem for path in lessons.all_lessons()]
+    stems = [lessons.find_lesson(name).stem for name in names] or [path.stem for path in lessons.all_lessons()]
     course = _Course(sorted(set(stems)), seed)
     roster = _roster(students, seed)
     handed_in, expected = {}, []
@@ -147,7 +147,7 @@ class _Course:
     def __init__(self, stems: Sequence[str], seed: int) -> None:
         draw = random.Random(f"{seed}:course")
         known = {lesson.stem: lesson.exercises for lesson in known_lessons()}
-        self.notebooks = {stem: _student_copy(lessons.find(stem)) for stem in stems}
+        self.notebooks = {stem: _student_copy(lessons.find_lesson(stem)) for stem in stems}
         self.gaps = {stem: _gaps(self.notebooks[stem], stem, known[stem]) for stem in stems}
         self.right: dict[str, list[Answer]] = {}
         self.wrong: dict[str, list[Answer]] = {}
@@ -164,7 +164,7 @@ class _Course:
 
 def _student_copy(path: Path) -> dict[str, Any]:
     """The notebook that a student gets of a lesson."""
-    lesson = lessons.parse(strip(lessons.read_text(path), path).text, path)
+    lesson = lessons.parse_lesson(strip(lessons.read_text(path), path).text, path)
     cells = [
         ipynb.cell(cell.kind, ipynb.cell_id(path.stem, cell.index), cell.metadata, cell.source.splitlines(True))
         for cell in lesson.cells
@@ -179,14 +179,14 @@ def _misconception(answer: Answer) -> str:
 
 def _gaps(notebook: dict[str, Any], stem: str, exercises: Iterable[str]) -> list[Gap]:
     """Where a lesson's exercises stand, in the order of the page."""
-    lesson = lessons.parse(json.dumps(notebook), f"{stem}.ipynb")
-    path = lessons.find(stem)
+    lesson = lessons.parse_lesson(json.dumps(notebook), f"{stem}.ipynb")
+    path = lessons.find_lesson(stem)
     found: dict[str, Gap] = {}
     for cell in lesson.cells:
-        tree = lessons.tree_of(cell)
+        tree = lessons.parse_cell(cell)
         for node in tree.body if tree else ():
             for name in set(lessons.bound_names(node)) & set(exercises) - found.keys():
-                found[name] = Gap(name, cell.index, rows(node), lessons.source_of(path, name))
+                found[name] = Gap(name, cell.index, statement_rows(node), lessons.definition_source(path, name))
     return list(found.values())
 
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from utils.lessons.files import folder_atomically
+from utils.lessons.files import replace_folder_atomically
 
 
 class FolderError(ValueError):
@@ -33,5 +33,5 @@ def replacing(out: Path, sign: str) -> Iterator[Path]:
         raise FolderError(f"{out} is a file, and a folder is to be written; name another.")
     if out.is_dir() and any(out.iterdir()) and not (out / sign).is_file():
         raise FolderError(f"{out} holds other things (it has no {sign} of an earlier run); name a new folder.")
-    with folder_atomically(out) as new:
+    with replace_folder_atomically(out) as new:
         yield new

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from utils import lessons
-from utils.feedback.diagnose import diagnose_run, stopped
+from utils.feedback.diagnose import diagnose_with_runner, timeout_report
 from utils.feedback.exercise import Exercise, all_exercises
 from utils.feedback.report import Report
-from utils.feedback.runner import drawn
+from utils.feedback.runner import cached_cases
 from utils.grading.isolation import ResourceLimits
 from utils.grading.remote import Missing, Remote
 from utils.grading.results import NOT_COLLECTED, ExerciseResult, Incident, LessonResult, State
 from utils.grading.sandbox import Over, Sandbox, Session
-from utils.lessons.answers import with_answers
+from utils.lessons.answers import solved_source
 
 T = TypeVar("T")
 POINTS = 1.0  # of an exercise, as in the assignments for nbgrader
@@ -88,14 +88,14 @@ def exercises_of_lessons() -> dict[str, dict[str, Exercise]]:
     by_lesson: dict[str, dict[str, Exercise]] = {}
     pages = {p.stem: p for folder in ("course", "solutions") for p in lessons.all_lessons(lessons.ROOT / folder)}
     for stem in sorted(pages):
-        bound = {n: cell.index for cell in lessons.read(pages[stem]).cells[::-1] for n in _bound_in(cell)}
+        bound = {n: cell.index for cell in lessons.read_lesson(pages[stem]).cells[::-1] for n in _bound_in(cell)}
         found = [e for e in all_exercises().values() if e.lesson == stem[3:]]
         by_lesson[stem] = {e.name: e for e in sorted(found, key=lambda e: bound.get(e.name, 10**6))}
     return by_lesson
 
 
 def _bound_in(cell: lessons.Cell) -> list[str]:
-    tree = lessons.tree_of(cell)
+    tree = lessons.parse_cell(cell)
     return [name for node in tree.body for name in lessons.bound_names(node)] if tree else []
 
 
@@ -258,13 +258,13 @@ class _Grading:
 
     def _judged(self, session: Session, stem: str, exercise: Exercise, yours: dict[str, str]) -> Verdict:
         """What becomes of the answer that a session's runner makes of a page."""
-        name, remote = exercise.name, Remote(session, exercise.form)
+        name, remote = exercise.name, Remote(session, exercise.signature)
         try:
             own = [page for page in {self.pages[stem], *yours.values()} if page in self.submission.pages]
             answers = {page: _answers_of(page[: -len("_answers.ipynb")]) for page in {*yours.values()} - {*own}}
             self._send(session, own, answers)
             remote.hold(self.pages[stem], yours)
-            report = diagnose_run(exercise, remote)
+            report = diagnose_with_runner(exercise, remote)
         except Over as over:
             # One that meets that limit on every case takes its time over it.
             met = Over("memory", "It asked for more memory than it may have.") if remote.out_of_memory else over
@@ -282,13 +282,13 @@ class _Grading:
             return Verdict(report, "stopped", elsewhere=True)
         if report.reason == "todo":
             return Verdict(report, "not attempted", elsewhere=remote.unfinished not in ("", name))
-        first = remote.digests[: len(drawn(exercise, 0))]
+        first = remote.digests[: len(cached_cases(exercise, 0))]
         wrong = hashlib.sha256(json.dumps([name, first]).encode()).hexdigest()[:16]
         return Verdict(report, "failed", wrong, elsewhere=True)
 
     def _stopped(self, exercise: Exercise, over: Over) -> Report:
         if over.kind == "time":
-            return stopped(exercise, self.judge.limits.seconds, over.line, over.code)
+            return timeout_report(exercise, self.judge.limits.seconds, over.line, over.code)
         return Report(exercise.name, "failed", over.detail, reason="stopped")
 
 
@@ -370,8 +370,8 @@ def page_of(stem: str, changed: Callable[[str], str] = str) -> bytes:
     """The course's own lesson with its answers, as a notebook of its cells of code; `changed` may change their text.
     Raises `LessonError` where the solutions are not here."""
     cells = [
-        {"cell_type": "code", "source": changed(with_answers(cell)), "metadata": {}}
-        for cell in lessons.read(lessons.find(stem)).cells
+        {"cell_type": "code", "source": changed(solved_source(cell)), "metadata": {}}
+        for cell in lessons.read_lesson(lessons.find_lesson(stem)).cells
         if cell.kind == "code"
     ]
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}).encode()

@@ -43,7 +43,7 @@ def known_lessons(folder: str | Path | None = None) -> list[Known]:
 @functools.lru_cache(maxsize=64)
 def _holds(path: Path, age: int) -> tuple[frozenset[str], frozenset[str]]:
     """What a lesson checks, and the ids of its cells; read again when it has changed."""
-    lesson = lessons.read(path)
+    lesson = lessons.read_lesson(path)
     code = "\n".join(cell.source for cell in lesson.cells if cell.kind == "code")
     return frozenset(_CHECKED.findall(code)), frozenset(cell_id(path.stem, n) for n in range(len(lesson.cells)))
 

@@ -22,7 +22,7 @@ def report_of(name: str, source: str) -> Report:
     """
     find_exercise(name)
     stem = next(stem for stem, found in exercises_of_lessons().items() if name in found)
-    own = lessons.source_of(lessons.find(stem), name)
+    own = lessons.definition_source(lessons.find_lesson(stem), name)
     pages = {f"{other}.ipynb": page_of(other) for other in exercises_of_lessons() if other < stem}
     pages[f"{stem}.ipynb"] = page_of(stem, lambda text: text.replace(own, source))
     return engine.report_one(Submission("", stem, pages, ""), name, engine.Settings())

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.feedback.phrases import NAMELESS, of_a_library
+from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
 from utils.feedback.timeout import Timeout
-from utils.lessons.code import tree_of, unparsed
-from utils.lessons.loading import file_of
+from utils.lessons.code import find_parse_errors, parse_cell
+from utils.lessons.loading import traceback_filename
 
 _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
 
@@ -40,8 +40,8 @@ def answered(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str, Ans
     statements: dict[str, list[ast.stmt]] = {}
     found: dict[str, Answered] = {}
     for cell in lesson.cells:
-        tree = tree_of(cell)
-        for name in unparsed(cell) if tree is None else ():
+        tree = parse_cell(cell)
+        for name in find_parse_errors(cell) if tree is None else ():
             if name in exercises:
                 found.setdefault(name, Answered()).source = cell.source
         for node in tree.body if tree else ():
@@ -66,7 +66,7 @@ def _add(entry: Answered, cell: lessons.Cell, node: ast.stmt, kind: str) -> None
 
 def asked(lesson: lessons.Lesson) -> list[str]:
     """The exercises that a page asks `yours` for."""
-    trees = filter(None, map(tree_of, lesson.cells))
+    trees = filter(None, map(parse_cell, lesson.cells))
     return list(dict.fromkeys(name for tree in trees for name in _asked_of(tree)))
 
 
@@ -133,32 +133,32 @@ def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], patience:
         patience: seconds of CPU time that a cell before the answer may take; it is then interrupted, and left.
     """
     if kind != "value":
-        module = lessons.load(path)
+        module = lessons.load_lesson(path)
         vars(module).update({n: v for n, v in names.items() if n not in vars(module)})
         try:
             answer = getattr(module, name)
         except AttributeError as error:
-            why = _of_an_assignment(lessons.read(path), name, vars(module)) if error.__cause__ is None else ""
+            why = _of_an_assignment(lessons.read_lesson(path), name, vars(module)) if error.__cause__ is None else ""
             raise NotThere(why or str(error), Unfit(why) if why else error.__cause__) from None
-        if why := of_a_library(answer):
+        if why := library_answer_message(answer):
             raise NotThere(why, Unfit(why))
         missing = [n for n in _read_by(answer, vars(module)) if not hasattr(builtins, n) and n not in vars(module)]
         if all(_is_refused(module, n) for n in missing):
             return answer
-    return _run(lessons.read(path), name, kind, dict(names), patience)
+    return _run(lessons.read_lesson(path), name, kind, dict(names), patience)
 
 
 def _of_an_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]) -> str:
     """Why what is assigned to a name does not answer an exercise for a function or a class; "" where nothing is."""
-    trees = filter(None, map(tree_of, lesson.cells))
+    trees = filter(None, map(parse_cell, lesson.cells))
     bound = [node for tree in trees for node in tree.body if name in lessons.bound_names(node)]
     values = [node.value for node in bound if isinstance(node, (ast.Assign, ast.AnnAssign))]
     match values[-1] if values else None:
         case None | ast.Constant():
             return ""
         case ast.Lambda():
-            return NAMELESS
-        case ast.Attribute(ast.Name(module), attribute) if why := of_a_library(
+            return LAMBDA_MESSAGE
+        case ast.Attribute(ast.Name(module), attribute) if why := library_answer_message(
             getattr(names.get(module), attribute, 0)
         ):
             return why
@@ -202,12 +202,12 @@ def _codes(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
 
 def _run(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
     """What a name holds after the cells up to the one that it is checked in, or last bound in. Raises `NotThere`."""
-    trees = [(cell, tree) for cell in lesson.cells if cell.kind == "code" and (tree := tree_of(cell))]
+    trees = [(cell, tree) for cell in lesson.cells if cell.kind == "code" and (tree := parse_cell(cell))]
     bound = {cell.index: {n for node in tree.body for n in lessons.bound_names(node)} for cell, tree in trees}
     binding = [at for at, found in bound.items() if name in found]
     checking = [cell.index for cell, tree in trees if binding and cell.index >= binding[0] and _checks(tree, name)]
     if not binding:
-        broken = next((error for cell in lesson.cells if (error := unparsed(cell).get(name))), None)
+        broken = next((error for cell in lesson.cells if (error := find_parse_errors(cell).get(name))), None)
         why = f" seems to define {name!r} in a cell that does not parse" if broken else f" defines no {name!r}"
         raise NotThere(f"{lesson.path.name}{why}.", broken)
     last = max(checking) if checking and kind == "value" else max(binding)
@@ -216,7 +216,7 @@ def _run(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], pa
         if cell.index > last:
             break
         try:
-            code = compile(tree, file_of(cell, lesson), "exec", futures, dont_inherit=True)
+            code = compile(tree, traceback_filename(cell, lesson), "exec", futures, dont_inherit=True)
             futures |= code.co_flags & _FUTURES
             _execute(code, names, None if cell.index in binding else patience)
         except (Exception, SystemExit) as error:  # the next cell may run all the same, as in a notebook
@@ -280,6 +280,6 @@ def loader(pages: dict[str, str], folder: Path) -> Callable[[str], Any]:
     def yours(name: str) -> Any:
         if name not in pages:
             raise NotImplementedError(f"This needs `{name}` from an earlier lesson, and that does not pass yet.")
-        return getattr(lessons.load(folder / pages[name]), name)
+        return getattr(lessons.load_lesson(folder / pages[name]), name)
 
     return yours

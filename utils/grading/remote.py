@@ -7,10 +7,10 @@ from typing import Any
 
 from torch import Tensor
 
-from utils.feedback.exercise import Case, Form
-from utils.feedback.observe import Look, Observation
-from utils.feedback.op_trace import Origin
-from utils.feedback.runner import RESULT, Moved, Traits
+from utils.feedback.exercise import AnswerSignature, Case
+from utils.feedback.observe import Observation, RunOptions
+from utils.feedback.op_trace import NonfiniteOrigin
+from utils.feedback.runner import RESULT_ONLY, CodeTraits, DeviceMoveResult
 from utils.grading import schema
 from utils.grading.codec import Packer, Unpacker, tensors_of
 from utils.grading.fingerprint import digest
@@ -41,11 +41,11 @@ class Remote:
         unfinished: the exercise that is not attempted yet, where a run came upon one; "" where it cannot be told.
     """
 
-    def __init__(self, session: Session, form: Form) -> None:
+    def __init__(self, session: Session, form: AnswerSignature) -> None:
         self.session, self.form = session, form
         self.digests: list[str] = []
         self.out_of_memory, self.unfinished = False, ""
-        self._traits: Traits | None = None
+        self._traits: CodeTraits | None = None
 
     def hold(self, page: str, yours: dict[str, str]) -> None:
         """Load the page and hold the answer. Raises `Missing`.
@@ -56,31 +56,31 @@ class Remote:
         form = schema.form_data(self.form)
         self._ask("hold", lambda data, _: None, form=form, page=page, yours=yours)
 
-    def traits(self) -> Traits:
+    def inspect_code(self) -> CodeTraits:
         """As `Runner` has it."""
         found = self._traits or self._ask("traits", lambda data, _: schema.traits_of(data))
         self._traits = found
         return found
 
-    def run(self, case: Case, look: Look = RESULT) -> Observation:
+    def run(self, case: Case, look: RunOptions = RESULT_ONLY) -> Observation:
         """As `Runner` has it."""
         seen = self._observe("run", case, look=schema.look_data(look))
         self.digests.append(digest(seen))
         return seen
 
-    def run_used(self, case: Case, earlier: Case) -> Observation:
+    def run_after_earlier_case(self, case: Case, earlier: Case) -> Observation:
         """As `Runner` has it."""
         return self._observe("run_used", case, earlier)
 
-    def run_elsewhere(self, case: Case) -> Moved:
+    def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
         """As `Runner` has it."""
         return self._ask("run_elsewhere", lambda data, _: schema.moved_of(data), case)
 
-    def origin(self, case: Case) -> Origin | None:
+    def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
         """As `Runner` has it."""
         return self._ask("origin", lambda data, _: schema.origin_of(data), case)
 
-    def slopes(self, case: Case) -> dict[str, Tensor | None]:
+    def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
         """As `Runner` has it."""
         return self._ask("slopes", lambda data, unpacker: schema.slopes_of(unpacker.unpack(data)), case)
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import utils
 from utils import lessons
-from utils.feedback.exercise import Form
-from utils.feedback.observe import failure_of
-from utils.feedback.runner import InProcess
+from utils.feedback.exercise import AnswerSignature
+from utils.feedback.observe import build_failure
+from utils.feedback.runner import InProcessRunner
 from utils.feedback.timeout import Timeout
 from utils.grading import schema
 from utils.grading.audit import Notes
@@ -41,7 +41,7 @@ class Served:
         self.notes = Notes((str(folder),))
         self.alarm = Timeout(limits.seconds)
         self.answer: Any = None
-        self.runner = InProcess(Form("", "function"), None)
+        self.runner = InProcessRunner(AnswerSignature("", "function"), None)
 
     def serve(self) -> None:
         """Until the judge hangs up, or the time is over."""
@@ -61,7 +61,7 @@ class Served:
 
     def _stopped(self, number: int | None, interrupt: BaseException) -> None:
         self.alarm.stop()
-        at = failure_of(interrupt, self.answer)
+        at = build_failure(interrupt, self.answer)
         self._reply(number, {"stopped": {"line": at.line, "code": at.code[: schema.LONGEST]}})
 
     def _reply(self, number: int | None, reply: dict[str, Any], blob: bytes = b"") -> None:
@@ -75,7 +75,7 @@ class Served:
         except TooLarge as error:
             return {"large": str(error)}, b""
         except NotThere as error:
-            failure = failure_of(error.error, None) if error.error else None
+            failure = build_failure(error.error, None) if error.error else None
             return {"missing": str(error)[: schema.LONGEST], "failure": schema.failure_data(failure)}, b""
         except MemoryError:
             return {"memory": True}, b""
@@ -94,7 +94,7 @@ class Served:
     def do_read(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """What a page answers, without running any of it."""
         try:
-            lesson = lessons.read(self.folder / message["page"])
+            lesson = lessons.read_lesson(self.folder / message["page"])
             found = answered(lesson, message["exercises"])
         except lessons.LessonError as error:  # which names the file in the runner's own folder
             return {"unreadable": str(error).replace(f"{self.folder}{os.sep}", "")[: schema.LONGEST]}
@@ -114,11 +114,11 @@ class Served:
         page, patience = self.folder / message["page"], self.limits.seconds / 4
         self.answer = answer_of(page, form.name, form.kind, names, patience)
         self.notes.compare()
-        self.runner = InProcess(form, self.answer)
+        self.runner = InProcessRunner(form, self.answer)
 
     def do_traits(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.traits`."""
-        return schema.traits_data(self.runner.traits())
+        return schema.traits_data(self.runner.inspect_code())
 
     def do_run(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.run`."""
@@ -127,19 +127,19 @@ class Served:
 
     def do_run_used(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.run_used`."""
-        return schema.observation_data(packer, self.runner.run_used(*_cases(message, blob)))
+        return schema.observation_data(packer, self.runner.run_after_earlier_case(*_cases(message, blob)))
 
     def do_run_elsewhere(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.run_elsewhere`."""
-        return schema.moved_data(self.runner.run_elsewhere(*_cases(message, blob)))
+        return schema.moved_data(self.runner.run_on_fake_device(*_cases(message, blob)))
 
     def do_origin(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any] | None:
         """`Runner.origin`."""
-        return schema.origin_data(self.runner.origin(*_cases(message, blob)))
+        return schema.origin_data(self.runner.find_nonfinite_origin(*_cases(message, blob)))
 
     def do_slopes(self, message: dict[str, Any], blob: bytes, packer: Packer) -> Any:
         """`Runner.slopes`."""
-        return packer.pack(self.runner.slopes(*_cases(message, blob)))
+        return packer.pack(self.runner.compute_gradients(*_cases(message, blob)))
 
 
 def _cases(message: dict[str, Any], blob: bytes) -> list[Any]:

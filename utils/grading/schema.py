@@ -11,10 +11,10 @@ from typing import Any
 
 from torch import Tensor
 
-from utils.feedback.exercise import Case, Form
-from utils.feedback.observe import Failure, Look, Observation
-from utils.feedback.op_trace import Origin
-from utils.feedback.runner import Moved, Traits
+from utils.feedback.exercise import AnswerSignature, Case
+from utils.feedback.observe import Failure, Observation, RunOptions
+from utils.feedback.op_trace import NonfiniteOrigin
+from utils.feedback.runner import CodeTraits, DeviceMoveResult
 from utils.grading.codec import Packer, Unpacker, clean
 from utils.grading.deserialize import Given, by_name, name_of
 from utils.grading.framing import Broken
@@ -25,16 +25,16 @@ NAMES = 10_000  # of parameters
 # --- to the runner --------------------------------------------------------------------------------------
 
 
-def form_data(form: Form) -> dict[str, Any]:
+def form_data(form: AnswerSignature) -> dict[str, Any]:
     """A form, its view by name."""
     data = {field.name: getattr(form, field.name) for field in dataclasses.fields(form)}
     return data | {"arguments": list(form.arguments), "view": form.view and name_of(form.view)}
 
 
-def form_from(data: dict[str, Any]) -> Form:
+def form_from(data: dict[str, Any]) -> AnswerSignature:
     """The form, in the runner."""
     view = by_name(data["view"]) if data["view"] else None
-    return Form(**data | {"arguments": tuple(data["arguments"]), "view": view})
+    return AnswerSignature(**data | {"arguments": tuple(data["arguments"]), "view": view})
 
 
 def case_data(packer: Packer, case: Case) -> dict[str, Any]:
@@ -48,14 +48,14 @@ def case_from(given: Given, data: dict[str, Any]) -> Case:
     return Case(**given.unpack(data["holds"]), fill=data["fill"], train=data["train"], seed=data["seed"])
 
 
-def look_data(look: Look) -> dict[str, Any]:
+def look_data(look: RunOptions) -> dict[str, Any]:
     """What is to be seen of a run."""
     return dataclasses.asdict(look) | {"attributes": list(look.attributes), "parts": list(look.parts)}
 
 
-def look_from(data: dict[str, Any]) -> Look:
+def look_from(data: dict[str, Any]) -> RunOptions:
     """The look, in the runner."""
-    return Look(**data)
+    return RunOptions(**data)
 
 
 # --- from the runner ------------------------------------------------------------------------------------
@@ -123,21 +123,26 @@ def failure_of(data: Any) -> Failure | None:
     return Failure(**texts, line=_line(data.get("line")), bases=bases, todo=todo)
 
 
-def traits_data(traits: Traits) -> dict[str, Any]:
+def traits_data(traits: CodeTraits) -> dict[str, Any]:
     """What an answer's code shows."""
     integers = [n for n in traits.integers if abs(n) < 2**63][:1000]
-    borrowed = [[_cut(name), kind] for name, kind in traits.borrowed[:1000]]
-    return {"source": _cut(traits.source), "integers": integers, "borrowed": borrowed, "idle": list(traits.idle)}
+    borrowed = [[_cut(name), kind] for name, kind in traits.notebook_globals[:1000]]
+    return {
+        "source": _cut(traits.source),
+        "integers": integers,
+        "borrowed": borrowed,
+        "idle": list(traits.unused_arguments),
+    }
 
 
-def traits_of(data: Any) -> Traits:
+def traits_of(data: Any) -> CodeTraits:
     """The traits that a runner sent. Raises `Broken`."""
     data = _object(data)
     integers = _list(data.get("integers"))
     borrowed = [_list(pair) for pair in _list(data.get("borrowed"))]
     if not all(type(n) is int for n in integers) or not all(len(pair) == 2 for pair in borrowed):
         raise Broken("traits of no known kind")
-    return Traits(
+    return CodeTraits(
         _text(data.get("source")),
         frozenset(integers),
         tuple((_text(name), _text(kind)) for name, kind in borrowed),
@@ -145,30 +150,30 @@ def traits_of(data: Any) -> Traits:
     )
 
 
-def moved_data(moved: Moved) -> dict[str, Any]:
+def moved_data(moved: DeviceMoveResult) -> dict[str, Any]:
     """What became of an answer on another device."""
-    return {"left_behind": moved.left_behind, "mixed": moved.mixed}
+    return {"left_behind": moved.unmoved_tensor, "mixed": moved.has_device_mix}
 
 
-def moved_of(data: Any) -> Moved:
+def moved_of(data: Any) -> DeviceMoveResult:
     """As a runner told it. Raises `Broken`."""
     left = _object(data).get("left_behind")
-    return Moved(None if left is None else _text(left), data.get("mixed") is True)
+    return DeviceMoveResult(None if left is None else _text(left), data.get("mixed") is True)
 
 
-def origin_data(origin: Origin | None) -> dict[str, Any] | None:
+def origin_data(origin: NonfiniteOrigin | None) -> dict[str, Any] | None:
     """What made the first nan or inf."""
-    return origin and {"words": origin.words, "line": origin.line, "code": _cut(origin.code)}
+    return origin and {"words": origin.cause, "line": origin.line, "code": _cut(origin.code)}
 
 
-def origin_of(data: Any) -> Origin | None:
+def origin_of(data: Any) -> NonfiniteOrigin | None:
     """As a runner told it. Raises `Broken`."""
     if data is None:
         return None
     words = _text(_object(data).get("words"))
     if not words:
         raise Broken("an origin without words")
-    return Origin(words, _line(data.get("line")), _text(data.get("code")))
+    return NonfiniteOrigin(words, _line(data.get("line")), _text(data.get("code")))
 
 
 def slopes_of(value: Any) -> dict[str, Tensor | None]:

@@ -44,7 +44,7 @@ def versions_of(versions: Iterable[Version]) -> dict[tuple[str, str], list[Versi
 def code_digest(content: bytes, name: str) -> str | None:
     """A hash of a lesson's code; None where it cannot be read as one."""
     try:
-        lesson = lessons.parse(content.decode("utf-8-sig").replace("\r\n", "\n"), name)
+        lesson = lessons.parse_lesson(content.decode("utf-8-sig").replace("\r\n", "\n"), name)
         code = "\0".join(cell.source.strip() for cell in lesson.cells if cell.kind == "code")
     except (ValueError, RecursionError):  # no JSON, no notebook, not UTF-8; JSON that is nested too deeply
         return None

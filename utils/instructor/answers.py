@@ -37,15 +37,15 @@ class Answers:
         Raises:
             LessonError: the solutions are not there.
         """
-        path = lessons.find(exercise.lesson, lessons.ROOT / "solutions")
-        source = lessons.source_of(path, exercise.name)
+        path = lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions")
+        source = lessons.definition_source(path, exercise.name)
         if exercise.kind != "value":
-            names = dict(vars(lessons.load(path)))
+            names = dict(vars(lessons.load_lesson(path)))
             names.pop(exercise.name)
             return cls(exercise, names, source)
         names: dict[str, Any] = dict.fromkeys(("check", "show", "explore"), MagicMock())
         with contextlib.redirect_stdout(io.StringIO()):
-            for cell in lessons.read(path).cells:
+            for cell in lessons.read_lesson(path).cells:
                 if cell.kind == "code":
                     rows = cell.source.splitlines()
                     exec("\n".join(row for row in rows if not row.startswith("from utils ")), names)

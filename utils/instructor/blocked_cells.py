@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from utils.lessons import Cell, bound_names, tree_of
+from utils.lessons import Cell, bound_names, parse_cell
 
 # They take an unfinished answer calmly, and say so.
 CALM = frozenset({"check", "hint", "solution", "progress"})
@@ -33,7 +33,7 @@ class _World:
         self.uses: dict[str, set[str]] = {}  # a definition's name -> the global names that its body uses
 
     def run(self, cell: Cell, unset: set[str]) -> bool:
-        tree = tree_of(cell)
+        tree = parse_cell(cell)
         body = tree.body if tree else []
         self.unset |= unset - {name for node in body for name in bound_names(node)}
         failed = False

@@ -26,7 +26,7 @@ from utils.instructor import ipynb
 from utils.instructor.blocked_cells import cells_that_need
 from utils.instructor.leaks import leaks
 from utils.instructor.strip import Stripped, strip
-from utils.lessons import ROOT, Cell, Lesson, LessonError, locked
+from utils.lessons import ROOT, Cell, Lesson, LessonError, hold_lock
 from utils.lessons.markers import MarkerError
 
 MANIFEST = ".coginst.json"
@@ -74,7 +74,7 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
         MarkerError: markers are wrong, or an answer survives; a line for each fault.
     """
     source, out = _folders(source, out)
-    with locked(_lock(out), LOCK_PATIENCE, partial(_another_builds, out)):
+    with hold_lock(_lock(out), LOCK_PATIENCE, partial(_another_builds, out)):
         files = student_files(source)
         _finish(out)
         plan = _Plan(files, out)
@@ -206,7 +206,7 @@ def student_files(source: Path) -> dict[str, bytes]:
 
 def _pair(stripped: Stripped, path: Path) -> tuple[str, dict]:
     """The student's markdown and notebook: the same cells, with the tags that an untouched lesson needs."""
-    lesson = lessons.parse(stripped.text, path)
+    lesson = lessons.parse_lesson(stripped.text, path)
     if [cell.source for cell in lesson.cells] != [cell.source for cell in stripped.cells]:
         raise MarkerError(
             f"{path}:1: without its answers the lesson falls into other cells; keep markers away from the blank lines"

@@ -24,12 +24,12 @@ from typing import Any
 import torch
 
 from utils import lessons
-from utils.feedback.compare import agree
+from utils.feedback.compare import observations_agree
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Case, Exercise, all_exercises, find_exercise
-from utils.feedback.observe import is_float, sealed
+from utils.feedback.observe import is_float, preserve_global_state
 from utils.feedback.report import Report
-from utils.feedback.runner import expected, observe
+from utils.feedback.runner import observe_answer, observe_oracle
 from utils.instructor.answers import Answers
 from utils.instructor.mutations import Mutant, mutants
 from utils.lessons.files import write_atomically
@@ -87,16 +87,20 @@ def unequal(answers: Answers, answer: Any) -> str:
     if exercise.kind == "value":
         return ""
     reference = answers.make(answers.source)
-    with sealed():
+    with preserve_global_state():
         for where, case in beyond(exercise):
             try:
-                right = observe(exercise, reference, case)
+                right = observe_answer(exercise, reference, case)
                 if right.failure and right.failure.type != "ValueError":
                     continue
-                if not agree(right, expected(exercise, case), exercise.atol, exercise.dtypes, exercise.trains):
+                if not observations_agree(
+                    right, observe_oracle(exercise, case), exercise.atol, exercise.dtypes, exercise.requires_gradients
+                ):
                     continue  # not a question that the exercise asks
-                mine = observe(exercise, answer, case)
-                if not agree(mine, right, 10 * exercise.atol, exercise.dtypes, exercise.trains):
+                mine = observe_answer(exercise, answer, case)
+                if not observations_agree(
+                    mine, right, 10 * exercise.atol, exercise.dtypes, exercise.requires_gradients
+                ):
                     return where
             except Exception:
                 continue
@@ -105,10 +109,10 @@ def unequal(answers: Answers, answer: Any) -> str:
 
 def beyond(exercise: Exercise) -> Iterator[tuple[str, Case]]:
     """Cases that the check does not use: its own with other numbers, and these varied one thing at a time."""
-    for seed in SEEDS if exercise.drawn else ():
-        for i, case in enumerate(exercise.draw(seed)):
+    for seed in SEEDS if exercise.has_random_cases else ():
+        for i, case in enumerate(exercise.sample_cases(seed)):
             yield f"seed {seed}, case {i}", case
-    for i, case in enumerate(exercise.draw(SEEDS[-1] + 1)):
+    for i, case in enumerate(exercise.sample_cases(SEEDS[-1] + 1)):
         for what, varied in _varied(case):
             yield f"case {i} with {what}", varied
 
@@ -217,7 +221,9 @@ def examine(names: Sequence[str] = (), told: Callable[[Tally], None] = lambda ta
     with Worker() as worker:
         for exercise in exercises:
             tally = Tally(exercise.name, exercise.lesson)
-            source = lessons.source_of(lessons.find(exercise.lesson, lessons.ROOT / "solutions"), exercise.name)
+            source = lessons.definition_source(
+                lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions"), exercise.name
+            )
             worker.judge(exercise.name, None, 120)  # makes the answer
             outcome, message = worker.judge(exercise.name, ast.unparse(ast.parse(source)), 120)
             if outcome != EQUAL:

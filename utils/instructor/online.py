@@ -95,7 +95,7 @@ def page(root: Path = ROOT) -> str:
         else ""
     )
     rows = [
-        f"| {path.stem[:2]} | {lessons.read(path).title} | [Binder]({binder(name, f'course/{path.stem}.ipynb')}) |"
+        f"| {path.stem[:2]} | {lessons.read_lesson(path).title} | [Binder]({binder(name, f'course/{path.stem}.ipynb')}) |"
         f" [Colab]({colab(name, f'{path.stem}.ipynb')}) |"
         for path in lessons.all_lessons(root / "solutions")
     ]

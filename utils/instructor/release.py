@@ -73,7 +73,7 @@ def release(
     if not out.parent.is_dir():
         raise ReleaseError(f"There is no folder {out.parent} to write {out.name} in; make it first.")
     _may_be_written(out, replace)
-    solved = sorted({lessons.find(name, root / "solutions").stem for name in with_solutions})
+    solved = sorted({lessons.find_lesson(name, root / "solutions").stem for name in with_solutions})
     tracked, left_out = _known_files(root)
     files = _files(root, solved, tracked, _site(book))
     half = out.with_name(f"{out.name}.{os.urandom(4).hex()}.tmp")  # it is looked through before it gets its name

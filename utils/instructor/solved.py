@@ -28,7 +28,7 @@ def solved_cells(lesson: Lesson) -> list[Cell]:
     """The lesson's cells with answers in, and marker lines and instructors' notes out."""
     cells: list[Cell] = []
     for cell in lesson.cells:
-        source = lessons.with_answers(cell)
+        source = lessons.solved_source(cell)
         if source.strip() or not cell.source.strip():
             cells.append(replace(cell, source=source, index=len(cells)))
     return cells
@@ -36,7 +36,7 @@ def solved_cells(lesson: Lesson) -> list[Cell]:
 
 def solved_notebook(path: str | Path) -> dict:
     """The solved notebook of a lesson, not executed, as JSON. Raises `LessonError`."""
-    lesson = lessons.read(path)
+    lesson = lessons.read_lesson(path)
     return ipynb.notebook(
         [
             ipynb.cell(cell.kind, ipynb.cell_id(lesson.stem, cell.index), cell.metadata, cell.source)
@@ -57,7 +57,7 @@ def solve(names: list[str], source: str | Path | None = None, out: str | Path | 
     """
     source = ROOT / "solutions" if source is None else Path(source)
     out = SOLVED if out is None else Path(out)
-    paths = [lessons.find(name, source) for name in names] or lessons.all_lessons(source)
+    paths = [lessons.find_lesson(name, source) for name in names] or lessons.all_lessons(source)
     if not paths:
         raise LessonError(f"There is no lesson in {source}.")
     out.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def execute(path: Path, folder: Path, **options: Any) -> Any:
         failed = [i for i, cell in enumerate(notebook.cells) if _has_failed(cell)]
         ran = [i for i, cell in enumerate(notebook.cells) if cell.get("execution_count")]
         index = (failed[:1] or ran[-1:] or [0])[0]
-        line = solved_cells(lessons.read(path))[index].line
+        line = solved_cells(lessons.read_lesson(path))[index].line
         why = f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else str(error).splitlines()[0]
         raise SolveError(
             f"{path}:{line}: this cell fails with the lesson's own answers: {_ANSI.sub('', why)}"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from utils import lessons
 from utils.lessons import Cell, LessonError, code, markers, stubs
-from utils.lessons.markers import Fault, Marked, MarkerError, Region
+from utils.lessons.markers import MarkedCell, MarkerError, MarkerFault, Region
 
 
 @dataclass
@@ -62,7 +62,7 @@ def strip(text: str, path: str | Path, whole: bool = True, kinds: Collection[str
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
-        lesson = lessons.parse(text, path, whole)
+        lesson = lessons.parse_lesson(text, path, whole)
     except LessonError as error:
         raise MarkerError(str(error)) from None
     if not any(cell.source.strip() for cell in lesson.cells):
@@ -72,12 +72,12 @@ def strip(text: str, path: str | Path, whole: bool = True, kinds: Collection[str
     faults: list[tuple[int, str]] = []
     edits: list[tuple[Cell, str]] = []
     for cell in lesson.cells:
-        marked = markers.parse(cell)
+        marked = markers.parse_markers(cell)
         try:
             _require_closed(cell, lines)
             student = student_cell(marked, kinds)
         except CellFaults as error:
-            faults += [(cell.line + fault.row, fault.what) for fault in error.faults]
+            faults += [(cell.line + fault.row, fault.message) for fault in error.faults]
             continue
         if student.source != cell.source:
             edits.append((cell, student.source))
@@ -99,11 +99,11 @@ def strip(text: str, path: str | Path, whole: bool = True, kinds: Collection[str
 class CellFaults(Exception):
     """What is wrong with the markers of one cell."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: MarkerFault) -> None:
         self.faults = faults
 
 
-def student_cell(marked: Marked, kinds: Collection[str] = markers.KINDS) -> StudentCell:
+def student_cell(marked: MarkedCell, kinds: Collection[str] = markers.KINDS) -> StudentCell:
     """The student's cell, its source "" when nothing is left of it. Raises `CellFaults`."""
     if marked.faults:
         raise CellFaults(*marked.faults)
@@ -112,21 +112,23 @@ def student_cell(marked: Marked, kinds: Collection[str] = markers.KINDS) -> Stud
     made = StudentCell(cell.kind, cell.source)
     if not regions:
         return made
-    made.removed = [(row, lines[row]) for region in regions for row in region.inside]
-    made.partly = {region.comment[0] for region in regions if region.comment and region.kind == markers.STUB}
+    made.removed = [(row, lines[row]) for region in regions for row in region.inner_rows]
+    made.partly = {
+        region.comment_position[0] for region in regions if region.comment_position and region.kind == markers.STUB
+    }
     if cell.kind != "code":
         made.source = "\n".join(_without_prose(lines, regions))
         return made
     rendering = _CodeRendering(marked, regions)
     made.source, made.unset = rendering.source(), rendering.unset()
     try:
-        python = lessons.without_magics(made.source) or ""
+        python = lessons.strip_magics(made.source) or ""
         compile(python, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         what = (
             f"without its answers the cell does not parse: {getattr(error, 'msg', error)}; take more into the region."
         )
-        raise CellFaults(Fault(0, what)) from None
+        raise CellFaults(MarkerFault(0, what)) from None
     return made
 
 
@@ -139,10 +141,10 @@ def _require_closed(cell: Cell, lines: list[str]) -> None:
         return
     if end >= len(lines):
         what = "this fence is" if cell.kind == "code" else "this region is"
-        raise CellFaults(Fault(-1, f"{what} never closed; close it where its cell ends."))
+        raise CellFaults(MarkerFault(-1, f"{what} never closed; close it where its cell ends."))
     if cell.kind == "code" and lines[end].strip().strip("`"):
         what = f"this fence is not closed before the next one opens, in line {end + 1}; close it where its cell ends."
-        raise CellFaults(Fault(-1, what))
+        raise CellFaults(MarkerFault(-1, what))
 
 
 def _is_fenced(cell: Cell, lines: list[str]) -> bool:
@@ -193,10 +195,10 @@ def _without_prose(lines: list[str], regions: list[Region]) -> list[str]:
 class _CodeRendering:
     """One Python cell without its answers: for each region what comes in its place."""
 
-    def __init__(self, marked: Marked, regions: list[Region]) -> None:
+    def __init__(self, marked: MarkedCell, regions: list[Region]) -> None:
         assert marked.tree is not None, "a cell with regions has parsed"
         self.tree, self.lines = marked.tree, marked.lines
-        self.scopes = code.scopes(marked.tree)
+        self.scopes = code.enclosing_definitions(marked.tree)
         self.new = {region: self._instead(region) for region in regions}
         self._fill_empty_blocks()
 
@@ -217,27 +219,27 @@ class _CodeRendering:
             return self._stub(region.statements[0], region.statements)
         if region.kind != markers.STUB:
             return []
-        row, column = region.equals
+        row, column = region.equals_position
         (node,) = region.statements
-        value = stubs.value(node.targets if isinstance(node, ast.Assign) else [], region.hint)
+        value = stubs.value_stub(node.targets if isinstance(node, ast.Assign) else [], region.hint)
         return [*self.lines[region.start : row], f"{self.lines[row][:column]} {value}"]
 
     def _stub(self, at: ast.stmt, gone: Collection[ast.stmt]) -> list[str]:
         """What stands where `gone` stood, indented as the statement `at`."""
-        line = self.lines[code.rows(at)[0]]
+        line = self.lines[code.statement_rows(at)[0]]
         indent = line[: len(line) - len(line.lstrip())]
         scope = self.scopes[at]
         if scope and isinstance(scope[-1], code.Function):
-            new = stubs.body(".".join(node.name for node in scope))
+            new = stubs.body_stub(".".join(node.name for node in scope))
         else:
             names = dict.fromkeys(name for name in _names(gone) if name != "_")
-            new = stubs.unset(names) or (stubs.block() if indent else [stubs.TODO])
+            new = stubs.assignment_stubs(names) or (stubs.block_stub() if indent else [stubs.TODO])
         return [indent + line for line in new]
 
     def _fill_empty_blocks(self) -> None:
         """Where nothing (or a docstring alone) would be left of a block, put a stub for what emptied it."""
         gone = {node: region for region, new in self.new.items() if not new for node in region.statements}
-        for block, owner in code.blocks(self.tree):
+        for block, owner in code.iter_statement_lists(self.tree):
             emptied = [node for node in block if node in gone]
             left = [node for node in block if node not in gone]
             docstring = isinstance(owner, code.Function) and len(left) == 1 and code.is_docstring(left[0])

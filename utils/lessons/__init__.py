@@ -1,10 +1,19 @@
 """A lesson as data (its cells, its marked regions) and as a module (its definitions, and no demo cell)."""
 
-from utils.lessons.answers import source_of, with_answers
-from utils.lessons.cells import Cell, Lesson, parse, read
-from utils.lessons.code import bound_names, tree_of, without_magics
-from utils.lessons.files import FILE_NAME, ROOT, LessonError, all_lessons, find, locked, read_text, write_atomically
-from utils.lessons.loading import load
+from utils.lessons.answers import definition_source, solved_source
+from utils.lessons.cells import Cell, Lesson, parse_lesson, read_lesson
+from utils.lessons.code import bound_names, parse_cell, strip_magics
+from utils.lessons.files import (
+    FILE_NAME,
+    ROOT,
+    LessonError,
+    all_lessons,
+    find_lesson,
+    hold_lock,
+    read_text,
+    write_atomically,
+)
+from utils.lessons.loading import load_lesson
 from utils.lessons.markdown import LANGUAGES, prose_lines
 
 __all__ = [
@@ -16,16 +25,16 @@ __all__ = [
     "LessonError",
     "all_lessons",
     "bound_names",
-    "find",
-    "load",
-    "locked",
-    "parse",
+    "find_lesson",
+    "load_lesson",
+    "hold_lock",
+    "parse_lesson",
     "prose_lines",
-    "read",
+    "read_lesson",
     "read_text",
-    "source_of",
-    "tree_of",
-    "with_answers",
-    "without_magics",
+    "definition_source",
+    "parse_cell",
+    "solved_source",
+    "strip_magics",
     "write_atomically",
 ]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from utils.lessons import markers
-from utils.lessons.cells import Cell, read
-from utils.lessons.code import Definition, bound_names, rows, tree_of
+from utils.lessons.cells import Cell, read_lesson
+from utils.lessons.code import Definition, bound_names, parse_cell, statement_rows
 from utils.lessons.files import LessonError
 
 
-def with_answers(cell: Cell) -> str:
+def solved_source(cell: Cell) -> str:
     """The cell's source as the instructor runs it. Markers that cannot be obeyed stay; a build names them."""
-    return "\n".join(line for line in _lines(markers.parse(cell)) if line is not None)
+    return "\n".join(line for line in _solved_lines(markers.parse_markers(cell)) if line is not None)
 
 
-def source_of(path: str | Path, name: str) -> str:
+def definition_source(path: str | Path, name: str) -> str:
     """The source of one definition, markers removed: a function or class with its decorators, or how a value is
     worked out.
 
@@ -24,28 +24,28 @@ def source_of(path: str | Path, name: str) -> str:
     Raises:
         LessonError: the lesson defines no such name.
     """
-    for cell in read(path).cells:
-        tree = tree_of(cell)
+    for cell in read_lesson(path).cells:
+        tree = parse_cell(cell)
         node = next((node for node in tree.body if name in bound_names(node)), None) if tree else None
         if node is None:
             continue
-        marked = markers.parse(cell)
-        first, last = rows(node)[0] - cell.line + 1, rows(node)[-1] - cell.line + 1
+        marked = markers.parse_markers(cell)
+        first, last = statement_rows(node)[0] - cell.line + 1, statement_rows(node)[-1] - cell.line + 1
         span = range(first, last + 1)
         if not isinstance(node, Definition):
             answers = (region for region in marked.regions if region.kind == markers.ANSWER)
-            span = next((region.inside for region in answers if first in region.inside), span)
-        lines = _lines(marked)
+            span = next((region.inner_rows for region in answers if first in region.inner_rows), span)
+        lines = _solved_lines(marked)
         return "\n".join(line for row in span if (line := lines[row]) is not None).strip("\n")
     raise LessonError(f"{Path(path).name} defines no {name!r}.")
 
 
-def _lines(marked: markers.Marked) -> list[str | None]:
+def _solved_lines(marked: markers.MarkedCell) -> list[str | None]:
     """The cell's lines, None for one that goes."""
     lines: list[str | None] = list(marked.lines)
     for region in marked.regions:
-        if region.comment is not None:
-            row, column = region.comment
+        if region.comment_position is not None:
+            row, column = region.comment_position
             lines[row] = marked.lines[row][:column].rstrip() or None
         elif region.kind == markers.NOTE:
             lines[region.start : region.end] = [None] * (region.end - region.start)

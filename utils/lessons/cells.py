@@ -47,17 +47,17 @@ class Lesson:
         return self.name
 
 
-def read(path: str | Path) -> Lesson:
+def read_lesson(path: str | Path) -> Lesson:
     """The lesson in a .md or .ipynb file.
 
     Raises:
         LessonError: the file is missing, is not UTF-8, or is not a lesson.
     """
     path = Path(path)
-    return parse(read_text(path), path)
+    return parse_lesson(read_text(path), path)
 
 
-def parse(text: str, path: str | Path, whole: bool = True) -> Lesson:
+def parse_lesson(text: str, path: str | Path, require_header: bool = True) -> Lesson:
     """The lesson that `text` holds; `path` says which format it is, and names it in messages. Raises `LessonError`.
 
     With `whole=False` markdown may be a part of a lesson, without front matter.
@@ -66,13 +66,13 @@ def parse(text: str, path: str | Path, whole: bool = True) -> Lesson:
     if path.suffix == ".ipynb":
         parts, metadata = _notebook_parts(text, path)
     elif path.suffix == ".md":
-        parts, metadata = markdown.parts(text, path, whole)
+        parts, metadata = markdown.split_cells(text, path, require_header)
     else:
         raise LessonError(f"{path}: a lesson is a .md or .ipynb file.")
     return Lesson(path.stem, path, [Cell(*part, index) for index, part in enumerate(parts)], metadata)
 
 
-def _notebook_parts(text: str, path: Path) -> tuple[list[markdown.Part], dict[str, Any]]:
+def _notebook_parts(text: str, path: Path) -> tuple[list[markdown.CellFields], dict[str, Any]]:
     try:
         notebook = json.loads(text)
         if notebook["nbformat"] != 4:

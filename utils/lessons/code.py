@@ -17,7 +17,7 @@ _DEFINES = re.compile(r"^(?:(?:async\s+)?def|class)\s+(\w+)|^(\w+)\s*=(?!=)", re
 _CELL_MAGICS_OVER_PYTHON = ("time", "timeit", "capture", "prun")
 
 
-def without_magics(source: str) -> str | None:
+def strip_magics(source: str) -> str | None:
     """The cell's Python with each `%` and `!` line replaced by `pass`, lines kept; None when it is in another
     language."""
     lines = source.split("\n")
@@ -35,9 +35,9 @@ def without_magics(source: str) -> str | None:
     return "\n".join(lines)
 
 
-def tree_of(cell: Cell) -> ast.Module | None:
+def parse_cell(cell: Cell) -> ast.Module | None:
     """The cell's syntax tree, lines numbered as in its file; None when it is not Python, or not yet."""
-    source = without_magics(cell.source) if cell.kind == "code" else None
+    source = strip_magics(cell.source) if cell.kind == "code" else None
     try:
         tree = ast.parse(source) if source is not None else None
     except (SyntaxError, ValueError):
@@ -45,12 +45,12 @@ def tree_of(cell: Cell) -> ast.Module | None:
     return ast.increment_lineno(tree, cell.line - 1) if tree else None
 
 
-def unparsed(cell: Cell) -> dict[str, SyntaxError | ValueError]:
+def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
     """The names that a cell which does not parse seems to define at its top level, each with the reason; else empty.
 
     The reason's line is counted from the cell's first.
     """
-    source = without_magics(cell.source) if cell.kind == "code" else None
+    source = strip_magics(cell.source) if cell.kind == "code" else None
     try:
         ast.parse(source or "")
     except (SyntaxError, ValueError) as error:
@@ -90,7 +90,7 @@ def bound_names(node: ast.AST) -> list[str]:
     return list(names)
 
 
-def rows(node: ast.stmt) -> range:
+def statement_rows(node: ast.stmt) -> range:
     """The rows of its source (0-based) that a statement stands on, decorators included."""
     first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
     return range(first - 1, node.end_lineno or node.lineno)
@@ -101,12 +101,12 @@ def is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def opens_block(node: ast.stmt) -> bool:
+def is_compound_statement(node: ast.stmt) -> bool:
     """Whether other statements stand in this one."""
     return hasattr(node, "body") or isinstance(node, ast.Match)
 
 
-def blocks(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], ast.AST]]:
+def iter_statement_lists(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], ast.AST]]:
     """Every list of statements in `tree`, each with the node that owns it."""
     for node in ast.walk(tree):
         for value in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
@@ -114,7 +114,7 @@ def blocks(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], ast.AST]]:
                 yield value, node
 
 
-def scopes(tree: ast.Module) -> dict[ast.stmt, Scope]:
+def enclosing_definitions(tree: ast.Module) -> dict[ast.stmt, Scope]:
     """For each statement the classes and functions around it, outermost first."""
     around: dict[ast.stmt, Scope] = {}
 

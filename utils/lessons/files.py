@@ -30,7 +30,7 @@ def all_lessons(folder: str | Path | None = None) -> list[Path]:
     return [latest[stem] for stem in sorted(latest)]
 
 
-def find(name: str, folder: str | Path | None = None) -> Path:
+def find_lesson(name: str, folder: str | Path | None = None) -> Path:
     """The file of the lesson "simplified_attention", "02_simplified_attention" or "02", in `folder` or `solutions/`.
 
     Raises:
@@ -81,7 +81,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
 
 
 @contextlib.contextmanager
-def locked(lock: Path, patience: float, late: Callable[[], object]) -> Iterator[bool]:
+def hold_lock(lock: Path, timeout: float, on_timeout: Callable[[], object]) -> Iterator[bool]:
     """Run the block while no other process runs one under the same file `lock`, which the operating system gives back
     when a process dies.
 
@@ -98,16 +98,16 @@ def locked(lock: Path, patience: float, late: Callable[[], object]) -> Iterator[
     with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError, NotImplementedError):
             try:
-                held.enter_context(turn.acquire(timeout=patience))
+                held.enter_context(turn.acquire(timeout=timeout))
             except Timeout:
-                late()
+                on_timeout()
                 held.enter_context(turn.acquire())
             had = True
         yield had
 
 
 @contextlib.contextmanager
-def folder_atomically(folder: Path) -> Iterator[Path]:
+def replace_folder_atomically(folder: Path) -> Iterator[Path]:
     """An empty folder to write into, which takes the place of `folder` when the block ends without an error.
 
     After an error the older folder is there unchanged, and nothing is left beside it.

@@ -9,15 +9,15 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from utils.lessons.cells import Cell, Lesson, read
-from utils.lessons.code import Definition, bound_names, tree_of, unparsed
+from utils.lessons.cells import Cell, Lesson, read_lesson
+from utils.lessons.code import Definition, bound_names, find_parse_errors, parse_cell
 from utils.lessons.files import ROOT
 
 _loaded: dict[tuple[Path, str], tuple[tuple[int, int], ModuleType]] = {}  # a file as a module, and its age and size
 _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
 
 
-def load(path: str | Path, name: str | None = None) -> ModuleType:
+def load_lesson(path: str | Path, name: str | None = None) -> ModuleType:
     """The lesson's definitions as a module: imports, `def`, `class`, ALL_CAPS constants and `X = yours("X")`.
 
     No demo cell runs. Tracebacks show the line of the .md, or the cell of the .ipynb. Cells that do not parse are
@@ -35,23 +35,23 @@ def load(path: str | Path, name: str | None = None) -> ModuleType:
     age, module = _loaded.get((path, name), (None, None))
     if module is None or stat is None or age != (stat.st_mtime_ns, stat.st_size):
         module = ModuleType(name)
-        define(module, path)
+        define_lesson_in(module, path)
     return module
 
 
-def define(module: ModuleType, path: Path) -> None:
+def define_lesson_in(module: ModuleType, path: Path) -> None:
     """Define in `module` what the lesson in the file at `path`, an absolute one, defines. Raises `LessonError`."""
-    lesson = read(path)
+    lesson = read_lesson(path)
     stat = path.stat()
     _loaded[path, module.__name__] = (stat.st_mtime_ns, stat.st_size), module
     module.__file__, module.__doc__ = str(path), f"The definitions of {path.name}."
     if module.__name__.startswith("solutions."):
         sys.modules[module.__name__] = module  # so that dataclasses and pickles find the module by its name
     linecache.checkcache(str(path))
-    _define(module, lesson)
+    _execute_definitions(module, lesson)
 
 
-def _define(module: ModuleType, lesson: Lesson) -> None:
+def _execute_definitions(module: ModuleType, lesson: Lesson) -> None:
     failed: dict[str, BaseException] = {}
 
     def missing(name: str) -> None:
@@ -65,11 +65,11 @@ def _define(module: ModuleType, lesson: Lesson) -> None:
 
     futures = 0
     for cell in lesson.cells:
-        tree = tree_of(cell)
+        tree = parse_cell(cell)
         if tree is None:
-            failed.update(unparsed(cell))
+            failed.update(find_parse_errors(cell))
             continue
-        file = file_of(cell, lesson)
+        file = traceback_filename(cell, lesson)
         for node in filter(_is_definition, tree.body):
             names = bound_names(node)
             try:
@@ -87,7 +87,7 @@ def _define(module: ModuleType, lesson: Lesson) -> None:
     module.__dict__["__getattr__"] = missing
 
 
-def file_of(cell: Cell, lesson: Lesson) -> str:
+def traceback_filename(cell: Cell, lesson: Lesson) -> str:
     """The file name for tracebacks. A notebook's cell has no file: its text is put where tracebacks look for it."""
     if lesson.path.suffix == ".md":
         return str(lesson.path)

@@ -15,7 +15,7 @@ from typing import Any
 from utils.lessons.files import LessonError
 
 Metadata = dict[str, Any]
-Part = tuple[str, str, int, Metadata]  # a cell's kind, source, first line in the file, and metadata
+CellFields = tuple[str, str, int, Metadata]  # a cell's kind, source, first line in the file, and metadata
 
 # The languages whose fences jupytext turns into code cells (a test compares).
 LANGUAGES = frozenset(
@@ -30,25 +30,25 @@ _PLAIN_FENCE_END = re.compile(r"^```\s*$")
 _UNSUPPORTED = ("split_at_heading", "custom_language_magics", "cell_markers", "root_level_metadata_as_raw_cell")
 
 
-def parts(text: str, path: Path, whole: bool = True) -> tuple[list[Part], Metadata]:
+def split_cells(text: str, path: Path, require_header: bool = True) -> tuple[list[CellFields], Metadata]:
     """The cells of a page of markdown, and the notebook metadata of its header. Raises `LessonError`.
 
     `path` is named in messages; only with `whole=False` may the header be missing.
     """
     lines = text.splitlines()
     metadata: Metadata = {}
-    found: list[Part] = []
+    found: list[CellFields] = []
     position = 0
-    if whole or (lines and lines[0].rstrip() == "---"):
+    if require_header or (lines and lines[0].rstrip() == "---"):
         metadata, found, position = _header(lines, path)
     while position < len(lines):
         reader = _CellReader(lines[position:], position, path)
-        found.append(reader.part())
+        found.append(reader.read_cell())
         position += reader.next
     return found, metadata
 
 
-def _header(lines: list[str], path: Path) -> tuple[Metadata, list[Part], int]:
+def _header(lines: list[str], path: Path) -> tuple[Metadata, list[CellFields], int]:
     """The notebook metadata, the raw cell that other front matter makes, and where the first cell starts."""
     import yaml  # comes with jupytext, which writes these headers with it; here, for it costs a learner's first check
 
@@ -81,7 +81,7 @@ def _header(lines: list[str], path: Path) -> tuple[Metadata, list[Part], int]:
         odd.append(f"format_version {version}")
     if odd:
         raise LessonError(f"{path}:1: lessons do without jupytext's {', '.join(odd)}: take it out of the front matter.")
-    raw: list[Part] = [("raw", "\n".join(["---", *other, "---"]), 1, {})] if other else []
+    raw: list[CellFields] = [("raw", "\n".join(["---", *other, "---"]), 1, {})] if other else []
     start = end + 1
     return metadata, raw, start + (start < len(lines) and not lines[start].strip())
 
@@ -93,7 +93,7 @@ class _CellReader:
         self.lines, self.offset, self.path = lines, offset, path
         self.next = len(lines)
 
-    def part(self) -> Part:
+    def read_cell(self) -> CellFields:
         first = self.lines[0]
         if match := _REGION.match(first):
             name, options = match.groups()

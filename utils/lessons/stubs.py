@@ -10,22 +10,22 @@ TODO = "# YOUR CODE HERE"
 PROSE = "*YOUR ANSWER HERE*"
 
 
-def body(name: str) -> list[str]:
+def body_stub(name: str) -> list[str]:
     """The lines that stand for statements in a function; `name` is its dotted name, as "LayerNorm.forward"."""
     return [TODO, f'raise NotImplementedError("{name}")']
 
 
-def unset(names: Iterable[str]) -> list[str]:
+def assignment_stubs(names: Iterable[str]) -> list[str]:
     """The lines that stand for statements that would have bound `names`."""
     return [f"{name} = ...  {TODO}" for name in names]
 
 
-def block() -> list[str]:
+def block_stub() -> list[str]:
     """The line that stands for all of a block that binds nothing."""
     return [f"...  {TODO}"]
 
 
-def value(targets: Sequence[ast.expr], hint: str) -> str:
+def value_stub(targets: Sequence[ast.expr], hint: str) -> str:
     """What stands right of an assignment's `=`: as many `...` as its targets unpack, and the hint."""
     unpacked = next((target for target in targets if isinstance(target, (ast.Tuple, ast.List))), None)
     return f"{_ellipses(unpacked) if unpacked else '...'}  {f'# {hint}' if hint else TODO}"
@@ -44,10 +44,10 @@ def unfinished_name(error: BaseException) -> str | None:
     text = str(error.args[0]) if error.args else ""
     if isinstance(error, NotImplementedError) and (not text or text.replace(".", "").isidentifier()):
         return text
-    return "" if unfilled(text) else None
+    return "" if is_ellipsis_error(text) else None
 
 
-def written_below(source: str, name: str) -> bool:
+def has_code_after_stub(source: str, name: str) -> bool:
     """Whether an answer stands below the `raise` of its stub, which still ends the function before it.
 
     A page's own last line, `return state`, is no answer.
@@ -61,7 +61,7 @@ def written_below(source: str, name: str) -> bool:
     except SyntaxError:
         return False
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    return any(any(map(_answers, _after_stub(function.body, name))) for function in functions)
+    return any(any(map(_is_answer_statement, _after_stub(function.body, name))) for function in functions)
 
 
 def _after_stub(statements: list[ast.stmt], name: str) -> list[ast.stmt]:
@@ -76,11 +76,11 @@ def _is_stub(statement: ast.stmt, name: str) -> bool:
     return isinstance(made.args[0], ast.Constant) and made.args[0].value == name
 
 
-def _answers(statement: ast.stmt) -> bool:
+def _is_answer_statement(statement: ast.stmt) -> bool:
     return not (isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name))
 
 
-def unfilled(text: str) -> bool:
+def is_ellipsis_error(text: str) -> bool:
     """Whether the words of an error come from an `...` that was used as a value.
 
     einsum speaks of an ellipsis too, one in its own letters.

@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 
 from utils import lessons
-from utils.lessons import bound_names, without_magics
+from utils.lessons import bound_names, strip_magics
 from utils.lessons.stubs import unfinished_name
 from utils.show.html import card, inline
 
@@ -124,10 +124,10 @@ def _explained(error: BaseException, source: str) -> str:
     if not re.search(r"(?m)^check\(\w+=", source):
         return ""
     from utils.feedback.observe import Failure
-    from utils.feedback.torch_errors import explain
+    from utils.feedback.torch_errors import explain_failure
 
     failure = Failure(type(error).__name__, str(error))
-    words = explain(failure, "")
+    words = explain_failure(failure, "")
     return "" if not failure.text or words.startswith(failure.text.splitlines()[0][:40]) else words
 
 
@@ -137,7 +137,7 @@ def made_above(name: str | None, source: str) -> bool:
     if not name or not path.is_file():
         return False
     try:
-        cells = [cell.source for cell in lessons.read(path).cells if cell.kind == "code"]
+        cells = [cell.source for cell in lessons.read_lesson(path).cells if cell.kind == "code"]
     except lessons.LessonError:
         return False
     above = cells[: cells.index(source)] if source in cells else cells
@@ -147,6 +147,6 @@ def made_above(name: str | None, source: str) -> bool:
 def _would_make(source: str) -> list[str]:
     """The names that a cell binds at its top level; none where it is not Python."""
     try:
-        return [name for node in ast.parse(without_magics(source)).body for name in bound_names(node)]
+        return [name for node in ast.parse(strip_magics(source)).body for name in bound_names(node)]
     except SyntaxError:
         return []

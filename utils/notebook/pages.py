@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from utils import lessons
 from utils.feedback.exercise import all_exercises
-from utils.feedback.progress import read
+from utils.feedback.progress import read_progress
 from utils.show.html import MARK
 
 WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
@@ -80,7 +80,7 @@ class Page:
 
 def pages() -> list[Page]:
     """All lessons, in order."""
-    kept = read()
+    kept = read_progress()
     names: dict[str, list[str]] = {}
     for exercise in all_exercises().values():
         names.setdefault(exercise.lesson, []).append(exercise.name)
@@ -112,7 +112,7 @@ def _page(stem: str, paths: list[Path], names: list[str], kept: dict[str, dict])
     title, minutes, places = stem[3:].replace("_", " "), None, {}
     for path in paths:
         try:
-            lesson = lessons.read(path)
+            lesson = lessons.read_lesson(path)
         except lessons.LessonError:
             continue
         text = "\n".join(cell.source for cell in lesson.cells if cell.kind == "markdown")

@@ -59,7 +59,7 @@ def _code(path: Path | None, name: str) -> str:
     if path is None or path.parent == lessons.ROOT / "solutions":
         return ""
     try:
-        code = lessons.source_of(path, name)
+        code = lessons.definition_source(path, name)
     except (lessons.LessonError, RecursionError):  # no such name; code that lies too deep in itself
         return ""
     return "" if "YOUR CODE HERE" in code else code

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from utils.models.abc_sorter import SEP
 
 
-class OddModel(nn.Module):
+class FakeSorter(nn.Module):
     """Continues in its own odd way, and often likes the separator best: only asking it tells what it would say."""
 
     def __init__(self, rand: Callable[..., Tensor]) -> None:

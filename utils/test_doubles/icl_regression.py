@@ -5,7 +5,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 
-class Layer(nn.Module):
+class FakeQueryAttention(nn.Module):
     """The projections of a QueryAttention, without a bias, drawn by `rand(*shape)`."""
 
     def __init__(self, n_embd: int, n_head: int, n_out: int, rand: Callable[..., Tensor]) -> None:

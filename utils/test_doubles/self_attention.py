@@ -8,7 +8,7 @@ from torch import Tensor, nn
 NAMES = ("W_query", "W_key", "W_value")
 
 
-class V1(nn.Module):
+class FakeSelfAttentionV1(nn.Module):
     """The parameters of a SelfAttention_v1, each [d_in, d_out], drawn by `rand(*shape)`."""
 
     def __init__(self, d_in: int, d_out: int, rand: Callable[..., Tensor]) -> None:
@@ -17,7 +17,7 @@ class V1(nn.Module):
             setattr(self, name, nn.Parameter(rand(d_in, d_out)))
 
 
-class V2(nn.Module):
+class FakeSelfAttentionV2(nn.Module):
     """The layers of a SelfAttention_v2, whose weights are [d_out, d_in], drawn by `rand(*shape)`."""
 
     def __init__(self, d_in: int, d_out: int, rand: Callable[..., Tensor]) -> None:
@@ -28,7 +28,7 @@ class V2(nn.Module):
             setattr(self, name, layer)
 
 
-def after_copying(result: None, v2: nn.Module, v1: nn.Module) -> dict[str, Tensor]:
+def view_copied_weights(result: None, v2: nn.Module, v1: nn.Module) -> dict[str, Tensor]:
     """What `copy_weights` left behind: v1's matrices and v2's, which of them are trained, and what v2 has after v1 is
     trained on.
     """

@@ -15,7 +15,7 @@ END = VOCAB - 1  # <|endoftext|>
 LONGEST = 32  # tokens: beyond, a model that ends shows its own small vocabulary, lest a wrong answer fill the memory
 
 
-class Tokenizer:
+class LazyTokenizer:
     """GPT-2's tokenizer, loaded where it is used.
 
     A text to ids and ids to a text take the library behind it alone: importing transformers, which all the rest needs,
@@ -46,14 +46,14 @@ class Tokenizer:
         return len(load_tokenizer())
 
 
-class Output(NamedTuple):
+class FakeModelOutput(NamedTuple):
     """What the model returns: `.logits`, or `[0]`, as from Hugging Face; and what it may be handed back."""
 
     logits: Tensor
     past_key_values: Tensor
 
 
-class Model(nn.Module):
+class FakeCausalLM(nn.Module):
     """A tiny model in the manner of Hugging Face: what it says at a position depends on every token up to there.
 
     Args:
@@ -73,7 +73,7 @@ class Model(nn.Module):
         self.register_buffer("embed", rand(vocab, width))
         self.register_buffer("unembed", rand(width, vocab) * 0.7)
 
-    def forward(self, input_ids: Tensor, past_key_values: Tensor | None = None, **ignored: Any) -> Output:
+    def forward(self, input_ids: Tensor, past_key_values: Tensor | None = None, **ignored: Any) -> FakeModelOutput:
         ids = input_ids if past_key_values is None else torch.cat([past_key_values, input_ids], dim=-1)
         places = torch.arange(1, ids.shape[-1] + 1)
         seen = (self.embed[ids % len(self.embed)] * torch.cos(places)[:, None]).cumsum(dim=-2)
@@ -81,7 +81,7 @@ class Model(nn.Module):
         if self.ends_at is not None and len(places) <= LONGEST:
             logits = F.pad(logits, (0, VOCAB - logits.shape[-1]), value=-100.0)
             logits[..., END] = torch.where(places == self.ends_at, 100.0, -100.0)
-        return Output(logits[..., -input_ids.shape[-1] :, :], ids)
+        return FakeModelOutput(logits[..., -input_ids.shape[-1] :, :], ids)
 
     def generate(self, *args: Any, **kwargs: Any) -> None:
         raise TypeError(

@@ -14,7 +14,7 @@ from utils.models.toy_transformer import STOP
 _LETTERS = "_abcdefgh. "  # the place of a character is its id
 
 
-class Speller:
+class LetterTokenizer:
     """A tokenizer of lower-case letters, the full stop and the space: a is 1, b is 2; 0, shown as _, is nothing."""
 
     def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Tensor:
@@ -29,7 +29,7 @@ class Speller:
         return [self.decode(row) for row in rows]
 
 
-class Rambler(nn.Module):
+class FakeTextModel(nn.Module):
     """Goes on in letters that depend on the whole text, and says STOP when the text has a given length, or never.
 
     Args:
@@ -41,9 +41,11 @@ class Rambler(nn.Module):
     Stops a loop that does not end, with a RuntimeError.
     """
 
-    def __init__(self, table: Tensor, stop: int | None = None, says: dict[int, str] | None = None) -> None:
+    def __init__(
+        self, table: Tensor, stop_length: int | None = None, forced_characters: dict[int, str] | None = None
+    ) -> None:
         super().__init__()
-        self.table, self.stop, self.says, self.asked = table, stop, says or {}, 0
+        self.table, self.stop, self.says, self.asked = table, stop_length, forced_characters or {}, 0
 
     def forward(self, src: Tensor) -> Tensor:
         """Tokens [batch, seq] to logits [batch, seq, 11]."""
@@ -69,7 +71,7 @@ class Rambler(nn.Module):
         return logits
 
 
-class Downhill:
+class FakeOptimizer:
     """An optimizer that is called as torch's are and counts its steps; torch's own import a compiler first.
 
     Args:
@@ -95,7 +97,7 @@ class Downhill:
         return loss
 
 
-class Pupil(nn.Module):
+class FakeTrainableModel(nn.Module):
     """A table of what follows which token, to make one training step with. Unless it is `fresh`, it comes from an
     earlier batch, whose gradients are still there; in eval mode it answers otherwise than in training, as a model with
     dropout does.
@@ -109,15 +111,15 @@ class Pupil(nn.Module):
     """
 
     def __init__(
-        self, table: Tensor, signs: bool = False, optimizer: Downhill | None = None, fresh: bool = False
+        self, table: Tensor, signs: bool = False, optimizer: FakeOptimizer | None = None, fresh: bool = False
     ) -> None:
         super().__init__()
         self.fresh = fresh
         self.table, self.start = nn.Parameter(table), table.clone()
-        self.optimizer = optimizer or Downhill([self.table], 0.1 if signs else 0.5, signs)
+        self.optimizer = optimizer or FakeOptimizer([self.table], 0.1 if signs else 0.5, signs)
 
-    def __deepcopy__(self, memo: dict) -> Pupil:
-        twin = Pupil(self.start.clone(), optimizer=self.optimizer, fresh=self.fresh)
+    def __deepcopy__(self, memo: dict) -> FakeTrainableModel:
+        twin = FakeTrainableModel(self.start.clone(), optimizer=self.optimizer, fresh=self.fresh)
         twin.table.grad = None if self.fresh else self.start.roll(1, 0)
         self.optimizer.param_groups[0]["params"] = [twin.table]
         self.optimizer.steps = 0
@@ -128,7 +130,7 @@ class Pupil(nn.Module):
         return (3.0 if self.training else 1.5) * self.table[src]
 
 
-def after_step(result: object, model: Pupil, optimizer: Downhill, batch: tuple) -> object:
+def view_training_step(result: object, model: FakeTrainableModel, optimizer: FakeOptimizer, batch: tuple) -> object:
     """What a training step returned and left behind: the loss, the table, and four facts: a float was returned; the
     model is in training mode; the table moved (1), or did not though it has gradients (0), or has none (-1); how many
     steps the optimizer made.

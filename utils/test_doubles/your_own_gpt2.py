@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from utils.models.your_own_gpt2 import GPTConfig
 
-AT_ONCE = "at once, after the prompt had"
+REFUSAL_PHRASE = "at once, after the prompt had"
 
 
 class _Norm(nn.Module):
@@ -25,16 +25,16 @@ class _Norm(nn.Module):
         return F.layer_norm(x, self.w.shape, self.w, self.b, self.eps)
 
 
-class _Watched(nn.Linear):
+class _SinglePositionLinear(nn.Linear):
     """A layer that every position passes once; `what` says what it passes there."""
 
     def __init__(self, narrow: int, wide: int, what: str, strict: bool) -> None:
         super().__init__(narrow, wide)
-        self.what, self.strict, self.called = what, strict, False
+        self.label, self.strict, self.called = what, strict, False
 
     def forward(self, x: Tensor) -> Tensor:
         if self.strict and self.called and x.dim() > 2 and x.shape[-2] > 1:
-            raise RuntimeError(f"{x.shape[-2]} positions went through {self.what} {AT_ONCE}")
+            raise RuntimeError(f"{x.shape[-2]} positions went through {self.label} {REFUSAL_PHRASE}")
         self.called = True
         return super().forward(x)
 
@@ -44,7 +44,7 @@ class _Attention(nn.Module):
         super().__init__()
         d = config.d_model
         for name, what in (("W_query", "the model"), ("W_key", "W_key"), ("W_value", "W_value")):
-            setattr(self, name, _Watched(d, d, what, strict))
+            setattr(self, name, _SinglePositionLinear(d, d, what, strict))
         self.out_proj = nn.Linear(d, d)
         self.num_heads = config.n_heads
 
@@ -58,7 +58,7 @@ class _MLP(nn.Module):
     def __init__(self, config: GPTConfig, strict: bool) -> None:
         super().__init__()
         d = config.d_model
-        self.c_fc, self.c_proj = _Watched(d, 4 * d, "the model", strict), nn.Linear(4 * d, d)
+        self.c_fc, self.c_proj = _SinglePositionLinear(d, 4 * d, "the model", strict), nn.Linear(4 * d, d)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
@@ -75,7 +75,7 @@ class _Block(nn.Module):
         return x + self.mlp(self.ln_2(x))
 
 
-class Writer(nn.Module):
+class FakeGPT(nn.Module):
     """A GPT of these sizes, whose parameters `fill(name, shape)` gives."""
 
     def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], strict: bool = False) -> None:

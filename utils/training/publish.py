@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from utils.lessons.files import folder_atomically
+from utils.lessons.files import replace_folder_atomically
 from utils.training.loop import History
 
 CARDS = Path(__file__).resolve().parent / "cards"
@@ -50,7 +50,7 @@ def publish(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
 
     The files named in `kept` are carried over from the older folder. After an error the older one is there unchanged.
     """
-    with folder_atomically(folder) as stage:
+    with replace_folder_atomically(folder) as stage:
         yield stage
         for name in kept:
             if (folder / name).exists():

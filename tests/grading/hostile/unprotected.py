@@ -20,7 +20,7 @@ def statuses(pages: list[str], out: int) -> None:
 
     for page in pages:
         try:
-            status = check(lessons.load(page).row_sums).status
+            status = check(lessons.load_lesson(page).row_sums).status
         except Exception as error:
             status = f"{type(error).__name__}: {error}"
         os.write(out, status[:500].encode() + b"\n")

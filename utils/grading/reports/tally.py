@@ -281,6 +281,6 @@ def unknown_students(results: Path, students: Sequence[Student]) -> list[str]:
 def title_of(stem: str) -> str:
     """A lesson's number and heading, or its stem where the course has no such lesson (any more)."""
     try:
-        return f"{stem[:2]} {lessons.read(lessons.find(stem)).title}"
+        return f"{stem[:2]} {lessons.read_lesson(lessons.find_lesson(stem)).title}"
     except lessons.LessonError:
         return stem

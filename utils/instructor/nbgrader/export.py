@@ -18,7 +18,7 @@ from utils.instructor.blocked_cells import cells_that_need
 from utils.instructor.build import student_files, student_metadata
 from utils.instructor.strip import CellFaults, student_cell, without_notes
 from utils.lessons import ROOT, Cell, markers
-from utils.lessons.markers import Marked
+from utils.lessons.markers import MarkedCell
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 POINTS = 1
@@ -71,7 +71,7 @@ def export(
     student_files(source)  # every marker is right and nothing leaks, or this raises
     done = Exported()
     texts: dict[Path, str] = {}
-    for path in [lessons.find(name, source) for name in names] or lessons.all_lessons(source):
+    for path in [lessons.find_lesson(name, source) for name in names] or lessons.all_lessons(source):
         notebook = assignment(path)
         texts[out / "source" / path.stem / f"{path.stem}.ipynb"] = ipynb.text(notebook)
         done.points[path.stem] = sum(
@@ -100,8 +100,8 @@ def assignment(path: str | Path) -> dict:
     """The notebook of one lesson for nbgrader's `source/`: with answers, and what marks and grades them. Raises as
     `strip`."""
     path = Path(path)
-    lesson = lessons.parse(without_notes(lessons.read_text(path), path), path)
-    marked = [markers.parse(cell) for cell in lesson.cells]
+    lesson = lessons.parse_lesson(without_notes(lessons.read_text(path), path), path)
+    marked = [markers.parse_markers(cell) for cell in lesson.cells]
     students = [(part.cell, student_cell(part)) for part in marked]
     needs = cells_that_need(
         (dataclasses.replace(cell, source=student.source), student.unset) for cell, student in students
@@ -128,12 +128,12 @@ def student_source(source: str) -> str | None:
     accept."""
     if BEGIN not in map(str.strip, source.split("\n")):
         return None
-    marks = dict(zip((BEGIN, END), markers.around_answer([])))
+    marks = dict(zip((BEGIN, END), markers.wrap_in_answer_markers([])))
     lines = [
         line.replace(mark, marks[mark]) if (mark := line.strip()) in marks else line for line in source.split("\n")
     ]
     try:
-        return student_cell(markers.parse(Cell("code", "\n".join(lines), 1, {}, 0))).source
+        return student_cell(markers.parse_markers(Cell("code", "\n".join(lines), 1, {}, 0))).source
     except CellFaults:
         return None
 
@@ -160,7 +160,7 @@ def _name_of(cell: Cell, stem: str) -> str:
 
 def _checked(cell: Cell) -> Iterator[tuple[str, str]]:
     """The exercises that a cell checks, `check(f)` or `check(x=x)` on a line of its own: the name and the arguments."""
-    tree = lessons.tree_of(cell)
+    tree = lessons.parse_cell(cell)
     for node in tree.body if tree else ():
         call = node.value if isinstance(node, ast.Expr) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check":
@@ -170,16 +170,16 @@ def _checked(cell: Cell) -> Iterator[tuple[str, str]]:
                     yield name, ast.unparse(argument)
 
 
-def _with_solutions(marked: Marked) -> str:
+def _with_solutions(marked: MarkedCell) -> str:
     """A cell's source with nbgrader's markers: around regions, and around a statement that a single marker takes."""
     lines = marked.lines
     begin, end = (BEGIN, END) if marked.cell.kind == "code" else (f"<!-- {BEGIN} -->", f"<!-- {END} -->")
     for region in reversed(marked.regions):
         first, last = lines[region.start], lines[region.end - 1]
-        if region.comment is None:
+        if region.comment_position is None:
             lines[region.start], lines[region.end - 1] = _indent(first) + begin, _indent(last) + end
         else:
-            row, column = region.comment
+            row, column = region.comment_position
             lines[row] = lines[row][:column].rstrip()
             above = [f"# {region.hint}", begin] if region.hint else [begin]
             lines.insert(region.end, _indent(first) + end)
