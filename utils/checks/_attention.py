@@ -189,7 +189,7 @@ def attention_weights(
         mask: bool [seq, seq], True = may attend.
         scale: what the scores are multiplied by, 1 / sqrt(d_head) unless given.
         axis: along which the softmax runs.
-        hidden: what a hidden score becomes.
+        masked_value: what a hidden score becomes.
     """
     scores = q @ k.mT * (k.shape[-1] ** -0.5 if scale is None else scale)
     return F.softmax(mask_scores(scores, mask, masked_value), axis)
@@ -211,12 +211,12 @@ def make_attention(
 
     Args:
         qkv: `(params, x)` to queries, keys and values; `order` says which of these serve as such.
-        sees: `(the call's own mask, the number of positions)` to the mask that counts.
+        make_mask: `(the call's own mask, the number of positions)` to the mask that counts.
         scale: `(d_head, d_in)` to what the scores are multiplied by.
-        hidden: what a hidden score becomes; None leaves all as they are.
+        masked_value: what a hidden score becomes; None leaves all as they are.
         axis: along which the softmax runs.
-        before: the scores' last change before they are hidden.
-        after: `(params, weights, mask)` to the weights that mix.
+        transform_scores: the scores' last change before they are hidden.
+        transform_weights: `(params, weights, mask)` to the weights that mix.
         mix: weights, values and x to context vectors.
         out: what becomes of these.
     """

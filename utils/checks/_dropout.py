@@ -227,35 +227,35 @@ def make_dropout(
 
 
 def dropout_misconceptions(make_layer: Callable, has_heads: bool = False) -> dict[str, Wrong]:
-    """Dropouts of the weights that go wrong, whatever they draw with; `by(after=...)` is the layer with one of them."""
+    """Dropouts of the weights that go wrong, whatever they draw with; `by(transform_weights=...)` is the layer with one of them."""
     wrong = {
         "not-enlarged": Wrong(
-            make_layer(after=make_dropout(factor=lambda rate: 1.0)),
+            make_layer(transform_weights=make_dropout(factor=lambda rate: 1.0)),
             "What survives the dropout keeps its size, so in training the sums come out too small on average. The"
             " survivors have to make up for the dropped: divide by 1 - dropout.",
         ),
         "keep-and-drop-swapped": Wrong(
-            make_layer(after=make_dropout(fraction=lambda rate: 1 - rate)),
+            make_layer(transform_weights=make_dropout(fraction=lambda rate: 1 - rate)),
             "Keep and drop have changed places: a share of 1 - dropout vanishes, where a share of dropout should.",
         ),
         "one-draw-for-all-texts": Wrong(
-            make_layer(after=make_dropout(mask_shape=lambda shape: (1, *shape[1:]))),
+            make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (1, *shape[1:]))),
             "All texts of a batch lose the same weights. Chance decides on each weight by itself, in every text.",
         ),
         "keys-vanish-as-a-whole": Wrong(
-            make_layer(after=make_dropout(mask_shape=lambda shape: (*shape[:-2], 1, shape[-1]))),
+            make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (*shape[:-2], 1, shape[-1]))),
             "A position that is dropped is dropped for all that look at it. Chance decides on each weight by itself:"
             " one draw for each pair of positions.",
         ),
         "rows-vanish-as-a-whole": Wrong(
-            make_layer(after=make_dropout(mask_shape=lambda shape: (*shape[:-1], 1))),
+            make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (*shape[:-1], 1))),
             "Whole rows are dropped, so that a position hears everyone or nobody. Chance decides on each weight by"
             " itself: one draw for each pair of positions.",
         ),
     }
     if has_heads:
         wrong["one-draw-for-all-heads"] = Wrong(
-            make_layer(after=make_dropout(mask_shape=lambda shape: (shape[0], 1, *shape[2:]))),
+            make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (shape[0], 1, *shape[2:]))),
             "All heads lose the same weights. Chance decides on each weight by itself, in every head.",
         )
     return wrong

@@ -204,13 +204,13 @@ def _answer(
     merge=lambda y: y.transpose(1, 2).flatten(2),
     out=_output,
     empty=0.0,
-    after=lambda p, weights, mask: weights,
+    transform_weights=lambda p, weights, mask: weights,
     **how,
 ):
     """A forward pass with one step replaced. `empty` is what stands for the weights of a row in which all is hidden."""
     return make_causal_attention(
         qkv,
-        transform_weights=lambda p, weights, mask: after(p, weights.nan_to_num(empty), mask),
+        transform_weights=lambda p, weights, mask: transform_weights(p, weights.nan_to_num(empty), mask),
         out=lambda p, mixed: out(p, merge(mixed)),
         **how,
     )
@@ -340,27 +340,27 @@ exercise(
     ],
     misconceptions={
         "sees-the-future": Wrong(
-            _answer(hidden=None),
+            _answer(masked_value=None),
             "Nothing is masked: while the model writes the first sorted letter, it could read the other two. In"
             " training the answer stands in the sequence, and a position may look back only.",
         ),
         "masked-after-the-softmax": Wrong(
-            _answer(hidden=None, after=lambda p, weights, mask: weights * mask),
+            _answer(masked_value=None, transform_weights=lambda p, weights, mask: weights * mask),
             "The future is hidden after the softmax. It has taken its share by then, so that the rows no longer sum to"
             " one, and a later token changes the earlier weights: give its score minus infinity before the softmax.",
         ),
         "mirror-image": Wrong(
-            _answer(sees=future_mask),
+            _answer(make_mask=future_mask),
             "The mask is the mirror image: each position sees itself and what comes after it. Rows ask, and may look"
             " back.",
         ),
         "future-alone": Wrong(
-            _answer(sees=lambda n: ~causal_mask(n), empty=torch.nan),
+            _answer(make_mask=lambda n: ~causal_mask(n), empty=torch.nan),
             "The mask is turned round: what may be seen was hidden, so a position sees the future alone, and the last"
             " one, which sees nothing, is nan.",
         ),
         "blind-to-itself": Wrong(
-            _answer(sees=strictly_causal_mask, empty=torch.nan),
+            _answer(make_mask=strictly_causal_mask, empty=torch.nan),
             "A position does not see itself, so the first one sees nothing, and a softmax over nothing is nan. The"
             " diagonal belongs to what may be seen.",
         ),

@@ -216,10 +216,12 @@ exercise(
 )
 
 
-def _weigh(sees=causal_mask, scale=lambda d_k, n: d_k**0.5, hidden=-torch.inf, axis=-1, late=lambda d_k: 1.0):
+def _weigh(
+    make_mask=causal_mask, scale=lambda d_k, n: d_k**0.5, masked_value=-torch.inf, axis=-1, late=lambda d_k: 1.0
+):
     def answer(scores, d_k):
         n = scores.shape[-1]
-        return F.softmax(scores.masked_fill(~sees(n), hidden) / scale(d_k, n), dim=axis) / late(d_k)
+        return F.softmax(scores.masked_fill(~make_mask(n), masked_value) / scale(d_k, n), dim=axis) / late(d_k)
 
     return answer
 
@@ -297,14 +299,14 @@ exercise(
     misconceptions={
         "sees-the-future": Wrong(_unhidden, _WORDS["sees-the-future"]),
         "mask-after-softmax": Wrong(_cut_afterwards, _WORDS["mask-after-softmax"]),
-        "hidden-with-zero": Wrong(_weigh(hidden=0.0), _WORDS["hidden-with-zero"]),
+        "hidden-with-zero": Wrong(_weigh(masked_value=0.0), _WORDS["hidden-with-zero"]),
         "minus-a-billion": Wrong(
-            _weigh(hidden=-1e9),
+            _weigh(masked_value=-1e9),
             "Hidden scores became a low number such as -1e9, which hides them only while what may be seen scores"
             " higher. Only -inf is below every score, and has a weight of exactly 0 beside any of them.",
         ),
         "not-hidden-enough": Wrong(
-            _weigh(hidden=-10.0),
+            _weigh(masked_value=-10.0),
             "Hidden scores became -10, which is low and not low enough: the future keeps a small weight, and a large"
             " one where the other scores are low, too. Nothing but -inf is below every score.",
         ),
@@ -537,14 +539,14 @@ exercise(
     ],
     misconceptions={
         "sees-the-future": Wrong(
-            make_causal_attention(hidden=None),
+            make_causal_attention(masked_value=None),
             _WORDS["sees-the-future"].replace("row 0", "position 0"),
         ),
         "mask-after-softmax": Wrong(
-            make_causal_attention(hidden=None, transform_weights=lambda p, w, mask: apply_dropout(p, w * mask)),
+            make_causal_attention(masked_value=None, transform_weights=lambda p, w, mask: apply_dropout(p, w * mask)),
             _WORDS["mask-after-softmax"],
         ),
-        "hidden-with-zero": Wrong(make_causal_attention(hidden=0.0), _WORDS["hidden-with-zero"]),
+        "hidden-with-zero": Wrong(make_causal_attention(masked_value=0.0), _WORDS["hidden-with-zero"]),
         "true-means-blocked": Wrong(
             make_causal_attention(make_mask=lambda n: ~causal_mask(n)),
             _WORDS["true-means-blocked"].replace("row", "position"),
@@ -575,7 +577,8 @@ exercise(
             " width d_out counts.",
         ),
         "root-of-the-length": Wrong(
-            make_causal_attention(scale=lambda d_k, d_in: 1.0, before=scale_by_length), WORDS["root-of-the-length"]
+            make_causal_attention(scale=lambda d_k, d_in: 1.0, transform_scores=scale_by_length),
+            WORDS["root-of-the-length"],
         ),
         "keys-as-values": Wrong(make_causal_attention(order=(0, 1, 1)), WORDS["keys-as-values"]),
         "root-of-2": Wrong(make_causal_attention(scale=lambda d_k, d_in: 2**-0.5), WORDS["root-of-2"]),
@@ -599,7 +602,7 @@ exercise(
             " weights, so that a position cannot rely on one other position being there.",
         ),
         "dropout-on-the-scores": Wrong(
-            make_causal_attention(before=apply_dropout, transform_weights=_undropped),
+            make_causal_attention(transform_scores=apply_dropout, transform_weights=_undropped),
             "The dropout acts on the scores, before the softmax. A dropped score is 0, and a score of 0 still gets"
             " weight: nothing is ignored.",
         ),

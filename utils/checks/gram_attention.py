@@ -457,8 +457,8 @@ def _triple(
     scores=_by_triples,
     turned="qkr",
     scale=lambda d_head, d_model: d_head**-1.5,
-    sees=causal_mask,
-    hidden=-torch.inf,
+    make_mask=causal_mask,
+    masked_value=-torch.inf,
     axis=-1,
     split=_split,
     turn=lambda t, heads, split: rope(split(t, heads)),
@@ -473,7 +473,7 @@ def _triple(
         made = {to: x @ p[f"W_{name}.weight"].mT for to, name in zip("qkrv", names)}
         q, k, r, v = (turn(t, heads, split) if to in turned else split(t, heads) for to, t in made.items())
         s = scores(q, k, r) * scale(d_model // heads, d_model)
-        weights = torch.softmax(mask_scores(s, sees(x.shape[1]), hidden), dim=axis)
+        weights = torch.softmax(mask_scores(s, make_mask(x.shape[1]), masked_value), dim=axis)
         y = out(p, merge(weights @ v))
         return (y, weights) if return_weights else y
 
@@ -553,24 +553,24 @@ exercise(
             "The scores are multiplied by d_head to the power 1.5. They are to be divided by it.",
         ),
         "no-mask": Wrong(
-            _triple(sees=lambda n: None),
+            _triple(make_mask=lambda n: None),
             "Positions see what comes after them. In copying, that is the answer itself.",
         ),
         "zero-mask": Wrong(
-            _triple(hidden=0.0),
+            _triple(masked_value=0.0),
             "Blocked scores were set to 0. Here 0 is the highest score that there is, so the blocked positions win;"
             " what is blocked gets minus infinity.",
         ),
         "mask-reversed": Wrong(
-            _triple(sees=lambda n: causal_mask(n).T),
+            _triple(make_mask=lambda n: causal_mask(n).T),
             "Each position sees itself and what comes after it. The mask is the wrong way round.",
         ),
         "not-itself": Wrong(
-            _triple(sees=_others_but_for_the_first),
+            _triple(make_mask=_others_but_for_the_first),
             "Positions do not see themselves. The diagonal is allowed, as in every causal layer of this course.",
         ),
         "not-itself-anywhere": Wrong(
-            _triple(sees=strictly_causal_mask),
+            _triple(make_mask=strictly_causal_mask),
             "Positions do not see themselves, so the first one sees nothing at all, and its weights are nan. The"
             " diagonal is allowed, as in every causal layer of this course.",
         ),

@@ -205,7 +205,7 @@ exercise(
             _joined(
                 _side_by_side,
                 head=lambda p, x, i: make_causal_attention(
-                    lambda p, x: project_qkv(p, x, prefix=f"heads.{i}."), hidden=None
+                    lambda p, x: project_qkv(p, x, prefix=f"heads.{i}."), masked_value=None
                 )(p, x),
             ),
             "The heads see the future. Use CausalAttention for each, which hides it.",
@@ -443,14 +443,14 @@ _WRONG_STEPS = {
     "heads-interleaved": {"split": _deal, "merge": _shuffle},
     "dealt-out-and-merged": {"split": _deal},
     "merged-interleaved": {"merge": _shuffle},
-    "root-of-d_out": {"before": lambda p, scores: scores * p.init["num_heads"] ** -0.5},
+    "root-of-d_out": {"transform_scores": lambda p, scores: scores * p.init["num_heads"] ** -0.5},
     "not-scaled": {"scale": lambda d_head, d_in: 1.0},
     "root-of-d_in": {"scale": lambda d_head, d_in: d_in**-0.5},
     "divided-by-d_head": {"scale": lambda d_head, d_in: 1 / d_head},
     "multiplied": {"scale": lambda d_head, d_in: d_head**0.5},
     "root-of-the-length": {"scale": lambda d_head, d_in: 1.0, "before": scale_by_length},
-    "sees-the-future": {"hidden": None},
-    "hidden-with-zero": {"hidden": 0.0},
+    "sees-the-future": {"masked_value": None},
+    "hidden-with-zero": {"masked_value": 0.0},
     "no-out_proj": {"out": lambda p, x: x},
     "query-and-key-swapped": {"order": (1, 0, 2)},
     "keys-as-values": {"order": (0, 1, 1)},
@@ -466,7 +466,7 @@ def _what_is_dropped():
 
     def mixed(steps):
         # keep [batch, heads, seq, seq] multiplies each weight
-        return lambda p, x, keep: _multi(after=lambda p, weights, mask: weights * keep, **steps)(p, x)
+        return lambda p, x, keep: _multi(transform_weights=lambda p, weights, mask: weights * keep, **steps)(p, x)
 
     readers = [make_dropout_parser(mixed(steps), _layers) for steps in ({}, *_WRONG_STEPS.values())]
 
@@ -542,7 +542,7 @@ exercise(
             " They belong side by side, head 0's entries first.",
         ),
         "mask-not-cut": Wrong(
-            _multi(hidden=None, before=_uncut),
+            _multi(masked_value=None, transform_scores=_uncut),
             "The mask keeps its full size, and the text is shorter than context_length: the two tables do not fit. A"
             " text needs only the corner of the mask that belongs to it.",
         ),
@@ -556,11 +556,11 @@ exercise(
             "The scores are not divided by the root of the head's width, so the softmax is too sharp.",
         ),
         "wrong-axis": Wrong(
-            _multi(axis=-2, after=lambda p, w, mask: apply_dropout(p, w).nan_to_num(0.0)),
+            _multi(axis=-2, transform_weights=lambda p, w, mask: apply_dropout(p, w).nan_to_num(0.0)),
             "Softmax ran down the columns. A row belongs to the position that asks, and it shares out one unit.",
         ),
         "over-the-heads": Wrong(
-            _multi(hidden=None, axis=1, after=lambda p, w, mask: apply_dropout(p, w * mask)),
+            _multi(masked_value=None, axis=1, transform_weights=lambda p, w, mask: apply_dropout(p, w * mask)),
             "Softmax ran over the heads, so that they compete for each pair of positions. Each head shares out a unit"
             " of its own in every row.",
         ),
@@ -577,17 +577,17 @@ exercise(
         "root-of-the-length": _wrong_step("root-of-the-length", WORDS["root-of-the-length"]),
         "divided-by-d_head": _wrong_step("divided-by-d_head", divided_by_width_message("the head's width")),
         "mirror-image": Wrong(
-            _multi(sees=future_mask),
+            _multi(make_mask=future_mask),
             "Each position sees itself and what comes after it: the mask is the mirror image. A position may look"
             " back, not ahead.",
         ),
         "true-means-blocked": Wrong(
-            _multi(sees=lambda n: ~causal_mask(n)),
+            _multi(make_mask=lambda n: ~causal_mask(n)),
             "The mask is turned round: each position sees what comes after it, and the last one sees nothing, which"
             " gives nan. True means may attend, so -inf goes where the mask is False.",
         ),
         "mask-after-softmax": Wrong(
-            _multi(hidden=None, after=lambda p, w, mask: apply_dropout(p, w * mask)),
+            _multi(masked_value=None, transform_weights=lambda p, w, mask: apply_dropout(p, w * mask)),
             "The future is taken out after the softmax, so the rows no longer sum to one, and what is left has been"
             " divided by a sum that knows the future. Hide the scores, before the softmax.",
         ),
@@ -610,26 +610,26 @@ exercise(
         ),
         "keys-as-values": _wrong_step("keys-as-values", WORDS["keys-as-values"]),
         "no-dropout": Wrong(
-            _multi(after=lambda p, w, mask: w),
+            _multi(transform_weights=lambda p, w, mask: w),
             "Nothing is dropped in training. The dropout acts on the weights of every head, between softmax and mix.",
         ),
         "drops-in-eval": Wrong(
-            _multi(after=lambda p, w, mask: F.dropout(w, p.init["dropout"])),
+            _multi(transform_weights=lambda p, w, mask: F.dropout(w, p.init["dropout"])),
             "It drops weights after eval(), too, so a finished model answers differently each time. The dropout has to"
             " know in which mode the layer is; F.dropout on its own assumes training.",
         ),
         "keep-rate": Wrong(
-            _multi(after=make_dropout(lambda rate: 1 / rate, lambda rate: 1 - rate)),
+            _multi(transform_weights=make_dropout(lambda rate: 1 / rate, lambda rate: 1 - rate)),
             "You handed on 1 - dropout. The number is the share that is dropped, for nn.Dropout as for this class.",
         ),
         **dropout_misconceptions(_multi, has_heads=True),
         "dropout-on-the-output": Wrong(
-            _multi(after=lambda p, w, mask: w, out=lambda p, x: apply_dropout(p, _out_proj(p, x))),
+            _multi(transform_weights=lambda p, w, mask: w, out=lambda p, x: apply_dropout(p, _out_proj(p, x))),
             "The dropout acts on the layer's result: single numbers of it vanish. Here it acts on the weights of every"
             " head, so that a position cannot rely on one other position being there.",
         ),
         "dropout-before-out_proj": Wrong(
-            _multi(after=lambda p, w, mask: w, out=lambda p, x: _out_proj(p, apply_dropout(p, x))),
+            _multi(transform_weights=lambda p, w, mask: w, out=lambda p, x: _out_proj(p, apply_dropout(p, x))),
             "The dropout acts on the merged heads: single numbers of what was mixed vanish. Here it acts on the weights"
             " of every head, between softmax and mix.",
         ),
@@ -662,7 +662,7 @@ exercise(
     equivalent={
         "head-by-head": _by_head,
         "heads-in-front": _heads_in_front,
-        "own-random-numbers": _multi(after=make_dropout()),
+        "own-random-numbers": _multi(transform_weights=make_dropout()),
     },
     hints=Hints(
         "It is CausalAttention with a split after the three layers and a merge before the last one.",

@@ -177,7 +177,7 @@ def _answers(qkv):
             " queries and keys: their width d_out is the one that counts.",
         ),
         "root-of-the-length": Wrong(
-            wrong_by(scale=lambda d_k, d_in: 1.0, before=scale_by_length), WORDS["root-of-the-length"]
+            wrong_by(scale=lambda d_k, d_in: 1.0, transform_scores=scale_by_length), WORDS["root-of-the-length"]
         ),
         "root-of-2": Wrong(wrong_by(scale=lambda d_k, d_in: 2**-0.5), WORDS["root-of-2"]),
         "only-journey": Wrong(
@@ -409,13 +409,15 @@ exercise(
 )
 
 
-def _weigh(scale=lambda W_K, x: W_K.shape[-1] ** -0.5, read=lambda mask: mask, swap=False, after=None, **how):
+def _weigh(
+    scale=lambda W_K, x: W_K.shape[-1] ** -0.5, read=lambda mask: mask, swap=False, transform_weights=None, **how
+):
     """An answer to compute_attn_weights; `after(weights, mask)` comes after the softmax."""
 
     def answer(W_Q, W_K, x, mask=None):
         q, k = (x @ W_K, x @ W_Q) if swap else (x @ W_Q, x @ W_K)
         found = attention_weights(q, k, read(mask), scale=scale(W_K, x), **how)
-        return after(found, mask) if after and mask is not None else found
+        return transform_weights(found, mask) if transform_weights and mask is not None else found
 
     return answer
 
@@ -505,8 +507,10 @@ exercise(
         ),
         "true-means-blocked": Wrong(_weigh(read=invert_mask), _MASK_WORDS["true-means-blocked"]),
         "still-scores": Wrong(_hidden_scores, WORDS["still-scores"]),
-        "mask-after-softmax": Wrong(_weigh(read=lambda mask: None, after=torch.mul), _MASK_WORDS["mask-after-softmax"]),
-        "hidden-with-zero": Wrong(_weigh(hidden=0.0), _MASK_WORDS["hidden-with-zero"]),
+        "mask-after-softmax": Wrong(
+            _weigh(read=lambda mask: None, transform_weights=torch.mul), _MASK_WORDS["mask-after-softmax"]
+        ),
+        "hidden-with-zero": Wrong(_weigh(masked_value=0.0), _MASK_WORDS["hidden-with-zero"]),
         "mask-ignored": Wrong(_weigh(read=lambda mask: None), _MASK_WORDS["mask-ignored"]),
         "mask-transposed": Wrong(_weigh(read=_transposed), _MASK_WORDS["mask-transposed"]),
         "always-causal": Wrong(
@@ -613,16 +617,16 @@ exercise(
             " the model.",
         ),
         "root-of-the-length": Wrong(
-            _head(scale=lambda d_k, d_in: 1.0, before=scale_by_length), WORDS["root-of-the-length"]
+            _head(scale=lambda d_k, d_in: 1.0, transform_scores=scale_by_length), WORDS["root-of-the-length"]
         ),
         "keys-as-values": Wrong(_head(order=(0, 1, 1)), WORDS["keys-as-values"]),
-        "mask-transposed": Wrong(_head(sees=lambda mask, n: _transposed(mask)), _MASK_WORDS["mask-transposed"]),
+        "mask-transposed": Wrong(_head(make_mask=lambda mask, n: _transposed(mask)), _MASK_WORDS["mask-transposed"]),
         "mask-added": Wrong(_mask_added, _MASK_WORDS["mask-added"]),
         "always-causal": Wrong(
-            _head(sees=lambda mask, n: causal_mask(n) if mask is None else mask), _MASK_WORDS["always-causal"]
+            _head(make_mask=lambda mask, n: causal_mask(n) if mask is None else mask), _MASK_WORDS["always-causal"]
         ),
         "always-causal-too": Wrong(
-            _head(sees=lambda mask, n: causal_mask(n) if mask is None else mask & causal_mask(n)),
+            _head(make_mask=lambda mask, n: causal_mask(n) if mask is None else mask & causal_mask(n)),
             _MASK_WORDS["always-causal-too"],
         ),
         "second-axis": Wrong(
@@ -644,13 +648,15 @@ exercise(
             "The output is right, and what stands for the weights are the scores from before the softmax. Weights are"
             " shares: each row sums to one.",
         ),
-        "true-means-blocked": Wrong(_head(sees=lambda mask, n: invert_mask(mask)), _MASK_WORDS["true-means-blocked"]),
-        "mask-ignored": Wrong(_head(hidden=None), _MASK_WORDS["mask-ignored"]),
+        "true-means-blocked": Wrong(
+            _head(make_mask=lambda mask, n: invert_mask(mask)), _MASK_WORDS["true-means-blocked"]
+        ),
+        "mask-ignored": Wrong(_head(masked_value=None), _MASK_WORDS["mask-ignored"]),
         "mask-after-softmax": Wrong(
-            _head(hidden=None, after=lambda p, w, mask: w if mask is None else w * mask),
+            _head(masked_value=None, transform_weights=lambda p, w, mask: w if mask is None else w * mask),
             _MASK_WORDS["mask-after-softmax"],
         ),
-        "hidden-with-zero": Wrong(_head(hidden=0.0), _MASK_WORDS["hidden-with-zero"]),
+        "hidden-with-zero": Wrong(_head(masked_value=0.0), _MASK_WORDS["hidden-with-zero"]),
         "inputs-as-values": Wrong(
             _head(mix=lambda p, w, v, x: w @ x),
             "The raw inputs are mixed, and v_layer is never used. What a token passes on is its value vector.",

@@ -46,22 +46,22 @@ def _differing(probe: Probe, trial: Trial) -> list[ResultPart]:
 
 def _first_difference(probe: Probe, trial: Trial) -> str:
     exercise, yours, wanted = probe.exercise, trial.yours.value, trial.expected.value
-    call = "" if exercise.kind == "value" else f"{words.call_text(exercise, trial.case)}: "
+    call = "" if exercise.kind == "value" else f"{phrases.call_text(exercise, trial.case)}: "
     for part in _differing(probe, trial):
         index = tuple(difference_mask(part.yours, part.expected, exercise.atol).nonzero()[0].tolist())
         mine, right = part.yours[index].item(), part.expected[index].item()
         meaning = exercise.explain_entry(index, mine, right) if exercise.explain_entry else ""
         if part.spec and part.spec.is_facts and meaning:
             return f"{call}{part.spec.name}: {meaning}."
-        name = f"{words.part_text(part.spec, part.index)}, " if isinstance(exercise.returns, tuple) else ""
+        name = f"{phrases.part_text(part.spec, part.index)}, " if isinstance(exercise.returns, tuple) else ""
         if isinstance(wanted, dict):
             name = f"`{list(wanted)[part.index]}`, "
-        where = f"{name}{words.position(index, part.spec)} is " if index else "it is "
+        where = f"{name}{phrases.position(index, part.spec)} is " if index else "it is "
         numbers = f"{report.format_number(mine)}, expected {report.format_number(right)}"
         return f"{call}{where}{numbers}{f'; {meaning}' if meaning else ''}."
     if isinstance(yours, dict) and isinstance(wanted, dict):
         return call + _dict_difference(yours, wanted, exercise.atol)
-    return f"{call}yours is {words.short(yours)}, expected {words.short(wanted)}."
+    return f"{call}yours is {phrases.short(yours)}, expected {phrases.short(wanted)}."
 
 
 def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
@@ -71,7 +71,7 @@ def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
             close = difflib.get_close_matches(str(key), map(str, extra), n=1)
             return f"the key {key!r} is missing{f'; there is {close[0]!r} instead' if close else ''}."
         if not values_equal(yours[key], wanted[key], atol, "wider"):
-            return f"at key {key!r} yours is {words.short(yours[key])}, expected {words.short(wanted[key])}."
+            return f"at key {key!r} yours is {phrases.short(yours[key])}, expected {phrases.short(wanted[key])}."
     return f"the key {extra[0]!r} should not be there."
 
 
