@@ -448,7 +448,7 @@ _WRONG_STEPS = {
     "root-of-d_in": {"scale": lambda d_head, d_in: d_in**-0.5},
     "divided-by-d_head": {"scale": lambda d_head, d_in: 1 / d_head},
     "multiplied": {"scale": lambda d_head, d_in: d_head**0.5},
-    "root-of-the-length": {"scale": lambda d_head, d_in: 1.0, "before": scale_by_length},
+    "root-of-the-length": {"scale": lambda d_head, d_in: 1.0, "transform_scores": scale_by_length},
     "sees-the-future": {"masked_value": None},
     "hidden-with-zero": {"masked_value": 0.0},
     "no-out_proj": {"out": lambda p, x: x},
