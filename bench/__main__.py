@@ -15,19 +15,19 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 from bench import page
-from bench.rows import Row, machine, rows_of
+from bench.rows import Row, describe_machine, run_benchmark
 
 
-def in_a_process_of_its_own(name: str) -> list[Row]:
+def run_in_subprocess(name: str) -> list[Row]:
     """A benchmark's rows, untouched by what others left in memory."""
     # One thread, as in the suite; the GPT-2 that comes along; and no progress of a learner's.
     os.environ |= {"OMP_NUM_THREADS": "1", "COURSE_GPT2": "bundled", "COURSE_PROGRESS": "off"}
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(rows_of, name).result()
+        return pool.submit(run_benchmark, name).result()
 
 
-def keep(measured: dict) -> None:
-    for path, text in page.written(measured).items():
+def write_results(measured: dict) -> None:
+    for path, text in page.render_files(measured).items():
         path.write_text(text, encoding="utf-8")
 
 
@@ -39,25 +39,30 @@ def main() -> None:
     given = ask.parse_args()
     if unknown := set(given.names) - set(page.ALL):
         ask.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(page.ALL)}")
-    measured, load, failed = page.load(), round(os.getloadavg()[0], 1), []
+    measured, load, failed = page.load_results(), round(os.getloadavg()[0], 1), []
     for name in [] if given.render else given.names or page.BENCHMARKS:
         print(f"== {name}", flush=True)
         began = time.perf_counter()
         try:
-            rows = in_a_process_of_its_own(name)
+            rows = run_in_subprocess(name)
         except Exception as error:  # the others are measured all the same
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
             failed.append(name)
             continue
         for row in rows:
-            print(" | ".join(page.cells(row)))
+            print(" | ".join(page.table_cells(row)))
         print(f"{time.perf_counter() - began:.0f} s", flush=True)
         today = datetime.date.today().isoformat()
-        measured[name] = {"date": today, "machine": machine(), "load": load, "rows": [page.plain(row) for row in rows]}
+        measured[name] = {
+            "date": today,
+            "machine": describe_machine(),
+            "load": load,
+            "rows": [page.row_to_json(row) for row in rows],
+        }
         if not given.only_try:
-            keep(measured)
+            write_results(measured)
     if given.render:
-        keep(measured)
+        write_results(measured)
     if failed:
         sys.exit(f"failed, and left as they were: {', '.join(failed)}")
 

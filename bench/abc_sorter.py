@@ -27,7 +27,7 @@ from utils.models import abc_sorter
 SEEDS, STARTS, SEQUENCES = range(5), 20, abc_sorter.all_sequences()
 
 
-def loop_batch(n: int) -> torch.Tensor:
+def source_batch(n: int) -> torch.Tensor:
     """`n` random sequences, one after the other."""
     x = torch.empty((n, 7), dtype=torch.long)
     for i in range(n):
@@ -36,7 +36,7 @@ def loop_batch(n: int) -> torch.Tensor:
     return x
 
 
-def until_sorted(seed: int, steps: int, rate, loss, every: int, fused: bool) -> tuple[float, int | None]:
+def train_until_sorted(seed: int, steps: int, rate, loss, every: int, fused: bool) -> tuple[float, int | None]:
     """Seconds of CPU and steps until all 27 are sorted; None where the plan ends before."""
     torch.manual_seed(seed)
     random.seed(seed)
@@ -58,8 +58,8 @@ def until_sorted(seed: int, steps: int, rate, loss, every: int, fused: bool) -> 
     return seconds, None
 
 
-def every_token(model: torch.nn.Module) -> torch.Tensor:
-    x = loop_batch(128)
+def source_loss(model: torch.nn.Module) -> torch.Tensor:
+    x = source_batch(128)
     return F.cross_entropy(model(x)[:, :-1].reshape(-1, 4), x[:, 1:].reshape(-1))
 
 
@@ -73,12 +73,12 @@ def write_usual() -> None:
     print(f"{time.perf_counter() - began:.0f} s; written: {abc_sorter.USUAL.name}")
 
 
-def answers_and_dot(model, sequences: torch.Tensor) -> torch.Tensor:
+def loss_on_outputs_and_separator(model, sequences: torch.Tensor) -> torch.Tensor:
     """Cross-entropy of all four tokens that can be known."""
     return F.cross_entropy(model(sequences[:, :-1])[:, 2:].flatten(0, 1), sequences[:, 3:].flatten())
 
 
-def start(seed: int, positions: bool = True, **options) -> abc_sorter.Sorter:
+def new_sorter(seed: int, positions: bool = True, **options) -> abc_sorter.Sorter:
     torch.manual_seed(seed)
     model = abc_sorter.Sorter(lesson.DeepQKVAttention(6, 2, 7, **options))
     if not positions:
@@ -87,9 +87,9 @@ def start(seed: int, positions: bool = True, **options) -> abc_sorter.Sorter:
     return model
 
 
-def starts_that_sort(loss=abc_sorter.loss_on_outputs, all_27=True, slow=False, **options) -> list[int | None]:
+def steps_until_sorted(loss=abc_sorter.loss_on_outputs, all_27=True, slow=False, **options) -> list[int | None]:
     """For 20 seeds the steps until all 27 are sorted: 300 at most at the lesson's rate, 4,000 at the usual one."""
-    models, generator = [start(seed, **options) for seed in range(STARTS)], torch.Generator().manual_seed(0)
+    models, generator = [new_sorter(seed, **options) for seed in range(STARTS)], torch.Generator().manual_seed(0)
 
     def draw() -> torch.Tensor:
         if all_27:
@@ -99,42 +99,42 @@ def starts_that_sort(loss=abc_sorter.loss_on_outputs, all_27=True, slow=False, *
     steps, plan = (4000, (15000, 1e-3, 500)) if slow else (300, (300, 2e-2, 30))
     every = 100 if slow else 25
     rate = lambda step: lesson.lr_at(step, *plan)
-    return abc_sorter.train_together(models, loss, draw, steps, rate, every, until_sorted=True)
+    return abc_sorter.train_batched(models, loss, draw, steps, rate, every, until_sorted=True)
 
 
 def write_study() -> None:
     """Measure what the lesson says of many starts."""
-    every_next = abc_sorter.loss_everywhere
+    every_next = abc_sorter.loss_on_all_tokens
     ways = {"answers, all 27": {}, "answers, random": {"all_27": False}}
     ways |= {"strict": {"strict": True}, "no positions": {"positions": False}}
-    ways |= {"+ dot, all 27": {"loss": answers_and_dot}, "all six, all 27": {"loss": every_next}}
+    ways |= {"+ dot, all 27": {"loss": loss_on_outputs_and_separator}, "all six, all 27": {"loss": every_next}}
     ways |= {f"temperature {temp:g}": {"temp": temp} for temp in (0.1, 0.3, 3.0, 10.0)}
     ways |= {f"rank {rank}": {"rank": rank} for rank in (1, 2, 6)}
     ways |= {"all six, random": {"loss": every_next, "all_27": False}}
     ways |= {"answers, all 27, slow": {"slow": True}}
     study = {}
     for name, how in ways.items():
-        study[name] = starts_that_sort(**how)
+        study[name] = steps_until_sorted(**how)
         done = sorted(step for step in study[name] if step is not None)
         print(f"{name:26}{len(done):3} of {STARTS}   {done}", flush=True)
         abc_sorter.STUDY.write_text(json.dumps(study) + "\n", encoding="utf-8")
 
 
-def usual(seed: int) -> tuple[float, int | None]:
-    return until_sorted(seed, 15001, lambda step: lesson.lr_at(step, 15000, 1e-3, 500), every_token, 250, False)
+def time_usual_training(seed: int) -> tuple[float, int | None]:
+    return train_until_sorted(seed, 15001, lambda step: lesson.lr_at(step, 15000, 1e-3, 500), source_loss, 250, False)
 
 
-def ours(seed: int) -> tuple[float, int | None]:
+def time_lesson_training(seed: int) -> tuple[float, int | None]:
     def loss(model: torch.nn.Module) -> torch.Tensor:
         return abc_sorter.loss_on_outputs(model, SEQUENCES)
 
-    return until_sorted(seed, 300, lambda step: lesson.lr_at(step, 300, 2e-2, 30), loss, 5, True)
+    return train_until_sorted(seed, 300, lambda step: lesson.lr_at(step, 300, 2e-2, 30), loss, 5, True)
 
 
 def rows() -> list[Row]:
     torch.set_num_threads(1)
-    ours(99)  # the first steps of a process are slower
-    runs = [[way(seed) for way in (ours, usual)] for seed in SEEDS]
+    time_lesson_training(99)  # the first steps of a process are slower
+    runs = [[way(seed) for way in (time_lesson_training, time_usual_training)] for seed in SEEDS]
     assert all(steps for run in runs for _, steps in run)
     mine, theirs = zip(*([seconds for seconds, _ in run] for run in runs))
     what = "the letter sorter to 27 of 27"

@@ -7,8 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.rows import Row, cpu_seconds, nbgrader
-from utils.instructor.nbgrader.export import export
+from bench.rows import Row, cpu_seconds, time_nbgrader_command
+from utils.instructor.nbgrader.export import export_lessons
 
 LESSONS, CELLS, ROUNDS = 12, 40, 3
 
@@ -32,7 +32,7 @@ PROSE = (
 )
 
 
-def lesson(number: int) -> str:
+def synthetic_lesson(number: int) -> str:
     """A lesson of CELLS cells: by turns prose, an exercise, prose and a cell that needs it."""
     cells = [f"# Lesson {number}\n\n", "```python\nimport torch\n```\n"]
     turns = (PROSE, EXERCISE, PROSE, DEMO)
@@ -42,28 +42,28 @@ def lesson(number: int) -> str:
     return HEADER + "\n" + "\n".join(cells)
 
 
-def written(source: Path) -> list[Path]:
+def write_lessons(source: Path) -> list[Path]:
     """The lessons, in a folder of their own."""
     source.mkdir()
     paths = [source / f"{number:02}_made_up_{number}.md" for number in range(LESSONS)]
     for number, path in enumerate(paths):
-        path.write_text(lesson(number), encoding="utf-8")
+        path.write_text(synthetic_lesson(number), encoding="utf-8")
     return paths
 
 
 def rows() -> list[Row]:
     ours, plain, generated = [], [], []
     with tempfile.TemporaryDirectory() as folder:
-        pages = written(Path(folder, "solutions"))
+        pages = write_lessons(Path(folder, "solutions"))
         course = Path(folder, "nbgrader")
-        export(course, source=pages[0].parent)
+        export_lessons(course, source=pages[0].parent)
         (course / "nbgrader_config.py").unlink()
         for turn in range(ROUNDS):
             out = Path(folder, f"course{turn}")
             command = (sys.executable, "-m", "utils.cli", "build", "--source", pages[0].parent, "--out", out)
             ours.append(cpu_seconds(*command))
             plain.append(cpu_seconds(sys.executable, "-m", "jupytext", "--quiet", "--to", "ipynb", *pages))
-            generated.append(nbgrader("generate_assignment", "--assignment=*", "--force", cwd=course))
+            generated.append(time_nbgrader_command("generate_assignment", "--assignment=*", "--force", cwd=course))
             assert len(list(out.glob("*.ipynb"))) == len(list(course.glob("release/*/*.ipynb"))) == LESSONS
     what = f"building {LESSONS} lessons of {CELLS} cells"
     return [

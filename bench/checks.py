@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from bench.page import cells
-from bench.rows import ROOT, Row, printed
+from bench.page import table_cells
+from bench.rows import ROOT, Row, last_printed_line
 from utils import lessons
 from utils.feedback.compare import values_equal
 from utils.feedback.diagnose import diagnose
@@ -32,14 +32,14 @@ IMPORT = "import time; start = time.process_time(); import torch; print(time.pro
 BLIND = ROOT / "tests" / "checks" / "blind"
 
 
-def right(exercise: Exercise) -> Any:
+def reference_answer(exercise: Exercise) -> Any:
     """The reference answer, from the lesson."""
     if exercise.kind == "value":
         return exercise.oracle
     return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
 
 
-def odd(exercise: Exercise) -> Any:
+def noisy_answer(exercise: Exercise) -> Any:
     """A wrong answer that no misconception explains: the right one, and noise on every number."""
 
     def noisy(result: Any) -> Any:
@@ -47,7 +47,7 @@ def odd(exercise: Exercise) -> Any:
             return tuple(noisy(part) for part in result)
         return result + torch.randn(result.shape) if torch.is_tensor(result) and result.is_floating_point() else result
 
-    answer = right(exercise)
+    answer = reference_answer(exercise)
     if exercise.kind == "value":
         return noisy(answer)
     if exercise.kind == "function":
@@ -59,7 +59,7 @@ def odd(exercise: Exercise) -> Any:
     )
 
 
-def bare(exercise: Exercise, answer: Any) -> bool:
+def matches_oracle(exercise: Exercise, answer: Any) -> bool:
     """Right or wrong, and no more."""
     results = (
         [make_runner(exercise, each).run(case).value for each in (answer, exercise.oracle)]
@@ -68,13 +68,13 @@ def bare(exercise: Exercise, answer: Any) -> bool:
     return all(values_equal(*pair, exercise.atol) for pair in results)
 
 
-def seconds(exercise: Exercise, make: Callable[[], Any], ask: Callable = diagnose) -> float:
+def median_cpu_seconds(exercise: Exercise, make: Callable[[], Any], action: Callable = diagnose) -> float:
     """The median CPU time of one diagnosis, or of what else is asked."""
     taken = []
     for _ in range(ROUNDS):
         answer = make()
         start = time.process_time()
-        ask(exercise, answer)
+        action(exercise, answer)
         taken.append(time.process_time() - start)
     return statistics.median(taken)
 
@@ -82,14 +82,14 @@ def seconds(exercise: Exercise, make: Callable[[], Any], ask: Callable = diagnos
 def first_checks(exercises: list[Exercise]) -> dict[str, float]:
     """What the first check of a process takes for each, the median of FRESH processes."""
     asked = [(e.name, e.lesson, e.oracle.tolist() if e.kind == "value" else None) for e in exercises]
-    return json.loads(printed("-m", "bench.first_checks", json.dumps(asked), str(FRESH)))
+    return json.loads(last_printed_line("-m", "bench.first_checks", json.dumps(asked), str(FRESH)))
 
 
-def slowest_blind(exercise: Exercise) -> float:
+def slowest_blind_seconds(exercise: Exercise) -> float:
     """The dearest of the right answers that were written blind."""
-    from utils.instructor.answers import Answers, read_answers
+    from utils.instructor.answers import AnswerFactory, read_answers
 
-    answers = Answers.of(exercise)
+    answers = AnswerFactory.from_exercise(exercise)
     sources = [a.source for path in BLIND.rglob("*.py") for a in read_answers(path)
                if a.exercise == exercise.name and a.kind == "right"]  # fmt: skip
     taken = []
@@ -100,25 +100,28 @@ def slowest_blind(exercise: Exercise) -> float:
     return max(taken, default=0.0)
 
 
-def measured(exercise: Exercise) -> list[float]:
+def measure_exercise(exercise: Exercise) -> list[float]:
     """Seconds of a right answer, the dearest misconception, an odd answer, the dearest blind one, and an assertion."""
     # What is drawn at random is read before it is compared; two honest ways of drawing differ.
-    assert exercise.parse_result or bare(exercise, right(exercise)), exercise.name
+    assert exercise.parse_result or matches_oracle(exercise, reference_answer(exercise)), exercise.name
     return [
-        seconds(exercise, partial(right, exercise)),
-        max(seconds(exercise, partial(misconception_answer, exercise, wrong)) for wrong in exercise.misconceptions),
-        seconds(exercise, partial(odd, exercise)),
-        slowest_blind(exercise),
-        seconds(exercise, partial(right, exercise), bare),
+        median_cpu_seconds(exercise, partial(reference_answer, exercise)),
+        max(
+            median_cpu_seconds(exercise, partial(misconception_answer, exercise, wrong))
+            for wrong in exercise.misconceptions
+        ),
+        median_cpu_seconds(exercise, partial(noisy_answer, exercise)),
+        slowest_blind_seconds(exercise),
+        median_cpu_seconds(exercise, partial(reference_answer, exercise), matches_oracle),
     ]
 
 
 def rows(names: Sequence[str] = ()) -> list[Row]:
     torch.set_num_threads(1)
     exercises = [find_exercise(name) for name in names] or list(all_exercises().values())
-    torch_import = [statistics.median(float(printed("-c", IMPORT)) for _ in range(ROUNDS))]
+    torch_import = [statistics.median(float(last_printed_line("-c", IMPORT)) for _ in range(ROUNDS))]
     first = first_checks(exercises)
-    right, wrong, odd, blind, assertion = zip(*map(measured, exercises))
+    right, wrong, odd, blind, assertion = zip(*map(measure_exercise, exercises))
     names = [f"`{exercise.name}`" for exercise in exercises]
 
     def row(what: str, seconds: Sequence[float], bar: str, headline: bool = False) -> Row:
@@ -137,4 +140,4 @@ def rows(names: Sequence[str] = ()) -> list[Row]:
 if __name__ == "__main__":
     os.environ["COURSE_PROGRESS"] = "off"
     for each in rows(sys.argv[1:]):
-        print(" | ".join(cells(each)))
+        print(" | ".join(table_cells(each)))

@@ -26,57 +26,57 @@ os.environ.setdefault("COURSE_GPT2", "bundled")
 import psutil
 import torch
 
-from bench.abc_sorter import every_token, lesson, until_sorted
+from bench.abc_sorter import lesson, source_loss, train_until_sorted
 from bench.rows import Row
 from utils import lessons
-from utils.instructor.solved import execute
+from utils.instructor.solved import execute_lesson
 
 STEPS, ROUNDS, SLOW = 200, 3, 68  # of the yardstick; and how many steps a second the slow machine makes
 A_LESSON, ALL = 40, 300  # seconds on the slow machine
 
 
-def cpu_seconds() -> float:
+def tree_cpu_seconds() -> float:
     """Of this process, and of those that it has started."""
     here = psutil.Process()
     return sum(sum(each.cpu_times()[:4]) for each in (here, *here.children(recursive=True)))
 
 
-def yardstick() -> float:
+def machine_speed() -> float:
     """Steps of the usual sorter training in a second of CPU, on one thread, in the fastest round."""
     torch.set_num_threads(1)
     rounds = []
     for _ in range(ROUNDS):
         began = time.process_time()
-        until_sorted(0, STEPS, lambda step: lesson.lr_at(step, 15000, 1e-3, 500), every_token, STEPS + 1, False)
+        train_until_sorted(0, STEPS, lambda step: lesson.lr_at(step, 15000, 1e-3, 500), source_loss, STEPS + 1, False)
         rounds.append(time.process_time() - began)
     return STEPS / min(rounds)
 
 
-def measured(path: Path, folder: Path) -> tuple[float, float]:
+def time_lesson(path: Path, folder: Path) -> tuple[float, float]:
     """Execute a lesson; its seconds of CPU, and those on the wall, until its last cell is done."""
-    began, cpu, taken = time.perf_counter(), cpu_seconds(), []
-    execute(
+    began, cpu, taken = time.perf_counter(), tree_cpu_seconds(), []
+    execute_lesson(
         path,
         folder,
-        on_notebook_complete=lambda **_: taken.extend((cpu_seconds() - cpu, time.perf_counter() - began)),
+        on_notebook_complete=lambda **_: taken.extend((tree_cpu_seconds() - cpu, time.perf_counter() - began)),
     )
     return tuple(taken)
 
 
-def figures(paths: Iterable[Path]) -> Iterator[tuple[str, float, float, float, float]]:
+def time_lessons(paths: Iterable[Path]) -> Iterator[tuple[str, float, float, float, float]]:
     """Of each lesson its name, seconds of CPU and on the wall, steps a second, and seconds on the slow machine."""
-    yardstick()  # the first steps of a process are slower
-    before = yardstick()
+    machine_speed()  # the first steps of a process are slower
+    before = machine_speed()
     with tempfile.TemporaryDirectory() as folder:
         for path in paths:
-            cpu, wall = measured(path, Path(folder))
-            after = yardstick()
+            cpu, wall = time_lesson(path, Path(folder))
+            after = machine_speed()
             pace, before = (before + after) / 2, after
             yield path.stem, cpu, wall, pace, cpu * pace / SLOW
 
 
 def rows() -> list[Row]:
-    names, cpu, _, _, slow = zip(*figures(lessons.all_lessons()))
+    names, cpu, _, _, slow = zip(*time_lessons(lessons.all_lessons()))
     what = "the whole course, all answers in, executed"
     return [
         Row(what, [sum(cpu)], "s of CPU", headline=True),
@@ -89,7 +89,7 @@ def rows() -> list[Row]:
 def main() -> None:
     totals = [0.0, 0.0, 0.0]
     print(f"{'':<32}{'CPU':>8}{'wall':>10}{'steps/s':>10}{'slow machine':>15}")
-    for name, cpu, wall, pace, slow in figures(
+    for name, cpu, wall, pace, slow in time_lessons(
         [lessons.find_lesson(name) for name in sys.argv[1:]] or lessons.all_lessons()
     ):
         totals = [total + seconds for total, seconds in zip(totals, (cpu, wall, slow))]

@@ -20,9 +20,9 @@ from solutions import abc_sorter, toy_transformer
 from solutions.tokenization import to_str_tokens
 from solutions.where_the_answer_comes_from import patch_stream
 from solutions.your_own_gpt2 import GPT, gpt2_state
-from tests.explore.in_page import Shown, chromium
+from tests.explore.in_page import WidgetPage, open_chromium_window
 from utils import explore, show
-from utils.explore.live import live
+from utils.explore.live import make_widget
 from utils.explore.query_road import EXAMPLE
 from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.models import abc_sorter as sorting
@@ -57,25 +57,25 @@ _READY = """([selector, values]) => {
 }"""
 
 
-class Kind(NamedTuple):
+class ExplorerCase(NamedTuple):
     """How an explorer is made, the control that moves (and the texts that are typed there), and its old picture."""
 
     make: Callable[[], Any]
     control: str
     texts: list[str] | None
-    old: Callable[[], Any] | None
+    draw_static: Callable[[], Any] | None
 
 
-def typed(text: str) -> list[str]:
+def text_prefixes(text: str) -> list[str]:
     """What a box holds while a text is typed."""
     return [text[: n + 1] for n in range(len(text))]
 
 
-def likeness() -> list[float]:
+def position_dot_products() -> list[float]:
     return [sum(math.cos(d * 10000 ** (-i / 16)) for i in range(16)) / 16 for d in range(60)]
 
 
-def kinds() -> dict[str, Kind]:
+def explorer_cases() -> dict[str, ExplorerCase]:
     range_ = "input[type=range]"
     text = "input[type=text]"
     weights = torch.tensor(SCORES).softmax(0).tolist()
@@ -96,55 +96,55 @@ def kinds() -> dict[str, Kind]:
     start |= {"prompt": "minecraft upper", "right": "MINECRAFT.", "lines": 15}
     begun = {"done": 0, "loss": None, "losses": [], "lines": [], "running": True, "left": 1}
     return {
-        "dot_product": Kind(
+        "dot_product": ExplorerCase(
             explore.dot_product, range_, None,
             lambda: show.vectors({"a": [1.5, 1.0], "b": [0.2, 1.0]}, angle=("a", "b"))
         ),
-        "softmax": Kind(
+        "softmax": ExplorerCase(
             lambda: explore.softmax(SCORES, TOKENS), range_, None,
             lambda: show.bars({"scores": SCORES, "weights": weights}, TOKENS),
         ),
-        "scaling": Kind(explore.scaling, range_, None, lambda: show.bars({"weights": weights}, TOKENS)),
-        "layer_norm": Kind(
+        "scaling": ExplorerCase(explore.scaling, range_, None, lambda: show.bars({"weights": weights}, TOKENS)),
+        "layer_norm": ExplorerCase(
             explore.layer_norm, range_, None,
             lambda: show.bars(
                 {"before": vector, "after": torch.nn.LayerNorm(8)(vector).detach()}, list("abcdefgh"), same_scale=True
             ),
         ),
-        "positions": Kind(explore.positions, range_, None, lambda: show.lines(range(60), {"dot product": likeness()})),
-        "causal": Kind(lambda: explore.causal(table, TOKENS), range_, None, lambda: show.causal(table, TOKENS, 2)),
-        "query": Kind(
+        "positions": ExplorerCase(explore.positions, range_, None, lambda: show.lines(range(60), {"dot product": position_dot_products()})),
+        "causal": ExplorerCase(lambda: explore.causal(table, TOKENS), range_, None, lambda: show.causal(table, TOKENS, 2)),
+        "query": ExplorerCase(
             explore.query, '[aria-label="query, across"]', None,
             lambda: show.steps(
                 EXAMPLE["inputs"], TOKENS, "journey",
                 *(torch.tensor(EXAMPLE[name]) for name in ("W_query", "W_key", "W_value")),
             ),
         ),
-        "volume": Kind(
+        "volume": ExplorerCase(
             explore.volume, range_, None, lambda: show.volume([1.0, 0, 0], [0.6, 0.5, 0.8], [0.3, 0.9, 0])
         ),
-        "regression": Kind(
+        "regression": ExplorerCase(
             explore.regression, range_, None,
             lambda: show.valley([0.1 * n for n in range(1, 7)], [4 / n for n in range(1, 7)], {"a pair": [(0.3, 4.0)]}),
         ),
-        "tokens": Kind(
-            lambda: explore.tokens(tokenizer, TEXT), "textarea", typed(4 * TEXT),
+        "tokens": ExplorerCase(
+            lambda: explore.tokens(tokenizer, TEXT), "textarea", text_prefixes(4 * TEXT),
             lambda: show.tokens(to_str_tokens(4 * TEXT, tokenizer), tokenizer.encode(4 * TEXT)),
         ),
-        "next_token": Kind(
+        "next_token": ExplorerCase(
             lambda: explore.next_token(model, tokenizer, prompt), range_, None,
             lambda: show.next_tokens(logits.softmax(-1), tokenizer),
         ),
-        "sorter": Kind(
+        "sorter": ExplorerCase(
             lambda: explore.sorter(sorter, "bca"), text, ["bca", "cab", "abb", "acc"],
             lambda: show.trace(sorting.trace(sorter, "bca")),
         ),
-        "writer": Kind(
-            lambda: explore.writer(writer, characters), text, typed("strawberry upper"),
+        "writer": ExplorerCase(
+            lambda: explore.writer(writer, characters), text, text_prefixes("strawberry upper"),
             lambda: toy_transformer.generate_text(writer, characters, "strawberry upper"),
         ),
-        "training": Kind(lambda: live("training", "Training.", start, begun), "svg", None, None),
-        "patching": Kind(
+        "training": ExplorerCase(lambda: make_widget("training", "Training.", start, begun), "svg", None, None),
+        "patching": ExplorerCase(
             lambda: explore.patching(own, patch_stream, CLEAN, TWIN), "table button", None,
             lambda: show.effects(effects, list("012"), [str(n) for n in range(14)]),
         ),
@@ -156,7 +156,7 @@ def quantiles(times: list[float]) -> tuple[float, float]:
     return statistics.median(times), statistics.quantiles(times, n=20)[-1]
 
 
-def old_way(draw: Callable[[], Any]) -> float:
+def time_static_figure(draw: Callable[[], Any]) -> float:
     """Milliseconds that the kernel needs for one picture, as it is shown: the median after one to warm up."""
     taken = []
     for _ in range(DRAWN + 1):
@@ -168,32 +168,32 @@ def old_way(draw: Callable[[], Any]) -> float:
     return statistics.median(taken[1:])
 
 
-def in_the_page(window: Any, kind: Kind) -> list[float]:
+def time_redraws(window: Any, kind: ExplorerCase) -> list[float]:
     """Milliseconds of each move."""
-    shown = Shown(window, kind.make())
+    shown = WidgetPage(window, kind.make())
     shown.page.evaluate(_READY, [kind.control, kind.texts])
     session = shown.page.context.new_cdp_session(shown.page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    ends = [worked(session)]
+    ends = [page_thread_seconds(session)]
     for n in range(MOVES):
         shown.page.evaluate("n => window.moved(n)", n + 1)
-        ends.append(worked(session))
+        ends.append(page_thread_seconds(session))
     shown.close()
     return [1000 * (after - before) for before, after in itertools.pairwise(ends)]
 
 
-def worked(session: Any) -> float:
+def page_thread_seconds(session: Any) -> float:
     """Seconds for which the page's thread has worked."""
     metrics = session.send("Performance.getMetrics")["metrics"]
     return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
 
 def rows() -> list[Row]:
-    chosen = kinds()
-    with chromium() as window:
-        moves = {name: quantiles(in_the_page(window, kind)) for name, kind in chosen.items()}
+    chosen = explorer_cases()
+    with open_chromium_window() as window:
+        moves = {name: quantiles(time_redraws(window, kind)) for name, kind in chosen.items()}
     median, high = ({name: pair[part] for name, pair in moves.items()} for part in (0, 1))
-    old = {name: old_way(kind.old) for name, kind in chosen.items() if kind.old}
+    old = {name: time_static_figure(kind.draw_static) for name, kind in chosen.items() if kind.draw_static}
     drawn = [median[name] for name in old]
     worst = Row(
         "a redraw of an explorer, the 95th percentile of 200 moves",

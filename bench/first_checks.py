@@ -17,7 +17,7 @@ import torch
 from utils import check, lessons
 
 
-def seconds(name: str, lesson: str, value: list | None) -> float:
+def time_check(name: str, lesson: str, value: list | None) -> float:
     """Of a check of the reference, or of a value."""
     answers = [] if value else [getattr(lessons.load_lesson(lessons.find_lesson(lesson)), name)]
     values = {name: torch.tensor(value)} if value else {}
@@ -28,12 +28,12 @@ def seconds(name: str, lesson: str, value: list | None) -> float:
     return taken
 
 
-def in_a_copy(*exercise: object) -> float:
+def time_check_in_fork(*exercise: object) -> float:
     with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
-        return pool.submit(seconds, *exercise).result()
+        return pool.submit(time_check, *exercise).result()
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     asked, rounds = json.loads(sys.argv[1]), int(sys.argv[2])
-    print(json.dumps({each[0]: statistics.median(in_a_copy(*each) for _ in range(rounds)) for each in asked}))
+    print(json.dumps({each[0]: statistics.median(time_check_in_fork(*each) for _ in range(rounds)) for each in asked}))

@@ -10,7 +10,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from bench.rows import Row, printed
+from bench.rows import Row, last_printed_line
 
 PROMPT = "When Mary and John went to the store, John gave a drink to"
 ROUNDS = 3
@@ -70,11 +70,11 @@ with torch.no_grad():
 }
 
 
-def weights(scratch: Path) -> tuple[Path, str]:
+def find_or_make_gpt2(scratch: Path) -> tuple[Path, str]:
     """A full-size GPT-2 on disk, and what it is."""
-    from utils.gpt2.sources import in_cache
+    from utils.gpt2.sources import find_in_cache
 
-    cached, _ = in_cache()
+    cached, _ = find_in_cache()
     if cached is not None:
         return cached, "the real GPT-2"
     from transformers import GPT2Config, GPT2LMHeadModel
@@ -83,14 +83,14 @@ def weights(scratch: Path) -> tuple[Path, str]:
     return scratch, "a GPT-2 of full size"
 
 
-def measure(before: str, code: str, path: Path) -> dict[str, float]:
+def measure_code(before: str, code: str, path: Path) -> dict[str, float]:
     """Seconds and megabytes of `code` in a new Python that has run `before`."""
-    return json.loads(printed("-c", TIMED.format(before=before, code=code), path, PROMPT))
+    return json.loads(last_printed_line("-c", TIMED.format(before=before, code=code), path, PROMPT))
 
 
-def compared(what: str, before: str, path: Path, bars: tuple[str, str]) -> list[Row]:
+def compare_ways(what: str, before: str, path: Path, bars: tuple[str, str]) -> list[Row]:
     """Both ways by turns, in seconds and in memory."""
-    turns = [[measure(before, code, path) for code in WAYS.values()] for _ in range(ROUNDS)]
+    turns = [[measure_code(before, code, path) for code in WAYS.values()] for _ in range(ROUNDS)]
     found = []
     for key, unit, bar in zip(("time", "memory"), ("s", "MB"), bars):
         ours, theirs = zip(*([way[key] for way in turn] for turn in turns))
@@ -101,11 +101,11 @@ def compared(what: str, before: str, path: Path, bars: tuple[str, str]) -> list[
 
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as scratch:
-        path, which = weights(Path(scratch))
+        path, which = find_or_make_gpt2(Path(scratch))
         for code in WAYS.values():
-            measure("", code, path)  # the file is in the system's cache from here on, for both
+            measure_code("", code, path)  # the file is in the system's cache from here on, for both
         head = f"a head's pattern in layer 0 of {which}"
         return [
-            *compared(f"{head}: reading", LIBRARIES, path, ("at most 1/20", "at most 1/10")),
-            *compared(f"{head}: first answer", "", path, ("", "at most 1/10")),
+            *compare_ways(f"{head}: reading", LIBRARIES, path, ("at most 1/20", "at most 1/10")),
+            *compare_ways(f"{head}: first answer", "", path, ("", "at most 1/10")),
         ]

@@ -2,7 +2,7 @@
 
 import torch
 
-from bench.icl_regression import SECONDS, against, source_seconds
+from bench.icl_regression import SECONDS, compare_with_source, time_source_loop
 from bench.rows import Row
 
 
@@ -11,4 +11,4 @@ def rows() -> list[Row]:
     if not torch.cuda.is_available():
         raise RuntimeError("torch sees no GPU here.")
     gpu = torch.device("cuda")
-    return against("on this GPU, extrapolated", source_seconds(gpu, seconds=SECONDS), gpu)
+    return compare_with_source("on this GPU, extrapolated", time_source_loop(gpu, seconds=SECONDS), gpu)

@@ -15,24 +15,24 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-from bench.page import cells
-from bench.rows import Row, nbgrader
+from bench.page import table_cells
+from bench.rows import Row, time_nbgrader_command
 from utils import lessons
 from utils.feedback.exercise import all_exercises
 from utils.grading import engine
 from utils.grading.judge import Judge
 from utils.grading.sandbox import Sandbox
-from utils.instructor.nbgrader.export import BEGIN, END, assignment, export
+from utils.instructor.nbgrader.export import BEGIN, END, export_lessons, make_assignment
 from utils.instructor.release import release
 
 LESSONS, STUDENTS, CLASS = ("02", "04"), 6, (100, 700)
 
 
-def page(stem: str, student: int) -> dict:
+def student_notebook(stem: str, student: int) -> dict:
     """A student's notebook with the course's answers; of every second one the first function or class returns something
     else."""
     right = student % 2 == 0
-    notebook = assignment(lessons.find_lesson(stem))
+    notebook = make_assignment(lessons.find_lesson(stem))
     names = [e.name for e in all_exercises().values() if e.lesson == stem[3:] and e.kind != "value"]
     for cell in notebook["cells"]:
         lines = "".join(cell["source"]).split("\n")
@@ -45,13 +45,13 @@ def page(stem: str, student: int) -> dict:
     return notebook
 
 
-def memory() -> list[float]:
+def judge_memory() -> list[float]:
     """Megabytes that the judge of a large class holds, early on and at the end."""
-    stem, settings, held = engine.stems_of(["00"])[0], engine.Settings(), []
+    stem, settings, held = engine.resolve_stems(["00"])[0], engine.Settings(), []
     with Sandbox() as box:
         judge = Judge(box, settings.limits)
         for student in range(CLASS[1]):
-            pages = {f"{stem}.ipynb": json.dumps(page(stem, student)).encode()}
+            pages = {f"{stem}.ipynb": json.dumps(student_notebook(stem, student)).encode()}
             judge.grade(engine.Submission(f"s{student:03}", stem, pages, "key"))
             if student + 1 in CLASS:
                 status = Path("/proc/self/status").read_text(encoding="utf-8")
@@ -59,32 +59,32 @@ def memory() -> list[float]:
     return held
 
 
-def handed_in(folder: Path, stems: list[str], students: int) -> None:
+def write_submissions(folder: Path, stems: list[str], students: int) -> None:
     for student in range(students):
         place = folder / f"s{student:03}"
         place.mkdir(parents=True)
         for stem in stems:
-            (place / f"{stem}.ipynb").write_text(json.dumps(page(stem, student)), encoding="utf-8")
+            (place / f"{stem}.ipynb").write_text(json.dumps(student_notebook(stem, student)), encoding="utf-8")
 
 
-def ours(folder: Path, stems: list[str], students: int) -> list[Row]:
+def time_grading(folder: Path, stems: list[str], students: int) -> list[Row]:
     """What the first submissions take, what one takes once everything is warm, and what all take a second time."""
     settings = engine.Settings()
     for part, count in {"one": 1, "few": 2, "all": students}.items():
-        handed_in(folder / part, stems, count)
+        write_submissions(folder / part, stems, count)
     with Sandbox() as box:
         judge = Judge(box, settings.limits)
 
         def run(part: str) -> float:
-            began = time.process_time() + box.spent
-            for task in engine.submissions(folder / part, stems, settings):
+            began = time.process_time() + box.cpu_seconds
+            for task in engine.iter_submissions(folder / part, stems, settings):
                 judge.grade(task)
-            return time.process_time() + box.spent - began
+            return time.process_time() + box.cpu_seconds - began
 
         first, _, each = (run(part) for part in ("one", "few", "all"))
     engine.grade(folder / "all", folder / "results", stems)
     again = time.process_time()
-    assert engine.grade(folder / "all", folder / "results", stems).made == 0
+    assert engine.grade(folder / "all", folder / "results", stems).graded_count == 0
     again = time.process_time() - again
     each /= students * len(stems)
     return [
@@ -94,33 +94,33 @@ def ours(folder: Path, stems: list[str], students: int) -> list[Row]:
     ]
 
 
-def theirs(folder: Path, stems: list[str], students: int) -> float:
+def time_nbgrader(folder: Path, stems: list[str], students: int) -> float:
     """Seconds of `nbgrader autograde` for each submission."""
     course, installed = folder / "course", folder / "attention"
     zipfile.ZipFile(release(folder / "attention.zip").path).extractall(folder)
-    export(course, stems)
+    export_lessons(course, stems)
     seconds = 0.0
     for stem in stems:
-        nbgrader("generate_assignment", stem, cwd=course, path=installed)
+        time_nbgrader_command("generate_assignment", stem, cwd=course, path=installed)
         released = json.loads((course / "release" / stem / f"{stem}.ipynb").read_text(encoding="utf-8"))
         for student in range(students):
-            by_id = {cell.get("id"): cell["source"] for cell in page(stem, student)["cells"]}
+            by_id = {cell.get("id"): cell["source"] for cell in student_notebook(stem, student)["cells"]}
             for cell in released["cells"]:
                 if cell["metadata"].get("nbgrader", {}).get("solution"):
                     cell["source"] = by_id.get(cell["id"], cell["source"])
             place = course / "submitted" / f"s{student:03}" / stem
             place.mkdir(parents=True)
             (place / f"{stem}.ipynb").write_text(json.dumps(released), encoding="utf-8")
-        seconds += nbgrader("autograde", stem, cwd=course, path=installed)
+        seconds += time_nbgrader_command("autograde", stem, cwd=course, path=installed)
     return seconds / (students * len(stems))
 
 
 def rows() -> list[Row]:
-    stems = engine.stems_of(LESSONS)
+    stems = engine.resolve_stems(LESSONS)
     with tempfile.TemporaryDirectory() as ourselves, tempfile.TemporaryDirectory() as other:
-        each, *more = ours(Path(ourselves), stems, STUDENTS)
-        autograde = [theirs(Path(other), stems, STUDENTS)]
-    early, late = memory()
+        each, *more = time_grading(Path(ourselves), stems, STUDENTS)
+        autograde = [time_nbgrader(Path(other), stems, STUDENTS)]
+    early, late = judge_memory()
     return [
         replace(each, beside="nbgrader's `autograde`", theirs=autograde, headline=True),
         *more,
@@ -133,11 +133,11 @@ def main() -> None:
     parser.add_argument("lessons", nargs="*", default=LESSONS)
     parser.add_argument("--students", type=int, default=STUDENTS)
     asked = parser.parse_args()
-    every = [stem for stem, found in engine.exercises_of_lessons().items() if found]
-    stems = every if asked.lessons == ["all"] else engine.stems_of(asked.lessons)
+    every = [stem for stem, found in engine.exercises_by_lesson().items() if found]
+    stems = every if asked.lessons == ["all"] else engine.resolve_stems(asked.lessons)
     with tempfile.TemporaryDirectory() as folder:
-        for row in ours(Path(folder), stems, asked.students):
-            print(" | ".join(cells(row)))
+        for row in time_grading(Path(folder), stems, asked.students):
+            print(" | ".join(table_cells(row)))
 
 
 if __name__ == "__main__":

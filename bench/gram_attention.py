@@ -28,15 +28,15 @@ ROUNDS, SEEDS, D_MODEL, HEADS = 9, 5, 64, 4
 LENGTHS, LOUD, QUIET = (32, 48, 64, 96), (1, 2, 5, 10, 50), (0, 0.1, 0.25, 0.5, 0.75, 1)
 
 
-def lesson():
+def import_lesson():
     with contextlib.redirect_stdout(io.StringIO()):  # it tells whose earlier work it uses
         from solutions import gram_attention
 
     return gram_attention
 
 
-def layers() -> dict:
-    here = lesson()
+def layer_factories() -> dict:
+    here = import_lesson()
     return {
         "standard": lambda: here.StandardAttention(D_MODEL, HEADS),
         "triple": lambda: here.TripleProductAttention(D_MODEL, HEADS),
@@ -50,7 +50,7 @@ def standard_scores(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
     return (q @ k.mT) * q.shape[-1] ** -0.5
 
 
-def five_terms(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
+def expanded_determinant(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
     """The determinant as the source text writes it out."""
     qq, rr, rq = ((a * b).sum(-1, keepdim=True) for a, b in ((q, q), (r, r), (r, q)))
     kk = (k * k).sum(-1).unsqueeze(-2)
@@ -58,7 +58,7 @@ def five_terms(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
     return -(qq * kk * rr + 2 * qk * rk * rq - qq * rk**2 - kk * rq**2 - rr * qk**2)
 
 
-def pair_by_pair(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
+def pairwise_determinant(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
     """torch.linalg.det on the Gram matrix of each triple."""
     shape = (*q.shape[:-1], k.shape[-2], q.shape[-1])
     rows = torch.stack(
@@ -68,7 +68,7 @@ def pair_by_pair(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def milliseconds(way, made: tuple[Tensor, ...], calls: int = 5) -> float:
+def time_call(way, made: tuple[Tensor, ...], calls: int = 5) -> float:
     """Of CPU, for one call."""
     began = time.process_time()
     for _ in range(calls):
@@ -76,13 +76,13 @@ def milliseconds(way, made: tuple[Tensor, ...], calls: int = 5) -> float:
     return 1000 * (time.process_time() - began) / calls
 
 
-def compared(what: str, ways: dict, made: tuple[Tensor, ...], bar: str = "", headline: bool = False) -> list[Row]:
+def compare_ways(what: str, ways: dict, made: tuple[Tensor, ...], bar: str = "", headline: bool = False) -> list[Row]:
     """The first way beside each of the others, in time and in memory."""
     (_, mine), *others = ways.items()
     found = []
     for beside, other in others:
         memory = [[gram_attention.cost(lambda: way(*made), 1).peak / 1e6] for way in (mine, other)]  # noqa: B023
-        ours, theirs = zip(*([milliseconds(way, made) for way in (mine, other)] for _ in range(ROUNDS)))
+        ours, theirs = zip(*([time_call(way, made) for way in (mine, other)] for _ in range(ROUNDS)))
         found.append(Row(f"{what}, time", ours, "ms of CPU", beside, theirs, bar=bar, headline=headline))
         found.append(Row(f"{what}, memory", memory[0], "MB", beside, memory[1], headline=headline))
         bar, headline = "", False
@@ -91,24 +91,24 @@ def compared(what: str, ways: dict, made: tuple[Tensor, ...], bar: str = "", hea
 
 def rows() -> list[Row]:
     torch.set_num_threads(1)
-    gram_scores, made = lesson().gram_scores, {name: make() for name, make in layers().items()}
+    gram_scores, made = import_lesson().gram_scores, {name: make() for name, make in layer_factories().items()}
     draw = lambda *shape: torch.randn(shape, generator=torch.Generator().manual_seed(0))
-    ways = {"": gram_scores, "standard scores": standard_scores, "the five terms": five_terms}
-    pairs = {"": gram_scores, "a determinant for each pair": pair_by_pair}
+    ways = {"": gram_scores, "standard scores": standard_scores, "the five terms": expanded_determinant}
+    pairs = {"": gram_scores, "a determinant for each pair": pairwise_determinant}
     whole = {"": made["triple"], "the standard layer": made["standard"]}
     return [
-        *compared("Gram scores at 256 positions", ways, tuple(draw(3, 8, HEADS, 256, 16)), "at most 4 times", True),
-        *compared("Gram scores at 128 positions", pairs, tuple(draw(3, 8, HEADS, 128, 16))),
-        *compared("the layer with Gram scores, 8 texts of 128 positions", whole, (draw(8, 128, D_MODEL),)),
+        *compare_ways("Gram scores at 256 positions", ways, tuple(draw(3, 8, HEADS, 256, 16)), "at most 4 times", True),
+        *compare_ways("Gram scores at 128 positions", pairs, tuple(draw(3, 8, HEADS, 128, 16))),
+        *compare_ways("the layer with Gram scores, 8 texts of 128 positions", whole, (draw(8, 128, D_MODEL),)),
     ]
 
 
 # ---------------------------------------------------------------- copying
 
 
-def measure(seeds: range = range(SEEDS), names: tuple[str, ...] = ("standard", "triple")) -> dict:
+def measure_study(seeds: range = range(SEEDS), names: tuple[str, ...] = ("standard", "triple")) -> dict:
     """The study, with what the lesson draws from it; `names` says which layers."""
-    made = {name: make for name, make in layers().items() if name in names}
+    made = {name: make for name, make in layer_factories().items() if name in names}
     settings = {
         "seeds": list(seeds),
         "steps": 400,
@@ -123,45 +123,45 @@ def measure(seeds: range = range(SEEDS), names: tuple[str, ...] = ("standard", "
     found = {
         "accuracy": done.accuracy,
         "loss": done.loss,
-        "longer": gram_attention.at_longer_lengths(done, LENGTHS),
-        "repeats": gram_attention.at_longer_lengths(done, LENGTHS, period=16),
+        "longer": gram_attention.accuracy_by_length(done, LENGTHS),
+        "repeats": gram_attention.accuracy_by_length(done, LENGTHS, period=16),
     }
     inputs, _ = done.batch(128, 32, 16, generator=torch.Generator().manual_seed(gram_attention.HELD_OUT))
     back = {
         name: torch.stack([gram_attention.weight_by_distance(model, inputs).mean(0) for model in each])
         for name, each in done.models.items()
     }
-    found["back"] = gram_attention.Measured(list(range(31)), back)
+    found["back"] = gram_attention.SeedResults(list(range(31)), back)
     far = gram_attention.repeated_texts(done, 128, 16, 64)[:, :-1]
-    last = {name: torch.stack([last_weights(model, far) for model in each]) for name, each in done.models.items()}
-    found["far"] = gram_attention.Measured(list(range(63)), last)
+    last = {name: torch.stack([last_query_weights(model, far) for model in each]) for name, each in done.models.items()}
+    found["far"] = gram_attention.SeedResults(list(range(63)), last)
     for name, factors in (("loud", LOUD), ("quiet", QUIET)):
         for which, ending in (("all", ""), ("others", " others"), ("itself", " itself")):
-            found[name + ending] = gram_attention.with_scaled_keys(done, factors, which)
+            found[name + ending] = gram_attention.accuracy_with_scaled_keys(done, factors, which)
     plain = {
         name: {"points": one.points, "values": {k: _rounded(v) for k, v in one.values.items()}}
         for name, one in found.items()
     }
-    gates = [gate(model, inputs) for model in done.models["triple"]]
+    gates = [gate_statistics(model, inputs) for model in done.models["triple"]]
     return {
         "settings": settings,
-        "first": done.first,
+        "first": done.first_copying_steps,
         "gate": {what: [round(each[what], 3) for each in gates] for what in gates[0]},
         **plain,
     }
 
 
 @torch.no_grad()
-def last_weights(model: torch.nn.Module, inputs: Tensor) -> Tensor:
+def last_query_weights(model: torch.nn.Module, inputs: Tensor) -> Tensor:
     """The mean weight that the last place puts 0, 1, … places back, [seq]."""
     return model(inputs, return_weights=True)[1][:, :, -1].mean((0, 1)).flip(0)
 
 
 @torch.no_grad()
-def gate(model: torch.nn.Module, inputs: Tensor) -> dict[str, float]:
+def gate_statistics(model: torch.nn.Module, inputs: Tensor) -> dict[str, float]:
     """How far the keys to be found stand out of the plane of query and reference, in lengths of the key, and what they
     score; the same of all other keys."""
-    here, layer, x = lesson(), model.attention, model.embed(inputs)
+    here, layer, x = import_lesson(), model.attention, model.embed(inputs)
     made = (w(x).unflatten(-1, (HEADS, -1)).transpose(1, 2) for w in (layer.W_q, layer.W_k, layer.W_r))
     q, k, r = map(here.apply_rope, made)
     scores = here.gram_scores(q, k, r)
@@ -181,7 +181,7 @@ def _rounded(table: Tensor) -> list[list[float]]:
     return [[round(x, 4) for x in row] for row in table.tolist()]
 
 
-def written(study: dict) -> str:
+def study_json(study: dict) -> str:
     """As JSON with each row of numbers on one line."""
     return (
         re.sub(
@@ -199,7 +199,7 @@ def main() -> None:
     ask.parse_args()
     torch.set_num_threads(1)
     gram_attention.ASSET.mkdir(exist_ok=True)
-    (gram_attention.ASSET / "study.json").write_text(written(measure()), encoding="utf-8")
+    (gram_attention.ASSET / "study.json").write_text(study_json(measure_study()), encoding="utf-8")
 
 
 if __name__ == "__main__":

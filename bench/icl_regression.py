@@ -29,7 +29,7 @@ SOURCE_STEPS, SECONDS, SEEDS, CPU = 500_001, 10, range(3), torch.device("cpu")
 END = ((0.14, -0.14), (3.18, -3.18))
 
 
-def clock_of(device: torch.device) -> Callable[[], float]:
+def clock_for(device: torch.device) -> Callable[[], float]:
     """Seconds of CPU where that is what computes, else seconds on the wall."""
     return time.process_time if device == CPU else time.perf_counter
 
@@ -60,12 +60,12 @@ def source_batch(n: int = 128, L: int = 40, d: int = 5, noise_std: float = 0.01)
     return torch.cat([x_q, torch.zeros_like(y_q)], dim=2), torch.cat([x, y], dim=2), y_q
 
 
-def source_seconds(device: torch.device, steps: int = SOURCE_STEPS, seconds: float = math.inf) -> float:
+def time_source_loop(device: torch.device, steps: int = SOURCE_STEPS, seconds: float = math.inf) -> float:
     """Seconds that the source's loop takes for `steps` steps of two heads, extrapolated where `seconds` end it."""
     torch.manual_seed(1024)
     model = SourceAttention(6, 2).to(device)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
-    clock, loss_func, losses = clock_of(device), nn.MSELoss(), []
+    clock, loss_func, losses = clock_for(device), nn.MSELoss(), []
     began = clock()
     while len(losses) < steps and clock() - began < seconds:
         z_q, z, y_q = (t.to(device) for t in source_batch())
@@ -77,18 +77,18 @@ def source_seconds(device: torch.device, steps: int = SOURCE_STEPS, seconds: flo
     return (clock() - began) * steps / len(losses)
 
 
-def ours(heads: int, seed: int, device: torch.device = CPU) -> tuple[icl_regression.Run, float]:
+def time_training(heads: int, seed: int, device: torch.device = CPU) -> tuple[icl_regression.Run, float]:
     """A training, and the seconds that it took."""
-    clock = clock_of(device)
+    clock = clock_for(device)
     began = clock()
     config = icl_regression.RegressionConfig(n_head=heads, seed=seed, device=device.type)
     run = icl_regression.train(config, progress=False)
     return run, clock() - began
 
 
-def against(beside: str, loop: float, device: torch.device) -> list[Row]:
+def compare_with_source(beside: str, loop: float, device: torch.device) -> list[Row]:
     """Ours with two heads, in its time and in its loss, beside a loop that took so many seconds."""
-    runs, seconds = zip(*(ours(2, seed, device) for seed in SEEDS))
+    runs, seconds = zip(*(time_training(2, seed, device) for seed in SEEDS))
     fixed = icl_regression.draw(100_000, 40, 5, generator=torch.Generator().manual_seed(12345))
     losses = [icl_regression.mean_squared_error(run.model.cpu(), fixed) for run in runs]
     bar = icl_regression.mean_squared_error(icl_regression.kernel(*END), fixed)
@@ -102,8 +102,8 @@ def against(beside: str, loop: float, device: torch.device) -> list[Row]:
 def rows() -> list[Row]:
     """On the CPU; `bench.gpu` has the same on a GPU, and `bench.source_loop` runs the source's loop whole."""
     torch.set_num_threads(1)  # matrices of 6 × 6: threads would only wait for each other
-    found = against("extrapolated", source_seconds(CPU, seconds=SECONDS), CPU)
-    study = sum(ours(heads, 0)[1] for heads in (1, 2, 4, 8))
+    found = compare_with_source("extrapolated", time_source_loop(CPU, seconds=SECONDS), CPU)
+    study = sum(time_training(heads, 0)[1] for heads in (1, 2, 4, 8))
     return [*found, Row("the study of 1, 2, 4 and 8 heads", [study], "s of CPU", headline=True)]
 
 
@@ -114,7 +114,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for heads in (1, 2, 4, 8):
         for seed in SEEDS:
-            run, _ = ours(heads, seed)
+            run, _ = time_training(heads, seed)
             run.optimiser_state = None  # 0.1 MB that nobody would go on from
             run.config = replace(run.config, device=None)
             run.save(ASSETS / f"heads-{heads}-seed-{seed}")

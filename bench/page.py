@@ -37,138 +37,142 @@ DATA, PAGE, README = ROOT / "bench" / "measured.json", ROOT / "docs" / "bench.md
 BEGIN, END = "<!-- bench -->", "<!-- until here -->"
 
 
-def load() -> dict[str, dict[str, Any]]:
+def load_results() -> dict[str, dict[str, Any]]:
     """For each benchmark that was ever measured: `date`, `machine`, its `load` before, where known, and `rows`."""
     return json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
 
 
-def plain(row: Row) -> dict[str, Any]:
+def row_to_json(row: Row) -> dict[str, Any]:
     """A row as it is kept: four digits of each number, and nothing that is empty."""
     kept = vars(row) | {name: [float(f"{x:.4g}") for x in getattr(row, name)] for name in ("ours", "theirs")}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items() if value}
 
 
-def json_of(measured: dict[str, dict[str, Any]]) -> str:
+def results_json(measured: dict[str, dict[str, Any]]) -> str:
     """Benchmarks in their order, a line for each list of numbers."""
     text = json.dumps({name: measured[name] for name in ALL if name in measured}, indent=1, ensure_ascii=False)
     return re.sub(r"\[[^\[\]{}]*\]", lambda found: f"[{' '.join(found[0][1:-1].split())}]", text) + "\n"
 
 
-def machines(measured: dict[str, dict[str, Any]]) -> dict[str, str]:
+def machine_letters(measured: dict[str, dict[str, Any]]) -> dict[str, str]:
     """Each machine, in words, with a letter."""
     found = dict.fromkeys(measured[name]["machine"] for name in ALL if name in measured)
     return {words: chr(ord("A") + number) for number, words in enumerate(found)}
 
 
-def when(entry: dict[str, Any], letters: dict[str, str]) -> str:
+def date_text(entry: dict[str, Any], letters: dict[str, str]) -> str:
     return f"{entry['date']}, {letters[entry['machine']]}"
 
 
-def legend(letters: dict[str, str]) -> str:
+def machine_legend(letters: dict[str, str]) -> str:
     return "; ".join(f"{letter}: {words}" for words, letter in letters.items()) + "."
 
 
 # --- figures ---------------------------------------------------------------------------------------------
 
 
-def number(x: float) -> str:
+def format_three_digits(x: float) -> str:
     """To three digits."""
     return f"{x:,.0f}" if abs(x) >= 100 else f"{x:#.3g}".rstrip(".")
 
 
-def amount(x: float, unit: str) -> str:
+def format_amount(x: float, unit: str) -> str:
     """With its unit; seconds are milliseconds below a tenth, and minutes from a hundred on."""
     if unit.partition(" ")[0] != "s" or 0.1 <= x < 100:
-        return f"{number(x)} {unit}".strip()
+        return f"{format_three_digits(x)} {unit}".strip()
     if x < 0.1:
-        return f"{number(1000 * x)} m{unit}"
+        return f"{format_three_digits(1000 * x)} m{unit}"
     minutes, seconds = divmod(round(x), 60)
     return f"{minutes} min {seconds} {unit}"
 
 
-def times(x: float) -> str:
+def format_ratio(x: float) -> str:
     return f"{x:.2f}" if 0.1 <= x < 10 else f"{x:.0f}" if x >= 10 else f"1/{1 / x:.0f}"
 
 
-def quotient(x: float) -> str:
-    return f"{times(x)} times that" if x >= 1 else f"{times(x)} of that"
+def describe_ratio(x: float) -> str:
+    return f"{format_ratio(x)} times that" if x >= 1 else f"{format_ratio(x)} of that"
 
 
-def spread(values: list[float], text) -> str:
+def format_spread(values: list[float], text) -> str:
     """The median, and in parentheses how far the others reach."""
     middle = text(statistics.median(values))
     return middle if len(values) < 2 else f"{middle} ({text(min(values))} to {text(max(values))})"
 
 
-def cells(row: Row) -> list[str]:
+def table_cells(row: Row) -> list[str]:
     """A row of the page."""
-    ours = amount(statistics.median(row.ours), row.unit)
+    ours = format_amount(statistics.median(row.ours), row.unit)
     if len(row.ours) > 1:
-        low, high = (amount(limit(row.ours), row.unit.partition(" ")[0]) for limit in (min, max))
+        low, high = (format_amount(limit(row.ours), row.unit.partition(" ")[0]) for limit in (min, max))
         highest = f", {row.names[row.ours.index(max(row.ours))]}" if row.names else ""
         ours += f" ({low} to {high}{highest})"
-    theirs = amount(statistics.median(row.theirs), row.unit) if row.theirs else ""
-    return [row.what, ours, row.beside, theirs, spread(row.ratios, times) if row.theirs else "", row.bar]
+    theirs = format_amount(statistics.median(row.theirs), row.unit) if row.theirs else ""
+    return [row.what, ours, row.beside, theirs, format_spread(row.ratios, format_ratio) if row.theirs else "", row.bar]
 
 
-def short(row: Row) -> str:
+def headline_text(row: Row) -> str:
     """The figure in README."""
-    middle = amount(statistics.median(row.ours), row.unit)
+    middle = format_amount(statistics.median(row.ours), row.unit)
     if row.names:
-        worst = quotient(max(row.ratios)) if row.theirs else amount(max(row.ours), row.unit)
-        return f"median {quotient(row.ratio) if row.theirs else middle}, highest {worst}"
-    return f"{middle}, {quotient(row.ratio)}" if row.theirs else middle
+        worst = describe_ratio(max(row.ratios)) if row.theirs else format_amount(max(row.ours), row.unit)
+        return f"median {describe_ratio(row.ratio) if row.theirs else middle}, highest {worst}"
+    return f"{middle}, {describe_ratio(row.ratio)}" if row.theirs else middle
 
 
 # --- the two pages ---------------------------------------------------------------------------------------
 
 
-def table(heads: list[str], lines: list[list[str]]) -> str:
+def markdown_table(heads: list[str], lines: list[list[str]]) -> str:
     rule = ["---"] * len(heads)
     return "\n".join("|" + "".join(f" {cell} |" if cell else " |" for cell in line) for line in (heads, rule, *lines))
 
 
-def about(name: str) -> str:
+def benchmark_summary(name: str) -> str:
     """The first paragraph of a benchmark's module."""
     source = (ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8")
     return " ".join((ast.get_docstring(ast.parse(source)) or "").partition("\n\n")[0].split())
 
 
-def section(name: str, measured: dict[str, dict[str, Any]], letters: dict[str, str]) -> str:
+def render_section(name: str, measured: dict[str, dict[str, Any]], letters: dict[str, str]) -> str:
     if name not in measured:
-        return f"## {ALL[name]}\n\n{about(name)}\n\n{NEVER.capitalize()}."
+        return f"## {ALL[name]}\n\n{benchmark_summary(name)}\n\n{NEVER.capitalize()}."
     entry = measured[name]
-    rows = table(["measured", "", "beside", "", "times", "bar"], [cells(Row(**row)) for row in entry["rows"]])
+    rows = markdown_table(
+        ["measured", "", "beside", "", "times", "bar"], [table_cells(Row(**row)) for row in entry["rows"]]
+    )
     before = f", with a load of {entry['load']} before" if "load" in entry else ""
-    return f"## {ALL[name]}\n\n{about(name)}\n\n{rows}\n\n{when(entry, letters)}{before}."
+    return f"## {ALL[name]}\n\n{benchmark_summary(name)}\n\n{rows}\n\n{date_text(entry, letters)}{before}."
 
 
-def tables(measured: dict[str, dict[str, Any]]) -> str:
+def render_tables(measured: dict[str, dict[str, Any]]) -> str:
     """What docs/bench.md holds."""
-    letters = machines(measured)
-    return "\n\n".join([f"Machines: {legend(letters)}", *(section(name, measured, letters) for name in ALL)])
+    letters = machine_letters(measured)
+    return "\n\n".join(
+        [f"Machines: {machine_legend(letters)}", *(render_section(name, measured, letters) for name in ALL)]
+    )
 
 
-def headlines(measured: dict[str, dict[str, Any]]) -> str:
+def render_headlines(measured: dict[str, dict[str, Any]]) -> str:
     """What README holds."""
-    letters, lines = machines(measured), []
+    letters, lines = machine_letters(measured), []
     for name, title in ALL.items():
         entry = measured.get(name, {"rows": [{"what": title, "headline": True, "unit": "", "ours": []}]})
         rows = [row for row in (Row(**row) for row in entry["rows"]) if row.headline]
-        said = when(entry, letters) if name in measured else ""
-        lines += [[row.what, row.beside, short(row) if row.ours else NEVER, said] for row in rows]
-    made = table(["measured by `make bench`", "beside", "", ""], lines)
-    return f"{made}\n\n{legend(letters)} [All figures](docs/bench.md), with how far they varied."
+        said = date_text(entry, letters) if name in measured else ""
+        lines += [[row.what, row.beside, headline_text(row) if row.ours else NEVER, said] for row in rows]
+    made = markdown_table(["measured by `make bench`", "beside", "", ""], lines)
+    return f"{made}\n\n{machine_legend(letters)} [All figures](docs/bench.md), with how far they varied."
 
 
-def between(text: str, made: str) -> str:
+def replace_between_comments(text: str, made: str) -> str:
     """A page with what stands between its two comments replaced."""
     before, rest = text.split(f"{BEGIN}\n")
     return f"{before}{BEGIN}\n{made}\n{END}{rest.partition(END)[2]}"
 
 
-def written(measured: dict[str, dict[str, Any]]) -> dict[Path, str]:
+def render_files(measured: dict[str, dict[str, Any]]) -> dict[Path, str]:
     """Every file that the numbers stand in, and its text."""
-    made = {PAGE: tables(measured), README: headlines(measured)}
-    pages = {path: between(path.read_text(encoding="utf-8"), text) for path, text in made.items()}
-    return {DATA: json_of(measured), **pages}
+    made = {PAGE: render_tables(measured), README: render_headlines(measured)}
+    pages = {path: replace_between_comments(path.read_text(encoding="utf-8"), text) for path, text in made.items()}
+    return {DATA: results_json(measured), **pages}

@@ -51,12 +51,12 @@ class Row:
         return statistics.median(self.ratios)
 
 
-def rows_of(benchmark: str) -> list[Row]:
+def run_benchmark(benchmark: str) -> list[Row]:
     """Measure: what the benchmark's module gives."""
     return importlib.import_module(f"bench.{benchmark}").rows()
 
 
-def machine() -> str:
+def describe_machine() -> str:
     """The machine in words: processor, cores, memory, system, Python, torch and GPU; no name of a host."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
@@ -98,7 +98,7 @@ def cpu_seconds(*command: str | Path, **options) -> float:
     return ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
 
 
-def printed(*arguments: str | Path) -> str:
+def last_printed_line(*arguments: str | Path) -> str:
     """The last line that a new Python prints, run in the repository."""
     command = [sys.executable, *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8", check=True)
@@ -108,7 +108,7 @@ def printed(*arguments: str | Path) -> str:
 NBGRADER = ROOT / "build" / "nbgrader" / "bin" / "python"
 
 
-def nbgrader(*arguments: str, cwd: Path, path: Path = ROOT) -> float:
+def time_nbgrader_command(*arguments: str, cwd: Path, path: Path = ROOT) -> float:
     """Seconds of CPU of an nbgrader command in the course folder `cwd`, with the course's modules in `path`.
 
     Raises:

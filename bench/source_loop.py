@@ -3,10 +3,10 @@
 
 import torch
 
-from bench.icl_regression import CPU, against, source_seconds
+from bench.icl_regression import CPU, compare_with_source, time_source_loop
 from bench.rows import Row
 
 
 def rows() -> list[Row]:
     torch.set_num_threads(1)
-    return against("run whole", source_seconds(CPU), CPU)
+    return compare_with_source("run whole", time_source_loop(CPU), CPU)

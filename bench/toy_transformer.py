@@ -25,13 +25,13 @@ LAYERS, STEPS, BATCH, SEED, HELD_OUT = (1, 2, 3, 4), 1000, 128, 0, 12345
 STARTS = (0, 1, 2)  # of two layers without positions
 
 
-def trained(
+def train_and_evaluate(
     layers: int, positions: bool = True, steps: int = STEPS, width: int = 64, seed: int = SEED
 ) -> tuple[nn.Module, float, float]:
     """The model, the share of held-out texts that are right to the last letter, and the seconds that the training
     took."""
     torch.manual_seed(seed)
-    model = toy.course_model()(toy.VOCAB_SIZE, width, layers)
+    model = toy.lesson_model_class()(toy.VOCAB_SIZE, width, layers)
     if not positions:
         model.pos_encoder = nn.Identity()
     history = toy.train_cogmodel(model, steps, BATCH, seed=seed, progress=False)
@@ -42,7 +42,7 @@ def trained(
     )
 
 
-def how_it_copies(model: nn.Module) -> dict[str, float]:
+def copying_statistics(model: nn.Module) -> dict[str, float]:
     """The share that is right of words whose letters all differ, and of words in which one stands twice; what is
     written after a wrong letter."""
     words = toy.random_words(2000, torch.Generator().manual_seed(HELD_OUT))
@@ -57,7 +57,7 @@ def how_it_copies(model: nn.Module) -> dict[str, float]:
     return {name: round(share, 3) for name, share in shares.items()}
 
 
-def last_layer(model: nn.Module) -> list:
+def last_layer_weights(model: nn.Module) -> list:
     """Where the last layer looks while `minecraft echo` is answered: weights, and what rows and columns are called."""
     weights, rows, columns = toy.copying_weights(model, "minecraft echo")
     return [[[round(w, 3) for w in row] for row in weights[-1].tolist()], rows, columns]
@@ -84,16 +84,16 @@ def main() -> None:
     for layers in LAYERS:
         row = f"{layers:>6}"
         for name in ("with positions", "without"):
-            model, share, seconds = trained(layers, name == "with positions", given.steps)
+            model, share, seconds = train_and_evaluate(layers, name == "with positions", given.steps)
             if layers == 2 and name == "without":
-                study["layer 1 without"] = last_layer(model)
-                others = [trained(2, False, given.steps, seed=start)[0] for start in STARTS[1:]]
-                found = [how_it_copies(each) for each in (model, *others)]
+                study["layer 1 without"] = last_layer_weights(model)
+                others = [train_and_evaluate(2, False, given.steps, seed=start)[0] for start in STARTS[1:]]
+                found = [copying_statistics(each) for each in (model, *others)]
                 study["two layers without"] = {key: [each[key] for each in found] for key in found[0]}
             study[name].append(round(share, 3))
             row += f"{f'{share:.3f} ({seconds:.0f} s)':>18}"
         print(row, flush=True)
-    _, share, seconds = trained(1, steps=given.steps, width=256)
+    _, share, seconds = train_and_evaluate(1, steps=given.steps, width=256)
     study["one layer of 256"] = round(share, 3)
     print(
         f"one layer, 256 wide: {share:.3f} ({seconds:.0f} s)\ntwo layers without positions:"

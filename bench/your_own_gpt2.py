@@ -13,7 +13,7 @@ from utils.models import your_own_gpt2
 ROUNDS, BEGINNING, LENGTHS = 3, 8, (64, 128)
 
 
-def seconds(write, *arguments) -> float:
+def time_generation(write, *arguments) -> float:
     began = time.process_time()
     write(*arguments)
     return time.process_time() - began
@@ -29,7 +29,7 @@ def rows() -> list[Row]:
     found = []
     for length in LENGTHS:
         told = (model, prompt, length - BEGINNING)
-        turns = [[seconds(write, *told) for write in (generate_cached, generate_plain)] for _ in range(ROUNDS)]
+        turns = [[time_generation(write, *told) for write in (generate_cached, generate_plain)] for _ in range(ROUNDS)]
         kept, anew = zip(*turns)
         what = f"writing on to {length} tokens, keys and values kept"
         found.append(Row(what, kept, "s of CPU", "computed anew", anew, headline=length == LENGTHS[-1]))

@@ -14,7 +14,7 @@ def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(f"module 'solutions' has no attribute {name!r}")
     try:
-        return _lessons.load(_lessons.find(name, _HERE))
+        return _lessons.load_lesson(_lessons.find_lesson(name, _HERE))
     except _lessons.LessonError as error:
         raise AttributeError(str(error)) from None
 
@@ -32,7 +32,7 @@ class _Lessons:
         if package != __name__ or name.startswith("_"):
             return None
         try:
-            return _spec(fullname, _lessons.find(name, _HERE), loader=cls)
+            return _spec(fullname, _lessons.find_lesson(name, _HERE), loader=cls)
         except _lessons.LessonError as error:
             raise ModuleNotFoundError(str(error)) from None  # without a name: `from solutions import` says it too
 
@@ -42,7 +42,7 @@ class _Lessons:
 
     @staticmethod
     def exec_module(module):
-        _loading.define(module, _Path(module.__spec__.origin))
+        _loading.define_lesson_in(module, _Path(module.__spec__.origin))
 
 
 _sys.meta_path.append(_Lessons)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """A browser that is started for the first test that asks for it; each takes tabs, or windows, of its own."""
-    from tests.browser.harness import launched
+    from tests.browser.harness import launch_browser
 
-    with launched() as browser:
+    with launch_browser() as browser:
         yield browser

@@ -16,7 +16,7 @@ jupyter:
 FIRST = HEADER.count("\n") + 1  # the line of the file on which a lesson's text starts
 
 
-def write(folder: Path, stem: str, body: str) -> Path:
+def write_lesson(folder: Path, stem: str, body: str) -> Path:
     """The lesson with this text, as a .md file in `folder`."""
     path = folder / f"{stem}.md"
     path.write_text(HEADER + body, encoding="utf-8")

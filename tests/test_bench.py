@@ -9,7 +9,7 @@ import pytest
 
 from bench import __main__ as command
 from bench import page
-from bench.rows import ROOT, Row, machine
+from bench.rows import ROOT, Row, describe_machine
 
 MACHINE = "A processor, 2 cores"
 ROUNDS = {"what": "the build", "ours": [0.2, 0.5, 0.3], "unit": "s", "beside": "a peer", "theirs": [2.0, 1.0, 1.5]}
@@ -21,26 +21,26 @@ def entry(*rows: dict, machine: str = MACHINE) -> dict:
     return {"date": "2026-01-02", "machine": machine, "load": 0.1, "rows": rows}
 
 
-@pytest.mark.parametrize("path", page.written(page.load()), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", page.render_files(page.load_results()), ids=lambda path: path.name)
 def test_every_page_says_what_was_measured(path):
     """`python -m bench --render` writes them; a digit that was changed by hand is found here."""
-    assert path.read_text(encoding="utf-8") == page.written(page.load())[path]
+    assert path.read_text(encoding="utf-8") == page.render_files(page.load_results())[path]
 
 
 def test_every_benchmark_is_a_module_that_says_what_it_does():
     for name in page.ALL:
         source = ast.parse((ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8"))
         assert "rows" in {node.name for node in source.body if isinstance(node, ast.FunctionDef)}, name
-        assert page.about(name).endswith("."), name
+        assert page.benchmark_summary(name).endswith("."), name
 
 
 def test_what_was_measured_has_a_row_in_readme_its_date_and_its_machine():
-    lines, letters = page.headlines(page.load()).splitlines(), page.machines(page.load())
+    lines, letters = page.render_headlines(page.load_results()).splitlines(), page.machine_letters(page.load_results())
     for name, title in page.ALL.items():
-        if name not in page.load():
+        if name not in page.load_results():
             assert f"| {title} | | never run | |" in lines
             continue
-        kept = page.load()[name]
+        kept = page.load_results()[name]
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", kept["date"])
         heads = [row for row in kept["rows"] if row.get("headline")]
         assert heads, name
@@ -50,7 +50,7 @@ def test_what_was_measured_has_a_row_in_readme_its_date_and_its_machine():
 
 
 def test_a_row_gives_medians_and_each_rounds_own_quotient():
-    assert page.cells(Row(**ROUNDS)) == [
+    assert page.table_cells(Row(**ROUNDS)) == [
         "the build",
         "0.300 s (0.200 s to 0.500 s)",
         "a peer",
@@ -58,20 +58,20 @@ def test_a_row_gives_medians_and_each_rounds_own_quotient():
         "0.20 (0.10 to 0.50)",
         "",
     ]
-    assert page.short(Row(**ROUNDS)) == "0.300 s, 0.20 of that"
+    assert page.headline_text(Row(**ROUNDS)) == "0.300 s, 0.20 of that"
 
 
 def test_of_many_things_the_highest_is_named():
-    assert page.cells(Row(**THINGS))[1:] == [
+    assert page.table_cells(Row(**THINGS))[1:] == [
         "0.205 s of CPU (10.0 ms to 0.400 s, `b`)",
         "torch",
         "2.00 s of CPU",
         "0.10 (1/200 to 0.20)",
         "at most 1/5",
     ]
-    assert page.short(Row(**THINGS)) == "median 0.10 of that, highest 0.20 of that"
+    assert page.headline_text(Row(**THINGS)) == "median 0.10 of that, highest 0.20 of that"
     alone = THINGS | {"beside": "", "theirs": []}
-    assert page.short(Row(**alone)) == "median 0.205 s of CPU, highest 0.400 s of CPU"
+    assert page.headline_text(Row(**alone)) == "median 0.205 s of CPU, highest 0.400 s of CPU"
 
 
 @pytest.mark.parametrize(
@@ -87,39 +87,43 @@ def test_of_many_things_the_highest_is_named():
     ],
 )
 def test_a_number_has_three_digits_and_long_times_are_in_minutes(value, unit, said):
-    assert page.amount(value, unit) == said
+    assert page.format_amount(value, unit) == said
 
 
 def test_a_quotient_has_two_digits_behind_the_point_or_is_a_fraction():
-    assert [page.times(x) for x in (0.0091, 0.1, 2.904, 53.4)] == ["1/110", "0.10", "2.90", "53"]
-    assert [page.quotient(x) for x in (0.5, 2)] == ["0.50 of that", "2.00 times that"]
+    assert [page.format_ratio(x) for x in (0.0091, 0.1, 2.904, 53.4)] == ["1/110", "0.10", "2.90", "53"]
+    assert [page.describe_ratio(x) for x in (0.5, 2)] == ["0.50 of that", "2.00 times that"]
 
 
 def test_what_was_not_measured_says_so_and_each_machine_has_a_letter():
     measured = {"build": entry(ROUNDS | {"headline": True}), "checks": entry(THINGS, machine="Another, 4 cores")}
-    text = page.tables(measured)
+    text = page.render_tables(measured)
     assert "A: Another, 4 cores; B: A processor, 2 cores." in text
     assert text.count("Never run.") == len(page.ALL) - 2
-    assert "2026-01-02, B, with a load of 0.1 before." in page.section("build", measured, page.machines(measured))
-    assert "| the build | a peer | 0.300 s, 0.20 of that | 2026-01-02, B |" in page.headlines(measured)
+    assert "2026-01-02, B, with a load of 0.1 before." in page.render_section(
+        "build", measured, page.machine_letters(measured)
+    )
+    assert "| the build | a peer | 0.300 s, 0.20 of that | 2026-01-02, B |" in page.render_headlines(measured)
 
 
 def test_only_what_stands_between_the_comments_is_replaced():
     before, after = "# Title\n\nprose\n\n", "\n\nmore <!-- until here --> prose\n"
     text = f"{before}{page.BEGIN}\nold\n{page.END}{after}"
-    assert page.between(text, "new\nlines") == f"{before}{page.BEGIN}\nnew\nlines\n{page.END}{after}"
+    assert page.replace_between_comments(text, "new\nlines") == f"{before}{page.BEGIN}\nnew\nlines\n{page.END}{after}"
 
 
 def test_numbers_are_kept_to_four_digits_and_come_back():
     row = Row("a", (1.23456, 20000.7), "s", headline=True)
-    kept = page.plain(row)
+    kept = page.row_to_json(row)
     assert kept == {"what": "a", "ours": [1.235, 20000.0], "unit": "s", "headline": True}
-    assert '"ours": [1.235, 20000.0]' in page.json_of({"build": entry(kept)})
+    assert '"ours": [1.235, 20000.0]' in page.results_json({"build": entry(kept)})
 
 
 def test_the_machine_is_named_and_not_its_host(monkeypatch):
     monkeypatch.setattr(platform, "node", lambda: pytest.fail("asked for the name of the host"))
-    assert re.search(r"\d cores, \d+ GB of memory, .+, Python 3\.\d+\.\d+, torch 2\S+, (no GPU|.+)$", machine())
+    assert re.search(
+        r"\d cores, \d+ GB of memory, .+, Python 3\.\d+\.\d+, torch 2\S+, (no GPU|.+)$", describe_machine()
+    )
 
 
 def test_one_that_fails_leaves_what_was_measured_and_does_not_stop_the_others(monkeypatch, capsys):
@@ -129,9 +133,9 @@ def test_one_that_fails_leaves_what_was_measured_and_does_not_stop_the_others(mo
         return [Row(**THINGS)]
 
     kept = {}
-    monkeypatch.setattr(page, "load", lambda: {"build": entry(ROUNDS)})
-    monkeypatch.setattr(command, "in_a_process_of_its_own", run)
-    monkeypatch.setattr(command, "keep", kept.update)
+    monkeypatch.setattr(page, "load_results", lambda: {"build": entry(ROUNDS)})
+    monkeypatch.setattr(command, "run_in_subprocess", run)
+    monkeypatch.setattr(command, "write_results", kept.update)
     monkeypatch.setattr(sys, "argv", ["bench", "build", "imports"])
     with pytest.raises(SystemExit, match="left as they were: build"):
         command.main()

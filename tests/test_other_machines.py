@@ -17,19 +17,19 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tests.fresh_python import printed, without
+from tests.fresh_python import environment_without, printed_output
 from utils import lessons
 from utils.book import landing, site
-from utils.cli.app import errors_in_red
+from utils.cli.app import report_errors
 from utils.cli.commands import app
 from utils.feedback import progress
 from utils.grading.bubblewrap import SandboxError
 from utils.grading.isolation import ResourceLimits
 from utils.grading.sandbox import Sandbox
-from utils.instructor.build import build, check
+from utils.instructor.build import build, find_drift
 from utils.instructor.solved import solved_cells
 from utils.lessons import ROOT, hold_lock
-from utils.notebook.home import Home
+from utils.notebook.home import ProgressView
 
 TEXT_MODE = re.compile(r"\btext=(?:True)\b")  # as an argument; this line does not hold what it looks for
 AT_ONCE = re.compile(r"^(?:import|from) (?:resource|fcntl|pwd|grp|termios|pty|tty|curses)\b", re.MULTILINE)
@@ -53,7 +53,7 @@ def test_elsewhere_than_on_linux_nothing_is_graded_and_one_sentence_says_so(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(SandboxError, match="on Linux only, and this is win32"), Sandbox(isolation) as box:
-        box.open(ResourceLimits())
+        box.open_session(ResourceLimits())
 
 
 def test_line_ends_of_another_system_are_no_change(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_line_ends_of_another_system_are_no_change(tmp_path: Path) -> None:
     build(source, out)
     for path in (lesson, *out.iterdir()):
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert check(source, out) == [] and not build(source, out).kept
+    assert find_drift(source, out) == [] and not build(source, out).kept
 
 
 def test_lab_starts_where_the_home_folder_cannot_be_written(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_lab_starts_where_the_home_folder_cannot_be_written(tmp_path: Path) -> N
     code = "from utils.cli import lab; lab._prepare_environment(); from jupyter_core import paths; import IPython.paths"
     code += "; print(paths.jupyter_data_dir(), paths.jupyter_runtime_dir(), IPython.paths.get_ipython_dir(), sep='\\n')"
     home = {"HOME": str(tmp_path / "gone"), "USERPROFILE": str(tmp_path / "gone")}
-    said = printed(code, without("JUPYTER", "IPYTHON", "XDG", "MPL") | home)
+    said = printed_output(code, environment_without("JUPYTER", "IPYTHON", "XDG", "MPL") | home)
     assert [Path(line).parent for line in said.splitlines()] == [ROOT / "build" / "home"] * 3
 
 
@@ -128,7 +128,7 @@ def test_on_a_full_disk_a_page_is_not_saved_and_says_so(
     page = tmp_path / "my_course.html"
     page.write_text("as it was", encoding="utf-8")
     full()
-    Home([]).save(path=page)
+    ProgressView([]).save(path=page)
     assert f"{page} cannot be written: {FULL}. Name another place" in capsys.readouterr().out
     assert page.read_text(encoding="utf-8") == "as it was"
 
@@ -138,9 +138,9 @@ def test_on_a_full_disk_the_last_book_stays_and_the_next_one_holds_no_half_page(
 ) -> None:
     """A lesson without its outputs, and of Sphinx what it writes and says."""
     nothing = {"outputs": [[] for _ in solved_cells(lessons.read_lesson(lessons.find_lesson("00")))], "widgets": {}}
-    monkeypatch.setattr(landing, "wrong_answers", str)  # this and the next take seconds
-    monkeypatch.setattr(site, "answers_in", lambda *_: [])
-    monkeypatch.setattr(site, "outputs_of", lambda course, *_: {lesson.stem: nothing for lesson in course})
+    monkeypatch.setattr(landing, "render_wrong_answers", str)  # this and the next take seconds
+    monkeypatch.setattr(site, "find_site_leaks", lambda *_: [])
+    monkeypatch.setattr(site, "collect_outputs", lambda course, *_: {lesson.stem: nothing for lesson in course})
     out, work, found = tmp_path / "out", tmp_path / "work", []
 
     def writes(text: str, warning: str, *arguments: list[str]) -> int:
@@ -153,8 +153,8 @@ def test_on_a_full_disk_the_last_book_stays_and_the_next_one_holds_no_half_page(
 
     def book(text: str, warning: str = "") -> str:
         monkeypatch.setattr("sphinx.cmd.build.build_main", partial(writes, text, warning))
-        with contextlib.suppress(typer.Exit), errors_in_red():
-            site.book(out, ["00"], work=work)
+        with contextlib.suppress(typer.Exit), report_errors():
+            site.build_book(out, ["00"], work_folder=work)
         assert (out / "index.html").read_text(encoding="utf-8") == "first"
         return capsys.readouterr().err
 
@@ -176,5 +176,5 @@ def test_a_second_book_says_what_it_waits_for(tmp_path: Path) -> None:
 
     said = Mock(side_effect=Said)
     with hold_lock(tmp_path / "lock", 0, pytest.fail), pytest.raises(Said):
-        site.book(tmp_path / "out", ["00"], said=said, work=tmp_path)
+        site.build_book(tmp_path / "out", ["00"], log=said, work_folder=tmp_path)
     said.assert_called_once_with(f"Waiting for another `coginst book`, which is at work in {tmp_path}")

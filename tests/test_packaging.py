@@ -15,7 +15,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from tests.fresh_python import python
+from tests.fresh_python import run_python
 from utils.instructor import online
 from utils.lessons import ROOT
 
@@ -135,8 +135,8 @@ def test_ci_looks_once_a_week_at_the_newest_of_everything_and_at_colab() -> None
         assert "schedule" in CI["jobs"][name]["if"]
     (asked,) = [step["run"] for step in CI["jobs"]["colab"]["steps"] if "online" in step.get("run", "")]
     code = asked.split('"')[1]
-    done = python("-c", code)
-    assert done.stdout.split() == online.wanted(), done.stderr
+    done = run_python("-c", code)
+    assert done.stdout.split() == online.colab_requirements(), done.stderr
 
 
 def test_ci_keeps_of_colabs_list_what_the_course_does_not_install() -> None:

@@ -12,7 +12,7 @@ from hypothesis import settings
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.browser import harness as browser
-from tests.fresh_python import python, without
+from tests.fresh_python import environment_without, run_python
 from utils.lessons import ROOT
 
 STRICT = "import os; assert os.environ.get('COURSE_CHECKS') == 'strict'"
@@ -38,8 +38,8 @@ def run(folder: Path, notebooks: dict[str, str], *workers: str) -> tuple[int, st
         path.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(new_notebook(cells=[new_code_cell(code)], metadata=kernel), path)
     options = "-q -rA -p no:cacheprovider --nbval-lax --nbval-current-env".split()
-    environment = without("PYTEST_", "OMP_") | {"COURSE_CHECKS": "strict"}  # as a user may have set it
-    done = python("-m", "pytest", *options, *workers, folder, cwd=folder, env=environment)
+    environment = environment_without("PYTEST_", "OMP_") | {"COURSE_CHECKS": "strict"}  # as a user may have set it
+    done = run_python("-m", "pytest", *options, *workers, folder, cwd=folder, env=environment)
     return done.returncode, done.stdout
 
 
@@ -96,7 +96,7 @@ def test_ci_tries_the_same_examples_every_time() -> None:
 
 
 def test_the_students_copies_are_what_the_lessons_make() -> None:
-    done = python("-m", "utils.cli", "build", "--check")
+    done = run_python("-m", "utils.cli", "build", "--check")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -106,7 +106,7 @@ def test_without_chromium_the_browser_tests_fail_and_say_what_to_run(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CHROMIUM", raising=False)
     with pytest.raises(AssertionError, match=r"DID NOT RUN.*bash .ci/install-browser"):
-        browser.chromium()
+        browser.find_chromium()
 
 
 def test_a_request_to_another_machine_is_seen() -> None:

@@ -34,4 +34,4 @@ def __dir__():
 if "IPython" in _sys.modules:
     from utils.notebook import exception_hooks as _exception_hooks
 
-    _exception_hooks.register()
+    _exception_hooks.register_exception_hook()

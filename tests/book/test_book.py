@@ -15,13 +15,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.axe import violations
-from tests.browser.harness import outside_loopback, pictured
+from tests.browser.harness import outside_loopback, screenshot_on_failure
 from utils import lessons
 from utils.book import site
-from utils.book.executed import KEPT, BookError
+from utils.book.executed import CACHE_FOLDER, BookError
 from utils.book.landing import EXERCISE, WRONG
 from utils.feedback.exercise import find_exercise
-from utils.instructor.answers import Answers
+from utils.instructor.answers import AnswerFactory
 
 LESSONS = ["00", "02"]
 START, SIMPLE = "course/00_start_here.html", "course/02_simplified_attention.html"
@@ -34,7 +34,7 @@ DRAWN = "() => document.querySelectorAll('mjx-container').length > 0 && document
 def made(tmp_path_factory):
     """The book of two lessons, its folder of work, and what was said while it was made."""
     folder, said = tmp_path_factory.mktemp("book"), []
-    return site.book(folder / "out", LESSONS, said=said.append, work=folder / "work"), folder / "work", said
+    return site.build_book(folder / "out", LESSONS, log=said.append, work_folder=folder / "work"), folder / "work", said
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def opened(browser, url, **options):
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.goto(url)
     try:
-        with pictured(page, "book-failure"):
+        with screenshot_on_failure(page, "book-failure"):
             page.wait_for_function(BUILT)
             yield page
         assert not wrong, wrong
@@ -134,8 +134,8 @@ def test_it_is_small_and_says_what_it_is_made_from(made, book):
     assert made[0].size == sum(path.stat().st_size for path in book.rglob("*") if path.is_file()) < 25e6
     for path in book.rglob("*.html"):
         assert path.stat().st_size < 1.5e6, path.name
-        assert site.version() in path.read_text(encoding="utf-8"), path.name
-    assert re.fullmatch(r"version \d+\.\d+\.\d+(, commit [0-9a-f]{10})?", site.version())
+        assert site.book_version() in path.read_text(encoding="utf-8"), path.name
+    assert re.fullmatch(r"version \d+\.\d+\.\d+(, commit [0-9a-f]{10})?", site.book_version())
 
 
 def test_a_line_is_said_of_each_lesson(made):
@@ -155,7 +155,7 @@ def test_the_answers_stand_in_it_only_where_they_are_asked_for(made, book, tmp_p
     answer = "torch.exp(x - x.amax"
     text = lambda folder: re.sub("<[^>]+>", "", (folder / SIMPLE).read_text(encoding="utf-8"))
     assert answer not in text(book)
-    shown = site.book(tmp_path / "shown", LESSONS, solved=["02"], work=made[1])
+    shown = site.build_book(tmp_path / "shown", LESSONS, solved_lessons=["02"], work_folder=made[1])
     assert answer in text(shown.path)
 
 
@@ -163,28 +163,28 @@ def test_every_sidebar_knows_the_lessons_of_this_book(made, tmp_path):
     sidebar = lambda folder: (folder / START).read_text(encoding="utf-8").partition("<article")[0]
     assert "02 Attention without training" in sidebar(made[0].path)
     shutil.copytree(made[1], tmp_path / "work")
-    alone = site.book(tmp_path / "alone", ["00"], work=tmp_path / "work")
+    alone = site.build_book(tmp_path / "alone", ["00"], work_folder=tmp_path / "work")
     assert "02 Attention without training" not in sidebar(alone.path) and not (alone.path / SIMPLE).exists()
 
 
 def test_a_planted_answer_stops_the_book(tmp_path, made):
     kept = tmp_path / "kept"
     kept.mkdir()
-    for path in KEPT.glob("00_start_here-*.json"):
+    for path in CACHE_FOLDER.glob("00_start_here-*.json"):
         shown = json.loads(path.read_bytes())
         answer = lessons.definition_source(lessons.find_lesson("02"), "softmax")
         place = next(i for i, outputs in enumerate(shown["outputs"]) if outputs)
         shown["outputs"][place] = [{"output_type": "stream", "name": "stdout", "text": answer}]
         (kept / path.name).write_text(json.dumps(shown), encoding="utf-8")
     with pytest.raises(BookError, match=r"(?s)not put in its place.*00_start_here\.html.*amax"):
-        site.book(tmp_path / "out", ["00"], work=tmp_path / "work", kept=kept)
+        site.build_book(tmp_path / "out", ["00"], work_folder=tmp_path / "work", cache_folder=kept)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_is_no_book_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(BookError, match="is no book"):
-        site.book(tmp_path, ["00"])
+        site.build_book(tmp_path, ["00"])
     assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "mine"
 
 
@@ -195,7 +195,7 @@ def test_a_warning_of_sphinx_stops_the_book(made, tmp_path):
     page = stage / "docs" / "papers.md"
     page.write_text(page.read_text(encoding="utf-8") + "\nSee [nothing](nowhere.md).\n", encoding="utf-8")
     with pytest.raises(BookError, match=r"papers\.md.*nowhere"):
-        site.sphinx(stage, work / "html", made[1])
+        site.run_sphinx(stage, work / "html", made[1])
 
 
 # --- as a reader has it ---------------------------------------------------------------------------------
@@ -233,10 +233,10 @@ def test_a_prediction_is_judged_and_a_quiz_explained(browser, address):
 
 
 def test_the_first_page_says_what_the_check_says(browser, address):
-    answers = Answers.named(EXERCISE)
+    answers = AnswerFactory.from_name(EXERCISE)
     with opened(browser, address + "/index.html") as page:
         for wrong in WRONG:
-            page.get_by_role("radio", name=wrong.does).check()
+            page.get_by_role("radio", name=wrong.description).check()
             shown = page.locator(".wrong-answer:visible")
             expect(shown).to_have_count(1)
             message = answers.judge(wrong.source).message
@@ -246,7 +246,7 @@ def test_the_first_page_says_what_the_check_says(browser, address):
 
 @pytest.mark.parametrize("wrong", WRONG, ids=[wrong.name for wrong in WRONG])
 def test_each_wrong_answer_is_taken_for_what_it_is(wrong):
-    report = Answers.named(EXERCISE).judge(wrong.source)
+    report = AnswerFactory.from_name(EXERCISE).judge(wrong.source)
     assert report.misconception == wrong.misconception
     assert report.message == next(
         m.message for m in find_exercise(EXERCISE).misconceptions if m.id == wrong.misconception

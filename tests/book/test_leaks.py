@@ -8,8 +8,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from utils import lessons
-from utils.book.leaks import answers_in
-from utils.instructor.html_text import text_of
+from utils.book.leaks import find_site_leaks
+from utils.instructor.html_text import extract_text
 
 PATH = lessons.find_lesson("02_simplified_attention")
 ANSWER = lessons.definition_source(PATH, "softmax")
@@ -40,25 +40,25 @@ def test_the_line_is_one_of_the_answer():
 
 @pytest.mark.parametrize("name, text", WAYS.values(), ids=WAYS)
 def test_an_answer_is_found(tmp_path, name, text):
-    faults = answers_in(site(tmp_path, name, text))
+    faults = find_site_leaks(site(tmp_path, name, text))
     assert faults and all(fault.startswith(f"{name}:1:") for fault in faults), faults
     assert any("amax" in fault for fault in faults)
 
 
 @pytest.mark.parametrize("name, text", WAYS.values(), ids=WAYS)
 def test_a_lesson_that_is_shown_with_its_answers_may_hold_them(tmp_path, name, text):
-    assert answers_in(site(tmp_path, name, text), {PATH.stem}) == []
+    assert find_site_leaks(site(tmp_path, name, text), {PATH.stem}) == []
 
 
 def test_a_site_without_answers_has_no_faults(tmp_path):
     gap = "def softmax(x, dim):\n    # YOUR CODE HERE\n    raise NotImplementedError('softmax')\n"
-    assert answers_in(site(tmp_path, text=PAGE.format(f"<pre>{gap}</pre>"))) == []
+    assert find_site_leaks(site(tmp_path, text=PAGE.format(f"<pre>{gap}</pre>"))) == []
 
 
 def test_a_marker_is_found_and_one_that_is_spoken_of_is_none(tmp_path):
-    assert answers_in(site(tmp_path, text=PAGE.format("<pre># &lt;COGINST&gt;</pre>")))
-    assert answers_in(site(tmp_path, text=PAGE.format("<p>between <code>&lt;COGNOTE&gt;</code> and</p>"))) == []
+    assert find_site_leaks(site(tmp_path, text=PAGE.format("<pre># &lt;COGINST&gt;</pre>")))
+    assert find_site_leaks(site(tmp_path, text=PAGE.format("<p>between <code>&lt;COGNOTE&gt;</code> and</p>"))) == []
 
 
 def test_the_text_of_a_page_is_as_it_was_written():
-    assert "x = 1 < 2" in text_of("<pre><span>x</span> <span>=</span> 1 &lt; <b>2</b></pre>")
+    assert "x = 1 < 2" in extract_text("<pre><span>x</span> <span>=</span> 1 &lt; <b>2</b></pre>")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from utils import lessons
-from utils.book.site import commands, linked
+from utils.book.site import render_commands, resolve_links
 from utils.instructor.online import UNSET
 
 HELD = {"docs/papers.md", "CONTRIBUTING.md", "course/02_simplified_attention.ipynb"}
@@ -13,7 +13,7 @@ LESSON = lessons.read_lesson(lessons.find_lesson("02"))
 
 
 def led(text, public="me/course", name="docs/data.md"):
-    return linked(text, name, HELD, public)
+    return resolve_links(text, name, HELD, public)
 
 
 @pytest.mark.parametrize("public", [UNSET, "me/course"])
@@ -55,7 +55,7 @@ def test_code_is_left_alone():
 
 
 def test_a_public_clone_is_fetched_and_opened_and_services_are_named():
-    shown = commands("me/course", LESSON)
+    shown = render_commands("me/course", LESSON)
     copied = re.search(r'data-copy="(.*?)"', shown, re.DOTALL)[1]
     assert copied.splitlines() == ["git clone https://github.com/me/course &amp;&amp; cd course", "make lab"]
     assert "mybinder.org/v2/gh/me/course" in shown and "colab.research.google.com/github/me/course" in shown
@@ -64,12 +64,12 @@ def test_a_public_clone_is_fetched_and_opened_and_services_are_named():
 def test_a_lesson_says_what_its_page_is_for_and_where_to_get_the_other():
     for name in ("me/course", UNSET):
         assert re.search(
-            r'for reading\. In JupyterLab .*href="\.\./index\.html#do-it-yourself"', commands(name, LESSON)
+            r'for reading\. In JupyterLab .*href="\.\./index\.html#do-it-yourself"', render_commands(name, LESSON)
         )
-        assert "for reading" not in commands(name)
+        assert "for reading" not in render_commands(name)
 
 
 def test_a_clone_that_is_not_public_promises_neither():
-    shown = commands(UNSET, LESSON)
+    shown = render_commands(UNSET, LESSON)
     assert re.search(r'data-copy="(.*?)"', shown)[1] == "make lab" and "a download of its repository" in shown
     assert "binder" not in shown and "colab" not in shown and "git clone" not in shown

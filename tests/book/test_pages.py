@@ -9,7 +9,7 @@ import pytest
 from utils import lessons
 from utils.book import executed
 from utils.book.executed import BookError
-from utils.book.pages import hints, page, script_json, shared_library
+from utils.book.pages import make_lesson_page, render_hints, script_json, share_library
 from utils.feedback.exercise import find_exercise
 from utils.instructor.solved import solved_cells
 
@@ -82,7 +82,7 @@ def cell(made, word):
 
 
 def test_a_page_has_the_gap_and_what_a_right_answer_shows():
-    made = page(LESSON, outputs(), "")
+    made = make_lesson_page(LESSON, outputs(), "")
     gap = cell(made, "check(softmax)")
     assert "YOUR CODE HERE" in gap["source"] and "powers" not in json.dumps(made)
     assert gap["outputs"][0]["data"] == {"text/html": "<b>passed</b>"} and gap["metadata"]["tags"] == ["gap"]
@@ -90,14 +90,14 @@ def test_a_page_has_the_gap_and_what_a_right_answer_shows():
 
 
 def test_with_answers_a_page_has_them_and_no_note():
-    made = page(LESSON, outputs(), "", with_answers=True)
+    made = make_lesson_page(LESSON, outputs(), "", with_answers=True)
     assert "powers = x.exp()" in cell(made, "check(softmax)")["source"]
     assert "COG" not in json.dumps(made) and "Only for you" not in json.dumps(made)
     assert "metadata" in cell(made, "check(softmax)") and not cell(made, "check(softmax)")["metadata"]
 
 
 def test_three_hints_follow_the_cell_that_checks():
-    made = sources(page(LESSON, outputs(), ""))
+    made = sources(make_lesson_page(LESSON, outputs(), ""))
     at = next(i for i, source in enumerate(made) if "check(softmax)" in source)
     assert re.findall(r"<summary>Hint (\d): (.+?)</summary>", made[at + 1]) == [
         ("1", "a nudge"), ("2", "the idea"), ("3", "almost the code"),
@@ -107,11 +107,11 @@ def test_three_hints_follow_the_cell_that_checks():
 
 def test_a_hint_is_shown_as_it_is_written():
     exercise = replace(find_exercise("softmax"), hints=("a < b", "`x`", "three"))
-    assert "<p>a &lt; b</p>" in hints(exercise) and "<p><code>x</code></p>" in hints(exercise)
+    assert "<p>a &lt; b</p>" in render_hints(exercise) and "<p><code>x</code></p>" in render_hints(exercise)
 
 
 def test_a_hidden_source_is_not_shown_and_its_widget_has_a_place():
-    made = cell(page(LESSON, outputs(), ""), "explore.quiz")
+    made = cell(make_lesson_page(LESSON, outputs(), ""), "explore.quiz")
     assert made["metadata"]["tags"] == ["remove-input"]
     shown = made["outputs"][0]["data"]["text/html"]
     assert 'data-kind="quizzes"' in shown and "In &lt;words&gt;." in shown
@@ -121,37 +121,37 @@ def test_a_hidden_source_is_not_shown_and_its_widget_has_a_place():
 
 def test_a_widget_that_needs_a_kernel_is_refused():
     with pytest.raises(BookError, match="02_simplified_attention"):
-        page(LESSON, outputs(dot_product=[widget("foreign")]), "")
+        make_lesson_page(LESSON, outputs(dot_product=[widget("foreign")]), "")
 
 
 def test_nobodys_progress_is_a_sentence():
     text = TEXT.replace("explore.dot_product()", "progress()")
     lesson = replace(lessons.parse_lesson(text, "02_simplified_attention.md"), stem="02_simplified_attention")
-    made = page(lesson, outputs(**{"progress()": [html("1 of 65 exercises passed")]}), "")
+    made = make_lesson_page(lesson, outputs(**{"progress()": [html("1 of 65 exercises passed")]}), "")
     shown = cell(made, "progress()")["outputs"]
     assert len(shown) == 1 and "In JupyterLab this shows every lesson" in shown[0]["data"]["text/html"]
 
 
 def test_the_commands_stand_below_the_title():
-    first = sources(page(LESSON, outputs(), "<p>the commands</p>"))[0]
+    first = sources(make_lesson_page(LESSON, outputs(), "<p>the commands</p>"))[0]
     assert first.splitlines()[0] == "# A title" and "<p>the commands</p>" in first and first.endswith("Words.")
 
 
 def test_addresses_and_folders_of_this_machine_are_not_shown():
     stream = {"output_type": "stream", "name": "stdout", "text": f"\x1b[31m<f at 0x7f12ab34cd>\x1b[0m {lessons.ROOT}/x"}
-    shown = cell(page(LESSON, outputs(dot_product=[stream]), ""), "dot_product")["outputs"][0]["text"]
+    shown = cell(make_lesson_page(LESSON, outputs(dot_product=[stream]), ""), "dot_product")["outputs"][0]["text"]
     assert shown == "<f at 0x000000> ./x"
 
 
 def test_circuitsvis_is_one_file_for_all_pages():
     from utils.show import circuitsvis
 
-    figure = circuitsvis.interactive("<svg></svg>", "Heads", {"attention": [[[1.0]]], "tokens": ["a"]}, True)
-    assert circuitsvis.packed_library() in figure
-    shared = shared_library(figure)
+    figure = circuitsvis.interactive_html("<svg></svg>", "Heads", {"attention": [[[1.0]]], "tokens": ["a"]}, True)
+    assert circuitsvis.compressed_library() in figure
+    shared = share_library(figure)
     assert len(shared) < 10_000 and shared.count("_static/circuitsvis.js") == 1
     assert (
-        shared_library(circuitsvis.interactive("", "", {"attention": [[[1.0]]], "tokens": ["a"]}, False)).count(
+        share_library(circuitsvis.interactive_html("", "", {"attention": [[[1.0]]], "tokens": ["a"]}, False)).count(
             "_static"
         )
         == 0
@@ -168,7 +168,7 @@ def test_json_in_a_script_ends_no_script_and_says_the_same():
 
 def key(text=TEXT, earlier=(), course="as it is"):
     lesson = replace(lessons.parse_lesson(text, "02_simplified_attention.md"), stem="02_simplified_attention")
-    return executed.key(lesson, [lessons.parse_lesson(each, "01_tokenization.md") for each in earlier], course)
+    return executed.outputs_key(lesson, [lessons.parse_lesson(each, "01_tokenization.md") for each in earlier], course)
 
 
 def test_a_word_of_prose_runs_nothing_and_code_does():
@@ -188,7 +188,7 @@ def test_the_fingerprint_is_of_the_course_and_not_of_pages_that_no_notebook_impo
         path = tmp_path / "utils" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        return executed.fingerprint(tmp_path)
+        return executed.environment_fingerprint(tmp_path)
 
     first = written("show/figure.py", "x = 1\n")
     assert written("grading/judge.py", "x = 1\n") == first == written("explore/page.js", "let x;")

@@ -7,7 +7,7 @@ import tarfile
 import pytest
 
 from utils.book import vendor
-from utils.book.vendor import Package, VendorError, files_of
+from utils.book.vendor import Package, VendorError, package_files
 
 FILES = {
     "package/LICENSE": b"Do what you like.",
@@ -42,42 +42,42 @@ class Npm:
     def __call__(self, package, into):
         self.asked.append(package)
         if self.content is not None:
-            (into / PACKAGE.file).write_bytes(self.content)
+            (into / PACKAGE.archive_name).write_bytes(self.content)
         return self.words
 
 
 def test_a_package_is_fetched_once_at_its_version(tmp_path):
     npm = Npm()
-    assert len(vendor.vendor(tmp_path, [PACKAGE], npm)) == 1
-    assert vendor.vendor(tmp_path, [PACKAGE], npm) == []
+    assert len(vendor.fetch_packages(tmp_path, [PACKAGE], npm)) == 1
+    assert vendor.fetch_packages(tmp_path, [PACKAGE], npm) == []
     assert npm.asked == ["maths@1.2.3"]
 
 
 def test_the_book_gets_the_files_that_it_names_and_the_licence(tmp_path):
-    vendor.vendor(tmp_path, [PACKAGE], Npm())
+    vendor.fetch_packages(tmp_path, [PACKAGE], Npm())
     wanted = {"LICENSE": b"Do what you like.", "main.js": b"let x = 1;", "fonts/A.woff": b"letters"}
-    assert files_of(PACKAGE, tmp_path) == wanted
+    assert package_files(PACKAGE, tmp_path) == wanted
 
 
 def test_another_content_is_refused_and_not_kept(tmp_path):
     other = packed({**FILES, "package/es5/main.js": b"let x = 2;"})
     with pytest.raises(VendorError, match=hashlib.sha256(other).hexdigest()):
-        vendor.vendor(tmp_path, [PACKAGE], Npm(other))
+        vendor.fetch_packages(tmp_path, [PACKAGE], Npm(other))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_damaged_package_is_not_used_and_is_fetched_again(tmp_path):
-    vendor.vendor(tmp_path, [PACKAGE], Npm())
-    (tmp_path / PACKAGE.file).write_bytes(RIGHT[:-1])
+    vendor.fetch_packages(tmp_path, [PACKAGE], Npm())
+    (tmp_path / PACKAGE.archive_name).write_bytes(RIGHT[:-1])
     with pytest.raises(VendorError, match="coginst vendor"):
-        files_of(PACKAGE, tmp_path)
-    assert len(vendor.vendor(tmp_path, [PACKAGE], Npm())) == 1
-    assert files_of(PACKAGE, tmp_path)["main.js"] == b"let x = 1;"
+        package_files(PACKAGE, tmp_path)
+    assert len(vendor.fetch_packages(tmp_path, [PACKAGE], Npm())) == 1
+    assert package_files(PACKAGE, tmp_path)["main.js"] == b"let x = 1;"
 
 
 def test_where_npm_gives_nothing_its_words_are_told(tmp_path):
     with pytest.raises(VendorError, match=r"maths 1\.2\.3 \(no network\)"):
-        vendor.vendor(tmp_path, [PACKAGE], Npm(None, "\nno network\n\n"))
+        vendor.fetch_packages(tmp_path, [PACKAGE], Npm(None, "\nno network\n\n"))
 
 
 def test_every_package_is_pinned_with_its_licence_and_told_of():
@@ -85,6 +85,6 @@ def test_every_package_is_pinned_with_its_licence_and_told_of():
 
     told = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
     for package in vendor.PACKAGES:
-        assert len(package.sha256) == 64 and "LICENSE" in package.wanted
+        assert len(package.sha256) == 64 and "LICENSE" in package.file_patterns
         row = next(line for line in told.splitlines() if f"`{package.name}` {package.version}" in line)
         assert package.licence in row

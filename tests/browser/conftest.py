@@ -9,43 +9,43 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.harness import KERNEL, Lab, open_lab, put_away, serve
+from tests.browser.harness import KERNEL, Lab, close_notebook, open_lab, serve_jupyter
 
 
-class Labs:
+class LabManager:
     """Starts Lab when it is asked for and none is running."""
 
     def __init__(self, browser: Browser, folders: pytest.TempPathFactory) -> None:
         self._browser, self._folders = browser, folders
         self._running, self._lab = contextlib.ExitStack(), None
 
-    def running(self) -> Lab:
+    def get_lab(self) -> Lab:
         if self._lab is None:
             folder = self._folders.mktemp("lab")
             first = folder / "00_first.ipynb"
             nbformat.write(nbformat.v4.new_notebook(metadata=KERNEL), first)
-            url = self._running.enter_context(serve(folder, [first]))
+            url = self._running.enter_context(serve_jupyter(folder, [first]))
             page = self._running.enter_context(open_lab(self._browser, url))
-            put_away(page)
+            close_notebook(page)
             self._lab = Lab(page, url, folder)
         return self._lab
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self._lab = None
         self._running.close()
 
 
 @pytest.fixture(scope="session")
-def _labs(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labs]:
-    labs = Labs(chromium, tmp_path_factory)
+def _labs(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabManager]:
+    labs = LabManager(chromium, tmp_path_factory)
     yield labs
-    labs.end()
+    labs.stop()
 
 
 @pytest.fixture
-def lab(_labs: Labs) -> Iterator[Lab]:
+def lab(_labs: LabManager) -> Iterator[Lab]:
     """A running Lab without a notebook. A test that does not leave it so (it failed) is the last in it."""
-    lab = _labs.running()
+    lab = _labs.get_lab()
     yield lab
-    if not lab.tidy():
-        _labs.end()
+    if not lab.is_clean():
+        _labs.stop()

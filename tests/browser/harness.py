@@ -121,7 +121,7 @@ _PATIENCE, _HANGS = 120_000, 600_000
 expect.set_options(timeout=_PATIENCE)
 
 
-def chromium() -> str:
+def find_chromium() -> str:
     """The path of a Chromium: $CHROMIUM, else the first on PATH. There is no skipping without one."""
     for name in filter(None, (os.environ.get("CHROMIUM"), *_PROGRAMS)):
         if found := shutil.which(name):
@@ -130,10 +130,10 @@ def chromium() -> str:
 
 
 @contextlib.contextmanager
-def launched() -> Iterator[Browser]:
+def launch_browser() -> Iterator[Browser]:
     """A new browser, headless. A process can have one at a time; tests take theirs from the fixture `chromium`."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         try:
             yield browser
         finally:
@@ -141,7 +141,9 @@ def launched() -> Iterator[Browser]:
 
 
 @contextlib.contextmanager
-def serve(folder: Path, notebooks: list[Path], port: int = _PORT, program: tuple[str, ...] = LAB) -> Iterator[str]:
+def serve_jupyter(
+    folder: Path, notebooks: list[Path], port: int = _PORT, program: tuple[str, ...] = LAB
+) -> Iterator[str]:
     """JupyterLab on copies of `notebooks` in `folder`, started as `coginst lab --no-browser` does it, or `NOTEBOOK`.
     Yields its address, at which the first of the notebooks opens.
 
@@ -213,7 +215,7 @@ def open_lab(browser: Browser, url: str) -> Iterator[Page]:
     page.on("websocket", lambda socket: asked.append(socket.url))
     page.goto(url)
     try:
-        with pictured(page, "failure"):
+        with screenshot_on_failure(page, "failure"):
             _await_ready(page)
             yield page
     finally:
@@ -234,7 +236,7 @@ class Lab:
     def __init__(self, page: Page, url: str, root: Path) -> None:
         self.page, self.folder, self.data, self._url = page, root / "course", root / "data", url
 
-    def hold(self, notebooks: Iterable[Path]) -> None:
+    def replace_notebooks(self, notebooks: Iterable[Path]) -> None:
         """Have copies of these files in its folder, and nothing else."""
         for old in self.folder.iterdir():
             shutil.rmtree(old) if old.is_dir() else old.unlink()
@@ -242,20 +244,20 @@ class Lab:
             shutil.copy(path, self.folder)
         self.page.evaluate("() => window.jupyterapp.commands.execute('filebrowser:refresh')")
 
-    def open(self, name: str) -> Notebook:
+    def open_notebook(self, name: str) -> Notebook:
         """Open a notebook of the folder, as by a double click in the list of files; once it can run cells."""
-        return choose(self.page, name)
+        return open_from_file_list(self.page, name)
 
-    def address(self, name: str) -> str:
+    def notebook_url(self, name: str) -> str:
         """Where a notebook of the folder opens in a page that is loaded anew."""
         return self._url.replace(urlsplit(self._url).path, f"/lab/tree/{name}")
 
-    def tidy(self) -> bool:
+    def is_clean(self) -> bool:
         """Whether the window is as it was: no notebook is open, and it has its own size."""
         return self.page.viewport_size == WINDOW and not self.page.locator(".jp-NotebookPanel").count()
 
 
-def choose(page: Page, name: str) -> Notebook:
+def open_from_file_list(page: Page, name: str) -> Notebook:
     """Open the notebook from Lab's list of files, as by a double click; once it can run cells."""
     page.locator(".jp-DirListing-item", has_text=name).dblclick()
     expect(page.locator(_SHOWN)).to_be_visible()
@@ -263,19 +265,19 @@ def choose(page: Page, name: str) -> Notebook:
     return Notebook(page)
 
 
-def reopen(page: Page, url: str) -> Notebook:
+def open_in_reloaded_page(page: Page, url: str) -> Notebook:
     """The notebook at `url` in a page that is loaded anew; nothing in it is run."""
     page.goto(f"{url}&reset")
     _await_ready(page)
     return Notebook(page)
 
 
-def put_away(page: Page) -> None:
+def close_notebook(page: Page) -> None:
     """Close the notebook, and shut down its kernel; what was not saved is lost."""
     page.evaluate(_PUT_AWAY)
 
 
-def files(page: Page) -> None:
+def toggle_file_list(page: Page) -> None:
     """Show or hide the list of files."""
     page.keyboard.press("ControlOrMeta+b")
 
@@ -296,7 +298,7 @@ def outside_loopback(urls: list[str]) -> list[str]:
     ]
 
 
-def menu(page: Page, *path: str) -> None:
+def choose_menu_item(page: Page, *path: str) -> None:
     """Choose from Lab's menu bar: `menu(page, "Run", "Run All Cells")`."""
     page.locator(".lm-MenuBar-itemLabel", has_text=re.compile(f"^{path[0]}$")).click()
     for depth, label in enumerate(path[1:]):
@@ -309,37 +311,37 @@ def menu(page: Page, *path: str) -> None:
     item.click()
 
 
-def theme(page: Page, name: str) -> None:
+def set_theme(page: Page, name: str) -> None:
     """Switch Lab to its "Light" or "Dark" theme, if it is another, and wait until it shows."""
     if page.locator("body").get_attribute("data-jp-theme-light") == str(name == "Light").lower():
         return
-    menu(page, "Settings", "Theme", f"JupyterLab {name}")
+    choose_menu_item(page, "Settings", "Theme", f"JupyterLab {name}")
     page.wait_for_selector(f'body[data-jp-theme-light="{str(name == "Light").lower()}"]', state="attached")
     page.wait_for_timeout(300)  # colours fade in
 
 
 @contextlib.contextmanager
-def pictured(page: Page, name: str) -> Iterator[None]:
+def screenshot_on_failure(page: Page, name: str) -> Iterator[None]:
     """Keep what the page shows when what is done within fails."""
     try:
         yield
     except BaseException:
-        _keep(page, name)
+        _save_screenshot(page, name)
         raise
 
 
-def pictures_wanted() -> bool:
+def screenshots_enabled() -> bool:
     """Whether somebody will look at pages that are as they should be: `make browser-test` says so."""
     return "COURSE_PICTURES" in os.environ
 
 
 def screenshot(shown: Page | Locator, name: str) -> None:
     """Keep what the page shows, or one part of it, as build/browser/NAME.png, where pictures are wanted."""
-    if pictures_wanted():
-        _keep(shown, name)
+    if screenshots_enabled():
+        _save_screenshot(shown, name)
 
 
-def _keep(shown: Page | Locator, name: str) -> None:
+def _save_screenshot(shown: Page | Locator, name: str) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     shown.screenshot(path=PICTURES / f"{name}.png")
 
@@ -366,7 +368,7 @@ class Notebook:
         assert found, f"no code cell of the notebook holds {text!r}"
         return self.code_cells().nth(found[0])
 
-    def checked(self) -> list[str]:
+    def check_outputs(self) -> list[str]:
         """What each of its exercises' cells says."""
         return [self.outputs(self.code_cells().nth(n)) for n, text in enumerate(self.sources()) if "\ncheck(" in text]
 
@@ -405,7 +407,7 @@ class Notebook:
         """The text of the cell's outputs, as a reader sees it."""
         return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())
 
-    def reload(self) -> None:
+    def revert_to_file(self) -> None:
         """Take the cells that the file has by now, without Lab's question whether that is meant; the kernel stays."""
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.revert()")
         self.page.wait_for_function(_READY)
@@ -419,18 +421,18 @@ class Notebook:
         assert saved == "completed", f"{path.name} was not saved: {saved}"
         return json.loads(path.read_text(encoding="utf-8"))
 
-    def hard_to_read(self) -> list[str]:
+    def accessibility_violations(self) -> list[str]:
         """What in the outputs would stop somebody who listens, or who sees little, in the theme that is on."""
         outputs = f"{_SHOWN} .jp-OutputArea-output"
         if not self.page.locator(outputs).count():
             return []
         return axe.violations(self.page, outputs) + faint(self.page.locator(outputs))
 
-    def unsaved(self) -> bool:
+    def has_unsaved_changes(self) -> bool:
         """Whether Jupyter shows the page as changed since it was saved."""
         return self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.model.dirty")
 
-    def disconnected(self) -> int:
+    def count_disconnected_widgets(self) -> int:
         """How many widgets have the red mark of a kernel that is gone."""
         return self.panel.evaluate(_DISCONNECTED)
 

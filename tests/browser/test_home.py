@@ -24,7 +24,7 @@ def test_its_links_lead_to_where_one_stopped(
     record_attempt("simplified_attention", "softmax", "failed")
     lessons = [COURSE / "00_start_here.ipynb", COURSE / "02_simplified_attention.ipynb"]
     with (
-        browser.serve(tmp_path / "served", lessons) as url,
+        browser.serve_jupyter(tmp_path / "served", lessons) as url,
         browser.open_lab(chromium, url) as page,
     ):
         cell = look_at_the_home_view(page)
@@ -48,9 +48,9 @@ def look_at_the_home_view(page: Page) -> Locator:
     area = cell.locator(".jp-OutputArea")
     assert area.evaluate("area => area.scrollWidth <= area.clientWidth"), "the table is wider than the page"
     browser.screenshot(area, "home-light")
-    browser.theme(page, "Dark")
+    browser.set_theme(page, "Dark")
     browser.screenshot(area, "home-dark")
-    browser.theme(page, "Light")
+    browser.set_theme(page, "Light")
     return page.locator(".jp-CodeCell", has_text="progress()")
 
 

@@ -31,9 +31,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_harness_sees_what_a_reader_sees(lab: browser.Lab, small: Path) -> None:
-    lab.hold([small])
-    page, notebook = lab.page, lab.open(small.name)
-    with browser.pictured(page, "harness-failure"):
+    lab.replace_notebooks([small])
+    page, notebook = lab.page, lab.open_notebook(small.name)
+    with browser.screenshot_on_failure(page, "harness-failure"):
         notebook.run_all()
         assert sys.prefix in notebook.outputs(notebook.cell("sys.prefix")), "the kernel is another Python"
         assert "line 59" in notebook.outputs(notebook.cell("'line', 59"))
@@ -44,25 +44,25 @@ def test_the_harness_sees_what_a_reader_sees(lab: browser.Lab, small: Path) -> N
         cell = notebook.cell("x = 1")
         notebook.type(cell, "def f():\n    return 'typed'\n\nf()")
         assert "typed" in notebook.run(cell)
-        browser.theme(page, "Dark")
+        browser.set_theme(page, "Dark")
         browser.screenshot(page, "harness-dark")
-        browser.theme(page, "Light")
+        browser.set_theme(page, "Light")
         browser.screenshot(page, "harness-light")
-        browser.put_away(page)
+        browser.close_notebook(page)
 
 
 def test_the_harness_waits_for_a_slow_server(lab: browser.Lab, small: Path) -> None:
     """Lab shows an empty notebook that is "idle" until the file's cells come, and drops what is run before its kernel
     is there."""
-    lab.hold([small])
+    lab.replace_notebooks([small])
     network = lab.page.context.new_cdp_session(lab.page)
     slow = {"offline": False, "latency": 250, "downloadThroughput": -1, "uploadThroughput": -1}
     network.send("Network.emulateNetworkConditions", slow)
-    notebook = browser.reopen(lab.page, lab.address(small.name))
+    notebook = browser.open_in_reloaded_page(lab.page, lab.notebook_url(small.name))
     assert len(notebook.sources()) == 63
     assert "line 59" in notebook.run(notebook.cell("'line', 59"))
     network.detach()  # and the network is as quick as before
-    browser.put_away(lab.page)
+    browser.close_notebook(lab.page)
 
 
 def message(exercise: str, misconception: str) -> str:
@@ -86,13 +86,13 @@ def answer(notebook: browser.Notebook, exercise: str, body: str) -> str:
 def test_a_learner_in_lesson_02(lab: browser.Lab, tmp_path: Path) -> None:
     """Run All on the untouched copy is calm; a classic mistake is called by its name; a right answer passes; an
     exercise that is reset is to do again."""
-    lab.hold([STUDENTS, STUDENTS.with_suffix(".md")])
-    page, notebook = lab.page, lab.open(STUDENTS.name)
-    with browser.pictured(page, "02-failure"):
-        assert not notebook.unsaved()
+    lab.replace_notebooks([STUDENTS, STUDENTS.with_suffix(".md")])
+    page, notebook = lab.page, lab.open_notebook(STUDENTS.name)
+    with browser.screenshot_on_failure(page, "02-failure"):
+        assert not notebook.has_unsaved_changes()
         notebook.run_all()
         assert notebook.errors() == []
-        checked = notebook.checked()
+        checked = notebook.check_outputs()
         assert len(checked) == len([e for e in all_exercises().values() if e.lesson == "simplified_attention"])
         assert all("not attempted yet" in said for said in checked)
         show(page, notebook, "softmax", "untouched")
@@ -110,22 +110,22 @@ def test_a_learner_in_lesson_02(lab: browser.Lab, tmp_path: Path) -> None:
         wrong = "    weights = torch.softmax(inputs @ inputs.T, dim=0)\n    return weights @ inputs, weights\n"
         assert message("simple_attention", "wrong-axis") in answer(notebook, "simple_attention", wrong)
         for name in ("Dark", "Light"):
-            browser.theme(page, name)
+            browser.set_theme(page, name)
             show(page, notebook, "simple_attention", f"diagnosis-{name.lower()}")
         assert "passed" in answer(notebook, "simple_attention", wrong.replace("dim=0", "dim=-1")).lower()
         assert notebook.errors() == []
 
         path = lab.folder / STUDENTS.name
         notebook.save(path)
-        reset("02", "softmax", course=path.parent, kept=tmp_path / "kept")
-        browser.menu(page, "File", "Reload Notebook from Disk")
+        reset("02", "softmax", course=path.parent, backup_folder=tmp_path / "kept")
+        browser.choose_menu_item(page, "File", "Reload Notebook from Disk")
         softmax = notebook.panel.locator(".jp-CodeCell", has_text="check(softmax)")
         expect(softmax).to_contain_text("YOUR CODE HERE")
         assert "not attempted yet" in notebook.run(softmax)
         assert "passed" in notebook.outputs(notebook.cell("check(simple_attention)"))
         notebook.save(path)  # Jupyter does not ask which of two versions is meant
-        browser.theme(page, "Light")
-        browser.put_away(page)
+        browser.set_theme(page, "Light")
+        browser.close_notebook(page)
 
 
 def show(page: Page, notebook: browser.Notebook, exercise: str, name: str) -> None:

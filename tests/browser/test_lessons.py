@@ -72,22 +72,22 @@ def exercises(stem: str) -> int:
 
 def untouched(notebook: browser.Notebook, stem: str, theme: str) -> None:
     """Run All is calm: nothing is red, each check says that there is something to do, and everybody can read it."""
-    assert not notebook.unsaved(), "Jupyter takes the page for changed although nobody touched it"
+    assert not notebook.has_unsaved_changes(), "Jupyter takes the page for changed although nobody touched it"
     notebook.run_all()
     assert notebook.errors() == []
-    checked = notebook.checked()
+    checked = notebook.check_outputs()
     assert len(checked) == exercises(stem)
     assert all("not attempted yet" in said for said in checked)
-    browser.theme(notebook.page, theme)
+    browser.set_theme(notebook.page, theme)
     browser.screenshot(notebook.page, f"{stem}-untouched")
-    assert notebook.hard_to_read() == []
+    assert notebook.accessibility_violations() == []
 
 
 def solved(notebook: browser.Notebook, stem: str, theme: str) -> None:
     """Run All is green and each widget answers; all fits into half a window and can be read by everybody."""
     page = notebook.page
     notebook.run_all()
-    used, checked = calls(stem), notebook.checked()
+    used, checked = calls(stem), notebook.check_outputs()
     widgets_are_there(notebook, used)
     assert len(checked) == exercises(stem)
     assert all("passed" in output for output in checked)
@@ -97,17 +97,17 @@ def solved(notebook: browser.Notebook, stem: str, theme: str) -> None:
     left_as_it_was(notebook, said)
     assert notebook.errors() == []
 
-    browser.files(page)
+    browser.toggle_file_list(page)
     browser.screenshot(page, f"{stem}-wide")
     wide = too_wide(notebook)
     page.set_viewport_size(NARROW)
-    browser.theme(page, theme)
-    if browser.pictures_wanted():
+    browser.set_theme(page, theme)
+    if browser.screenshots_enabled():
         whole(page, f"{stem}-narrow")
     narrow = too_wide(notebook)
     page.set_viewport_size(WIDE)
-    assert (wide, narrow, notebook.hard_to_read()) == ([], [], [])
-    browser.files(page)
+    assert (wide, narrow, notebook.accessibility_violations()) == ([], [], [])
+    browser.toggle_file_list(page)
 
 
 @pytest.mark.parametrize("stem", STEMS)
@@ -116,13 +116,13 @@ def test_a_lesson_is_calm_and_then_answers(lab: browser.Lab, unrun_lessons: list
 
     The saved file has all that a page needs to come back as it was left; that it does is seen in test_live.py.
     """
-    lab.hold(browser.ROOT / "course" / f"{each}.ipynb" for each in STEMS)
-    page, notebook = lab.page, lab.open(stem)
+    lab.replace_notebooks(browser.ROOT / "course" / f"{each}.ipynb" for each in STEMS)
+    page, notebook = lab.page, lab.open_notebook(stem)
     first, second = THEMES if int(stem[:2]) % 2 == 0 else reversed(THEMES)
-    with browser.pictured(page, f"{stem}-failure"):
+    with browser.screenshot_on_failure(page, f"{stem}-failure"):
         untouched(notebook, stem, first)
-        lab.hold(unrun_lessons)
-        notebook.reload()
+        lab.replace_notebooks(unrun_lessons)
+        notebook.revert_to_file()
         solved(notebook, stem, second)
         widgets_are_saved(notebook.save(lab.folder / f"{stem}.ipynb"))
-        browser.put_away(page)
+        browser.close_notebook(page)

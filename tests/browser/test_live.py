@@ -84,35 +84,35 @@ def busy(page: Page, notebook: browser.Notebook) -> None:
 
 
 def test_a_guess_is_judged_as_it_stands_while_the_kernel_is_busy(lab: browser.Lab, page_of_widgets: Path) -> None:
-    lab.hold([page_of_widgets])
-    page, notebook = lab.page, lab.open(page_of_widgets.name)
-    with browser.pictured(page, "live-failure"):
+    lab.replace_notebooks([page_of_widgets])
+    page, notebook = lab.page, lab.open_notebook(page_of_widgets.name)
+    with browser.screenshot_on_failure(page, "live-failure"):
         run(notebook, WIDGETS)
         busy(page, notebook)
         try_everything(notebook)
-        browser.put_away(page)
+        browser.close_notebook(page)
 
 
 def test_a_page_lives_on_without_its_kernel(lab: browser.Lab, page_of_widgets: Path) -> None:
     """After the kernel is gone nothing looks broken and everything works; a saved page comes back as it was left."""
-    lab.hold([page_of_widgets])
-    page, notebook = lab.page, lab.open(page_of_widgets.name)
-    with browser.pictured(page, "live-failure"):
+    lab.replace_notebooks([page_of_widgets])
+    page, notebook = lab.page, lab.open_notebook(page_of_widgets.name)
+    with browser.screenshot_on_failure(page, "live-failure"):
         run(notebook, [*WIDGETS, WRITER, SORTER])
         guess_60(notebook)
         notebook.save(lab.folder / page_of_widgets.name)
         page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-        assert notebook.disconnected() == 0
+        assert notebook.count_disconnected_widgets() == 0
         notebook.panel.get_by_role("button", name="B blue").click()
         expect(notebook.panel).to_contain_text("Right. Blue is far.")
-        browser.menu(page, "Kernel", "Shut Down All Kernels…")
+        browser.choose_menu_item(page, "Kernel", "Shut Down All Kernels…")
         page.locator(".jp-Dialog .jp-mod-accept").click()
         page.wait_for_function(NO_KERNELS)
         notebook.panel.get_by_role("checkbox", name="mask on").check()
         expect(notebook.panel).to_contain_text("may use 1 of 2")
-        assert notebook.disconnected() == 0
+        assert notebook.count_disconnected_widgets() == 0
 
-        notebook = browser.reopen(page, lab.address(page_of_widgets.name))
+        notebook = browser.open_in_reloaded_page(page, lab.notebook_url(page_of_widgets.name))
         expect(notebook.panel).to_contain_text("Right. Your guess: 60")
         notebook.panel.get_by_role("button", name="B blue").click()
         expect(notebook.panel).to_contain_text("Right. Blue is far.")
@@ -121,24 +121,24 @@ def test_a_page_lives_on_without_its_kernel(lab: browser.Lab, page_of_widgets: P
         compute(notebook)
         page.keyboard.type("dd")  # Lab's keys are not taken by who types in a widget
         expect(notebook.code_cells()).to_have_count(len(CELLS))
-        assert notebook.disconnected() == 0
+        assert notebook.count_disconnected_widgets() == 0
         browser.screenshot(page, "live-reopened")
-        browser.put_away(page)
+        browser.close_notebook(page)
 
 
 def test_a_cell_that_is_run_too_early_is_told_so_calmly(lab: browser.Lab) -> None:
     """Where the kernel has imported nothing yet; what no cell above makes is as red as ever."""
     lesson = browser.ROOT / "course" / "02_simplified_attention.ipynb"
-    lab.hold([lesson, lesson.with_suffix(".md")])
-    page, notebook = lab.page, lab.open(lesson.name)
-    with browser.pictured(page, "early-failure"):
+    lab.replace_notebooks([lesson, lesson.with_suffix(".md")])
+    page, notebook = lab.page, lab.open_notebook(lesson.name)
+    with browser.screenshot_on_failure(page, "early-failure"):
         said = notebook.run(notebook.cell("check(softmax)"))
         assert "not there yet: it is made in a cell above that has not run since the kernel started" in said
         assert notebook.errors() == []
         cell = notebook.cell("check(softmax)")
         notebook.type(cell, "print(of_nobody)")
         assert "NameError: name 'of_nobody' is not defined" in notebook.run(cell)
-        browser.put_away(page)
+        browser.close_notebook(page)
 
 
 def test_an_old_notebook_still_opens(lab: browser.Lab, tmp_path: Path) -> None:
@@ -155,9 +155,9 @@ def test_an_old_notebook_still_opens(lab: browser.Lab, tmp_path: Path) -> None:
     nbformat.write(old, path)
     notary = NotebookNotary(data_dir=str(lab.data))
     notary.sign(nbformat.read(path, as_version=4))  # it is the learner's own
-    lab.hold([path])
-    notebook = lab.open(path.name)
+    lab.replace_notebooks([path])
+    notebook = lab.open_notebook(path.name)
     expect(notebook.panel).to_contain_text("Right. Your guess: 60")
     expect(notebook.panel.get_by_role("textbox", name="guess")).to_have_value("60")
     assert notebook.errors() == []
-    browser.put_away(lab.page)
+    browser.close_notebook(lab.page)

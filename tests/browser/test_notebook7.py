@@ -14,18 +14,18 @@ STEM = "01_tokenization"  # predictions, quizzes, an explorer of the page alone 
 def test_a_lesson_answers_in_notebook_7(chromium: Browser, tmp_path: Path) -> None:
     """Every check passes and each widget follows the hand; nothing is red, or reaches over the edge."""
     with (
-        browser.serve(tmp_path / "served", [unrun(STEM, tmp_path)], program=browser.NOTEBOOK) as url,
+        browser.serve_jupyter(tmp_path / "served", [unrun(STEM, tmp_path)], program=browser.NOTEBOOK) as url,
         browser.open_lab(chromium, url) as page,
     ):
         notebook = browser.Notebook(page)
         notebook.run_all()
-        used, checked = calls(STEM), notebook.checked()
+        used, checked = calls(STEM), notebook.check_outputs()
         widgets_are_there(notebook, used)
         assert len(checked) == len([e for e in all_exercises().values() if e.lesson == STEM[3:]])
         assert all("passed" in said for said in checked)
         for number, call in used.items():
             use(notebook.code_cells().nth(number), call)
-        assert (notebook.errors(), notebook.disconnected()) == ([], 0)
+        assert (notebook.errors(), notebook.count_disconnected_widgets()) == ([], 0)
         wide = too_wide(notebook)
         page.set_viewport_size(NARROW)
         browser.screenshot(page, f"{STEM}-notebook7")

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.grading.test_reports import RESULTS, many, passed
-from utils.grading.reports.write import report
+from utils.grading.reports.write import write_reports
 from utils.grading.results import LessonResult, write_result
-from utils.grading.roster import Student, roster_text
+from utils.grading.roster import Student, format_roster
 
 
 @pytest.fixture(scope="module")
@@ -20,10 +20,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "handed-in").mkdir()
     results += [LessonResult(student.id, "00_start_here", "k", (passed("row_sums"),)) for student in students]  # 100 %
     students.append(Student("s2", "Alan <b>Turing</b>"))
-    (folder / "handed-in" / "roster.csv").write_bytes(roster_text(students).encode())
+    (folder / "handed-in" / "roster.csv").write_bytes(format_roster(students).encode())
     for result in [*results, *(result for result in RESULTS if result.student == "s2")]:
         write_result(folder / "results", result)
-    return report(folder / "results", out=folder / "report").folder
+    return write_reports(folder / "results", out=folder / "report").folder
 
 
 @pytest.fixture(scope="module")

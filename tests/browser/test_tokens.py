@@ -54,9 +54,9 @@ def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) ->
     figures = write(
         tmp_path / "00_figures.ipynb", ["import torch\nfrom utils import show", FIRST, SECOND, f"{FIRST}  # again"]
     )
-    lab.hold([figures])
-    path, page, notebook = lab.folder / figures.name, lab.page, lab.open(figures.name)
-    with browser.pictured(page, "attention-failure"):
+    lab.replace_notebooks([figures])
+    path, page, notebook = lab.folder / figures.name, lab.page, lab.open_notebook(figures.name)
+    with browser.screenshot_on_failure(page, "attention-failure"):
         notebook.run_all()
         for cell, count in ((FIRST, 8), (SECOND, 3), ("# again", 8)):
             await_drawn(page, cell, count)
@@ -73,7 +73,7 @@ def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) ->
         await_drawn(page, SECOND, 3)
         await_drawn(page, FIRST, 8)
         assert carriers(browser.Notebook(page).save(path)) == [1]
-        browser.theme(page, "Dark")
+        browser.set_theme(page, "Dark")
         browser.screenshot(notebook.cell(FIRST), "attention-dark")
 
         notebook.type(notebook.cell(FIRST), "'no figure here any more'")
@@ -83,7 +83,7 @@ def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) ->
         assert carriers(browser.Notebook(page).save(path)) == [2]
         assert notebook.errors() == []
 
-        notebook = browser.reopen(page, lab.address(figures.name))  # trusted, and nothing is run
+        notebook = browser.open_in_reloaded_page(page, lab.notebook_url(figures.name))  # trusted, and nothing is run
         await_drawn(page, SECOND, 3)
         await_drawn(page, "# again", 8)
         notebook.cell(SECOND).locator(".jp-InputPrompt").click()
@@ -92,7 +92,7 @@ def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) ->
         assert carriers(browser.Notebook(page).save(path)) == []
 
         # Trusted, and the library went with its cell; the kernel is the same.
-        notebook = browser.reopen(page, lab.address(figures.name))
+        notebook = browser.open_in_reloaded_page(page, lab.notebook_url(figures.name))
         cell = notebook.cell("# again")
         expect(cell.locator("[data-words]")).to_have_text(MISSING)
         expect(cell.locator("[data-twin] svg[aria-label*='head 6']")).to_be_visible()
@@ -101,26 +101,26 @@ def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) ->
 
         sent["cells"][-1]["source"] = "'sent'"  # what another wrote: no signature of this machine
         path.with_name("02_sent.ipynb").write_text(json.dumps(sent), encoding="utf-8")
-        notebook = browser.reopen(page, lab.address("02_sent.ipynb"))
+        notebook = browser.open_in_reloaded_page(page, lab.notebook_url("02_sent.ipynb"))
         cell = notebook.cell("'sent'")
         expect(cell).to_contain_text(TRUST)
         expect(cell).to_contain_text("head 6")  # Lab takes the picture out, and leaves its words
         assert cell.locator("canvas").count() == 0
         browser.screenshot(cell, "attention-untrusted")
-        browser.menu(page, "View", "Activate Command Palette")  # what the sentence says
+        browser.choose_menu_item(page, "View", "Activate Command Palette")  # what the sentence says
         page.keyboard.type("Trust Notebook")
         page.keyboard.press("Enter")
         page.locator(".jp-Dialog .jp-mod-accept").click()
         await_drawn(page, "'sent'", 8)
-        browser.theme(page, "Light")
-        browser.put_away(page)
+        browser.set_theme(page, "Light")
+        browser.close_notebook(page)
 
 
 def test_the_token_explorers_answer(lab: browser.Lab, tmp_path: Path) -> None:
     explorers = write(tmp_path / "00_explorers.ipynb", [TOKENS, NEXT])
-    lab.hold([explorers])
-    page, notebook = lab.page, lab.open(explorers.name)
-    with browser.pictured(page, "explorers-failure"):
+    lab.replace_notebooks([explorers])
+    page, notebook = lab.page, lab.open_notebook(explorers.name)
+    with browser.screenshot_on_failure(page, "explorers-failure"):
         notebook.run_all()
         tokens, following = notebook.cell("explore.tokens("), notebook.cell("explore.next_token(")
         box = tokens.locator("textarea").last
@@ -139,9 +139,9 @@ def test_the_token_explorers_answer(lab: browser.Lab, tmp_path: Path) -> None:
         expect(following.locator(".chip")).to_have_count(3)
         expect(following).not_to_contain_text("kernel", use_inner_text=True)
         expect(following.locator("svg[aria-label*='probability']")).to_be_visible()
-        browser.theme(page, "Dark")
+        browser.set_theme(page, "Dark")
         browser.screenshot(tokens, "explore-tokens-dark")
         browser.screenshot(following, "explore-next-token-dark")
         assert notebook.errors() == []
-        browser.theme(page, "Light")
-        browser.put_away(page)
+        browser.set_theme(page, "Light")
+        browser.close_notebook(page)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from utils.feedback.exercise import all_exercises
-from utils.instructor.answers import Answer, judge_all, read_answers, verdict_of
+from utils.instructor.answers import Answer, format_verdict, judge_all, read_answers
 
 ROUNDS = sorted((Path(__file__).parent / "blind").iterdir())
 ANSWERS: dict[tuple[str, str], list[Answer]] = {}
@@ -22,8 +22,8 @@ for folder in ROUNDS:
 def test_each_answer_has_its_verdict(folder, exercise):
     answers = ANSWERS[folder, exercise]
     said = judge_all(answers)
-    changed = [f"{a.kind}, {a.what}: {a.verdict} became {verdict_of(r)}: {r.message}" for a, r in zip(answers, said)
-               if verdict_of(r) != a.verdict]  # fmt: skip
+    changed = [f"{a.kind}, {a.description}: {a.verdict} became {format_verdict(r)}: {r.message}" for a, r in zip(answers, said)
+               if format_verdict(r) != a.verdict]  # fmt: skip
     assert not changed, "\n".join(changed)
 
 

@@ -25,7 +25,7 @@ from utils.feedback.runner import (
     observe_answer,
     to_learner_answer,
 )
-from utils.instructor.mutants import Answers
+from utils.instructor.mutants import AnswerFactory
 
 EXERCISES = all_exercises()
 MISTAKES = [(e, m) for e in EXERCISES.values() for m in e.misconceptions]
@@ -42,8 +42,8 @@ def reference(exercise):
     """The answer in solutions/; of a value, what its cell assigns."""
     if exercise.kind != "value":
         return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
-    answers = Answers.of(exercise)
-    return answers.make(answers.source)
+    answers = AnswerFactory.from_exercise(exercise)
+    return answers.make_answer(answers.source)
 
 
 each_exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
@@ -56,7 +56,7 @@ def test_messages_call_arguments_as_the_lesson_does(exercise):
         return
     answer = reference(exercise)
     names = list(inspect.signature(answer.forward if exercise.kind == "module" else answer).parameters)
-    assert exercise.form.arguments == tuple(n for n in names if n != "self")[: len(exercise.form.arguments)]
+    assert exercise.signature.arguments == tuple(n for n in names if n != "self")[: len(exercise.signature.arguments)]
 
 
 @contextlib.contextmanager
@@ -163,11 +163,11 @@ def test_messages_never_hold_the_answer(exercise):
 
 @each_exercise
 def test_cases_differ_between_draws_and_repeat_with_a_seed(exercise):
-    if not exercise.drawn:
+    if not exercise.has_random_cases:
         return
 
     def flat(seed):
-        given = [t for c in exercise.draw(seed) for t in collect_tensors(list(c.args))]
+        given = [t for c in exercise.sample_cases(seed) for t in collect_tensors(list(c.args))]
         return [t.double().flatten() for t in given if t.is_floating_point()]
 
     first, again, other = flat(0), flat(0), flat(1)

@@ -7,7 +7,7 @@ from types import FunctionType
 import pytest
 import torch
 
-from tests.fresh_python import printed
+from tests.fresh_python import printed_output
 from utils.feedback.exercise import all_exercises
 
 EXERCISES = all_exercises()
@@ -35,7 +35,7 @@ def strangers(value):
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
 def test_an_answer_is_run_with_plain_data_and_test_doubles(exercise):
     assert exercise.view is None or (isinstance(exercise.view, FunctionType) and by_name(exercise.view))
-    for case in exercise.draw():
+    for case in exercise.sample_cases():
         assert not strangers([case.args, dict(case.kwargs), case.init])
 
 
@@ -45,4 +45,4 @@ def test_test_doubles_know_neither_checks_nor_solutions():
         "for module in pkgutil.iter_modules(room.__path__): importlib.import_module(f'utils.test_doubles.{module.name}')\n"
         "print([name for name in sys.modules if name.startswith(('utils.checks', 'solutions'))])"
     )
-    assert printed(code) == "[]"
+    assert printed_output(code) == "[]"

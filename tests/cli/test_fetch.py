@@ -13,7 +13,7 @@ import torch
 from huggingface_hub import constants
 from typer.testing import CliRunner
 
-from tests.fresh_python import python
+from tests.fresh_python import run_python
 from utils.cli import doctor, fetch
 from utils.cli.commands import app
 
@@ -91,7 +91,7 @@ def process(*words, home, **more):
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "COURSE_OUTBOUND": "",
     }
-    return python("-m", "utils.cli", *words, env=names | more)
+    return run_python("-m", "utils.cli", *words, env=names | more)
 
 
 @pytest.fixture
@@ -188,12 +188,12 @@ def test_a_choice_that_comes_first_is_told(hub, coginst):
 
 def test_a_full_disk_is_told_before_anything_is_fetched(monkeypatch, tmp_path):
     monkeypatch.setattr(fetch.shutil, "disk_usage", lambda folder: types.SimpleNamespace(free=10_000_000))
-    fetch._room_for(9_000_000, tmp_path)
+    fetch._require_disk_space(9_000_000, tmp_path)
     with pytest.raises(
         fetch.FetchError,
         match="548 MB are still to come, and the disk of .* has 10 MB left. HF_HOME names another place",
     ):
-        fetch._room_for(548_000_000, tmp_path)
+        fetch._require_disk_space(548_000_000, tmp_path)
 
 
 def test_content_is_compared_with_either_name_that_the_hub_gives(tmp_path):
@@ -204,9 +204,9 @@ def test_content_is_compared_with_either_name_that_the_hub_gives(tmp_path):
         hashlib.sha256(b"hello\n").hexdigest(),
     )  # git's: `git hash-object`
     for etag in (git, sha, "an-etag-of-a-mirror"):
-        assert not fetch._differs(file, types.SimpleNamespace(etag=etag, size=6))
-        assert "7" in fetch._differs(file, types.SimpleNamespace(etag=etag, size=7))
-    assert "SHA-1" in fetch._differs(file, types.SimpleNamespace(etag="a" * 40, size=6))
+        assert not fetch._describe_mismatch(file, types.SimpleNamespace(etag=etag, size=6))
+        assert "7" in fetch._describe_mismatch(file, types.SimpleNamespace(etag=etag, size=7))
+    assert "SHA-1" in fetch._describe_mismatch(file, types.SimpleNamespace(etag="a" * 40, size=6))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_content_is_compared_with_either_name_that_the_hub_gives(tmp_path):
 )
 def test_settings_that_forbid_it_are_named(endpoint, offline, told):
     with pytest.raises(fetch.FetchError, match=told):
-        fetch._reach(endpoint, offline)
+        fetch._require_network(endpoint, offline)
 
 
 def test_a_server_that_refuses(hub, coginst):
@@ -271,11 +271,18 @@ def test_the_doctor_names_what_is_wrong_and_its_cure(tmp_path, coginst):
 
 
 def test_versions_that_differ_from_the_lock_are_told_and_do_not_fail(monkeypatch):
-    monkeypatch.setattr(doctor, "_tested_with", lambda: {"torch": "2.0.1", "numpy": doctor.metadata.version("numpy")})
+    monkeypatch.setattr(
+        doctor, "_pinned_versions", lambda: {"torch": "2.0.1", "numpy": doctor.metadata.version("numpy")}
+    )
     torch_, numpy_ = doctor._packages()[:2]
-    assert not torch_.well and not torch_.needed and "the course is tested with 2.0.1" in torch_.found and numpy_.well
+    assert (
+        not torch_.is_ok
+        and not torch_.is_required
+        and "the course is tested with 2.0.1" in torch_.result
+        and numpy_.is_ok
+    )
     monkeypatch.undo()
-    assert doctor._tested_with()["torch"] == "2.13.0"
+    assert doctor._pinned_versions()["torch"] == "2.13.0"
 
 
 def test_a_kernel_whose_python_is_gone_is_told(monkeypatch):
@@ -285,8 +292,8 @@ def test_a_kernel_whose_python_is_gone_is_told(monkeypatch):
         KernelSpecManager, "get_kernel_spec", lambda self, name: types.SimpleNamespace(argv=["/gone/python"])
     )
     assert (
-        "starts /gone/python, which is not there" in doctor._kernel().found
-        and "ipykernel install" in doctor._kernel().cure
+        "starts /gone/python, which is not there" in doctor._kernel().result
+        and "ipykernel install" in doctor._kernel().remedy
     )
 
 
@@ -299,11 +306,13 @@ def test_a_missing_package_and_browser_are_told(monkeypatch, tmp_path):
     monkeypatch.setattr(doctor, "PACKAGES", ("torch", "not-a-package"))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CHROMIUM", raising=False)
-    found = {finding.what: finding for finding in doctor.examine()}
+    found = {finding.subject: finding for finding in doctor.collect_findings()}
     assert (
-        found["torch"].well and not found["not-a-package"].well and "requirements.lock" in found["not-a-package"].cure
+        found["torch"].is_ok
+        and not found["not-a-package"].is_ok
+        and "requirements.lock" in found["not-a-package"].remedy
     )
-    assert not found["Chromium"].well and not found["Chromium"].needed
+    assert not found["Chromium"].is_ok and not found["Chromium"].is_required
 
 
 def test_a_proxy_without_a_scheme_is_understood(monkeypatch):
@@ -311,12 +320,14 @@ def test_a_proxy_without_a_scheme_is_understood(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("https_proxy", "127.0.0.1:9")
     with pytest.raises(fetch.FetchError, match="through the proxy"):
-        fetch._reach("https://example.org")
+        fetch._require_network("https://example.org")
 
 
 def test_the_doctor_tries_the_sandbox(monkeypatch):
-    monkeypatch.setattr("utils.grading.bubblewrap.lacks", lambda: None)
-    assert next(f for f in doctor.examine() if f.what == "sandbox").well
-    monkeypatch.setattr("utils.grading.bubblewrap.lacks", lambda: "bubblewrap is not installed. Install it.")
-    found = next(f for f in doctor.examine() if f.what == "sandbox")
-    assert "Install it." in found.cure and not found.needed
+    monkeypatch.setattr("utils.grading.bubblewrap.isolation_problem", lambda: None)
+    assert next(f for f in doctor.collect_findings() if f.subject == "sandbox").is_ok
+    monkeypatch.setattr(
+        "utils.grading.bubblewrap.isolation_problem", lambda: "bubblewrap is not installed. Install it."
+    )
+    found = next(f for f in doctor.collect_findings() if f.subject == "sandbox")
+    assert "Install it." in found.remedy and not found.is_required

@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 import nbformat
 import pytest
 
-from tests.browser.harness import serve
-from tests.fresh_python import printed, python
+from tests.browser.harness import serve_jupyter
+from tests.fresh_python import printed_output, run_python
 from utils.cli import lab
 from utils.lessons import ROOT
 
@@ -38,7 +38,7 @@ def get(url: str) -> tuple[int, bytes]:
 
 
 def test_it_serves_lesson_00_on_loopback_behind_a_token_and_is_quiet(tmp_path: Path, notebook: Path) -> None:
-    with serve(tmp_path / "lab", [notebook]) as url:
+    with serve_jupyter(tmp_path / "lab", [notebook]) as url:
         address = urlsplit(url)
         assert address.hostname == "127.0.0.1" and address.path == "/lab/tree/00_start_here.ipynb"
         (token,) = parse_qs(address.query)["token"]
@@ -76,7 +76,7 @@ def test_open_tabs_are_remembered_with_the_course(monkeypatch):
     monkeypatch.delenv("JUPYTERLAB_WORKSPACES_DIR")
     lab._prepare_environment()
     told = "from jupyterlab.labapp import LabApp; print(LabApp().workspaces_dir)"
-    assert Path(printed(told)) == ROOT / "build" / "lab"
+    assert Path(printed_output(told)) == ROOT / "build" / "lab"
 
 
 def test_what_another_editor_saved_is_brought_into_the_text(tmp_path: Path) -> None:
@@ -86,25 +86,25 @@ def test_what_another_editor_saved_is_brought_into_the_text(tmp_path: Path) -> N
     text, path = tmp_path / "02_simplified_attention.md", tmp_path / "02_simplified_attention.ipynb"
     before, stub = text.read_text(encoding="utf-8"), 'raise NotImplementedError("softmax")'
     os.utime(text, (0, 0))
-    lab.keep_in_step(tmp_path)
+    lab.sync_paired_text(tmp_path)
     assert text.read_text(encoding="utf-8") == before, "it says the same, and only looks older"
     path.write_text(path.read_text(encoding="utf-8").replace(json.dumps(stub)[1:-1], "return x"), encoding="utf-8")
-    lab.keep_in_step(tmp_path)
+    lab.sync_paired_text(tmp_path)
     after = text.read_text(encoding="utf-8")
     assert re.sub(r"      jupytext_version: .*\n", "", after) == before.replace(stub, "return x") != before
     text.write_text("mine", encoding="utf-8")
     os.utime(text, (0, 0))
     path.write_text("{", encoding="utf-8")  # damaged, and newer
-    lab.keep_in_step(tmp_path)
+    lab.sync_paired_text(tmp_path)
     os.utime(path, (0, 0))
-    lab.keep_in_step(tmp_path)
+    lab.sync_paired_text(tmp_path)
     assert text.read_text(encoding="utf-8") == "mine"
 
 
 def test_a_taken_port_moves_on(tmp_path: Path, notebook: Path) -> None:
     with (
-        serve(tmp_path / "one", [notebook]) as first,
-        serve(tmp_path / "two", [notebook], port=urlsplit(first).port) as second,
+        serve_jupyter(tmp_path / "one", [notebook]) as first,
+        serve_jupyter(tmp_path / "two", [notebook], port=urlsplit(first).port) as second,
     ):
         assert urlsplit(second).port > urlsplit(first).port
         assert get(first)[0] == get(second)[0] == 200
@@ -154,7 +154,7 @@ def test_all_ports_taken_is_one_sentence(tmp_path: Path, notebook: Path) -> None
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", 65535))
         taken.listen()
-        done = python("-c", code, tmp_path)
+        done = run_python("-c", code, tmp_path)
     assert "JupyterLab found no free port from 65535 on" in done.stdout
 
 

@@ -29,11 +29,11 @@ def again(request, course, tmp_path, monkeypatch):
     if request.param != "from the solutions":
         monkeypatch.setattr(module, "ROOT", tmp_path / "nowhere")
     if request.param == "from the release":
-        first = tmp_path / "nowhere" / module.FIRST
+        first = tmp_path / "nowhere" / module.INITIAL_LESSONS
         first.mkdir(parents=True)
         shutil.move(course / f"{STEM}.md", first)
         (course / f"{STEM}.md").write_text("what Jupyter wrote when the page was saved", encoding="utf-8")
-    return lambda *what: reset(*what, course=course, kept=tmp_path / "kept")
+    return lambda *what: reset(*what, course=course, backup_folder=tmp_path / "kept")
 
 
 def cells(course):
@@ -110,7 +110,7 @@ def test_nothing_to_make_it_from(course, tmp_path, monkeypatch):
     with open(course / f"{STEM}.md", "a", encoding="utf-8") as text:
         text.write("mine")
     with pytest.raises(ValueError, match="Nothing is here to make 02_simplified_attention anew from. Take 02_simpl"):
-        reset("02", course=course, kept=tmp_path / "kept")
+        reset("02", course=course, backup_folder=tmp_path / "kept")
 
 
 def test_a_page_that_is_no_notebook(course, again):
@@ -128,5 +128,5 @@ def test_the_notebook_of_the_folder_one_is_in_goes_first(course, tmp_path, monke
     monkeypatch.chdir(course)
     write(course, cells(course)[:3])
     os.utime(course / later, (2e9, 2e9))
-    said = reset("02", kept=tmp_path / "kept")
+    said = reset("02", backup_folder=tmp_path / "kept")
     assert len(cells(course)) > 3 and "as you first got it" in said[0]

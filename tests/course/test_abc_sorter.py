@@ -187,7 +187,7 @@ def trained():
 def twenty():
     """Sorters from 20 starts, trained as that of the page, and the steps that each took until all 27 were sorted."""
     models = [sorter(seed) for seed in range(20)]
-    return models, sorting.train_together(models, sorting.loss_on_outputs, lambda: SEQUENCES, 300, short_rate)
+    return models, sorting.train_batched(models, sorting.loss_on_outputs, lambda: SEQUENCES, 300, short_rate)
 
 
 @pytest.fixture(scope="module")
@@ -261,7 +261,7 @@ def test_the_study_is_what_bench_measures(twenty):
     _, first = twenty
     assert all(abs(new - old) <= 50 for new, old in zip(first, sorting.study()["answers, all 27"]))
     models = [sorter(seed) for seed in range(20)]
-    first = sorting.train_together(models, sorting.loss_everywhere, lambda: SEQUENCES, 300, short_rate)
+    first = sorting.train_batched(models, sorting.loss_on_all_tokens, lambda: SEQUENCES, 300, short_rate)
     assert 6 <= sum(step is not None for step in first) <= 15
 
 
@@ -359,7 +359,7 @@ def test_temperature_and_rank_hardly_matter_and_positions_do():
     models = [sorter(seed) for seed in range(20)]
     for model in models:
         model.pos_embed.weight.requires_grad_(False).zero_()
-    first = sorting.train_together(models, sorting.loss_on_outputs, lambda: SEQUENCES, 300, short_rate)
+    first = sorting.train_batched(models, sorting.loss_on_outputs, lambda: SEQUENCES, 300, short_rate)
     assert 3 <= sum(step is not None for step in first) <= 10
     assert not any(model.pos_embed.weight.any() for model in models)
 
@@ -385,12 +385,12 @@ def test_the_rate_climbs_to_its_height_and_ends_at_a_tenth():
 def test_the_trace_is_what_the_model_does():
     model, _ = trained()
     steps = sorting.trace(model, "cab")
-    assert [step.seen for step in steps] == ["cab·", "cab·a", "cab·ab"]
+    assert [step.prefix for step in steps] == ["cab·", "cab·a", "cab·ab"]
     assert "".join(step.chosen for step in steps) == "abc"
     for step in steps:
         assert math.isclose(sum(step.probs.values()), 1, abs_tol=1e-5)
         assert max(step.probs, key=step.probs.get) == step.chosen
-        assert step.weights.shape == (2, len(step.seen)) and torch.allclose(step.weights.sum(-1), torch.ones(2))
+        assert step.weights.shape == (2, len(step.prefix)) and torch.allclose(step.weights.sum(-1), torch.ones(2))
     assert (
         sorting.count_sorted(model)
         == 27

@@ -165,7 +165,7 @@ def test_always_zero_costs_five():
 def test_a_model_of_ones_own_has_228_weights_and_trains_as_the_library_s_does():
     model = lesson.QueryAttention(6, 2)
     assert sum(p.numel() for p in model.parameters()) == 228
-    ours = regression.build(regression.RegressionConfig())
+    ours = regression.build_model(regression.RegressionConfig())
     model.load_state_dict(ours.state_dict())
     few = dict(steps=40, seed=3)
     one, two = (regression.train(regression.RegressionConfig(**few), m, progress=False) for m in (model, ours))
@@ -182,7 +182,7 @@ def test_first_finding_one_number_on_the_diagonal_and_one_at_y(seed):
     qk = lesson.qk_circuit(run.model)
     assert qk[:, :5, 5].abs().max() < 0.05 * qk.diagonal(dim1=1, dim2=2)[:, :5].abs().mean()  # the column of y
     assert qk[:, 5].abs().max() > 1e-3  # the row of y is not 0, and nothing depends on it
-    other = regression.build(run.config)
+    other = regression.build_model(run.config)
     other.load_state_dict(run.model.state_dict())
     with torch.no_grad():
         other.q_proj.weight[:, 5] += 1

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from solutions import self_attention
-from tests.show.figures import assert_apart, assert_whole
+from tests.show.figures import assert_no_overlap, assert_not_clipped
 from utils import lessons, show
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, find_exercise
@@ -369,8 +369,8 @@ def test_each_place_of_the_norm_is_drawn_and_said():
     places = ["only attention", "no norm", "post-norm", "pre-norm", "this lesson"]
     assert [text for text in drawn if text in places] == places
     assert drawn.count("attention") == 5 and drawn.count("norm") == 3 and drawn.count("+") == 4
-    assert_whole(picture)
-    assert_apart(picture)
+    assert_not_clipped(picture)
+    assert_no_overlap(picture)
     heights = lambda name: {t.get_text(): t.get_position()[1] for t in show.norm_places([name]).figure.axes[0].texts}
     assert heights("pre-norm")["norm"] < heights("pre-norm")["attention"] < heights("pre-norm")["+"]
     assert heights("this lesson")["attention"] < heights("this lesson")["norm"] < heights("this lesson")["+"]

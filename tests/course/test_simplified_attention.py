@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from solutions import simplified_attention as lesson
-from tests.show.figures import AWKWARD, assert_apart, assert_whole, words
+from tests.show.figures import AWKWARD, assert_no_overlap, assert_not_clipped, text_strings
 from utils import explore, gpt2, show
 from utils.checks._attention import INPUTS
 from utils.feedback.check import check
@@ -216,15 +216,15 @@ def test_the_two_figures_of_the_opening():
         "dass deine Reise mit einem Schritt beginnt".split(),
     )
     picture = show.looking_back(read, written, asks="beginnt", finds="starts")
-    assert set(read + written + ["encoder", "decoder"]) <= set(words(picture))
+    assert set(read + written + ["encoder", "decoder"]) <= set(text_strings(picture))
     assert "lead from all 7 states to the word 'beginnt', and the line from 'starts' is the widest" in picture.alt
     road = show.variants()
     assert [road.alt.index(name) for name in ("simplified", "trainable", "causal", "multi-head")] == sorted(
         road.alt.index(name) for name in ("simplified", "trainable", "causal", "multi-head")
     )
     for drawn in (picture, road, show.looking_back(AWKWARD[:8], AWKWARD[4:12], AWKWARD[7], AWKWARD[0])):
-        assert_whole(drawn)
-        assert_apart(drawn)
+        assert_not_clipped(drawn)
+        assert_no_overlap(drawn)
 
 
 @pytest.mark.parametrize(

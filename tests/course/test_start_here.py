@@ -62,7 +62,7 @@ def test_a_cell_is_had_back_as_the_page_says(tmp_path):
     whole = json.loads((lessons.ROOT / "course" / notebook.name).read_text(encoding="utf-8"))
     left = [cell for cell in whole["cells"] if "def row_sums" not in "".join(cell["source"])]
     notebook.write_text(json.dumps({**whole, "cells": left}), encoding="utf-8")
-    reset.reset(*said.groups(), course=course, kept=tmp_path / "kept")
+    reset.reset(*said.groups(), course=course, backup_folder=tmp_path / "kept")
     assert json.loads(notebook.read_text(encoding="utf-8"))["cells"] == whole["cells"] != left
 
 

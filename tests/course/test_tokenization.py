@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional as F
 
 from solutions import tokenization as lesson
-from tests.fresh_python import printed
+from tests.fresh_python import printed_output
 from tests.gpt2.test_real_gpt2 import BOAST, GUESSES
 from utils import lessons
 from utils.checks import tokenization
@@ -23,7 +23,7 @@ from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Sampler, find_exercise
 from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.gpt2.tokenizer import read_merges
-from utils.instructor.strip import student_cell
+from utils.instructor.strip import strip_cell
 from utils.lessons import markers
 from utils.test_doubles.tokenization import LazyTokenizer
 
@@ -381,7 +381,7 @@ def test_the_first_check_of_tokens_needs_no_transformers():
         "def to_str_tokens(text, tokenizer): return [tokenizer.decode(i) for i in tokenizer.encode(text)]\n"
         "print(check(to_str_tokens).status, 'transformers' in sys.modules)"
     )
-    assert printed(code) == "passed False"
+    assert printed_output(code) == "passed False"
 
 
 @pytest.mark.parametrize(
@@ -801,7 +801,7 @@ def test_two_draws_in_five_fall_outside_the_top_50(tokenizer):
 def test_three_gaps_are_one_exercise():
     """With only some of them filled, it is not attempted yet."""
     cell = next(c for c in lessons.read_lesson(lessons.find_lesson("01")).cells if "check(sample)" in c.source)
-    stub = student_cell(markers.parse_markers(cell)).source
+    stub = strip_cell(markers.parse_markers(cell)).source
     assert stub.count('raise NotImplementedError("sample")') == 3
     given = vars(lesson).copy()
     exec(stub.replace('raise NotImplementedError("sample")', "scaled = logits / temperature", 1), given)

@@ -360,7 +360,7 @@ def test_real_words_are_such_as_the_model_may_meet_and_the_lessons_own_are_kept_
 @pytest.mark.parametrize("prompt", ["minecraft", "", "minecraft shout", "minecraft echo ", "two words echo"])
 def test_what_is_no_prompt_has_no_completion(prompt):
     with pytest.raises(ValueError, match="a prompt is a word and one of echo, upper"):
-        toy.completed(prompt)
+        toy.expected_text(prompt)
 
 
 def test_the_loss_asks_for_the_answer_only():
@@ -428,7 +428,7 @@ def test_the_longest_text_of_the_training_is_as_long_as_is_said():
     assert (
         CONTEXT
         == 29
-        == max(len(toy.completed(f"{'a' * n} {command}")) + 1 for n in LENGTHS for command in toy.COMMANDS)
+        == max(len(toy.expected_text(f"{'a' * n} {command}")) + 1 for n in LENGTHS for command in toy.COMMANDS)
     )
     assert len(CharTokenizer().encode("a" * 29)) == 29
 
@@ -468,7 +468,7 @@ def test_exact_match_is_what_greedy_writing_gives(shipped):
     tokens, asked = drawn(60, seed=9)
     prompts = [CharTokenizer().decode(row).rsplit(" ", 1)[0] for row in tokens]
     for model in (shipped[0], weak):
-        written = [lesson.generate_text(model, shipped[1], prompt) == toy.completed(prompt) for prompt in prompts]
+        written = [lesson.generate_text(model, shipped[1], prompt) == toy.expected_text(prompt) for prompt in prompts]
         assert toy.exact_match(model, tokens, asked) == pytest.approx(sum(written) / 60)
     assert 10 < sum(written) < 50
 
@@ -679,7 +679,7 @@ def test_the_line_runs_along_the_word(shipped):
 
 def test_attention_is_that_of_the_models_own_forward(shipped):
     model, src = shipped[0], drawn(4)[0]
-    weights, x = toy.attention(model, src), model.pos_encoder(model.embed(src))
+    weights, x = toy.attention_patterns(model, src), model.pos_encoder(model.embed(src))
     for layer, pattern in zip(model.layers, weights):
         x = x + layer.norm1(pattern @ layer.self_attn.v_layer(x))
     assert torch.allclose(model.decoder(model.norm(x)), model(src), atol=1e-3) and weights.triu(1).eq(0).all()
@@ -726,7 +726,7 @@ def test_no_layer_without_positions_can_tell_an_anagram():
 # ---------------------------------------------------------------- making it anew
 
 
-TINY = maker.Recipe(steps=3, batch=32, embed_dim=8, num_layers=1)
+TINY = maker.CogModelRecipe(steps=3, batch=32, embed_dim=8, num_layers=1)
 
 
 def test_the_command_writes_all_of_it(tmp_path):
@@ -747,28 +747,28 @@ def test_the_command_writes_all_of_it(tmp_path):
 
 def test_another_seed_makes_another_and_the_callers_draws_stay(tmp_path):
     state = torch.get_rng_state()
-    maker.make(tmp_path / "a", recipe=TINY, progress=False, n=10)
+    maker.train_and_publish(tmp_path / "a", recipe=TINY, progress=False, n=10)
     assert torch.equal(state, torch.get_rng_state())
-    maker.make(tmp_path / "b", recipe=maker.Recipe(1, 8, 1, 3, 32), progress=False, n=10)
+    maker.train_and_publish(tmp_path / "b", recipe=maker.CogModelRecipe(1, 8, 1, 3, 32), progress=False, n=10)
     a, b = (load_file(tmp_path / name / "model.safetensors") for name in "ab")
     assert a.keys() == b.keys() and not torch.equal(a["embed.weight"], b["embed.weight"])
 
 
 def test_depth_stays_and_strangers_are_not_touched(tmp_path):
     folder = tmp_path / "made"
-    maker.make(folder, recipe=TINY, progress=False, n=10)
+    maker.train_and_publish(folder, recipe=TINY, progress=False, n=10)
     (folder / "depth.json").write_text("{}", encoding="utf-8")
-    maker.make(folder, True, TINY, progress=False, n=10)
+    maker.train_and_publish(folder, True, TINY, progress=False, n=10)
     assert (folder / "depth.json").read_text(encoding="utf-8") == "{}"
     (folder / "thesis.txt").write_text("years of work", encoding="utf-8")
     with pytest.raises(PublishError, match="thesis.txt, which this command did not make"):
-        maker.make(folder, True, TINY, progress=False)
+        maker.train_and_publish(folder, True, TINY, progress=False)
     assert (folder / "thesis.txt").read_text(encoding="utf-8") == "years of work"
 
 
 def test_an_interrupted_run_leaves_what_was_there(tmp_path, monkeypatch):
     folder = tmp_path / "made"
-    maker.make(folder, recipe=TINY, progress=False, n=10)
+    maker.train_and_publish(folder, recipe=TINY, progress=False, n=10)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     calls = []
 
@@ -781,11 +781,11 @@ def test_an_interrupted_run_leaves_what_was_there(tmp_path, monkeypatch):
     original = lesson.answer_loss
     monkeypatch.setattr(lesson, "answer_loss", stopped)
     with pytest.raises(PublishError, match="Interrupted after 1 of 3 steps; nothing was written"):
-        maker.make(folder, True, TINY, progress=False)
+        maker.train_and_publish(folder, True, TINY, progress=False)
     monkeypatch.undo()
     monkeypatch.setattr(maker, "write_card", lambda *args, **fields: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        maker.make(folder, True, TINY, progress=False, n=10)
+        maker.train_and_publish(folder, True, TINY, progress=False, n=10)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert list(tmp_path.iterdir()) == [folder]
 

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from solutions import your_own_gpt2 as lesson
-from tests.feedback.answers import named as answer_named
+from tests.feedback.answers import with_name as answer_named
 from utils import gpt2, lessons
 from utils.checks import your_own_gpt2 as checks
 from utils.feedback.diagnose import diagnose

@@ -8,22 +8,22 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
-from tests.explore.in_page import Shown, window_of
+from tests.explore.in_page import WidgetPage, open_window
 
 
 @pytest.fixture(scope="package")
 def window(chromium: Browser) -> Iterator[BrowserContext]:
-    with window_of(chromium) as opened:
+    with open_window(chromium) as opened:
         yield opened
 
 
 @pytest.fixture
-def shown(window: BrowserContext) -> Iterator[Callable[..., Shown]]:
+def show_widget(window: BrowserContext) -> Iterator[Callable[..., WidgetPage]]:
     """Shows a widget; its page is closed at the end, and no script of it may have failed."""
-    pages: list[Shown] = []
+    pages: list[WidgetPage] = []
 
-    def show(widget: Any, **how: Any) -> Shown:
-        pages.append(Shown(window, widget, **how))
+    def show(widget: Any, **how: Any) -> WidgetPage:
+        pages.append(WidgetPage(window, widget, **how))
         return pages[-1]
 
     yield show

@@ -17,7 +17,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
-from tests.browser.harness import launched
+from tests.browser.harness import launch_browser
 
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A live widget</title></head>
 <body style="margin:16px;background:BACKGROUND"><main><h1>A live widget</h1><div id="here"></div></main>
@@ -49,7 +49,7 @@ _PLAIN = """value => JSON.stringify(value, (_, x) =>
 
 
 @contextlib.contextmanager
-def window_of(browser: Browser) -> Iterator[BrowserContext]:
+def open_window(browser: Browser) -> Iterator[BrowserContext]:
     """One window for many pages: each is a tab of it. Chromium draws a window around a page that comes without one,
     which is twice the work of the page itself."""
     window = browser.new_context()
@@ -59,27 +59,27 @@ def window_of(browser: Browser) -> Iterator[BrowserContext]:
 
 
 @contextlib.contextmanager
-def chromium() -> Iterator[BrowserContext]:
+def open_chromium_window() -> Iterator[BrowserContext]:
     """A window of a new browser."""
-    with launched() as browser, window_of(browser) as window:
+    with launch_browser() as browser, open_window(browser) as window:
         yield window
 
 
-def blank(window: BrowserContext, width: int = 800) -> Page:
+def open_tab(window: BrowserContext, width: int = 800) -> Page:
     """A new tab, as wide as is asked for."""
     page = window.new_page()
     page.set_viewport_size({"width": width, "height": 900})
     return page
 
 
-class Shown:
+class WidgetPage:
     """A widget in a page of its own, as wide as is asked for; errors of its script are ours at once. `reading`: in a
     page of the book, which has no kernel."""
 
     def __init__(
         self, window: BrowserContext, widget: Any, width: int = 800, dark: bool = False, reading: bool = False
     ) -> None:
-        self.page = blank(window, width)
+        self.page = open_tab(window, width)
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self._asked(request.url))
@@ -103,12 +103,12 @@ class Shown:
         """What the page has kept, as a saved notebook would."""
         return json.loads(self.page.evaluate("() => JSON.stringify(window.model.get('state'))"))
 
-    def set(self, name: str, value: Any) -> None:
+    def set_control(self, name: str, value: Any) -> None:
         """Move a control, by the name of what it sets."""
         self.page.evaluate(
             "([name, value]) => document.querySelector('.coginst').coginst.set(name, value)", [name, value]
         )
-        self.check()
+        self.assert_no_errors()
 
     def facts(self) -> dict[str, str]:
         """{name: number} of the line of numbers."""
@@ -116,21 +116,21 @@ class Shown:
         for fact in self.root.locator(".facts > span").all():
             value = fact.locator("b").inner_text()
             pairs.append([fact.inner_text().removesuffix(value).strip(), value])
-        self.check()
+        self.assert_no_errors()
         return dict(pairs)
 
     def remark(self) -> str:
         return self.root.locator(".remark").inner_text()
 
-    def said(self) -> str:
+    def picture_label(self) -> str:
         """The words of the picture."""
         return self.root.locator("svg[role=img]").first.get_attribute("aria-label")
 
-    def sent(self) -> list[Any]:
+    def sent_messages(self) -> list[Any]:
         """The messages to the kernel."""
         return self.page.evaluate("() => window.sent")
 
-    def answer(self, message: Any) -> None:
+    def reply_from_kernel(self, message: Any) -> None:
         """A message from the kernel."""
         self.page.evaluate("message => window.answer(message)", message)
 
@@ -139,16 +139,16 @@ class Shown:
         edges = "all => Math.max(...all.map(one => one.getBoundingClientRect().right))"
         return self.root.locator("svg *").evaluate_all(edges)
 
-    def tell(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: dict[str, Any]) -> None:
         """A new state from the kernel."""
         self.page.evaluate("state => window.tell(state)", state)
-        self.check()
+        self.assert_no_errors()
 
-    def check(self) -> None:
+    def assert_no_errors(self) -> None:
         assert not self.errors, self.errors
 
     def close(self) -> None:
-        self.check()
+        self.assert_no_errors()
         self.page.close()
 
     def _plain(self, name: str) -> str:

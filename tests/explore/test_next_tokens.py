@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from utils import explore
-from utils.explore.next_tokens import KS, packed
+from utils.explore.next_tokens import KS, pack_descending
 from utils.gpt2 import load_gpt2, load_tokenizer
-from utils.show.tokenization import chip_text, quoted, token_of
+from utils.show.tokenization import chip_text, decode_token, quote_token
 
 VOCAB = 50257
 
@@ -81,7 +81,7 @@ def test_its_numbers_are_torchs(temperature, k, shown, tokenizer):
     assert numbers["entropy"] == pytest.approx(entropy, abs=1e-5)
     count = numbers["carriers"]
     assert ranked[:count].sum() >= 0.9 - 1e-9 and ranked[: count - 1].sum() < 0.9
-    best = quoted(token_of(tokenizer, int(logits.argmax())))
+    best = quote_token(decode_token(tokenizer, int(logits.argmax())))
     assert page.facts()["entropy"] == f"{entropy:.2f}" and best in page.said()
     assert model.calls == 1 and page.sent() == [], "moving a slider asks the model"
 
@@ -110,7 +110,7 @@ def test_the_small_gpt2_is_in_the_page_whole(shown, tokenizer):
 )
 def test_packed_numbers_are_read_back_exactly(values):
     given = np.array(values, np.float32)
-    data, key, back = iter(packed(given)), 2**31, []
+    data, key, back = iter(pack_descending(given)), 2**31, []
     while (step := _number(data)) is not None:  # read as the comment on `packed` says
         count = 1 if step else _number(data)
         key -= step
@@ -131,7 +131,7 @@ def _number(data):
 
 def test_the_logits_of_a_whole_vocabulary_take_little_room():
     falling = row_of(0).sort(descending=True).values.numpy()
-    assert len(base64.b64encode(packed(falling))) < 100_000
+    assert len(base64.b64encode(pack_descending(falling))) < 100_000
 
 
 def test_every_setting_has_its_remark(shown, tokenizer):
@@ -176,7 +176,7 @@ def test_sampling_appends_tokens_and_start_over_takes_them_back(shown, tokenizer
         assert int(rank) == allowed.index(int(number)) + 1
         wanted = row_of(last).double()[allowed].softmax(-1)[int(rank) - 1].item()
         assert float(probability) == pytest.approx(wanted, abs=0.0051)
-        best = quoted(token_of(tokenizer, int(row_of(int(number)).argmax())))
+        best = quote_token(decode_token(tokenizer, int(row_of(int(number)).argmax())))
         assert f"Likeliest next token: {best}" in page.said(), "the picture is not that of the longer text"
     assert model.calls == 5
     press(page, "Start over")
@@ -211,8 +211,8 @@ def test_a_rare_token_is_named_by_the_kernel(shown, tokenizer):
     assert message["ids"] == tokenizer.encode("a") and message["rank"] >= 1000 and "a rare token" in page.remark()
     hear(page, widget)
     # of equal logits the first has the first rank
-    assert chips(page)[-1] == [chip_text(token_of(tokenizer, message["rank"])), str(message["rank"]), "drawn"]
-    name = quoted(token_of(tokenizer, message["rank"]))
+    assert chips(page)[-1] == [chip_text(decode_token(tokenizer, message["rank"])), str(message["rank"]), "drawn"]
+    name = quote_token(decode_token(tokenizer, message["rank"]))
     assert f"Drawn: {name}, which had the probability 0.00 and was number {message['rank'] + 1:,}" in page.remark()
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from utils import explore
-from utils.explore.own_sentence import keep
+from utils.explore.own_sentence import save_sentence
 
 SENTENCE = "Mary likes the cat and Tom likes the dog"
 
@@ -20,29 +20,29 @@ def test_nothing_kept_gives_the_default():
 
 
 def test_a_sentence_is_kept_and_forgotten(place):
-    assert keep(f"  {SENTENCE}\n").startswith("Kept: 9 tokens.")
+    assert save_sentence(f"  {SENTENCE}\n").startswith("Kept: 9 tokens.")
     assert explore.my_sentence("as it is") == SENTENCE and explore.sentence().state["text"] == SENTENCE
     assert [path.name for path in place.iterdir()] == [".progress.json.sentence"]
-    assert keep("   ") == "No sentence is kept: the lessons show their own." and not list(place.iterdir())
+    assert save_sentence("   ") == "No sentence is kept: the lessons show their own." and not list(place.iterdir())
     assert explore.my_sentence("as it is") == "as it is"
 
 
 def test_what_cannot_be_drawn_is_not_kept():
-    keep(SENTENCE)
-    assert "that makes 1 token, and the pictures hold 2 to 16" in keep("a")
-    assert "that makes 17 tokens" in keep("a " * 17)
-    assert keep("a " * 16).startswith("Kept: 16") and keep("a b").startswith("Kept: 2")
+    save_sentence(SENTENCE)
+    assert "that makes 1 token, and the pictures hold 2 to 16" in save_sentence("a")
+    assert "that makes 17 tokens" in save_sentence("a " * 17)
+    assert save_sentence("a " * 16).startswith("Kept: 16") and save_sentence("a b").startswith("Kept: 2")
     assert explore.my_sentence("") == "a b"
 
 
 def test_strangers_to_the_small_gpt2_are_named():
-    assert "never met" not in keep(SENTENCE)
-    assert "never met '·but': it reads" in keep("Mary likes the cat but Tom likes the dog")
-    assert r"never met '\xe2\x88', '\x91': it reads" in keep("the cat∑")
+    assert "never met" not in save_sentence(SENTENCE)
+    assert "never met '·but': it reads" in save_sentence("Mary likes the cat but Tom likes the dog")
+    assert r"never met '\xe2\x88', '\x91': it reads" in save_sentence("the cat∑")
 
 
 def test_half_an_emoji_and_a_damaged_file_do_no_harm(place):
-    assert keep("Mary \ud83d is here").startswith("Kept")
+    assert save_sentence("Mary \ud83d is here").startswith("Kept")
     (place / ".progress.json.sentence").write_bytes(b"\xff\xfe\x00")
     assert explore.my_sentence("as it is") == "as it is"
     (place / ".progress.json.sentence").write_text("word " * 400, encoding="utf-8")
@@ -50,15 +50,15 @@ def test_half_an_emoji_and_a_damaged_file_do_no_harm(place):
 
 
 def test_off_keeps_nothing(place, monkeypatch):
-    keep(SENTENCE)
+    save_sentence(SENTENCE)
     monkeypatch.setenv("COURSE_PROGRESS", "off")
     assert explore.my_sentence("as it is") == "as it is" and explore.sentence().state["text"] == ""
-    assert keep("Another sentence") == "Nothing is kept here, because COURSE_PROGRESS is off."
+    assert save_sentence("Another sentence") == "Nothing is kept here, because COURSE_PROGRESS is off."
 
 
 def test_a_place_that_cannot_be_written_is_told(place):
     place.write_text("a file where a folder is wanted", encoding="utf-8")
-    assert keep(SENTENCE).startswith("Not kept: .progress.json.sentence cannot be written")
+    assert save_sentence(SENTENCE).startswith("Not kept: .progress.json.sentence cannot be written")
 
 
 def test_the_page_sends_it_and_says_what_came_of_it(shown):

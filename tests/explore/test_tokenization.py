@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from utils import explore
 from utils.explore.tokenization import packed_merges
 from utils.gpt2 import load_tokenizer
-from utils.show.tokenization import chip_text, token_of
+from utils.show.tokenization import chip_text, decode_token
 
 TEXTS = [
     "",
@@ -72,7 +72,7 @@ def test_chips_are_the_tokens_of_what_is_typed(shown, tokenizer):
         ids = tokenizer.encode(box.input_value())
         found = shown_chips(page)
         assert [number for _, number, _ in found] == ids
-        assert [chip for chip, *_ in found] == [chip_text(token_of(tokenizer, number)) for number in ids]
+        assert [chip for chip, *_ in found] == [chip_text(decode_token(tokenizer, number)) for number in ids]
         assert all(a != b for (*_, a), (*_, b) in pairwise(found))
     text = "I like it"
     box.fill(text)
@@ -186,5 +186,5 @@ def test_the_words_of_a_chip_are_those_of_the_static_twin(shown, tokenizer):
     page = shown(explore.tokens(tokenizer, text))
     assert re.sub(r"\\x[0-9a-f]{2}", "", "".join(chip for chip, *_ in shown_chips(page))).startswith("Say:·café·—")
     assert [chip for chip, *_ in shown_chips(page)] == [
-        chip_text(token_of(tokenizer, number)) for number in tokenizer.encode(text)
+        chip_text(decode_token(tokenizer, number)) for number in tokenizer.encode(text)
     ]

@@ -6,8 +6,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from utils.explore.live import live
-from utils.explore.training import LINES, POINTS, Bar, in_notebook, watch
+from utils.explore.live import make_widget
+from utils.explore.training import LINES, POINTS, TerminalDisplay, is_in_notebook, open_training_display
 from utils.lessons import ROOT
 
 CODE = """
@@ -113,11 +113,11 @@ def test_the_loop_shows_itself_and_keeps_a_curve_of_a_bounded_size(ran):
 
 
 def test_in_a_terminal_it_is_a_bar(capsys):
-    assert not in_notebook()
-    bar = watch(4, "a parabola", first=1)
-    assert isinstance(bar, Bar)
-    bar.step(2, 0.5)
-    bar.step(4)
+    assert not is_in_notebook()
+    bar = open_training_display(4, "a parabola", first_step=1)
+    assert isinstance(bar, TerminalDisplay)
+    bar.update(2, 0.5)
+    bar.update(4)
     bar.close()
     out, err = capsys.readouterr()
     assert "a parabola" in err and "4/4" in err and "loss=0.5000" in err and out == ""
@@ -135,7 +135,7 @@ def state(done, running=True, **more):
 
 
 def page_of(shown, at, start=START, **how):
-    return shown(live("training", "Training.", start, at), **how)
+    return shown(make_widget("training", "Training.", start, at), **how)
 
 
 def test_the_page_follows_what_the_kernel_tells(shown):

@@ -5,12 +5,12 @@ from torch import nn
 from utils.feedback.diagnose import diagnose
 
 
-def named(name, answer):
+def with_name(name, answer):
     answer.__name__ = name
     return answer
 
 
-def said(exercise_, answer):
+def failure_message(exercise_, answer):
     report = diagnose(exercise_, answer)
     assert report.status == "failed", str(report)
     return report.message

@@ -11,7 +11,7 @@ HINTS = ("A nudge?", "The idea.", "Almost the code.")
 
 
 @pytest.fixture
-def made(monkeypatch):
+def declare_exercise(monkeypatch):
     """Declare an exercise for one test only."""
     monkeypatch.setattr(declared, "_exercises", dict(declared.all_exercises()))
 
@@ -52,7 +52,7 @@ def pair(made):
 def affine(made):
     return made(
         "Affine",
-        initial=lambda d_in, d_out: layer_parameters(layer=nn.Linear(d_in, d_out)),
+        initial_parameters=lambda d_in, d_out: layer_parameters(layer=nn.Linear(d_in, d_out)),
         oracle=lambda p, x: F.linear(x, p["layer.weight"], p["layer.bias"]),
         cases=lambda rand: [case(rand(4, 3), init=(3, 2)), case(rand(2, 3), init=(3, 2), fill=False, seed=7)],
         misconceptions={"no-bias": (lambda p, x: F.linear(x, p["layer.weight"]), "The bias is not used.")},

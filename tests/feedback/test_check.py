@@ -8,9 +8,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.feedback.answers import Affine, named
+from tests.feedback.answers import Affine, with_name
 from tests.feedback.conftest import HINTS
-from tests.fresh_python import printed
+from tests.fresh_python import printed_output
 from tests.lesson_files import HEADER
 from utils import lessons
 from utils.feedback import check as feedback
@@ -43,13 +43,13 @@ from utils.lessons.stubs import is_ellipsis_error, unfinished_name
         (lambda: check(row_sum=1), "No exercise is called row_sum. Did you mean row_sums?"),
         (lambda: check(zzz=1), f"No exercise is called zzz. `progress()` lists all {len(declared.all_exercises())}."),
         (lambda: check(row_sums=1), "`row_sums` is a function: pass it as it is, check(row_sums)."),
-        (lambda: check(named("simple_attn", lambda x: x)), "Did you mean simple_attention?"),
+        (lambda: check(with_name("simple_attn", lambda x: x)), "Did you mean simple_attention?"),
         (
             lambda: check(type("row_sums", (), {})),
             "`row_sums` should be a function, and a class was given: define it with `def row_sums`.",
         ),
         (
-            lambda: check(named("SelfAttention_v1", lambda x: x)),
+            lambda: check(with_name("SelfAttention_v1", lambda x: x)),
             "`SelfAttention_v1` should be a class, and a function was given",
         ),
         (lambda: check(Affine(2, 2)), "pass the class itself, check(Affine)"),
@@ -63,11 +63,11 @@ def test_a_call_that_names_no_exercise_says_so_in_one_sentence(call, words):
 
 def test_strict_raises_and_says_the_same(double, monkeypatch):
     monkeypatch.setenv("COURSE_CHECKS", "strict")
-    assert check(named("double", lambda x: x * 2))
+    assert check(with_name("double", lambda x: x * 2))
     with pytest.raises(CheckFailed, match="You squared it"):
-        check(named("double", lambda x: x * x))
+        check(with_name("double", lambda x: x * x))
     with pytest.raises(CheckFailed, match="not attempted"):
-        check(named("double", lambda x: ...))
+        check(with_name("double", lambda x: ...))
 
 
 def test_prints_of_an_answer_are_not_shown(double, capsys):
@@ -271,11 +271,13 @@ def test_yours_of_a_value_or_of_nothing():
 
 def test_importing_check_is_lean():
     heavy = "transformers matplotlib ipywidgets jupytext nbformat circuitsvis IPython filelock".split()
-    assert printed(f"import sys; from utils import check; print([m for m in {heavy} if m in sys.modules])") == "[]"
+    assert (
+        printed_output(f"import sys; from utils import check; print([m for m in {heavy} if m in sys.modules])") == "[]"
+    )
 
 
 def test_importing_utils_alone_does_not_import_torch():
-    assert printed("import sys, utils; print('torch' in sys.modules)") == "False"
+    assert printed_output("import sys, utils; print('torch' in sys.modules)") == "False"
 
 
 def test_the_vocabulary():
@@ -358,4 +360,7 @@ def test_yours_says_why_an_earlier_lesson_gives_nothing(desk, tmp_path, monkeypa
 def test_a_check_loads_no_other_lesson_s_checks():
     told = "import sys; from utils.feedback.exercise import find_exercise; find_exercise('softmax')"
     loaded = "print(*sorted(m for m in sys.modules if m.startswith('utils.checks.') and m[13] != '_'))"
-    assert "utils.checks.simplified_attention" in (found := printed(f"{told}; {loaded}").split()) and len(found) <= 3
+    assert (
+        "utils.checks.simplified_attention" in (found := printed_output(f"{told}; {loaded}").split())
+        and len(found) <= 3
+    )

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.feedback.answers import named, said
+from tests.feedback.answers import failure_message, with_name
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import case
@@ -12,7 +12,7 @@ from utils.feedback.exercise import case
 
 
 def test_a_misconception_speaks_with_its_table(double):
-    report = check(named("double", lambda x: x * x))
+    report = check(with_name("double", lambda x: x * x))
     assert (report.misconception, report.message) == ("squares", "You squared it. Doubling adds it to itself.")
     assert len(report.table.yours) == 4 and len(report.table.yours[0]) == 5
     assert len(report.table.wrong) == 20
@@ -46,7 +46,7 @@ def test_a_value_is_recognised(made):
         misconceptions={"mean": (lambda: torch.tensor(2.0), "The mean.")},
     )
     assert check(total=torch.tensor(2.0)).misconception == "mean" and check(total=torch.tensor(6.0))
-    assert "it is 5.0000, expected 6.0000" in said(value, torch.tensor(5.0))
+    assert "it is 5.0000, expected 6.0000" in failure_message(value, torch.tensor(5.0))
 
 
 # --- the plain difference ----------------------------------------------------------------------------
@@ -148,10 +148,10 @@ def test_what_one_number_means(made):
         "grid",
         oracle=lambda size: torch.eye(size).bool(),
         cases=[case(2)],
-        meaning=lambda index, a, b: f"{index[0]} sees {index[1]}",
+        explain_entry=lambda index, a, b: f"{index[0]} sees {index[1]}",
     )
     assert (
-        said(mask, lambda size: torch.ones(size, size).bool())
+        failure_message(mask, lambda size: torch.ones(size, size).bool())
         == "grid(2): row 0, column 1 is True, expected False; 0 sees 1. It is True everywhere."
     )
 
@@ -166,16 +166,16 @@ def test_what_one_number_means(made):
     ],
 )
 def test_plain_relations(double, wrong, words):
-    assert words in said(double, wrong)
+    assert words in failure_message(double, wrong)
 
 
 def test_a_transposed_result(made):
     square = made("square", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 3)), case(rand(4, 4))])
-    assert "It is the transpose of what is expected" in said(square, lambda x: (x * 2).T)
+    assert "It is the transpose of what is expected" in failure_message(square, lambda x: (x * 2).T)
 
 
 def test_dicts(made):
     count = made("count", oracle=lambda ids: {(1, 2): 2, (2, 1): 1}, cases=[case([1, 2, 1, 2])])
-    assert "at key (1, 2) yours is 3, expected 2" in said(count, lambda ids: {(1, 2): 3, (2, 1): 1})
-    assert "the key (2, 1) is missing" in said(count, lambda ids: {(1, 2): 2})
-    assert "the key (0, 0) should not be there" in said(count, lambda ids: {(1, 2): 2, (2, 1): 1, (0, 0): 1})
+    assert "at key (1, 2) yours is 3, expected 2" in failure_message(count, lambda ids: {(1, 2): 3, (2, 1): 1})
+    assert "the key (2, 1) is missing" in failure_message(count, lambda ids: {(1, 2): 2})
+    assert "the key (0, 0) should not be there" in failure_message(count, lambda ids: {(1, 2): 2, (2, 1): 1, (0, 0): 1})

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.fresh_python import printed
+from tests.fresh_python import printed_output
 from utils.feedback.fake_device import FAKE_DEVICE, DeviceMismatch, emulate_device
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -78,4 +78,4 @@ def test_a_check_of_devices_does_not_import_torchs_compiler():
         "assert check(causal_attention.CausalAttention)\n"
         "print([name for name in ('torch._dynamo', 'sympy') if name in sys.modules])"
     )
-    assert printed(code).splitlines()[-1] == "[]"
+    assert printed_output(code).splitlines()[-1] == "[]"

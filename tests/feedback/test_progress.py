@@ -25,7 +25,10 @@ def store(tmp_path, monkeypatch):
 
 def writer(code: str) -> subprocess.Popen:
     """A second notebook: a process of its own that writes to the same file. It says a line when it has begun."""
-    code = "import time\nfrom filelock import FileLock\nfrom utils.feedback.progress import record, store\n" + code
+    code = (
+        "import time\nfrom filelock import FileLock\nfrom utils.feedback.progress import progress_path, record_attempt\n"
+        + code
+    )
     return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
 
 
@@ -97,7 +100,7 @@ def test_two_notebooks_writing_at_once_lose_nothing(store, lock):
     """Both ways of taking turns: what the operating system locks, and a file that stands in for it on some disks."""
     using = f"import filelock; filelock.FileLock = filelock.{lock}\n"
     using += "from utils.feedback import progress; progress.LOCK_TIMEOUT = 600\n"  # a busy machine may need it
-    loop = "for i in range(60): record('start_here', f'exercise_{%d}_{i}', 'passed')"
+    loop = "for i in range(60): record_attempt('start_here', f'exercise_{%d}_{i}', 'passed')"
     both = [writer(using + loop % n) for n in (0, 1)]
     seen, damaged = 0, 0
     while any(process.poll() is None for process in both):
@@ -120,7 +123,7 @@ def test_killed_while_writing_it_keeps_all_that_was_recorded(store):
     others go on at once."""
     for n in range(5):
         process = writer(
-            f"for i in range(10_000): record('start_here', f'exercise_{n}_{{i}}', 'passed'); print(i, flush=True)"
+            f"for i in range(10_000): record_attempt('start_here', f'exercise_{n}_{{i}}', 'passed'); print(i, flush=True)"
         )
         reported = [process.stdout.readline() for _ in range(10 + 7 * n)]
         process.kill()
@@ -137,7 +140,7 @@ def test_killed_while_writing_it_keeps_all_that_was_recorded(store):
 def test_killed_between_two_files_it_leaves_the_old_one_and_no_litter(store, monkeypatch):
     record_attempt("start_here", "row_sums", "passed")
     process = writer(
-        "import os, signal\nos.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\nrecord('start_here',"
+        "import os, signal\nos.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\nrecord_attempt('start_here',"
         " 'softmax', 'passed')"
     )
     assert process.wait() == -signal.SIGKILL
@@ -149,7 +152,7 @@ def test_killed_between_two_files_it_leaves_the_old_one_and_no_litter(store, mon
 
 def test_one_that_hangs_with_the_lock_does_not_stop_the_others(store, monkeypatch):
     record_attempt("start_here", "row_sums", "passed")
-    lock = 'FileLock(store().with_name(store().name + ".lock"))'
+    lock = 'FileLock(progress_path().with_name(progress_path().name + ".lock"))'
     process = writer(f"with {lock}: print('mine', flush=True); time.sleep(600)")
     try:
         assert process.stdout.readline() == "mine\n"

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.feedback.answers import named, said
+from tests.feedback.answers import failure_message, with_name
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import case, layer_parameters
@@ -29,7 +29,7 @@ def test_a_modified_input(double):
         x *= 2
         return x
 
-    assert "it changed its input `x`" in said(double, in_place)
+    assert "it changed its input `x`" in failure_message(double, in_place)
 
 
 def test_what_is_read_may_depend_on_the_case_and_inputs_are_watched_all_the_same(made):
@@ -38,23 +38,23 @@ def test_what_is_read_may_depend_on_the_case_and_inputs_are_watched_all_the_same
         oracle=lambda x, generator: x + torch.rand(x.shape, generator=generator),
         differentiable=False,
         cases=lambda rand: [case(rand(2, 3), torch.Generator().manual_seed(1))],
-        read=lambda result, case: (result - case.args[0]).round(decimals=-1),
+        parse_result=lambda result, case: (result - case.args[0]).round(decimals=-1),
     )
     assert diagnose(noisy, lambda x, generator: x + 1 - torch.rand(x.shape, generator=generator))
     in_place = lambda x, generator: x.add_(torch.rand(x.shape, generator=generator))
-    assert "it changed its input `x`" in said(noisy, in_place)
+    assert "it changed its input `x`" in failure_message(noisy, in_place)
 
 
 def test_a_wrong_counter_is_told_by_its_entries(made):
     tally = made("tally", oracle=lambda ids: {i: ids.count(i) for i in ids}, cases=[case([1, 2, 1])])
     assert diagnose(tally, lambda ids: Counter(ids))
-    assert said(tally, lambda ids: Counter(ids[1:])) == "tally([1, 2, 1]): at key 1 yours is 1, expected 2."
-    assert said(tally, lambda ids: [2, 1]) == "tally([1, 2, 1]) is a list of 2, and a dict is expected."
+    assert failure_message(tally, lambda ids: Counter(ids[1:])) == "tally([1, 2, 1]): at key 1 yours is 1, expected 2."
+    assert failure_message(tally, lambda ids: [2, 1]) == "tally([1, 2, 1]) is a list of 2, and a dict is expected."
 
 
 def test_a_detached_result(double):
-    assert "no gradient reaches `x`" in said(double, lambda x: (x * 2).detach())
-    assert "no gradient reaches `x`" in said(double, lambda x: torch.tensor((x * 2).tolist()))
+    assert "no gradient reaches `x`" in failure_message(double, lambda x: (x * 2).detach())
+    assert "no gradient reaches `x`" in failure_message(double, lambda x: torch.tensor((x * 2).tolist()))
 
 
 def test_an_input_on_which_nothing_hangs_need_not_be_connected(made):
@@ -66,7 +66,7 @@ def test_a_gradient_that_is_no_number(made):
     """The result is mended where it would be nan; its gradient is not."""
     safe = made("safe", oracle=lambda x: x * x, cases=lambda rand: [case(torch.zeros(2, 3)), case(rand(2, 3))],
                 differentiable=True)  # fmt: skip
-    message = said(safe, lambda x: (x * x / x).nan_to_num() * x)
+    message = failure_message(safe, lambda x: (x * x / x).nan_to_num() * x)
     assert "the gradient for `x` holds nan or inf" in message
 
 
@@ -85,19 +85,24 @@ def test_a_gradient_that_breaks(double):
         y.mul_(0)
         return z
 
-    assert "gradients cannot flow back: a tensor that the gradient still needs was overwritten" in said(
+    assert "gradients cannot flow back: a tensor that the gradient still needs was overwritten" in failure_message(
         double, overwritten
     )
 
 
 def test_numbers_written_down_are_found_out(made):
     exercise_ = made(cases=lambda rand: [case(rand(2, 2))])
-    written = exercise_.draw()[0].args[0] * 2
-    assert said(exercise_, lambda x: written * x / x).startswith("Right for one set of numbers and wrong for another")
+    written = exercise_.sample_cases()[0].args[0] * 2
+    assert failure_message(exercise_, lambda x: written * x / x).startswith(
+        "Right for one set of numbers and wrong for another"
+    )
 
 
 def test_a_broken_property_fails_right_numbers(made):
-    assert said(made(properties=[lambda probe: "It breaks a promise."]), lambda x: x * 2) == "It breaks a promise."
+    assert (
+        failure_message(made(properties=[lambda probe: "It breaks a promise."]), lambda x: x * 2)
+        == "It breaks a promise."
+    )
 
 
 def test_a_property_is_asked_where_other_cases_are_refused(made):
@@ -116,7 +121,7 @@ def test_a_property_is_asked_where_other_cases_are_refused(made):
         cases=[case(torch.ones(3)), case(torch.ones(4))],
         properties=[lambda probe: asked.append([len(t.case.args[0]) for t in probe.trials]) or "It breaks a promise."],
     )
-    assert said(even, halves) == "It breaks a promise." and asked == [[4]]
+    assert failure_message(even, halves) == "It breaks a promise." and asked == [[4]]
     asked.clear()
 
     def only_odd(x):
@@ -124,7 +129,9 @@ def test_a_property_is_asked_where_other_cases_are_refused(made):
             raise ValueError("even")
         return x / 2
 
-    assert "It breaks a promise." not in said(even, only_odd) and not asked  # it stopped where it should have run
+    assert (
+        "It breaks a promise." not in failure_message(even, only_odd) and not asked
+    )  # it stopped where it should have run
 
 
 def test_a_property_may_run_the_answer_again(made):
@@ -135,8 +142,8 @@ def test_a_property_may_run_the_answer_again(made):
 
 def test_rows_that_do_not_sum_to_one(made):
     weigh = made("weigh", oracle=lambda x: x.softmax(-1), properties=[rows_sum_to_one()])
-    assert "do not sum to one: row 1 sums to 1.2" in said(weigh, lambda x: x.sigmoid())
-    columns = said(weigh, lambda x: x.softmax(-2))
+    assert "do not sum to one: row 1 sums to 1.2" in failure_message(weigh, lambda x: x.sigmoid())
+    columns = failure_message(weigh, lambda x: x.softmax(-2))
     assert "The columns do: the shares were made along the other axis." in columns
 
 
@@ -154,7 +161,7 @@ def running_mean(made):
 
 
 def test_a_future_that_changes_the_past(running_mean):
-    assert "when the last of 4 tokens changed, position 0 changed too" in said(
+    assert "when the last of 4 tokens changed, position 0 changed too" in failure_message(
         running_mean, lambda x: x.mean(-2, keepdim=True).expand_as(x)
     )
 
@@ -173,7 +180,7 @@ def test_a_future_that_is_hidden_by_some_low_number(made):
     )
     assert diagnose(look, lambda x: torch.softmax(_blocked(x, -torch.inf), -1) @ x)
     for low in (-100.0, -1e4):
-        assert "With inputs 1,000,000 times as large the future changes the past" in said(
+        assert "With inputs 1,000,000 times as large the future changes the past" in failure_message(
             look, lambda x, low=low: torch.softmax(_blocked(x, low), -1) @ x
         )
     assert diagnose(look, lambda x: torch.softmax(_blocked(x, torch.finfo(x.dtype).min), -1) @ x)
@@ -197,7 +204,7 @@ def test_a_refusal_that_is_asked_for_does_not_switch_properties_off(made):
         cases=lambda rand: [case(rand(4, 3)), case(rand(1, 3))],
         properties=[lambda probe: "Never right." if len(probe.trials) == 1 else None],
     )
-    assert said(rows, oracle) == "Never right."
+    assert failure_message(rows, oracle) == "Never right."
 
 
 def test_wrong_numbers_beside_a_right_refusal_are_what_is_spoken_of(made):
@@ -207,15 +214,15 @@ def test_wrong_numbers_beside_a_right_refusal_are_what_is_spoken_of(made):
         return x.cumsum(-2)
 
     rows = made("rows", oracle=oracle, cases=lambda rand: [case(rand(4, 3)), case(rand(1, 3))])
-    words = said(rows, lambda x: oracle(x) ** 2)
+    words = failure_message(rows, lambda x: oracle(x) ** 2)
     assert "should be refused" not in words and "In 1 of 2 cases the result differs" in words
-    assert "should be refused with a ValueError" in said(rows, lambda x: x.cumsum(-2) ** 2)
+    assert "should be refused with a ValueError" in failure_message(rows, lambda x: x.cumsum(-2) ** 2)
 
 
 def test_what_is_kept_from_an_earlier_call(made):
     turned = made(
         "Turned",
-        initial=lambda d_in, d_out: layer_parameters(layer=nn.Linear(d_in, d_out)),
+        initial_parameters=lambda d_in, d_out: layer_parameters(layer=nn.Linear(d_in, d_out)),
         oracle=lambda p, x: F.linear(x, p["layer.weight"], p["layer.bias"]),
         cases=lambda rand: [case(rand(4, 3), init=(3, 2))],
         properties=[remembers_nothing],
@@ -230,7 +237,7 @@ def test_what_is_kept_from_an_earlier_call(made):
             self.kept = self.layer.weight * 1.0 if self.kept is None else self.kept
             return x @ self.kept.T + self.layer.bias
 
-    assert "An object that was called before answers differently" in said(turned, First)
+    assert "An object that was called before answers differently" in failure_message(turned, First)
     First.forward = lambda self, x: self.layer(x)
     assert diagnose(turned, First)
 
@@ -238,13 +245,13 @@ def test_what_is_kept_from_an_earlier_call(made):
 def test_a_slope_that_is_not_the_right_one(made):
     centred = made(
         "Centred",
-        initial=lambda d: {"w": torch.ones(d)},
+        initial_parameters=lambda d: {"w": torch.ones(d)},
         oracle=lambda p, x: (x - x.mean(-1, keepdim=True)) * p["w"],
         cases=lambda rand: [case(rand(4, 3), init=(3,))],
         properties=[slopes_agree],
     )
     assert diagnose(centred, to_learner_answer(centred, lambda p, x: p["w"] * x - p["w"] * x.mean(-1, keepdim=True)))
-    assert "the gradient for the input is not" in said(
+    assert "the gradient for the input is not" in failure_message(
         centred, to_learner_answer(centred, lambda p, x: (x - x.mean(-1, keepdim=True).detach()) * p["w"])
     )
 
@@ -254,13 +261,13 @@ def test_batch_items_that_leak(running_mean):
         right = x.cumsum(-2) / torch.arange(1, x.shape[-2] + 1)[:, None]
         return right + (x.mean(0, keepdim=True) if x.dim() > 2 else 0)
 
-    assert "Batch items leak into each other" in said(running_mean, leaking)
+    assert "Batch items leak into each other" in failure_message(running_mean, leaking)
 
 
 def test_a_tensor_that_stays_behind_when_its_module_moves(made):
     cumulative = made(
         "Cumulative",
-        initial=lambda size: {"w": torch.ones(size)},
+        initial_parameters=lambda size: {"w": torch.ones(size)},
         oracle=lambda p, x: (x * p["w"]).cumsum(-1),
         cases=lambda rand: [case(rand(2, 4), init=(4,)), case(rand(3, 5), init={"size": 5})],
         properties=[moves_with_its_module],
@@ -279,7 +286,7 @@ def test_a_tensor_that_stays_behind_when_its_module_moves(made):
             return (x * self.w) @ self.table
 
     def variant(**methods):
-        return named("Cumulative", type("Cumulative", (Kept,), methods))
+        return with_name("Cumulative", type("Cumulative", (Kept,), methods))
 
     by_hand = variant(
         forward=lambda self, x: (x * self.w) @ torch.ones(x.shape[-1], x.shape[-1], device=x.device).triu()
@@ -291,17 +298,17 @@ def test_a_tensor_that_stays_behind_when_its_module_moves(made):
     ):
         assert diagnose(cumulative, right)
     assigned = variant(keep=lambda self, table: setattr(self, "table", table))
-    assert "`self.table` stayed behind when the module moved to another device" in said(cumulative, assigned)
-    assert "`self.tables` stayed behind" in said(
+    assert "`self.table` stayed behind when the module moved to another device" in failure_message(cumulative, assigned)
+    assert "`self.tables` stayed behind" in failure_message(
         cumulative,
         variant(keep=lambda self, table: [self.register_buffer("table", table), setattr(self, "tables", [table])]),
     )
     made_there = variant(forward=lambda self, x: (x * self.w) @ torch.ones(x.shape[-1], x.shape[-1]).triu())
-    assert "It works on the CPU only" in said(cumulative, made_there)
+    assert "It works on the CPU only" in failure_message(cumulative, made_there)
     in_place = variant(
         forward=lambda self, x: ((x * self.w) @ self.table).masked_fill_(torch.zeros(x.shape, dtype=torch.bool), 1.0)
     )
-    assert "It works on the CPU only" in said(cumulative, in_place)
+    assert "It works on the CPU only" in failure_message(cumulative, in_place)
 
 
 def test_a_function_works_where_its_input_is(made):
@@ -317,12 +324,12 @@ def test_a_function_works_where_its_input_is(made):
         lambda x, base=1.0: x + (steps(x) * base).to(x),
         lambda x, base=1.0: torch.stack([x[..., i] + i * base for i in range(x.shape[-1])], -1),
     ):
-        assert diagnose(counted, named("counted", right))
+        assert diagnose(counted, with_name("counted", right))
     for left_behind in (
         lambda x, base=1.0: x + steps(x) * base,
         lambda x, base=1.0: x + torch.eye(len(steps(x))) @ steps(x).float() * base,
     ):
-        assert "It works on the CPU only: on another device it mixes" in said(counted, left_behind)
+        assert "It works on the CPU only: on another device it mixes" in failure_message(counted, left_behind)
 
 
 def test_a_tensor_of_the_notebook(double):
@@ -351,14 +358,14 @@ def test_a_parameter_without_self(affine):
     """),
         namespace,
     )
-    assert "`layer` without `self.` is a tensor of the notebook" in said(affine, namespace["Affine"])
+    assert "`layer` without `self.` is a tensor of the notebook" in failure_message(affine, namespace["Affine"])
 
 
 @pytest.fixture
 def centred(made):
     return made(
         "centred",
-        initial=lambda d: {"w": torch.ones(d), "b": torch.zeros(d)},
+        initial_parameters=lambda d: {"w": torch.ones(d), "b": torch.zeros(d)},
         oracle=lambda p, x: p["w"] * (x - x.mean(-1, keepdim=True)) + p["b"],
         cases=lambda rand: [case(rand(4, 3), init=(3,))],
         properties=[slopes_agree],

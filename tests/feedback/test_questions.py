@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.feedback.answers import Affine, named, said
+from tests.feedback.answers import Affine, failure_message, with_name
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Bool, Float, case, layer_parameters
@@ -23,7 +23,7 @@ from utils.feedback.runner import to_learner_answer
 
 
 def test_a_right_answer_passes(double):
-    report = check(named("double", lambda x: x + x))
+    report = check(with_name("double", lambda x: x + x))
     assert report and report.status == "passed" and report.misconception is None
 
 
@@ -36,7 +36,7 @@ def test_praise_says_on_how_many_inputs(double, made):
 
 def test_dict_results_name_the_wrong_key(made):
     both = made("both", oracle=lambda x: {"a": x, "b": x * 2}, cases=lambda rand: [case(rand(2, 2))])
-    assert "both(x) with x of shape [2, 2]: `b`, row 0, column 0 is" in said(
+    assert "both(x) with x of shape [2, 2]: `b`, row 0, column 0 is" in failure_message(
         both, lambda x: {"a": x, "b": x * 2 + torch.eye(2)}
     )
 
@@ -52,8 +52,8 @@ def test_a_stub_is_calm(double):
 
 
 def test_an_ellipsis_is_calm_wherever_it_surfaces(double):
-    assert check(named("double", lambda x: ...)).status == "todo"
-    assert check(named("double", lambda x: x * ...)).status == "todo"
+    assert check(with_name("double", lambda x: ...)).status == "todo"
+    assert check(with_name("double", lambda x: x * ...)).status == "todo"
     assert check(attn_scores_2=...).status == "todo"
 
 
@@ -61,12 +61,12 @@ def test_a_stub_of_another_exercise_is_named(double):
     def get_mask(size):
         raise NotImplementedError("get_mask")
 
-    report = check(named("double", lambda x: get_mask(3)))
+    report = check(with_name("double", lambda x: get_mask(3)))
     assert report.status == "todo" and "needs `get_mask`" in report.message
 
 
 def test_torch_own_not_implemented_is_no_stub(double):
-    assert "stopped" in said(double, lambda x: torch.softmax(x.long(), 0))
+    assert "stopped" in failure_message(double, lambda x: torch.softmax(x.long(), 0))
 
 
 # --- it raised ---------------------------------------------------------------------------------------
@@ -115,18 +115,20 @@ def test_an_exception_is_told_with_line_and_shapes(double):
     ],
 )
 def test_common_exceptions_in_a_learners_words(double, answer, words):
-    stopped, _, why = said(double, answer).partition("Error: ")  # the line that is quoted may hold the words too
+    stopped, _, why = failure_message(double, answer).partition(
+        "Error: "
+    )  # the line that is quoted may hold the words too
     assert "stopped" in stopped and words in why
 
 
 def test_system_exit_is_caught(double):
-    assert "SystemExit" in said(double, lambda x: sys.exit(1))
+    assert "SystemExit" in failure_message(double, lambda x: sys.exit(1))
 
 
 def test_a_size_in_the_code_is_asked_about_where_it_stops_on_other_sizes(double):
-    message = said(double, lambda x: (x * 2).reshape(-1, 3))
+    message = failure_message(double, lambda x: (x * 2).reshape(-1, 3))
     assert "It does run for x of shape [2, 3]: is the 3 in it a size that should be read from the input?" in message
-    assert "It does run" not in said(double, lambda x: (x * 2) + torch.ones(x.shape[0] + 1))
+    assert "It does run" not in failure_message(double, lambda x: (x * 2) + torch.ones(x.shape[0] + 1))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_a_size_in_the_code_is_asked_about_where_it_stops_on_other_sizes(double)
     ],
 )
 def test_how_a_result_came_to_be_of_its_kind(double, answer, words):
-    message = said(double, answer)
+    message = failure_message(double, answer)
     assert words in message and (words.endswith("expected.") <= message.endswith("expected."))
 
 
@@ -153,7 +155,7 @@ def test_a_refusal_of_ones_own_is_called_one(double):
         return x * 3
 
     assert (
-        "was refused on line" in (message := said(double, picky))
+        "was refused on line" in (message := failure_message(double, picky))
         and "too many rows. Nothing is wrong with this input" in message
     )
 
@@ -174,7 +176,7 @@ def test_a_refusal_of_ones_own_is_called_one(double):
 )
 def test_nan_is_traced_to_what_made_it(made, wrong, words):
     shares = made("shares", oracle=lambda x: x.softmax(-1), cases=lambda rand: [case(rand(3, 4))])
-    message = said(shares, wrong)
+    message = failure_message(shares, wrong)
     assert words in message and "It begins on line" in message
 
 
@@ -184,7 +186,7 @@ def test_an_attribute_that_init_did_not_store(affine):
             return self.layr(x)
 
     Lost.__name__ = Lost.__qualname__ = "Affine"
-    assert "the object has no `layr`. Did __init__ store it on self, under this name?" in said(affine, Lost)
+    assert "the object has no `layr`. Did __init__ store it on self, under this name?" in failure_message(affine, Lost)
 
 
 def raised(double, answer):
@@ -196,15 +198,17 @@ def raised(double, answer):
 def test_an_argument_that_another_value_of_the_notebook_stands_for(double):
     names = {"table": {}}
     exec("def double(x):\n    return len(table)", names)
-    assert "It uses `table` of the notebook, and never its argument `x`." in said(double, names["double"])
+    assert "It uses `table` of the notebook, and never its argument `x`." in failure_message(double, names["double"])
     exec("def double(x):\n    return missing", names)
-    assert "nothing is called `missing` here. Its argument `x` is never used." in said(double, names["double"])
+    assert "nothing is called `missing` here. Its argument `x` is never used." in failure_message(
+        double, names["double"]
+    )
 
 
 def test_one_layer_under_two_names(made):
     twice = made(
         "Twice",
-        initial=lambda d: layer_parameters(first=nn.Linear(d, d), second=nn.Linear(d, d)),
+        initial_parameters=lambda d: layer_parameters(first=nn.Linear(d, d), second=nn.Linear(d, d)),
         oracle=lambda p, x: F.linear(
             F.linear(x, p["first.weight"], p["first.bias"]), p["second.weight"], p["second.bias"]
         ),
@@ -219,7 +223,9 @@ def test_one_layer_under_two_names(made):
         def forward(self, x):
             return self.second(self.first(x))
 
-    assert "one parameter under several names: `second.weight`, `second.bias` among them" in said(twice, Twice)
+    assert "one parameter under several names: `second.weight`, `second.bias` among them" in failure_message(
+        twice, Twice
+    )
 
 
 def test_what_does_not_load_is_told_by_name_and_size(double):
@@ -257,34 +263,41 @@ def test_a_product_of_batches_with_too_much_turned(made):
     def wrong(x):
         return x @ x.transpose(0, 1)
 
-    assert "in a product of batches all axes before the last two must agree" in said(product, wrong)
+    assert "in a product of batches all axes before the last two must agree" in failure_message(product, wrong)
 
 
 # --- None, type, length, order -----------------------------------------------------------------------
 
 
 def test_a_missing_return(double):
-    assert said(double, lambda x: None) == "double(x) with x of shape [2, 3] returned None. Did you forget `return`?"
+    assert (
+        failure_message(double, lambda x: None)
+        == "double(x) with x of shape [2, 3] returned None. Did you forget `return`?"
+    )
 
 
 def test_a_wrong_type(double):
-    assert said(double, lambda x: (x * 2).tolist()).endswith("is a list of 2, and a tensor is expected.")
+    assert failure_message(double, lambda x: (x * 2).tolist()).endswith("is a list of 2, and a tensor is expected.")
 
 
 def test_a_tuple_in_the_wrong_order(pair):
     assert (
-        said(pair, lambda x: (x.sum(-1), x * 2))
+        failure_message(pair, lambda x: (x.sum(-1), x * 2))
         == "The parts are right and their order is not: return (doubled, sums), in this order."
     )
 
 
 def test_a_tuple_of_the_wrong_length(pair):
-    assert "returned 3 things, and 2 are expected: (doubled, sums)" in said(pair, lambda x: (x * 2, x.sum(-1), x))
-    assert "is a tensor, and a tuple of 2 is expected: (doubled, sums)" in said(pair, lambda x: x * 2)
+    assert "returned 3 things, and 2 are expected: (doubled, sums)" in failure_message(
+        pair, lambda x: (x * 2, x.sum(-1), x)
+    )
+    assert "is a tensor, and a tuple of 2 is expected: (doubled, sums)" in failure_message(pair, lambda x: x * 2)
 
 
 def test_a_part_of_the_wrong_type_is_named(pair):
-    assert "returned a bool as its `doubled`, and a tensor is expected" in said(pair, lambda x: (True, x.sum(-1)))
+    assert "returned a bool as its `doubled`, and a tensor is expected" in failure_message(
+        pair, lambda x: (True, x.sum(-1))
+    )
 
 
 class Evil:
@@ -310,7 +323,7 @@ def test_no_answer_makes_a_check_raise(double, pair):
 
 
 def test_the_wrong_part_of_a_tuple_is_named(pair):
-    assert "`sums`, entry 1 is" in said(pair, lambda x: (x * 2, x.sum(-1) + torch.arange(len(x))))
+    assert "`sums`, entry 1 is" in failure_message(pair, lambda x: (x * 2, x.sum(-1) + torch.arange(len(x))))
 
 
 def test_of_several_wrong_parts_the_last_is_shown(pair):
@@ -325,18 +338,18 @@ def test_of_several_wrong_parts_the_last_is_shown(pair):
 def test_a_wrong_shape_in_the_axes_names(made):
     exercise_ = made("sums", oracle=lambda x: x.sum(1), returns=Float("rows"))
     assert (
-        said(exercise_, lambda x: x.sum(0))
+        failure_message(exercise_, lambda x: x.sum(0))
         == "The result of sums(x) with x of shape [2, 3] has shape [3]; expected is [rows = 2]."
     )
     twisted = made("sums", oracle=lambda x: x, returns=Float("rows columns"))
-    assert "has shape [3, 2], with its last two axes swapped; expected is [rows = 2, columns = 3]." in said(
+    assert "has shape [3, 2], with its last two axes swapped; expected is [rows = 2, columns = 3]." in failure_message(
         twisted, lambda x: x.T
     )
 
 
 def test_a_hard_coded_size(made):
     mask = made("grid", oracle=lambda size: torch.eye(size).bool(), cases=[case(2), case(5)], returns=Bool("size size"))
-    message = said(mask, lambda size: torch.eye(6).bool())
+    message = failure_message(mask, lambda size: torch.eye(6).bool())
     assert (
         "has shape [6, 6] whatever the input is; here [size = 2, size = 2] is expected" in message
         and "Is a size written down in it that should be read from the argument?" in message
@@ -345,21 +358,21 @@ def test_a_hard_coded_size(made):
 
 def test_a_sum_over_everything(made):
     lengths = made("lengths", oracle=lambda x: (x * x).sum(-1), cases=lambda rand: [case(rand(2, 3)), case(rand(4, 5))])
-    message = said(lengths, lambda x: (x * x).sum())
+    message = failure_message(lengths, lambda x: (x * x).sum())
     assert "is a single number; here [2] is expected. `sum` without a `dim` takes all the numbers" in message
 
 
 def test_broadcasting_hides_no_shape(made):
     exercise_ = made("column", oracle=lambda x: x.sum(1), cases=[case(torch.ones(3, 3))])
-    assert "has shape [3, 1]" in said(exercise_, lambda x: x.sum(1, keepdim=True))
+    assert "has shape [3, 1]" in failure_message(exercise_, lambda x: x.sum(1, keepdim=True))
 
 
 def test_a_wrong_dtype(made, double):
     whole = made("whole", oracle=lambda x: x * 2, cases=[case(torch.ones(2, 3))])
-    assert "The numbers are right, their type is not: float16 where float32 is needed" in said(
+    assert "The numbers are right, their type is not: float16 where float32 is needed" in failure_message(
         whole, lambda x: x.half() * 2
     )
-    assert "The type of the numbers is off: int64" in said(double, lambda x: x.long() + 7)
+    assert "The type of the numbers is off: int64" in failure_message(double, lambda x: x.long() + 7)
 
 
 def test_a_function_may_be_more_exact_and_a_layer_hands_on_what_the_next_one_takes(double, affine):
@@ -370,21 +383,21 @@ def test_a_function_may_be_more_exact_and_a_layer_hands_on_what_the_next_one_tak
             return super().forward(x).double()
 
     Exact.__name__ = "Affine"
-    assert "float64 where float32 is needed" in said(affine, Exact)
+    assert "float64 where float32 is needed" in failure_message(affine, Exact)
 
 
 def test_a_float_mask(made):
     mask = made("grid", oracle=lambda size: torch.eye(size).bool(), cases=[case(2), case(5)])
-    assert said(mask, lambda size: torch.eye(size)).endswith("`masked_fill` and `~` want True and False.")
+    assert failure_message(mask, lambda size: torch.eye(size)).endswith("`masked_fill` and `~` want True and False.")
 
 
 def test_another_device(double):
     """The meta device stands for any other one: it is there on every machine."""
-    assert "is on the device meta, its inputs are on cpu" in said(double, lambda x: (x * 2).to("meta"))
+    assert "is on the device meta, its inputs are on cpu" in failure_message(double, lambda x: (x * 2).to("meta"))
 
 
 def test_nan_and_inf(double):
-    message = said(double, lambda x: x * 2 / torch.zeros(()))
+    message = failure_message(double, lambda x: x * 2 / torch.zeros(()))
     assert "inf at row 0, column 0, where a finite number is expected" in message
 
 
@@ -412,7 +425,7 @@ def test_parameters_missing_too_many_misshaped(affine):
             return self.linear(x)
 
     assert (
-        said(affine, Missing)
+        failure_message(affine, Missing)
         == "Affine(3, 2) has no parameter `layer.weight`, `layer.bias`; it has `linear.weight`, `linear.bias` instead."
     )
 
@@ -421,7 +434,7 @@ def test_parameters_missing_too_many_misshaped(affine):
             super().__init__(d_in, d_out)
             self.extra = nn.Parameter(torch.zeros(1))
 
-    assert "a parameter too many: `extra`" in said(affine, TooMany)
+    assert "a parameter too many: `extra`" in failure_message(affine, TooMany)
 
     class Turned(Affine):
         def __init__(self, d_in, d_out):
@@ -431,7 +444,7 @@ def test_parameters_missing_too_many_misshaped(affine):
         def forward(self, x):
             return x @ self.layer.weight + self.layer.bias
 
-    assert "has layer.weight of shape [3, 2], and [2, 3] is expected" in said(affine, Turned)
+    assert "has layer.weight of shape [3, 2], and [2, 3] is expected" in failure_message(affine, Turned)
 
 
 def test_a_parameter_that_no_gradient_reaches(affine):
@@ -439,26 +452,28 @@ def test_a_parameter_that_no_gradient_reaches(affine):
         def forward(self, x):
             return F.linear(x, self.layer.weight, self.layer.bias.detach())
 
-    assert "no gradient reaches `layer.bias`" in said(affine, Cut)
+    assert "no gradient reaches `layer.bias`" in failure_message(affine, Cut)
 
 
 def test_wrong_numbers_in_which_something_has_no_part(made, affine):
     product = made(
         "product", oracle=lambda a, b: a @ b, cases=lambda rand: [case(rand(n, n), rand(n, n)) for n in (2, 3)]
     )
-    assert "`b` has no part in the result" in said(product, lambda a, b: a @ a)
+    assert "`b` has no part in the result" in failure_message(product, lambda a, b: a @ a)
     for silent in (
         lambda a, b: a @ b + 1,
         lambda a, b: (a + a @ b).detach(),
         lambda a, b: a @ a if len(a) == 2 else a @ b,
     ):
-        assert "no part" not in said(product, silent)  # wrong, and all have a part, or none, or it depends on the case
+        assert "no part" not in failure_message(
+            product, silent
+        )  # wrong, and all have a part, or none, or it depends on the case
 
     class Unused(Affine):
         def forward(self, x):
             return 3 * x @ self.layer.weight.T
 
-    assert "`layer.bias` has no part in the result" in said(affine, Unused)
+    assert "`layer.bias` has no part in the result" in failure_message(affine, Unused)
 
 
 def test_no_super_init_and_no_forward(affine):
@@ -466,14 +481,14 @@ def test_no_super_init_and_no_forward(affine):
         def __init__(self, d_in, d_out):
             self.layer = nn.Linear(d_in, d_out)
 
-    assert "`super().__init__()` has to run before" in said(affine, NoSuper)
+    assert "`super().__init__()` has to run before" in failure_message(affine, NoSuper)
 
     class NoForward(nn.Module):
         def __init__(self, d_in, d_out):
             super().__init__()
             self.layer = nn.Linear(d_in, d_out)
 
-    assert "has no method called forward" in said(affine, NoForward)
+    assert "has no method called forward" in failure_message(affine, NoForward)
 
 
 def test_half_a_class_is_not_attempted_yet(affine):
@@ -489,8 +504,8 @@ def test_an_oracle_knows_what_its_module_was_built_with(made):
     """A rate or a number of heads is no parameter, and forward depends on it."""
     scaled = made(
         "Scaled",
-        initial=lambda d, factor=3.0: {"w": torch.ones(d)},
-        oracle=lambda p, x: x * p["w"] * p.init["factor"],
+        initial_parameters=lambda d, factor=3.0: {"w": torch.ones(d)},
+        oracle=lambda p, x: x * p["w"] * p.init_args["factor"],
         cases=lambda rand: [case(rand(2, 4), init=(4,)), case(rand(3, 5), init={"d": 5, "factor": 0.5})],
         misconceptions={"factor-ignored": (lambda p, x: x * p["w"] * 3.0, "The factor is not used.")},
     )
@@ -510,7 +525,7 @@ def test_an_oracle_knows_what_its_module_was_built_with(made):
 def test_train_and_eval_are_told_apart(made):
     dropped = made(
         "Dropped",
-        initial=lambda p: {},
+        initial_parameters=lambda p: {},
         oracle=lambda p, x: F.dropout(x, 0.5, training=p.training),
         cases=lambda rand: [case(rand(4, 5), init=(0.5,), train=True), case(rand(4, 5), init=(0.5,))],
         misconceptions={"drops-in-eval": (lambda p, x: F.dropout(x, 0.5), "It drops outside training.")},
@@ -526,14 +541,16 @@ def test_train_and_eval_are_told_apart(made):
 
     assert diagnose(dropped, Dropped).misconception == "drops-in-eval"
 
-    assert "differs" in said(dropped, named("Dropped", type("Dropped", (Dropped,), {"forward": lambda self, x: x})))
+    assert "differs" in failure_message(
+        dropped, with_name("Dropped", type("Dropped", (Dropped,), {"forward": lambda self, x: x}))
+    )
 
 
 def test_parameters_are_filled_so_that_a_forgotten_one_shows(made):
     """A bias that starts at zero can be left out without a trace, unless the check gives it numbers."""
     shifted = made(
         "Shifted",
-        initial=lambda d: {"b": torch.zeros(d)},
+        initial_parameters=lambda d: {"b": torch.zeros(d)},
         oracle=lambda p, x: x + p["b"],
         cases=lambda rand: [case(rand(2, 3), init=(3,))],
     )
@@ -546,7 +563,7 @@ def test_parameters_are_filled_so_that_a_forgotten_one_shows(made):
         def forward(self, x):
             return x + 0 * self.b
 
-    assert "differs" in said(shifted, Shifted) or "row 0, column 0 is" in said(shifted, Shifted)
+    assert "differs" in failure_message(shifted, Shifted) or "row 0, column 0 is" in failure_message(shifted, Shifted)
 
 
 def test_refused_input(made):
@@ -557,7 +574,7 @@ def test_refused_input(made):
 
     split = made(
         "Split",
-        initial=parameters,
+        initial_parameters=parameters,
         oracle=lambda p, x: x,
         cases=[case(torch.ones(2, 4), init=(4, 2)), case(torch.ones(2, 4), init=(4, 3))],
     )
@@ -570,7 +587,9 @@ def test_refused_input(made):
         def forward(self, x):
             return x
 
-    assert "yours raised an AssertionError: not divisible. An `assert` is for what cannot happen" in said(split, Split)
+    assert "yours raised an AssertionError: not divisible. An `assert` is for what cannot happen" in failure_message(
+        split, Split
+    )
 
     class Uneven(ValueError):
         pass
@@ -595,7 +614,7 @@ def test_refused_input(made):
 
     assert (
         "Split(4, 3)(x) with x of shape [2, 4] should be refused with a ValueError: d must be divisible by n"
-        in said(split, Split)
+        in failure_message(split, Split)
     )
 
     class Split(Split):
@@ -603,7 +622,7 @@ def test_refused_input(made):
             super().__init__(d, n)
             d // (d % n - 1)
 
-    assert "should be refused with a ValueError; yours raised a ZeroDivisionError" in said(split, Split)
+    assert "should be refused with a ValueError; yours raised a ZeroDivisionError" in failure_message(split, Split)
 
 
 # --- which reason is given ------------------------------------------------------------------------------

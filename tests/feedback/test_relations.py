@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.feedback.answers import said
+from tests.feedback.answers import failure_message
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Float, case
 
@@ -76,8 +76,8 @@ def test_what_holds_in_one_case_only_is_not_said(product):
 
 def test_a_mask_the_other_way_round(made):
     mask = made("grid", oracle=lambda size: torch.ones(size, size).tril().bool(), cases=[case(3), case(5)])
-    assert "Every True is a False" in said(mask, lambda size: ~torch.ones(size, size).tril().bool())
-    assert "Only the diagonal" in said(mask, lambda size: torch.ones(size, size).tril(-1).bool())
+    assert "Every True is a False" in failure_message(mask, lambda size: ~torch.ones(size, size).tril().bool())
+    assert "Only the diagonal" in failure_message(mask, lambda size: torch.ones(size, size).tril(-1).bool())
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,6 @@ def test_lists(made, wrong, name):
 
 def test_the_place_in_a_list_is_named(made):
     counted = made("counted", oracle=lambda n: list(range(n)), cases=[case(6), case(4)])
-    assert "The first 3 of 6 items are right, and the next is not." in said(counted, lambda n: [0, 1, 2, *"abc"][:n])
+    assert "The first 3 of 6 items are right, and the next is not." in failure_message(
+        counted, lambda n: [0, 1, 2, *"abc"][:n]
+    )

@@ -5,14 +5,14 @@ import re
 import pytest
 import torch
 
-from tests.feedback.answers import named
+from tests.feedback.answers import with_name
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Float, case
 
 
 def test_text_and_html_say_the_same(double):
-    report = check(named("double", lambda x: x * x))
+    report = check(with_name("double", lambda x: x * x))
     text, page = str(report), report._repr_html_()
     assert report.message in text and report.message in re.sub("<[^>]*>", "", page)
     for cells in report.table.yours + report.table.expected:
@@ -22,12 +22,12 @@ def test_text_and_html_say_the_same(double):
 
 
 def test_backticks_are_code_on_a_page(double):
-    page = check(named("double", lambda x: None))._repr_html_()
+    page = check(with_name("double", lambda x: None))._repr_html_()
     assert "<code>return</code>" in page and "`" not in page
 
 
 def test_html_is_escaped_and_sets_no_background(double):
-    page = check(named("double", lambda x: x @ torch.ones(3, 3) if "<script>" else x))._repr_html_()
+    page = check(with_name("double", lambda x: x @ torch.ones(3, 3) if "<script>" else x))._repr_html_()
     assert "<script>" not in page and "background" not in page
     assert "var(--jp-ui-font-color1" in page
 

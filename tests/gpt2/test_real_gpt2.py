@@ -43,8 +43,8 @@ GUESSES = {" and": " I", " take": " over", " over": " the", " the": " world", " 
 def missing() -> str | None:
     """Why these tests cannot run; None where the user's COURSE_GPT2 (the suite sets its own) or the cache has it."""
     given = os.environ["COURSE_GPT2_GIVEN"]
-    found = sources.in_cache()[0] if given in ("", "bundled") else given
-    if found is None or sources.resolve(found).n_layers != 12:
+    found = sources.find_in_cache()[0] if given in ("", "bundled") else given
+    if found is None or sources.find_source(found).n_layers != 12:
         return "needs the real GPT-2: `coginst fetch gpt2` gets it, or COURSE_GPT2 names its folder"
     return None
 
@@ -82,7 +82,7 @@ def kind(prompts, head):
 
 def test_it_is_the_real_one():
     found = gpt2.source()
-    assert found.real and (found.n_layers, found.n_heads, found.d_model, found.n_positions) == (12, 12, 768, 1024)
+    assert found.is_real and (found.n_layers, found.n_heads, found.d_model, found.n_positions) == (12, 12, 768, 1024)
 
 
 def test_layer_0_attends_as_published():

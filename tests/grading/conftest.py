@@ -4,21 +4,21 @@ from collections.abc import Iterator
 
 import pytest
 
-from utils.grading.bubblewrap import lacks
+from utils.grading.bubblewrap import isolation_problem
 from utils.grading.sandbox import Sandbox
 
 
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[Sandbox]:
     """A sandbox of bubblewrap's. Where there can be none, what needs it is skipped, and the reason is said."""
-    if why := lacks():
+    if why := isolation_problem():
         pytest.skip(why)
     with Sandbox() as box:
         yield box
 
 
 @pytest.fixture(scope="session")
-def unprotected() -> Iterator[Sandbox]:
+def unisolated_sandbox() -> Iterator[Sandbox]:
     """The same without isolation."""
     with Sandbox("none") as box:
         yield box

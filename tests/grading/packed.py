@@ -18,7 +18,7 @@ def student_copy(stem=SOFTMAX):
     return json.loads((ROOT / "course" / f"{stem}.ipynb").read_text(encoding="utf-8"))
 
 
-def worked_on(stem=SOFTMAX, words="mine", ids=True):
+def edited_copy(stem=SOFTMAX, words="mine", ids=True):
     """A lesson's notebook with something of a student's in it; without `ids` as old programs save it."""
     notebook = student_copy(stem)
     notebook["cells"].append({"cell_type": "code", "metadata": {}, "source": f"x = {words!r}", "outputs": []})
@@ -27,7 +27,7 @@ def worked_on(stem=SOFTMAX, words="mine", ids=True):
     return json.dumps(notebook).encode()
 
 
-def pack(path, files, time=(2026, 3, 1, 12, 0, 0), mode=0o100644):
+def write_zip(path, files, time=(2026, 3, 1, 12, 0, 0), mode=0o100644):
     """A zip of these files, {name: content}; a content may be (content, time)."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in files.items():
@@ -38,17 +38,17 @@ def pack(path, files, time=(2026, 3, 1, 12, 0, 0), mode=0o100644):
     return path
 
 
-def tree(folder):
+def read_tree(folder):
     """What lies in a folder: {path in it: content}."""
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def lessons_in(folder):
+def lesson_files_in(folder):
     """The lessons and the older versions, without the tables."""
-    return {name: content for name, content in tree(folder).items() if not name.endswith(".csv")}
+    return {name: content for name, content in read_tree(folder).items() if not name.endswith(".csv")}
 
 
-def rows_of(collected):
+def intake_rows(collected):
     """The rows of an intake as (id, lesson, what)."""
     assert (collected.folder / INTAKE).is_file()
     return [(row.id, row.lesson, row.what) for row in collected.rows]

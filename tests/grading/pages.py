@@ -18,26 +18,26 @@ def notebook(cells: Sequence[str]) -> bytes:
 
 
 @functools.lru_cache
-def lesson(name: str, folder: str = "solutions") -> tuple[lessons.Lesson, tuple[str, ...]]:
+def lesson_with_sources(name: str, folder: str = "solutions") -> tuple[lessons.Lesson, tuple[str, ...]]:
     """A lesson by its name, and the sources of its cells of code, answers in."""
     found = lessons.read_lesson(lessons.find_lesson(name, lessons.ROOT / folder))
     return found, tuple(solved_source(cell) for cell in found.cells if cell.kind == "code")
 
 
-def solved(name: str) -> bytes:
+def reference_notebook(name: str) -> bytes:
     """A page with the course's own answers."""
-    return notebook(lesson(name)[1])
+    return notebook(lesson_with_sources(name)[1])
 
 
-def untouched(name: str) -> bytes:
+def unsolved_notebook(name: str) -> bytes:
     """A page as students get it."""
-    return notebook(lesson(name, "course")[1])
+    return notebook(lesson_with_sources(name, "course")[1])
 
 
-def answering(exercise: str, source: str) -> bytes:
+def notebook_with_answer(exercise: str, source: str) -> bytes:
     """A page with the course's own answers but for one: a value in its place, any other in a cell of its own."""
     found = find_exercise(exercise)
-    page, sources = lesson(found.lesson)
+    page, sources = lesson_with_sources(found.lesson)
     own = lessons.definition_source(page.path, exercise)
     cells: list[str] = []
     for cell, text in zip([c for c in page.cells if c.kind == "code"], sources):

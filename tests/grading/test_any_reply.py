@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from utils.grading import schema
-from utils.grading.codec import Unpacker, tensors_of
-from utils.grading.framing import FROM_RUNNER, Broken, parsed
+from utils.grading.codec import Unpacker, parse_tensors
+from utils.grading.framing import FROM_RUNNER, ProtocolError, parse_json
 
 KINDS = "float ellipsis dtype device tuple dict tensor elsewhere number foreign".split()
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(KINDS)
@@ -20,28 +20,28 @@ KEYS = st.sampled_from("is of type shown shape dtype complex value failure line 
 ANYTHING = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=5
 )
-READERS = (schema.traits_of, schema.moved_of, schema.origin_of, schema.failure_of)
+READERS = (schema.decode_traits, schema.decode_device_result, schema.decode_origin, schema.decode_failure)
 
 
 @given(st.sampled_from(KINDS), st.dictionaries(KEYS, ANYTHING, max_size=4))
 @example("tuple", {"type": "Size", "of": [2**63]})
 @example("tuple", {"type": "Size", "of": [None]})
 def test_any_value_is_refused_or_can_be_shown(kind: str, fields: dict[str, Any]) -> None:
-    with contextlib.suppress(Broken):
+    with contextlib.suppress(ProtocolError):
         repr(Unpacker([torch.ones(2)], FROM_RUNNER).unpack(fields | {"is": kind}))
 
 
 @given(st.binary(max_size=100) | ANYTHING.map(lambda value: json.dumps(value).encode()))
 def test_any_reply_is_refused_or_understood(reply: bytes) -> None:
-    with contextlib.suppress(Broken):
-        data = parsed(reply, FROM_RUNNER)
+    with contextlib.suppress(ProtocolError):
+        data = parse_json(reply, FROM_RUNNER)
         for read in READERS:
-            with contextlib.suppress(Broken):
+            with contextlib.suppress(ProtocolError):
                 read(data)
-        schema.observation_of(Unpacker([], FROM_RUNNER), data)
+        schema.decode_observation(Unpacker([], FROM_RUNNER), data)
 
 
 @given(st.binary(max_size=300))
 def test_any_tensors_are_refused_or_taken(blob: bytes) -> None:
-    with contextlib.suppress(Broken):
-        tensors_of(blob, FROM_RUNNER)
+    with contextlib.suppress(ProtocolError):
+        parse_tensors(blob, FROM_RUNNER)

@@ -7,18 +7,18 @@ import zipfile
 
 import pytest
 
-from tests.grading.packed import pack, tree
+from tests.grading.packed import read_tree, write_zip
 from utils.grading import archives
-from utils.grading.archives import MAX_FILE, ArchiveError, ArchiveLimits, files
+from utils.grading.archives import MAX_FILE, ArchiveError, ArchiveLimits, iter_files
 
 
 def said(source):
     """Each file of a source with why it is refused."""
-    return {file.path.as_posix(): file.refused for file in files(source)}
+    return {file.path.as_posix(): file.refusal for file in iter_files(source)}
 
 
 def read(source):
-    return {file.path.as_posix(): file.read() for file in files(source) if not file.refused}
+    return {file.path.as_posix(): file.read() for file in iter_files(source) if not file.refusal}
 
 
 def test_a_folder_and_a_zip_of_it_hold_the_same(tmp_path):
@@ -27,12 +27,12 @@ def test_a_folder_and_a_zip_of_it_hold_the_same(tmp_path):
         path = tmp_path / "folder" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text)
-    assert read(tmp_path / "folder") == read(pack(tmp_path / "x.zip", content)) == content
+    assert read(tmp_path / "folder") == read(write_zip(tmp_path / "x.zip", content)) == content
 
 
 def test_what_systems_leave_behind_is_passed_over(tmp_path):
     left = ("__MACOSX/a/._1.ipynb", "a/.DS_Store", ".ipynb_checkpoints/1.ipynb", "__pycache__/x.pyc")
-    assert read(pack(tmp_path / "x.zip", dict.fromkeys(left, b"x") | {"a/1.ipynb": b"1"})) == {"a/1.ipynb": b"1"}
+    assert read(write_zip(tmp_path / "x.zip", dict.fromkeys(left, b"x") | {"a/1.ipynb": b"1"})) == {"a/1.ipynb": b"1"}
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_what_systems_leave_behind_is_passed_over(tmp_path):
 )
 def test_a_name_that_leads_out_is_refused_and_nothing_is_written(tmp_path, name):
     (tmp_path / "in").mkdir()
-    path = pack(tmp_path / "in" / "x.zip", {name: b"x", "good.ipynb": b"good"})
+    path = write_zip(tmp_path / "in" / "x.zip", {name: b"x", "good.ipynb": b"good"})
     (refused,) = [why for why in said(path).values() if why]
     assert "its name leads out of the zip" in refused
     assert read(path) == {"good.ipynb": b"good"}, "the others come all the same"
-    assert list(tree(tmp_path)) == ["in/x.zip"]
+    assert list(read_tree(tmp_path)) == ["in/x.zip"]
 
 
 def test_links_are_not_followed(tmp_path):
@@ -56,7 +56,7 @@ def test_links_are_not_followed(tmp_path):
     (tmp_path / "in" / "1.ipynb").symlink_to(secret)
     (tmp_path / "in" / "folder").symlink_to(tmp_path / "secrets")
     assert all("it is a link" in why for why in said(tmp_path / "in").values()) and len(said(tmp_path / "in")) == 2
-    packed = pack(tmp_path / "x.zip", {"1.ipynb": b"/etc/passwd"}, mode=0o120777)
+    packed = write_zip(tmp_path / "x.zip", {"1.ipynb": b"/etc/passwd"}, mode=0o120777)
     assert "it is a link" in said(packed)["1.ipynb"]
 
 
@@ -64,7 +64,7 @@ def test_a_link_that_takes_a_file_s_place_is_not_followed(tmp_path):
     (tmp_path / "in").mkdir()
     path = tmp_path / "in" / "1.ipynb"
     path.write_text("mine", encoding="utf-8")
-    (file,) = files(tmp_path / "in")
+    (file,) = iter_files(tmp_path / "in")
     (tmp_path / "secret").write_text("secret", encoding="utf-8")
     path.unlink()
     path.symlink_to(tmp_path / "secret")
@@ -76,7 +76,7 @@ def test_devices_and_pipes_are_not_opened(tmp_path):
     (tmp_path / "in").mkdir()
     os.mkfifo(tmp_path / "in" / "1.ipynb")  # to open it would wait for ever
     assert "a device, a pipe or a socket" in said(tmp_path / "in")["1.ipynb"]
-    packed = pack(tmp_path / "x.zip", {"1.ipynb": b""}, mode=0o060660)
+    packed = write_zip(tmp_path / "x.zip", {"1.ipynb": b""}, mode=0o060660)
     assert "a device, a pipe or a socket" in said(packed)["1.ipynb"]
 
 
@@ -89,37 +89,37 @@ def test_a_file_of_500_mb_is_refused_unread(tmp_path):
 
 def test_a_file_is_refused_by_its_size_however_small_it_is_in_the_zip(tmp_path):
     """A notebook that printed one line a million times shrinks to a thousandth, as a zip bomb does."""
-    packed = pack(tmp_path / "x.zip", {"big.ipynb": bytes(MAX_FILE + 1), "dense.ipynb": bytes(2_000_000)})
+    packed = write_zip(tmp_path / "x.zip", {"big.ipynb": bytes(MAX_FILE + 1), "dense.ipynb": bytes(2_000_000)})
     why = said(packed)
     assert "it has 64 MB, and 64" in why["big.ipynb"] and why["dense.ipynb"] == ""
-    assert [len(f.read()) for f in files(packed) if not f.refused] == [2_000_000]
+    assert [len(f.read()) for f in iter_files(packed) if not f.refusal] == [2_000_000]
 
 
 def test_a_zip_that_lies_about_a_size_gives_no_more_than_it_said(tmp_path):
     content = io.BytesIO()
-    pack(content, {"1.ipynb": bytes(3_000_000)})
+    write_zip(content, {"1.ipynb": bytes(3_000_000)})
     lied = content.getvalue().replace(struct.pack("<I", 3_000_000), struct.pack("<I", 10))
     (tmp_path / "x.zip").write_bytes(lied)
-    (file,) = files(tmp_path / "x.zip")
+    (file,) = iter_files(tmp_path / "x.zip")
     with pytest.raises(ArchiveError, match="it is damaged"):
         file.read()
 
 
 def test_too_many_files_or_bytes_refuse_the_whole_zip(tmp_path, monkeypatch):
-    packed = pack(tmp_path / "x.zip", {f"{n}": b"12345" for n in range(6)})
+    packed = write_zip(tmp_path / "x.zip", {f"{n}": b"12345" for n in range(6)})
     monkeypatch.setattr(archives, "OUTER", ArchiveLimits(5, 10**9))
     with pytest.raises(ArchiveError, match=r"x\.zip holds 6 files, and 5 are read at most"):
-        list(files(packed))
+        list(iter_files(packed))
     monkeypatch.setattr(archives, "OUTER", ArchiveLimits(10, 29))
     with pytest.raises(ArchiveError, match="would unpack to"):
-        list(files(packed))
+        list(iter_files(packed))
 
 
 def test_a_zip_in_a_zip_is_opened_and_one_deeper_is_not(tmp_path):
     inner, middle = io.BytesIO(), io.BytesIO()
-    pack(inner, {"1.ipynb": b"deep"})
-    pack(middle, {"work/1.ipynb": b"one", "more.zip": inner.getvalue()})
-    packed = pack(tmp_path / "x.zip", {"ada/my work.zip": middle.getvalue()})
+    write_zip(inner, {"1.ipynb": b"deep"})
+    write_zip(middle, {"work/1.ipynb": b"one", "more.zip": inner.getvalue()})
+    packed = write_zip(tmp_path / "x.zip", {"ada/my work.zip": middle.getvalue()})
     found = read(packed)
     assert found["ada/my work.zip/work/1.ipynb"] == b"one"
     assert list(found) == ["ada/my work.zip/work/1.ipynb", "ada/my work.zip/more.zip"]
@@ -127,26 +127,26 @@ def test_a_zip_in_a_zip_is_opened_and_one_deeper_is_not(tmp_path):
 
 def test_a_student_s_bomb_is_a_word_and_not_the_end(tmp_path, monkeypatch):
     inner = io.BytesIO()
-    pack(inner, {f"{n}.ipynb": b"12345" for n in range(6)})
+    write_zip(inner, {f"{n}.ipynb": b"12345" for n in range(6)})
     monkeypatch.setattr(archives, "INNER", ArchiveLimits(5, 10**9))
-    why = said(pack(tmp_path / "x.zip", {"ada.zip": inner.getvalue(), "alan.ipynb": b"x"}))
+    why = said(write_zip(tmp_path / "x.zip", {"ada.zip": inner.getvalue(), "alan.ipynb": b"x"}))
     assert "ada.zip holds 6 files" in why["ada.zip"] and why["alan.ipynb"] == ""
 
 
 def test_what_is_no_zip_or_damaged_or_locked_is_said(tmp_path):
     (tmp_path / "x.zip").write_bytes(b"no zip")
     with pytest.raises(ArchiveError, match=r"x\.zip: it cannot be read as a zip"):
-        list(files(tmp_path / "x.zip"))
+        list(iter_files(tmp_path / "x.zip"))
     with pytest.raises(ArchiveError, match="there is no such folder or zip"):
-        list(files(tmp_path / "none"))
-    assert "cannot be read as a zip" in said(pack(tmp_path / "y.zip", {"ada.zip": b"no zip"}))["ada.zip"]
-    content = bytearray(pack(tmp_path / "z.zip", {"1.ipynb": b"some text, some text"}).read_bytes())
+        list(iter_files(tmp_path / "none"))
+    assert "cannot be read as a zip" in said(write_zip(tmp_path / "y.zip", {"ada.zip": b"no zip"}))["ada.zip"]
+    content = bytearray(write_zip(tmp_path / "z.zip", {"1.ipynb": b"some text, some text"}).read_bytes())
     content[40] ^= 0xFF
     (tmp_path / "z.zip").write_bytes(content)
-    (file,) = files(tmp_path / "z.zip")
+    (file,) = iter_files(tmp_path / "z.zip")
     with pytest.raises(ArchiveError, match="it is damaged"):
         file.read()
-    locked = bytearray(pack(tmp_path / "l.zip", {"1.ipynb": b"x"}).read_bytes())
+    locked = bytearray(write_zip(tmp_path / "l.zip", {"1.ipynb": b"x"}).read_bytes())
     for start in (zipfile.stringFileHeader, zipfile.stringCentralDir):
         locked[locked.index(start) + (6 if start == zipfile.stringFileHeader else 8)] |= 1
     (tmp_path / "l.zip").write_bytes(locked)

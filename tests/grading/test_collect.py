@@ -12,12 +12,12 @@ from tests.grading.packed import (
     MOODLE,
     ROSTER,
     SOFTMAX,
-    lessons_in,
-    pack,
-    rows_of,
+    edited_copy,
+    intake_rows,
+    lesson_files_in,
+    read_tree,
     student_copy,
-    tree,
-    worked_on,
+    write_zip,
 )
 from utils.cli.commands import app
 from utils.grading import archives
@@ -25,12 +25,12 @@ from utils.grading import collect as collector
 from utils.grading.archives import ArchiveError
 from utils.grading.collect import CollectError, collect
 from utils.grading.folders import FolderError
-from utils.grading.lesson_detection import known_lessons, recognise
-from utils.grading.roster import RosterError, Student, read_roster, roster_text
+from utils.grading.lesson_detection import detect_lesson, known_lessons
+from utils.grading.roster import RosterError, Student, format_roster, read_roster
 from utils.lessons import ROOT
 
 KNOWN = known_lessons()
-MINE, OTHER = worked_on(), worked_on(words="other")
+MINE, OTHER = edited_copy(), edited_copy(words="other")
 ABSENT = [("s2", "", "absent"), ("s3", "", "absent")]
 
 
@@ -40,7 +40,7 @@ def intake(tmp_path):
     (tmp_path / "roster.csv").write_text(ROSTER, encoding="utf-8")
 
     def run(files, roster="roster.csv", **more):
-        source = pack(tmp_path / "moodle.zip", files, **more) if isinstance(files, dict) else files
+        source = write_zip(tmp_path / "moodle.zip", files, **more) if isinstance(files, dict) else files
         return collect([source], tmp_path / roster, tmp_path / "handed-in")
 
     return run
@@ -67,14 +67,14 @@ def intake(tmp_path):
 )
 def test_a_file_goes_to_its_student(intake, name):
     done = intake({name: MINE})
-    assert lessons_in(done.folder) == {f"s1/{SOFTMAX}.ipynb": MINE} and rows_of(done) == ABSENT
+    assert lesson_files_in(done.folder) == {f"s1/{SOFTMAX}.ipynb": MINE} and intake_rows(done) == ABSENT
 
 
 def test_numbers_of_the_roster_come_before_names(intake, tmp_path):
     """Two Adas, told apart by Canvas's and Moodle's own numbers."""
     (tmp_path / "two.csv").write_text("id,name,canvas id,moodle id\ns1,Ada,1,71\ns2,Ada,2,72\n", encoding="utf-8")
     files = {f"ada_2_9_{SOFTMAX}.ipynb": MINE, f"Ada_71_assignsubmission_file_/{SOFTMAX}.ipynb": OTHER}
-    assert lessons_in(intake(files, "two.csv").folder) == {
+    assert lesson_files_in(intake(files, "two.csv").folder) == {
         f"s1/{SOFTMAX}.ipynb": OTHER,
         f"s2/{SOFTMAX}.ipynb": MINE,
     }
@@ -83,7 +83,7 @@ def test_numbers_of_the_roster_come_before_names(intake, tmp_path):
 def test_two_of_one_name_are_not_guessed_at(intake, tmp_path):
     (tmp_path / "two.csv").write_text('id,name\ns1,Ada Lovelace\ns2,"Lovelace, Ada"\n', encoding="utf-8")
     done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): MINE}, "two.csv")
-    assert lessons_in(done.folder) == {}
+    assert lesson_files_in(done.folder) == {}
     (row,) = [row for row in done.rows if row.what == collector.STRANGER]
     assert "s1 and s2 are both called so; collect this assignment by itself, with its own" in row.explanation
     absent = [row.explanation for row in done.rows if row.what == collector.ABSENT]
@@ -92,7 +92,7 @@ def test_two_of_one_name_are_not_guessed_at(intake, tmp_path):
         "id,name,moodle id\ns1,Ada Lovelace,4711\ns2,Ada Lovelace,4712\n", encoding="utf-8"
     )
     again = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): MINE}, "worksheet.csv")
-    assert list(lessons_in(again.folder)) == [f"s1/{SOFTMAX}.ipynb"]
+    assert list(lesson_files_in(again.folder)) == [f"s1/{SOFTMAX}.ipynb"]
 
 
 def test_a_number_of_somebody_who_is_called_otherwise_is_told(intake, tmp_path):
@@ -108,8 +108,8 @@ def test_a_number_of_somebody_who_is_called_otherwise_is_told(intake, tmp_path):
 
 def test_somebody_who_is_not_on_the_roster_is_one_row(intake):
     name = "Eve_1_assignsubmission_file_/{}.ipynb"
-    done = intake({name.format(SOFTMAX): MINE, name.format(MASK): worked_on(MASK), "loose.ipynb": MINE})
-    assert lessons_in(done.folder) == {}
+    done = intake({name.format(SOFTMAX): MINE, name.format(MASK): edited_copy(MASK), "loose.ipynb": MINE})
+    assert lesson_files_in(done.folder) == {}
     said = {row.name: row.explanation for row in done.rows if row.what == collector.STRANGER}
     assert set(said) == {"Eve (1)", "loose"} and "1 more files likewise" in said["Eve (1)"]
     assert "its name says no student" in said["loose"]
@@ -121,25 +121,27 @@ def test_somebody_who_is_not_on_the_roster_is_one_row(intake):
 @pytest.mark.parametrize("lesson", KNOWN, ids=lambda lesson: lesson.stem)
 def test_every_lesson_is_known_by_its_cells_and_by_its_exercises(lesson):
     text = (ROOT / "course" / f"{lesson.stem}.ipynb").read_text(encoding="utf-8")
-    assert recognise(text, KNOWN) == lesson.stem
+    assert detect_lesson(text, KNOWN) == lesson.stem
     cells = json.loads(text)["cells"]
-    assert recognise(json.dumps([{"source": cell["source"]} for cell in cells]), KNOWN) == lesson.stem, "without ids"
-    assert recognise((ROOT / "course" / f"{lesson.stem}.md").read_text(encoding="utf-8"), KNOWN) == lesson.stem
-    assert recognise(text[: 2 * len(text) // 3], KNOWN) == lesson.stem, "cut off"
+    assert detect_lesson(json.dumps([{"source": cell["source"]} for cell in cells]), KNOWN) == lesson.stem, (
+        "without ids"
+    )
+    assert detect_lesson((ROOT / "course" / f"{lesson.stem}.md").read_text(encoding="utf-8"), KNOWN) == lesson.stem
+    assert detect_lesson(text[: 2 * len(text) // 3], KNOWN) == lesson.stem, "cut off"
 
 
 def test_a_notebook_is_its_cells_though_it_holds_other_exercises():
     """Lesson 02's notebook, into which its author copied what they had written for lesson 04."""
-    notebook = json.loads(worked_on())
+    notebook = json.loads(edited_copy())
     for cell in notebook["cells"]:
         cell["source"] = ""
     notebook["cells"][1]["source"] = (ROOT / "course" / f"{MASK}.md").read_text(encoding="utf-8")
-    assert recognise(json.dumps(notebook), KNOWN) == SOFTMAX
+    assert detect_lesson(json.dumps(notebook), KNOWN) == SOFTMAX
 
 
 @pytest.mark.parametrize("text", ["", "{}", "check(row", "# My notes\nThen I ran check(softmax)."])
 def test_what_is_no_lesson_is_none(text):
-    assert recognise(text, KNOWN) is None
+    assert detect_lesson(text, KNOWN) is None
 
 
 @pytest.mark.parametrize(
@@ -154,9 +156,9 @@ def test_what_is_no_lesson_is_none(text):
     ],
 )
 def test_a_lesson_is_its_content_whatever_it_is_called(intake, name, odd):
-    done = intake({MOODLE.format(name="Ada Lovelace", file=name): worked_on(ids=False)})
-    assert list(lessons_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb"]
-    assert [row[2] for row in rows_of(done) if row[0] == "s1"] == ["renamed"] * odd
+    done = intake({MOODLE.format(name="Ada Lovelace", file=name): edited_copy(ids=False)})
+    assert list(lesson_files_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb"]
+    assert [row[2] for row in intake_rows(done) if row[0] == "s1"] == ["renamed"] * odd
 
 
 def test_another_course_s_notebook_that_is_called_like_a_lesson_is_none(intake):
@@ -164,25 +166,25 @@ def test_another_course_s_notebook_that_is_called_like_a_lesson_is_none(intake):
     notebook["cells"] = [{"cell_type": "code", "metadata": {}, "source": "titanic = 1", "outputs": []}]
     named = MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb")
     done = intake({named: json.dumps(notebook).encode()})
-    assert lessons_in(done.folder) == {}
+    assert lesson_files_in(done.folder) == {}
     (row,) = [row for row in done.rows if row.what == collector.NO_LESSON]
     assert row.id == "s1" and "called like lesson 02 and has no exercise of it" in row.explanation
     notebook["cells"][0]["source"] += "\n\ndef softmax(x, dim): ..."  # one of six
     done = intake({named: json.dumps(notebook).encode()})
-    assert list(lessons_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb"] and rows_of(done) == ABSENT
+    assert list(lesson_files_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb"] and intake_rows(done) == ABSENT
 
 
 def test_markdown_is_a_lesson_too(intake):
     text = (ROOT / "course" / f"{SOFTMAX}.md").read_bytes() + b"\nMine.\n"
     done = intake({MOODLE.format(name="Ada Lovelace", file="02.md"): text})
-    assert lessons_in(done.folder) == {f"s1/{SOFTMAX}.md": text}
+    assert lesson_files_in(done.folder) == {f"s1/{SOFTMAX}.md": text}
 
 
 def test_what_is_no_lesson_stays_where_it_is(intake):
     place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
     done = intake({f"{place}report.pdf": b"%PDF", f"{place}notes.md": b"# Notes", f"{place}onlinetext.html": b"x"})
-    assert lessons_in(done.folder) == {}
-    assert sorted(row[2] for row in rows_of(done)) == ["absent"] * 3 + ["no lesson in it"] * 3
+    assert lesson_files_in(done.folder) == {}
+    assert sorted(row[2] for row in intake_rows(done)) == ["absent"] * 3 + ["no lesson in it"] * 3
 
 
 # --- which version ------------------------------------------------------------------------------------
@@ -197,23 +199,23 @@ def test_the_newer_version_counts_and_the_older_is_kept(intake, swapped):
     names = (MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}{more}.ipynb") for more in ("", " (1)"))
     done = intake({name: (content, time) for name, content, time in zip(names, (OTHER, MINE), times)})
     newer, older = (OTHER, MINE) if swapped else (MINE, OTHER)
-    found = lessons_in(done.folder)
+    found = lesson_files_in(done.folder)
     assert found.pop(f"s1/{SOFTMAX}.ipynb") == newer and list(found.values()) == [older]
     assert next(iter(found)).startswith(f"s1/older/{SOFTMAX}.2026-03-01-120000.")
-    assert ("s1", SOFTMAX, "older version") in rows_of(done)
+    assert ("s1", SOFTMAX, "older version") in intake_rows(done)
 
 
 def test_of_canvas_s_the_later_upload_counts(intake):
     """Its zip has the time of packing for all."""
     first, second = (f"lovelaceada_123_{upload}_{SOFTMAX}.ipynb" for upload in (999, 1000))
     done = intake({second: (MINE, EARLY), first: (OTHER, LATE)})
-    assert lessons_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE
+    assert lesson_files_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE
 
 
 def test_a_copy_s_number_decides_where_times_do_not(intake):
     place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
     done = intake({f"{place}{SOFTMAX} (2).ipynb": MINE, f"{place}{SOFTMAX} (1).ipynb": OTHER})
-    assert lessons_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE
+    assert lesson_files_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE
 
 
 def test_a_pair_of_one_code_is_one_version(intake):
@@ -221,7 +223,7 @@ def test_a_pair_of_one_code_is_one_version(intake):
     place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
     files = {f"{place}{SOFTMAX}{end}": (ROOT / "course" / f"{SOFTMAX}{end}").read_bytes() for end in (".md", ".ipynb")}
     done = intake(files)
-    assert list(lessons_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb"] and rows_of(done) == ABSENT
+    assert list(lesson_files_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb"] and intake_rows(done) == ABSENT
 
 
 BROKEN = {
@@ -238,8 +240,8 @@ BROKEN = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_file_is_collected_and_said_to_be_unreadable(intake, case):
     done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): BROKEN[case]})
-    assert lessons_in(done.folder) == {f"s1/{SOFTMAX}.ipynb": BROKEN[case]}
-    assert rows_of(done) == [("s1", SOFTMAX, "unreadable"), *ABSENT]
+    assert lesson_files_in(done.folder) == {f"s1/{SOFTMAX}.ipynb": BROKEN[case]}
+    assert intake_rows(done) == [("s1", SOFTMAX, "unreadable"), *ABSENT]
     (row,) = [row for row in done.rows if row.what == "unreadable"]
     assert row.explanation.startswith("it is empty;" if case == "empty" else "it cannot be read as a notebook;")
 
@@ -247,7 +249,7 @@ def test_a_broken_file_is_collected_and_said_to_be_unreadable(intake, case):
 def test_one_that_can_be_read_counts_before_a_newer_one_that_cannot(intake):
     place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
     done = intake({f"{place}{SOFTMAX}.ipynb": (MINE, EARLY), f"{place}{SOFTMAX} (1).ipynb": (b"{", LATE)})
-    assert lessons_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE
+    assert lesson_files_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE
     (row,) = [row for row in done.rows if row.what == "older version"]
     assert "another can be read, and this one cannot" in row.explanation
 
@@ -256,8 +258,8 @@ def test_a_file_that_is_too_large_is_handed_in_and_unreadable(intake, monkeypatc
     """The student is not absent, and the row says why."""
     monkeypatch.setattr(archives, "MAX_FILE", 1_000_000)
     done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): bytes(2_000_000)})
-    assert rows_of(done) == [("s1", SOFTMAX, "refused"), ("s1", SOFTMAX, "unreadable"), *ABSENT]
-    (content,) = lessons_in(done.folder).values()
+    assert intake_rows(done) == [("s1", SOFTMAX, "refused"), ("s1", SOFTMAX, "unreadable"), *ABSENT]
+    (content,) = lesson_files_in(done.folder).values()
     assert b"This file was not collected: it has 2 MB, and 1 are read at most" in content
 
 
@@ -270,7 +272,7 @@ def test_one_file_of_two_students_is_told_and_an_untouched_copy_is_not(intake):
     for id in ("s1", "s2"):
         files |= {f"{id}/{SOFTMAX}.ipynb": MINE, f"{id}/{MASK}.ipynb": untouched}
     done = intake({**files, f"s3/{SOFTMAX}.ipynb": OTHER})
-    assert rows_of(done) == [(id, SOFTMAX, "same file as another's") for id in ("s1", "s2")]
+    assert intake_rows(done) == [(id, SOFTMAX, "same file as another's") for id in ("s1", "s2")]
     assert "the file of s2;" in done.rows[0].explanation
 
 
@@ -287,10 +289,10 @@ AWKWARD = {
 
 def test_ids_and_names_that_mean_harm_do_none(intake, tmp_path):
     students = [Student(id, name) for id, name in AWKWARD.items()]
-    (tmp_path / "awkward.csv").write_bytes(roster_text(students).encode())
-    files = {f"{student.folder}/{SOFTMAX}.ipynb": worked_on(words=student.id) for student in students}
+    (tmp_path / "awkward.csv").write_bytes(format_roster(students).encode())
+    files = {f"{student.folder}/{SOFTMAX}.ipynb": edited_copy(words=student.id) for student in students}
     done = intake(files, "awkward.csv")
-    inside = {path.split("/")[0] for path in lessons_in(done.folder)}
+    inside = {path.split("/")[0] for path in lesson_files_in(done.folder)}
     assert inside == {student.folder for student in students} and len(inside) == len(AWKWARD)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["awkward.csv", "handed-in", "moodle.zip", "roster.csv"]
     assert read_roster(done.folder / "roster.csv") == students
@@ -307,7 +309,7 @@ def test_the_tables_hold_no_formula(intake, tmp_path):
 def test_progress_is_kept_for_the_reports(intake):
     place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
     done = intake({f"{place}.progress.json": b"{}", f"{place}{SOFTMAX}.ipynb": MINE})
-    assert tree(done.folder)["s1/progress.json"] == b"{}" and rows_of(done) == ABSENT
+    assert read_tree(done.folder)["s1/progress.json"] == b"{}" and intake_rows(done) == ABSENT
 
 
 # --- the folder ---------------------------------------------------------------------------------------
@@ -323,35 +325,37 @@ def test_again_changes_nothing(intake):
         "Eve_1_assignsubmission_file_/x.ipynb": MINE,
         f"s2/{SOFTMAX}.ipynb": b"{",
     }
-    first = tree(intake(files).folder)
-    assert tree(intake(files).folder) == first and len(first) == 6
+    first = read_tree(intake(files).folder)
+    assert read_tree(intake(files).folder) == first and len(first) == 6
 
 
 def test_a_second_source_adds_to_the_first(intake, tmp_path):
     name = MOODLE.format(name="Ada Lovelace", file="{}.ipynb")
     intake({name.format(SOFTMAX): (MINE, EARLY), "x/none.pdf": b""})
-    mask = pack(tmp_path / "next.zip", {name.format(MASK): worked_on(MASK)})
+    mask = write_zip(tmp_path / "next.zip", {name.format(MASK): edited_copy(MASK)})
     done = intake(mask)
-    assert list(lessons_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb", f"s1/{MASK}.ipynb"]
-    assert ("", "", "no lesson in it") in rows_of(done), "what was said of the first zip is still said"
-    newer = pack(tmp_path / "third.zip", {name.format(SOFTMAX): (OTHER, LATE)})
-    assert lessons_in(intake(newer).folder)[f"s1/{SOFTMAX}.ipynb"] == OTHER
-    older = pack(tmp_path / "fourth.zip", {name.format(SOFTMAX): (worked_on(words="oldest"), (2026, 2, 1, 0, 0, 0))})
-    assert lessons_in(intake(older).folder)[f"s1/{SOFTMAX}.ipynb"] == OTHER
+    assert list(lesson_files_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb", f"s1/{MASK}.ipynb"]
+    assert ("", "", "no lesson in it") in intake_rows(done), "what was said of the first zip is still said"
+    newer = write_zip(tmp_path / "third.zip", {name.format(SOFTMAX): (OTHER, LATE)})
+    assert lesson_files_in(intake(newer).folder)[f"s1/{SOFTMAX}.ipynb"] == OTHER
+    older = write_zip(
+        tmp_path / "fourth.zip", {name.format(SOFTMAX): (edited_copy(words="oldest"), (2026, 2, 1, 0, 0, 0))}
+    )
+    assert lesson_files_in(intake(older).folder)[f"s1/{SOFTMAX}.ipynb"] == OTHER
 
 
 def test_a_row_goes_when_its_reason_is_gone(intake, tmp_path):
     name = {"Eve_1_assignsubmission_file_/" + f"{SOFTMAX}.ipynb": MINE}
-    assert "not on the roster" in dict.fromkeys(row[2] for row in rows_of(intake(name)))
+    assert "not on the roster" in dict.fromkeys(row[2] for row in intake_rows(intake(name)))
     (tmp_path / "roster.csv").write_text(ROSTER + "s4,Eve\n", encoding="utf-8")
     done = intake(name)
-    assert f"s4/{SOFTMAX}.ipynb" in lessons_in(done.folder)
-    assert "not on the roster" not in [row[2] for row in rows_of(done)]
+    assert f"s4/{SOFTMAX}.ipynb" in lesson_files_in(done.folder)
+    assert "not on the roster" not in [row[2] for row in intake_rows(done)]
 
 
 def test_nothing_is_written_when_something_stops_it(intake, tmp_path):
     done = intake({f"s1/{SOFTMAX}.ipynb": MINE})
-    before = tree(tmp_path)
+    before = read_tree(tmp_path)
     (tmp_path / "bad.zip").write_bytes(b"no zip")
     for sources, error in (
         ([tmp_path / "moodle.zip", tmp_path / "bad.zip"], ArchiveError),
@@ -367,7 +371,7 @@ def test_nothing_is_written_when_something_stops_it(intake, tmp_path):
         collect([tmp_path / "moodle.zip"], tmp_path / "none.csv", done.folder)
     for path in (tmp_path / "bad.zip", tmp_path / "other.csv"):
         path.unlink()
-    assert tree(tmp_path) == before
+    assert read_tree(tmp_path) == before
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(intake, tmp_path):
@@ -375,13 +379,13 @@ def test_a_folder_that_is_not_ours_is_left_alone(intake, tmp_path):
     (tmp_path / "handed-in" / "thesis.tex").write_text("years of work", encoding="utf-8")
     with pytest.raises(FolderError, match=r"holds other things \(it has no intake.csv"):
         intake({f"s1/{SOFTMAX}.ipynb": MINE})
-    assert tree(tmp_path / "handed-in") == {"thesis.tex": b"years of work"}
+    assert read_tree(tmp_path / "handed-in") == {"thesis.tex": b"years of work"}
     with pytest.raises(FolderError, match="is a file"):
         collect([tmp_path / "moodle.zip"], tmp_path / "roster.csv", tmp_path / "roster.csv")
 
 
 def test_a_crash_while_it_takes_its_place_leaves_the_old_one(intake, tmp_path, monkeypatch):
-    first = tree(intake({f"s1/{SOFTMAX}.ipynb": MINE}).folder)
+    first = read_tree(intake({f"s1/{SOFTMAX}.ipynb": MINE}).folder)
     real = os.replace
     calls = []
 
@@ -394,13 +398,13 @@ def test_a_crash_while_it_takes_its_place_leaves_the_old_one(intake, tmp_path, m
     monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(OSError, match="No space"):
         intake({f"s2/{SOFTMAX}.ipynb": OTHER})
-    assert tree(tmp_path / "handed-in") == first and len(calls) == 3
+    assert read_tree(tmp_path / "handed-in") == first and len(calls) == 3
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 def test_the_command_says_what_it_did(tmp_path):
     (tmp_path / "roster.csv").write_text(ROSTER, encoding="utf-8")
-    source = pack(tmp_path / "m.zip", {CANVAS.format(name="turingalan", file=f"{SOFTMAX}.ipynb"): MINE})
+    source = write_zip(tmp_path / "m.zip", {CANVAS.format(name="turingalan", file=f"{SOFTMAX}.ipynb"): MINE})
     run = lambda *more: CliRunner().invoke(app, ["collect", *map(str, more), "--out", str(tmp_path / "in")])
     done = run(source, "--roster", tmp_path / "roster.csv")
     assert done.exit_code == 0, done.output

@@ -72,12 +72,12 @@ def test_a_worker_that_is_killed_loses_nothing_and_nothing_is_graded_twice(sandb
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    with engine.cluster(address) as (executor, at_once):
+    with engine.dask_executor(address) as (executor, at_once):
         assert at_once == 2
         done = engine.grade(folder, out, executor=executor, jobs=at_once)
     killer.join(10)
     assert workers[0].wait(10) == -signal.SIGKILL
-    assert (done.made, done.lost) == (len(PAGES), [])
+    assert (done.graded_count, done.lost_submissions) == (len(PAGES), [])
     assert states(out) == {f"s{n:02} 00": ["passed" if n % 2 else "failed"] for n in range(14)}
 
 
@@ -90,6 +90,6 @@ def test_an_address_where_nobody_answers_is_said(monkeypatch):
     monkeypatch.setattr(distributed, "Client", refuse)
     with (
         pytest.raises(engine.GradingError, match=r"No Dask scheduler answers at tcp://127.0.0.1:1"),
-        engine.cluster("tcp://127.0.0.1:1"),
+        engine.dask_executor("tcp://127.0.0.1:1"),
     ):
         pass

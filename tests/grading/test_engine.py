@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 import utils
-from tests.grading.pages import answering, notebook, solved, untouched
+from tests.grading.pages import notebook, notebook_with_answer, reference_notebook, unsolved_notebook
 from utils.cli.commands import app
 from utils.grading import bubblewrap, engine, page
 from utils.grading.isolation import ResourceLimits
-from utils.grading.judge import Judge, Submission, absent
-from utils.grading.results import LessonResult, path_of, read_result, read_results
+from utils.grading.judge import Judge, Submission, absent_result
+from utils.grading.results import LessonResult, read_result, read_results, result_path
 
 WRONG = notebook(["def row_sums(x):\n    return x.sum(dim=0)"])
 RIGHT = notebook(["def row_sums(x):\n    return x.sum(dim=1)"])
@@ -50,7 +50,7 @@ class Counting(Executor):
             self.fails -= 1
             future.set_exception(self.error("gone"))
         else:
-            made = absent(task.student, task.lesson, task.key)
+            made = absent_result(task.student, task.lesson, task.key)
             passed = tuple(dataclasses.replace(e, state="passed", points=1.0) for e in made.exercises)
             future.set_result(dataclasses.replace(made, exercises=passed))
         return future
@@ -73,8 +73,8 @@ def test_each_submission_becomes_one_result(sandbox, tmp_path):
         "dora 00": ["unreadable"],
         f"{odd} 00": ["passed"],
     }
-    assert done.made == 5 and done.states["passed"] == 2
-    ben = read_result(path_of(tmp_path / "out", "ben", "00_start_here"))
+    assert done.graded_count == 5 and done.state_counts["passed"] == 2
+    ben = read_result(result_path(tmp_path / "out", "ben", "00_start_here"))
     (found,) = ben.exercises
     assert found.misconception == "sums-columns" and "added down the columns" in found.message
     assert "added down the columns" in found.html and found.answer == "def row_sums(x):\n    return x.sum(dim=0)"
@@ -92,10 +92,10 @@ def test_a_page_with_its_pictures_is_graded(sandbox):
 def test_what_is_graded_stays_and_what_is_new_is_graded(tmp_path):
     folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT, f"ben/{PAGE}": WRONG, "cleo/": b""})
     first, second, third = Counting(), Counting(), Counting()
-    assert engine.grade(folder, tmp_path / "out", executor=first).made == 3 and first.asked == ["anna", "ben"]
+    assert engine.grade(folder, tmp_path / "out", executor=first).graded_count == 3 and first.asked == ["anna", "ben"]
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*.json")}
     done = engine.grade(folder, tmp_path / "out", executor=second)
-    assert (done.made, done.kept, second.asked) == (0, 3, [])
+    assert (done.graded_count, done.reused_count, second.asked) == (0, 3, [])
     assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*.json")}
     (folder / "ben" / PAGE).write_bytes(RIGHT)
     (folder / "cleo" / PAGE).write_bytes(RIGHT)
@@ -106,8 +106,8 @@ def test_what_is_graded_stays_and_what_is_new_is_graded(tmp_path):
 def test_a_result_that_is_no_result_is_made_again(tmp_path):
     folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT})
     engine.grade(folder, tmp_path / "out", executor=Counting())
-    path_of(tmp_path / "out", "anna", "00_start_here").write_text("{half a", encoding="utf-8")
-    assert engine.grade(folder, tmp_path / "out", executor=Counting()).made == 1
+    result_path(tmp_path / "out", "anna", "00_start_here").write_text("{half a", encoding="utf-8")
+    assert engine.grade(folder, tmp_path / "out", executor=Counting()).graded_count == 1
     assert states(tmp_path / "out") == {"anna 00": ["passed"]}
 
 
@@ -115,23 +115,24 @@ def test_the_key_holds_what_a_verdict_depends_on(monkeypatch):
     pages = {"04_causal_attention.ipynb": b"a", "03_self_attention.ipynb": b"b"}
     settings = engine.Settings()
     keys = {
-        engine.key_of("04_causal_attention", pages, settings),
-        engine.key_of("04_causal_attention", pages | {"03_self_attention.ipynb": b"c"}, settings),
-        engine.key_of("04_causal_attention", pages, engine.Settings(ResourceLimits(20.0))),
-        engine.key_of("04_causal_attention", pages, engine.Settings(with_answers=("03_self_attention",))),
+        engine.result_key("04_causal_attention", pages, settings),
+        engine.result_key("04_causal_attention", pages | {"03_self_attention.ipynb": b"c"}, settings),
+        engine.result_key("04_causal_attention", pages, engine.Settings(ResourceLimits(20.0))),
+        engine.result_key("04_causal_attention", pages, engine.Settings(with_answers=("03_self_attention",))),
     }
     monkeypatch.setattr(engine, "course_version", lambda: "another")
-    keys.add(engine.key_of("04_causal_attention", pages, settings))
+    keys.add(engine.result_key("04_causal_attention", pages, settings))
     assert len(keys) == 5
     monkeypatch.undo()
-    assert engine.key_of("04_causal_attention", dict(reversed(pages.items())), settings) in keys
+    assert engine.result_key("04_causal_attention", dict(reversed(pages.items())), settings) in keys
 
 
 def test_a_lesson_comes_with_the_earlier_ones_that_it_asks_for_and_no_others(tmp_path):
     names = ("02_simplified_attention", "03_self_attention", "04_causal_attention", "05_multihead_attention")
-    folder = hand_in(tmp_path, {f"anna/{name}.ipynb": solved(name) for name in names})
+    folder = hand_in(tmp_path, {f"anna/{name}.ipynb": reference_notebook(name) for name in names})
     found = {
-        task.lesson: {name[:2] for name in task.pages} for task in engine.submissions(folder, names, engine.Settings())
+        task.lesson: {name[:2] for name in task.pages}
+        for task in engine.iter_submissions(folder, names, engine.Settings())
     }
     assert found["02_simplified_attention"] == {"02"} and found["05_multihead_attention"] >= {"04", "05"}
     assert "02" not in found["05_multihead_attention"]
@@ -152,7 +153,7 @@ def test_however_large_the_class_few_submissions_are_held(tmp_path, monkeypatch)
 
     monkeypatch.setattr(engine, "read_page", reads)
     monkeypatch.setattr(engine, "write_result", writes)
-    assert engine.grade(folder, tmp_path / "out", executor=Counting(), jobs=3).made == 60
+    assert engine.grade(folder, tmp_path / "out", executor=Counting(), jobs=3).graded_count == 60
     assert most[0] <= 2 * (2 * 3 + 1)
 
 
@@ -160,25 +161,28 @@ def test_however_large_the_class_few_submissions_are_held(tmp_path, monkeypatch)
 def test_a_task_whose_worker_dies_is_tried_again_and_is_at_last_named(tmp_path, error):
     folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT, f"ben/{PAGE}": WRONG})
     once = Counting(fails=1, error=error)
-    assert engine.grade(folder, tmp_path / "out", executor=once).made == 2 and len(once.asked) == 3
+    assert engine.grade(folder, tmp_path / "out", executor=once).graded_count == 2 and len(once.asked) == 3
     always = Counting(fails=99, error=error)
     done = engine.grade(folder, tmp_path / "other", executor=always)
-    assert [line.split(":")[0] for line in sorted(done.lost)] == ["anna, 00_start_here", "ben, 00_start_here"]
-    assert not done.made and len(always.asked) == 2 * engine.ATTEMPTS
+    assert [line.split(":")[0] for line in sorted(done.lost_submissions)] == [
+        "anna, 00_start_here",
+        "ben, 00_start_here",
+    ]
+    assert not done.graded_count and len(always.asked) == 2 * engine.ATTEMPTS
 
 
 def _dies(task: Submission, settings: engine.Settings) -> LessonResult:
     if task.student == "ben":
         os.kill(os.getpid(), signal.SIGKILL)
-    return absent(task.student, task.lesson, task.key)
+    return absent_result(task.student, task.lesson, task.key)
 
 
 def test_processes_that_are_killed_are_replaced_and_who_kills_them_is_named(tmp_path, monkeypatch):
     """Real ones, with a task that kills whichever process it runs in."""
-    monkeypatch.setattr(engine, "grade_one", _dies)
+    monkeypatch.setattr(engine, "grade_submission", _dies)
     folder = hand_in(tmp_path / "in", {f"{name}/{PAGE}": RIGHT for name in ("anna", "ben", "cleo", "dora")})
     done = engine.grade(folder, tmp_path / "out", settings=engine.Settings(isolation="none"), jobs=2)
-    assert [line.split(":")[0] for line in done.lost] == ["ben, 00_start_here"]
+    assert [line.split(":")[0] for line in done.lost_submissions] == ["ben, 00_start_here"]
     assert sorted(r.student for r in read_results(tmp_path / "out")) == ["anna", "cleo", "dora"]
 
 
@@ -186,14 +190,16 @@ def test_processes_that_are_killed_are_replaced_and_who_kills_them_is_named(tmp_
 
 
 def test_what_builds_on_an_earlier_lesson_waits_for_it(sandbox, tmp_path):
-    first = answering("LayerNorm", "class LayerNorm(nn.Module):\n    def __init__(self, d, eps=1e-5):\n        pass")
-    pages = {"anna/12_your_own_gpt2.ipynb": solved("12"), "anna/06_layer_norm.ipynb": first}
-    pages |= {f"anna/05_{lesson}.ipynb": solved("05") for lesson in ("multihead_attention",)}
-    pages |= {"anna/04_causal_attention.ipynb": solved("04")}
+    first = notebook_with_answer(
+        "LayerNorm", "class LayerNorm(nn.Module):\n    def __init__(self, d, eps=1e-5):\n        pass"
+    )
+    pages = {"anna/12_your_own_gpt2.ipynb": reference_notebook("12"), "anna/06_layer_norm.ipynb": first}
+    pages |= {f"anna/05_{lesson}.ipynb": reference_notebook("05") for lesson in ("multihead_attention",)}
+    pages |= {"anna/04_causal_attention.ipynb": reference_notebook("04")}
     folder = hand_in(tmp_path / "in", pages)
     done = engine.grade(folder, tmp_path / "out", ["12"])
     (result,) = read_results(tmp_path / "out")
-    assert done.waits == {"06": 1}  # what waits for Block waits for this lesson's own
+    assert done.wait_counts == {"06": 1}  # what waits for Block waits for this lesson's own
     found = {e.name: (e.state, e.waits_for) for e in result.exercises}
     assert found["gelu"] == ("passed", None) and found["MLP"] == ("passed", None)
     assert found["Block"] == ("waits for another exercise", "LayerNorm")
@@ -203,7 +209,7 @@ def test_what_builds_on_an_earlier_lesson_waits_for_it(sandbox, tmp_path):
 
 
 def test_what_builds_on_another_exercise_of_the_page_waits_for_it(sandbox, tmp_path):
-    text = answering("attn_weights_2", "attn_weights_2 = attn_scores_2 / attn_scores_2.sum()")
+    text = notebook_with_answer("attn_weights_2", "attn_weights_2 = attn_scores_2 / attn_scores_2.sum()")
     engine.grade(hand_in(tmp_path / "in", {"anna/02_simplified_attention.ipynb": text}), tmp_path / "out")
     (result,) = read_results(tmp_path / "out")
     assert [(e.name, e.state) for e in result.exercises] == [
@@ -224,17 +230,20 @@ def test_for_an_earlier_answer_that_is_refused_no_page_is_run(tmp_path, monkeypa
         f"def {name}(x):\n    return CausalAttention(x) {more}" for name, more in {"f": "", "g": "* scale"}.items()
     ]
     (tmp_path / PAGE).write_bytes(notebook(["from utils import yours", *cells]))
-    monkeypatch.setitem(vars(utils), "yours", page.loader({}, tmp_path))
+    monkeypatch.setitem(vars(utils), "yours", page.make_yours({}, tmp_path))
     for name, times in {"f": 0, "g": 1}.items():
         ran = []
-        answer = page.answer_of(tmp_path / PAGE, name, "function", {"ran": ran}, 10.0)
+        answer = page.load_answer(tmp_path / PAGE, name, "function", {"ran": ran}, 10.0)
         assert len(ran) == times
         with pytest.raises(NameError, match="CausalAttention"):
             answer(1)
 
 
 def test_an_untouched_page_is_not_attempted(sandbox, tmp_path):
-    pages = {"anna/02_simplified_attention.ipynb": untouched("02"), "anna/08_toy_transformer.ipynb": untouched("08")}
+    pages = {
+        "anna/02_simplified_attention.ipynb": unsolved_notebook("02"),
+        "anna/08_toy_transformer.ipynb": unsolved_notebook("08"),
+    }
     engine.grade(hand_in(tmp_path / "in", pages), tmp_path / "out")
     assert {s for found in states(tmp_path / "out").values() for s in found} == {"not attempted"}
 
@@ -261,7 +270,7 @@ def test_the_command_grades(sandbox, tmp_path):
 
 
 def test_of_a_lesson_that_was_not_handed_in_the_student_and_the_instructor_are_told(sandbox, tmp_path):
-    folder = hand_in(tmp_path / "in", {"anna/05_multihead_attention.ipynb": solved("05")})
+    folder = hand_in(tmp_path / "in", {"anna/05_multihead_attention.ipynb": reference_notebook("05")})
     code, said = call(folder, "--out", tmp_path / "out", "--quiet")
     assert code == 0 and "Lesson 04 was not handed in or does not pass, and" in said and "--with-answers 04" in said
     (result,) = read_results(tmp_path / "out")
@@ -273,7 +282,7 @@ def test_of_a_lesson_that_was_not_handed_in_the_student_and_the_instructor_are_t
 
 def test_without_bubblewrap_it_refuses_with_the_cure(tmp_path, monkeypatch):
     folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT})
-    monkeypatch.setattr(bubblewrap, "program", lambda: None)
+    monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: None)
     code, said = call(folder, "--out", tmp_path / "out")
     assert code == 2 and "apt install bubblewrap" in said and "--isolation none" in said
     assert not (tmp_path / "out").exists()
@@ -297,15 +306,15 @@ def test_what_cannot_be_graded_is_said(tmp_path):
 
 
 def test_limits_are_read():
-    assert engine.limits_of("10s,2G") == ResourceLimits(10.0, 2 << 30)
-    assert engine.limits_of("500M") == ResourceLimits(10.0, 500 << 20)
-    assert engine.limits_of(" 2m ") == ResourceLimits(120.0, 2 << 30)
+    assert engine.parse_limits("10s,2G") == ResourceLimits(10.0, 2 << 30)
+    assert engine.parse_limits("500M") == ResourceLimits(10.0, 500 << 20)
+    assert engine.parse_limits(" 2m ") == ResourceLimits(120.0, 2 << 30)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "", "a\0b", "a\\b"])
 def test_a_student_whose_name_is_a_path_is_no_file(tmp_path, name):
     with pytest.raises(ValueError, match="cannot name"):
-        path_of(tmp_path, name, "00_start_here")
+        result_path(tmp_path, name, "00_start_here")
 
 
 def test_a_huge_page_is_not_read_whole(tmp_path):

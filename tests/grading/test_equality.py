@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import utils
-from tests.grading.pages import answering, lesson, notebook, solved
+from tests.grading.pages import lesson_with_sources, notebook, notebook_with_answer, reference_notebook
 from utils import gpt2, lessons
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
@@ -20,7 +20,7 @@ from utils.feedback.exercise import all_exercises
 from utils.feedback.report import Report
 from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import Judge, Submission
-from utils.grading.page import NotThere, Silent, answer_of, loader
+from utils.grading.page import AnswerNotFound, NullObject, load_answer, make_yours
 from utils.grading.sandbox import Sandbox
 from utils.instructor.answers import Answer, read_answers
 
@@ -43,7 +43,7 @@ def sample(exercise: str) -> list[Answer]:
 def pages() -> dict[str, bytes]:
     """The course's own answers to every lesson, as a student's pages."""
     gpt2.source()  # says once which one is used; a lesson asks before its first exercise does
-    return {f"{path.stem}.ipynb": solved(path.stem) for path in lessons.all_lessons()}
+    return {f"{path.stem}.ipynb": reference_notebook(path.stem) for path in lessons.all_lessons()}
 
 
 def here(exercise: str, folder: Path, page: str) -> Report:
@@ -52,14 +52,14 @@ def here(exercise: str, folder: Path, page: str) -> Report:
     sources = {
         n: f"{lessons.find_lesson(e.lesson).stem}.ipynb" for n, e in EXERCISES.items() if e.lesson != found.lesson
     }
-    silent = Silent()
+    silent = NullObject()
     with pytest.MonkeyPatch.context() as patch:
         for name in ("check", "hint", "solution", "progress", "show", "explore"):
             patch.setitem(vars(utils), name, silent)
-        patch.setitem(vars(utils), "yours", loader(sources, folder))
+        patch.setitem(vars(utils), "yours", make_yours(sources, folder))
         try:
-            given = answer_of(folder / page, exercise, found.kind, {"display": silent}, 10.0)
-        except NotThere as missing:
+            given = load_answer(folder / page, exercise, found.kind, {"display": silent}, 10.0)
+        except AnswerNotFound as missing:
             return Report(exercise, "failed", str(missing), reason="raised")
     return diagnose(found, given)
 
@@ -68,25 +68,25 @@ def here(exercise: str, folder: Path, page: str) -> Report:
 def test_the_report_is_the_same(
     sandbox: Sandbox, pages: dict[str, bytes], tmp_path: Path, capfd: pytest.CaptureFixture, exercise: str
 ) -> None:
-    stem = lesson(EXERCISES[exercise].lesson)[0].stem
+    stem = lesson_with_sources(EXERCISES[exercise].lesson)[0].stem
     earlier = {name: text for name, text in pages.items() if name[:2] < stem[:2]}
     for name, text in earlier.items():
         (tmp_path / name).write_bytes(text)
     judge, differ = Judge(sandbox, ResourceLimits()), []
     for answer in sample(exercise):
-        page = answering(exercise, answer.source)
+        page = notebook_with_answer(exercise, answer.source)
         (tmp_path / f"{stem}.ipynb").write_bytes(page)
         mine = here(exercise, tmp_path, f"{stem}.ipynb")
-        result = judge.grade_only(Submission("anna", stem, {**earlier, f"{stem}.ipynb": page}, "key"), exercise)
+        result = judge.grade_exercise(Submission("anna", stem, {**earlier, f"{stem}.ipynb": page}, "key"), exercise)
         (theirs,) = result.exercises
         if (theirs.reason, theirs.misconception, theirs.html) != (mine.reason, mine.misconception, mine._repr_html_()):
             differ.append(
-                f"{answer.kind}, {answer.what}\n  here: {mine.message}\n  there: {theirs.state}, {theirs.message}"
+                f"{answer.kind}, {answer.description}\n  here: {mine.message}\n  there: {theirs.state}, {theirs.message}"
             )
         if result.incidents:
-            differ.append(f"{answer.kind}, {answer.what}: {result.incidents}")
+            differ.append(f"{answer.kind}, {answer.description}: {result.incidents}")
         if answer.kind == "right" and theirs.state != "passed":
-            differ.append(f"{answer.what}: {theirs.state}")
+            differ.append(f"{answer.description}: {theirs.state}")
     assert not differ, "\n".join(differ)
 
 

@@ -7,16 +7,16 @@ from collections import Counter
 import pytest
 from typer.testing import CliRunner
 
-from tests.grading.packed import SOFTMAX, tree
+from tests.grading.packed import SOFTMAX, read_tree
 from utils import lessons
 from utils.cli.commands import app
 from utils.grading import example_class
 from utils.grading.collect import collect
-from utils.grading.example_class import ExampleError, make
-from utils.grading.fault_injection import COPIED, MISHAPS, UNKNOWN
+from utils.grading.example_class import ExampleError, make_example_class
+from utils.grading.fault_injection import COPIED, FAULTS, UNKNOWN
 from utils.grading.lesson_detection import known_lessons
-from utils.grading.spreadsheet import without_guard
-from utils.instructor.answers import Answers, verdict_of
+from utils.grading.spreadsheet import unguard_formula
+from utils.instructor.answers import AnswerFactory, format_verdict
 
 LESSONS = ["00", "02"]
 
@@ -24,25 +24,28 @@ LESSONS = ["00", "02"]
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class") / "class"
-    return make(folder, 14, 3, LESSONS)
+    return make_example_class(folder, 14, 3, LESSONS)
 
 
 def expected(folder):
     with (folder / "expected.csv").open(encoding="utf-8", newline="") as file:
-        return [{key: without_guard(cell) for key, cell in row.items()} for row in csv.DictReader(file)]
+        return [{key: unguard_formula(cell) for key, cell in row.items()} for row in csv.DictReader(file)]
 
 
 def test_one_seed_one_class(made, tmp_path):
-    assert tree(make(tmp_path / "again", 14, 3, LESSONS).folder) == tree(made.folder)
-    assert tree(make(tmp_path / "other", 14, 4, LESSONS).folder)["expected.csv"] != tree(made.folder)["expected.csv"]
+    assert read_tree(make_example_class(tmp_path / "again", 14, 3, LESSONS).folder) == read_tree(made.folder)
+    assert (
+        read_tree(make_example_class(tmp_path / "other", 14, 4, LESSONS).folder)["expected.csv"]
+        != read_tree(made.folder)["expected.csv"]
+    )
 
 
 def test_everything_that_can_go_wrong_does(made, tmp_path):
-    assert made.mishaps == dict.fromkeys([*MISHAPS, COPIED, UNKNOWN], 1)
+    assert made.mishaps == dict.fromkeys([*FAULTS, COPIED, UNKNOWN], 1)
     done = collect([made.folder / "submissions.zip"], made.folder / "roster.csv", tmp_path / "in")
     odd = {"not on the roster": 1, "absent": 1, "unreadable": 2, "older version": 1, "renamed": 1}
-    assert {what: done.oddities[what] for what in odd} == odd
-    assert done.oddities["same file as another's"] >= 2
+    assert {what: done.oddity_counts[what] for what in odd} == odd
+    assert done.oddity_counts["same file as another's"] >= 2
     assert {row.id for row in done.rows if row.what == "not on the roster"} == {""}
 
 
@@ -63,9 +66,9 @@ def test_what_was_answered_stands_in_the_notebook_and_gets_its_verdict(made, tmp
     for row in whole:
         notebook = lessons.read_lesson(done.folder / row["id"] / f"{row['lesson']}.ipynb")
         assert any(row["answer"].rstrip("\n") in cell.source for cell in notebook.cells), row
-    checks = Answers.named("softmax")
+    checks = AnswerFactory.from_name("softmax")
     for answer, verdict in {row["answer"]: row["verdict"] for row in whole if row["exercise"] == "softmax"}.items():
-        assert verdict_of(checks.judge(answer)) == verdict
+        assert format_verdict(checks.judge(answer)) == verdict
 
 
 def test_a_notebook_is_one_that_jupyter_opens(made, tmp_path):
@@ -80,15 +83,15 @@ def test_a_notebook_is_one_that_jupyter_opens(made, tmp_path):
 def test_what_cannot_be_made_is_refused_and_nothing_is_written(tmp_path, monkeypatch):
     (tmp_path / "there").mkdir()
     with pytest.raises(ExampleError, match="is there already"):
-        make(tmp_path / "there")
+        make_example_class(tmp_path / "there")
     for count in (1, 5001):
         with pytest.raises(ExampleError, match="2 to 5,000 students"):
-            make(tmp_path / "new", count)
+            make_example_class(tmp_path / "new", count)
     with pytest.raises(lessons.LessonError, match="no lesson 'nope'"):
-        make(tmp_path / "new", names=["nope"])
+        make_example_class(tmp_path / "new", names=["nope"])
     monkeypatch.setattr(example_class, "BLIND", tmp_path / "none")
     with pytest.raises(ExampleError, match="tests/checks/blind, which a release has not"):
-        make(tmp_path / "new")
+        make_example_class(tmp_path / "new")
     assert list(tmp_path.iterdir()) == [tmp_path / "there"]
 
 

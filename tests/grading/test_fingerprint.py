@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from utils.feedback.observe import Observation
-from utils.grading.fingerprint import digest
+from utils.grading.fingerprint import fingerprint_observation
 
 
 def of(value: object) -> str:
-    return digest(Observation(value))
+    return fingerprint_observation(Observation(value))
 
 
 NUMBERS = {

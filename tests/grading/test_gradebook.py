@@ -7,15 +7,15 @@ import sys
 
 from typer.testing import CliRunner
 
-from tests.fresh_python import printed
-from tests.grading.pages import solved
+from tests.fresh_python import printed_output
+from tests.grading.pages import reference_notebook
 from utils.cli.commands import app
 
 
 def test_without_nbgrader_nothing_is_graded_and_the_cure_is_said(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "nbgrader", None)
     (tmp_path / "in" / "anna").mkdir(parents=True)
-    (tmp_path / "in" / "anna" / "00_start_here.ipynb").write_bytes(solved("00"))
+    (tmp_path / "in" / "anna" / "00_start_here.ipynb").write_bytes(reference_notebook("00"))
     (tmp_path / "gradebook.db").write_bytes(b"")
     out, book = tmp_path / "out", tmp_path / "gradebook.db"
     asked = [
@@ -36,5 +36,6 @@ def test_without_nbgrader_nothing_is_graded_and_the_cure_is_said(tmp_path, monke
 
 def test_it_is_not_imported_unless_it_is_asked_for():
     assert (
-        printed("import sys; sys.modules['nbgrader'] = None; import utils.grading.gradebook; print('here')") == "here"
+        printed_output("import sys; sys.modules['nbgrader'] = None; import utils.grading.gradebook; print('here')")
+        == "here"
     )

@@ -6,8 +6,8 @@ from utils.feedback.exercise import UnknownExercise
 from utils.grading import engine
 from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import Judge
-from utils.grading.one_answer import report_of
-from utils.instructor.answers import Answers
+from utils.grading.one_answer import report_answer
+from utils.instructor.answers import AnswerFactory
 
 WRONG = {
     "softmax": "def softmax(x, dim):\n    return share(torch.cosh(x))\n\n\ndef share(e):\n    return e / e.sum()",
@@ -20,26 +20,26 @@ WRONG = {
 def judge(sandbox, monkeypatch):
     """In the sandbox that is warm."""
     judge = Judge(sandbox, ResourceLimits())
-    monkeypatch.setattr(engine, "_judge", lambda settings: {"bwrap": judge}[settings.isolation])
+    monkeypatch.setattr(engine, "_get_judge", lambda settings: {"bwrap": judge}[settings.isolation])
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_it_says_what_check_says(name):
-    said = report_of(name, WRONG[name])
-    assert not said and str(said) == str(Answers.named(name).judge(WRONG[name]))
+    said = report_answer(name, WRONG[name])
+    assert not said and str(said) == str(AnswerFactory.from_name(name).judge(WRONG[name]))
 
 
 def test_the_course_s_own_answer_does_not_stand_in_for_one_that_is_none():
-    assert report_of("softmax", "def softmax(x, dim):\n    return torch.softmax(x, dim)")
+    assert report_answer("softmax", "def softmax(x, dim):\n    return torch.softmax(x, dim)")
     for source in ("def softmax(x dim):\n    return x", "def soft(x, dim):\n    return torch.softmax(x, dim)"):
-        assert "softmax" in report_of("softmax", source).message and not report_of("softmax", source)
+        assert "softmax" in report_answer("softmax", source).message and not report_answer("softmax", source)
     with pytest.raises(UnknownExercise):
-        report_of("softmacks", "")
+        report_answer("softmacks", "")
 
 
 def test_it_does_not_run_as_who_reads_it(tmp_path):
     evil = f"import os\nos.mkdir({str(tmp_path / 'made')!r})\ndef row_sums(x):\n    return x.sum(dim=0)"
-    assert Answers.named("row_sums").judge(evil).misconception == "sums-columns"
+    assert AnswerFactory.from_name("row_sums").judge(evil).misconception == "sums-columns"
     (tmp_path / "made").rmdir()  # in a process that reads it, it does what it likes
-    assert not report_of("row_sums", evil)
+    assert not report_answer("row_sums", evil)
     assert not (tmp_path / "made").exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.grading.pages import notebook
-from utils.grading.bubblewrap import program
+from utils.grading.bubblewrap import find_bwrap
 from utils.grading.results import read_results
 from utils.lessons import ROOT
 
@@ -31,7 +31,7 @@ def as_an_ordinary_user(home: Path) -> list[str]:
     """
     if os.getuid():
         return []
-    hidden, bwrap = Path.home(), program()
+    hidden, bwrap = Path.home(), find_bwrap()
     assert bwrap
     shown = sorted(p for p in {Path(sys.base_prefix), Path(sys.prefix), ROOT} if p.is_relative_to(hidden))
     above = sorted({p for place in shown for p in place.parents if p.is_relative_to(hidden)})

@@ -17,14 +17,14 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from tests.fresh_python import own_jupyter, python, without
-from tests.grading.pages import solved
+from tests.fresh_python import environment_without, isolated_jupyter_environment, run_python
+from tests.grading.pages import reference_notebook
 from utils.cli.commands import app
-from utils.grading.bubblewrap import lacks
-from utils.grading.gradebook import GradebookError, ready, record
-from utils.grading.judge import absent
+from utils.grading.bubblewrap import isolation_problem
+from utils.grading.gradebook import GradebookError, check_gradebook, record_points
+from utils.grading.judge import absent_result
 from utils.grading.results import ExerciseResult, LessonResult
-from utils.instructor.nbgrader.export import export
+from utils.instructor.nbgrader.export import export_lessons
 from utils.lessons import ROOT
 
 Gradebook = pytest.importorskip(
@@ -37,10 +37,12 @@ TAG = "<script>alert(1)</script> [a](https://evil.example) and `more`"
 
 def nbgrader(course: Path, *arguments: str) -> str:
     """Run nbgrader as an instructor does, in the course's folder and away from the user's own Jupyter."""
-    environment = without("PYTEST_", "COURSE_CHECKS", "COURSE_PROGRESS") | own_jupyter(course.parent)
+    environment = environment_without("PYTEST_", "COURSE_CHECKS", "COURSE_PROGRESS") | isolated_jupyter_environment(
+        course.parent
+    )
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment["PYTHONPATH"] = str(ROOT)
-    done = python("-m", "nbgrader", *arguments, cwd=course, env=environment)
+    done = run_python("-m", "nbgrader", *arguments, cwd=course, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -48,7 +50,7 @@ def nbgrader(course: Path, *arguments: str) -> str:
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gradebook") / "course"
-    export(folder, [START, SOFTMAX])
+    export_lessons(folder, [START, SOFTMAX])
     nbgrader(folder, "generate_assignment", "--assignment=*")
     return folder
 
@@ -84,7 +86,7 @@ def every_row(book: Path) -> list[str]:
         return list(held.iterdump())
 
 
-NAMES = [e.name for e in absent("x", SOFTMAX).exercises]
+NAMES = [e.name for e in absent_result("x", SOFTMAX).exercises]
 STATES = ["passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable"]
 
 
@@ -98,7 +100,7 @@ def a_result(student: str = "ada", **states: str) -> LessonResult:
 
 
 def test_what_has_no_points_is_for_a_person_to_decide_and_no_zero(book):
-    done = record(book, [a_result(), absent("ben", SOFTMAX)])
+    done = record_points(book, [a_result(), absent_result("ben", SOFTMAX)])
     found = rows(book)
     assert {student for student, _ in found} == {"ada"}, "nothing is written for somebody who handed in nothing"
     assert [found["ada", name][:3] for name in NAMES] == [
@@ -113,32 +115,32 @@ def test_what_has_no_points_is_for_a_person_to_decide_and_no_zero(book):
     assert [found["ada", name][3] for name in NAMES[1:]] == [
         f"{state}\n\n    About {name}." for name, state in zip(NAMES[1:], STATES[1:])
     ]
-    assert (done.submissions, done.undecided, done.without_cell) == (1, 3, [])
+    assert (done.submission_count, done.undecided_count, done.without_cell) == (1, 3, [])
 
 
 def test_doing_it_again_changes_nothing_and_a_new_result_what_is_new(book):
-    record(book, [a_result()])
+    record_points(book, [a_result()])
     before = every_row(book)
-    record(book, [a_result()])
+    record_points(book, [a_result()])
     assert every_row(book) == before
-    record(book, [a_result(**{NAMES[1]: "passed", NAMES[4]: "failed"})])
+    record_points(book, [a_result(**{NAMES[1]: "passed", NAMES[4]: "failed"})])
     found = rows(book)
     assert found["ada", NAMES[1]] == (1.0, None, False, None) and found["ada", NAMES[4]][:3] == (0.0, None, False)
 
 
 def test_what_a_person_gave_stays_and_is_looked_at_again_where_the_points_changed(book):
-    record(book, [a_result()])
+    record_points(book, [a_result()])
     with Gradebook(f"sqlite:///{book}", "attention") as held:
         for name in NAMES[1:5]:
             grade = held.find_grade(f"points-{name}", SOFTMAX, SOFTMAX, "ada")
             grade.manual_score, grade.needs_manual_grade = 0.5, False
         held.find_comment(f"answer-{NAMES[1]}", SOFTMAX, SOFTMAX, "ada").manual_comment = "Nearly."
         held.db.commit()
-    done = record(book, [a_result(**{NAMES[2]: "passed"})])
+    done = record_points(book, [a_result(**{NAMES[2]: "passed"})])
     found = rows(book)
     assert found["ada", NAMES[1]] == (0.0, 0.5, False, "Nearly.") and found["ada", NAMES[4]][:3] == (None, 0.5, False)
     assert found["ada", NAMES[2]][:3] == (1.0, 0.5, True)
-    assert done.undecided == 1, "unreadable; the others have been decided"
+    assert done.undecided_count == 1, "unreadable; the others have been decided"
 
 
 def test_points_are_the_cell_s_and_what_has_no_cell_is_told(book):
@@ -149,7 +151,7 @@ def test_points_are_the_cell_s_and_what_has_no_cell_is_told(book):
     half = dataclasses.replace(result.exercises[0], points=0.25)
     extra = dataclasses.replace(result.exercises[1], name="new_one")
     results = [dataclasses.replace(result, student=who, exercises=(half, extra)) for who in ("ada", "ben")]
-    assert record(book, results, {"ben": "Ben Ö"}).without_cell == [f"{SOFTMAX} new_one"]
+    assert record_points(book, results, {"ben": "Ben Ö"}).without_cell == [f"{SOFTMAX} new_one"]
     assert rows(book)["ada", NAMES[0]][0] == 1.0 and rows(book)["Ben Ö", NAMES[0]][0] == 1.0
 
 
@@ -162,11 +164,11 @@ def test_what_is_no_gradebook_is_refused_and_stays(book, tmp_path):
         (book, [START, "03_self_attention", "04_causal_attention"], "has no assignment 03_self_attention, 04_causal"),
     ]:
         with pytest.raises(GradebookError) as told:
-            ready(path, stems)
+            check_gradebook(path, stems)
         assert words in str(told.value), told.value
     assert not (tmp_path / "none.db").exists() and text.read_text(encoding="utf-8") == "no gradebook " * 100
     before = every_row(book)
-    ready(book, [START, SOFTMAX])
+    check_gradebook(book, [START, SOFTMAX])
     assert every_row(book) == before
 
 
@@ -207,7 +209,7 @@ def test_the_command_after_nbgrader_s_copies_that_run_nothing(packages, course, 
     (tmp_path / "roster.csv").write_text("id,name\nada,Ada L\nbob,Bob B\neve,Eve E\n", encoding="utf-8")
     taken, out = tmp_path / "handed-in", tmp_path / "results"
     call("collect", course / "submitted", "--roster", tmp_path / "roster.csv", "--out", taken)
-    isolation = "none" if lacks() else "bwrap"
+    isolation = "none" if isolation_problem() else "bwrap"
     asked = ["grade", taken, "--out", out, "--nbgrader", book, "--quiet", "--isolation", isolation]
     assert f"Points in {book}: 3 submissions." in call(*asked)
     found = rows(book)
@@ -224,6 +226,6 @@ def test_the_command_after_nbgrader_s_copies_that_run_nothing(packages, course, 
     assert "<b>Comments:</b>" not in pages["ada"] and "You added down the columns" in told["bob"]
     assert "&lt;script&gt;alert(1)" in told["eve"] and "<script" not in told["eve"] and "<a " not in told["eve"]
 
-    (taken / "bob" / f"{START}.ipynb").write_bytes(solved("00"))
+    (taken / "bob" / f"{START}.ipynb").write_bytes(reference_notebook("00"))
     call(*asked)
     assert rows(book)["bob", "row_sums"] == (1.0, None, False, None)

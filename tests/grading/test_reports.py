@@ -14,16 +14,16 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from tests.grading.packed import tree
+from tests.grading.packed import read_tree
 from utils.cli.commands import app
 from utils.feedback.report import Report, Table
 from utils.grading.folders import FolderError
-from utils.grading.reports.class_page import in_order
-from utils.grading.reports.redact import HIDDEN, without_name
-from utils.grading.reports.tally import Column, ReportError, Tally, columns_of, grouped
-from utils.grading.reports.write import report
+from utils.grading.reports.class_page import display_order
+from utils.grading.reports.redact import HIDDEN, redact_name
+from utils.grading.reports.tally import Column, ReportError, Tally, merge_incidents, read_columns
+from utils.grading.reports.write import write_reports
 from utils.grading.results import STATES, ExerciseResult, Incident, LessonResult, ResultError, write_result
-from utils.grading.roster import Student, roster_text
+from utils.grading.roster import Student, format_roster
 from utils.show import class_results
 
 ADA, ALAN, ZOE = Student("s1", "Ada Lovelace", "ada@x.org"), Student("s2", "Alan Turing"), Student("s3", "Zoë O'Neill")
@@ -74,11 +74,11 @@ def graded(tmp_path):
     (tmp_path / "handed-in").mkdir()
 
     def run(results=RESULTS, students=(ADA, ALAN, ZOE), **more):
-        (tmp_path / "handed-in" / "roster.csv").write_bytes(roster_text(students).encode())
+        (tmp_path / "handed-in" / "roster.csv").write_bytes(format_roster(students).encode())
         for result in results:
             write_result(tmp_path / "results", result)
-        report(tmp_path / "results", out=tmp_path / "report", **more)
-        return {name: content.decode() for name, content in tree(tmp_path / "report").items()}
+        write_reports(tmp_path / "results", out=tmp_path / "report", **more)
+        return {name: content.decode() for name, content in read_tree(tmp_path / "report").items()}
 
     return run
 
@@ -181,7 +181,7 @@ def test_what_happened_in_several_exercises_is_one_incident():
     found = [Incident("file", exercise, path) for exercise in ("softmax", "row_sums") for path in (*paths, paths[0])]
     found += [Incident("time", "softmax", "It was stopped on line 4."), Incident("file", "get_mask", paths[4])]
     where = "It reached for files outside its folder: os.scandir('/"
-    assert grouped(found) == [
+    assert merge_incidents(found) == [
         Incident("file", "softmax, row_sums", f"{where}0'), os.scandir('/1'), os.scandir('/2'), and 2 more"),
         Incident("time", "softmax", "It was stopped on line 4."),
         Incident("file", "get_mask", f"{where}4')"),
@@ -267,7 +267,7 @@ def test_half_a_character_does_not_lose_the_report(graded, tmp_path):
     path.write_text(
         path.read_text(encoding="utf-8").replace("A sum.", "half: \\ud800"), encoding="utf-8"
     )  # as JSON may have it
-    report(tmp_path / "results", out=tmp_path / "report")
+    write_reports(tmp_path / "results", out=tmp_path / "report")
     assert "half: ?" in (tmp_path / "report" / "students" / "s1.html").read_text(encoding="utf-8")
 
 
@@ -300,16 +300,16 @@ def tally_of(results, students):
     columns = {(r.lesson, e.name): e.max_points for r in results for e in r.exercises}
     tally = Tally([], [Column(stem, name, most) for (stem, name), most in sorted(columns.items())])
     for student in students:
-        tally.add(student, by.get(student.id, {}), {})
+        tally.add_student(student, by.get(student.id, {}), {})
     return tally
 
 
 def test_mistakes_are_counted_and_followed_across_lessons():
     tally = tally_of(*many())
-    assert [(m.exercise, m.id, len(m.students)) for m in tally.commonest()] == [
+    assert [(m.exercise, m.id, len(m.students)) for m in tally.commonest_mistakes()] == [
         ("SelfAttention_v1", "not-scaled", 5), ("CausalAttention", "not-scaled", 5), ("get_mask", "not-scaled", 1),
     ]  # fmt: skip
-    (family,) = tally.families()
+    (family,) = tally.mistake_families()
     assert [m.exercise for m in family.mistakes] == ["SelfAttention_v1", "CausalAttention"], (
         "not the one of other words"
     )
@@ -317,7 +317,7 @@ def test_mistakes_are_counted_and_followed_across_lessons():
 
 
 def test_failures_without_a_name_are_grouped_by_what_they_gave():
-    clusters = tally_of(*many()).clusters()
+    clusters = tally_of(*many()).failure_clusters()
     assert [(m.exercise, m.fingerprint, len(m.students)) for m in clusters] == [
         ("softmax", "f00d", 4),
         ("softmax", "beef", 1),
@@ -327,8 +327,8 @@ def test_failures_without_a_name_are_grouped_by_what_they_gave():
 
 def test_the_matrix_is_ordered_so_that_the_pattern_shows():
     tally = tally_of(*many())
-    columns, rows = in_order(tally)
-    shares = [tally.count(column, "passed") for column in columns]
+    columns, rows = display_order(tally)
+    shares = [tally.count_students(column, "passed") for column in columns]
     scores = [tally.states[row].count("passed") for row in rows]
     assert shares == sorted(shares, reverse=True) and scores == sorted(scores, reverse=True)
     assert sorted(columns) == list(range(4)) and sorted(rows) == list(range(12))
@@ -439,7 +439,7 @@ def test_tries_are_told_where_they_are_known(graded, tmp_path):
     ],
 )
 def test_a_name_goes_and_code_stays(text, student, left):
-    assert without_name(text, student) == left
+    assert redact_name(text, student) == left
 
 
 # --- the folder -------------------------------------------------------------------------------------------
@@ -452,25 +452,25 @@ def test_again_writes_the_same_and_what_is_gone_goes(graded):
 
 def test_who_is_not_on_the_roster_is_left_out_with_a_word(graded, tmp_path):
     graded(students=(ADA,))
-    done = report(tmp_path / "results", out=tmp_path / "report")
-    assert done.unknown == ["s2"] and not (tmp_path / "report" / "students" / "s2.html").exists()
+    done = write_reports(tmp_path / "results", out=tmp_path / "report")
+    assert done.unknown_students == ["s2"] and not (tmp_path / "report" / "students" / "s2.html").exists()
 
 
 def test_nothing_is_written_without_results_or_a_roster_or_over_other_things(graded, tmp_path):
     with pytest.raises(ReportError, match=r"holds no result; `coginst grade` writes them"):
         graded([])
     with pytest.raises(ReportError, match=r"roster\.csv is not there: name the folder that `coginst collect` wrote"):
-        report(tmp_path / "results", tmp_path / "elsewhere", tmp_path / "report")
+        write_reports(tmp_path / "results", tmp_path / "elsewhere", tmp_path / "report")
     before = graded()
     (tmp_path / "results" / "s2" / f"{MASK}.json").write_text("{", encoding="utf-8")
     with pytest.raises(ResultError, match="delete it and grade again"):
         graded([])
-    assert {n: c.decode() for n, c in tree(tmp_path / "report").items()} == before, "the old report stays"
+    assert {n: c.decode() for n, c in read_tree(tmp_path / "report").items()} == before, "the old report stays"
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x", encoding="utf-8")
     write_result(tmp_path / "results", RESULTS[-1])
     with pytest.raises(FolderError, match="holds other things"):
-        report(tmp_path / "results", out=tmp_path / "mine")
+        write_reports(tmp_path / "results", out=tmp_path / "mine")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
 
@@ -478,7 +478,7 @@ def test_columns_come_from_whoever_has_them(tmp_path):
     """One whose file could not be read may have no exercises."""
     write_result(tmp_path, LessonResult("s1", SOFTMAX, "k", ()))
     write_result(tmp_path, LessonResult("s2", SOFTMAX, "k", (passed("softmax"),)))
-    assert [column.exercise for column in columns_of(tmp_path)] == ["softmax"]
+    assert [column.exercise for column in read_columns(tmp_path)] == ["softmax"]
 
 
 def test_the_pictures_know_every_state():

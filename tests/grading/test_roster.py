@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from utils.grading.roster import RosterError, Student, file_name, read_roster, roster_text, same_letters
-from utils.grading.spreadsheet import guarded, table_text, without_guard
+from utils.grading.roster import RosterError, Student, format_roster, name_key, read_roster, safe_file_name
+from utils.grading.spreadsheet import format_csv, guard_formula, unguard_formula
 
 CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Essay (771),Final Score
     Points Possible,,,,,10,(read only)
@@ -77,7 +77,7 @@ def test_what_people_and_systems_export_is_read(tmp_path, case):
 @pytest.mark.parametrize("case", READ)
 def test_what_is_written_is_read_again(tmp_path, case):
     students = READ[case][1]
-    assert read_roster(write(tmp_path, roster_text(students))) == students
+    assert read_roster(write(tmp_path, format_roster(students))) == students
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -102,7 +102,7 @@ AWKWARD = (
 
 
 def test_ids_make_folders_that_every_system_has():
-    folders = [file_name(id) for id in AWKWARD]
+    folders = [safe_file_name(id) for id in AWKWARD]
     for folder in folders:
         assert re.fullmatch(r"[A-Za-z0-9][\w.@+-]*[\w@+-]", folder, re.ASCII) and len(folder) <= 64
         assert folder.upper() not in ("CON", "NUL") and not folder.lower().endswith(".csv")
@@ -111,7 +111,7 @@ def test_ids_make_folders_that_every_system_has():
 
 @pytest.mark.parametrize("id", ["s1234", "ada.lovelace", "ada@x.org", "A-1_b+c", "x" * 64, "7"])
 def test_an_id_that_can_be_a_folder_is_one(id):
-    assert file_name(id) == id
+    assert safe_file_name(id) == id
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_an_id_that_can_be_a_folder_is_one(id):
 )
 def test_one_name_is_the_same_however_a_system_writes_it(other):
     # An accent is a letter of its own in NFKD, and goes with the marks.
-    assert same_letters(other) == same_letters("Ada King Lovelace") != same_letters("Ada Kong Lovelace")
+    assert name_key(other) == name_key("Ada King Lovelace") != name_key("Ada Kong Lovelace")
 
 
 FORMULAS = ("=HYPERLINK(1)", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "  =1", "\uff1d1", "\uff201")
@@ -127,7 +127,7 @@ FORMULAS = ("=HYPERLINK(1)", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "  =1", "
 
 def read_back(text):
     """The cells of a table of one row."""
-    _, *rows = csv.reader(io.StringIO(table_text(["x"], [[text]]), newline=""))
+    _, *rows = csv.reader(io.StringIO(format_csv(["x"], [[text]]), newline=""))
     assert len(rows) == 1
     return rows[0]
 
@@ -135,13 +135,13 @@ def read_back(text):
 @pytest.mark.parametrize("text", FORMULAS)
 def test_no_cell_is_a_formula(text):
     row = read_back(text)
-    assert row[0].startswith("'") and without_guard(row[0]) == text
+    assert row[0].startswith("'") and unguard_formula(row[0]) == text
 
 
 @pytest.mark.parametrize("text", ["Ada", "3.5", "O'Neill", "'quoted'", "", "a=b", 'say "x",\nnow'])
 def test_other_cells_stay_as_they_are(text):
-    assert (read_back(text) or [""]) == [text] and guarded(text) == text == without_guard(text)
+    assert (read_back(text) or [""]) == [text] and guard_formula(text) == text == unguard_formula(text)
 
 
 def test_numbers_stay_numbers():
-    assert table_text(["x"], [[-1], [0.5]]) == "x\r\n-1\r\n0.5\r\n"
+    assert format_csv(["x"], [[-1], [0.5]]) == "x\r\n-1\r\n0.5\r\n"

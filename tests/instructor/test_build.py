@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tests.fresh_python import python
+from tests.fresh_python import run_python
 from tests.instructor.test_strip import cells
-from tests.lesson_files import HEADER, write
+from tests.lesson_files import HEADER, write_lesson
 from utils import lessons
 from utils.cli.commands import app
 from utils.instructor import build as builder
-from utils.instructor.build import MANIFEST, BuildError, build, check, watch
-from utils.instructor.leaks import leaks
-from utils.instructor.strip import strip
+from utils.instructor.build import MANIFEST, BuildError, build, find_drift, watch
+from utils.instructor.leaks import find_leaks
+from utils.instructor.strip import strip_answers
 from utils.lessons.markers import MarkerError
 from utils.lessons.stubs import TODO
 
@@ -81,7 +81,7 @@ assert total == 10
 def folders(tmp_path):
     source, out = tmp_path / "solutions", tmp_path / "course"
     source.mkdir()
-    write(source, "04_masks", BODY)
+    write_lesson(source, "04_masks", BODY)
     return source, out
 
 
@@ -102,7 +102,7 @@ def contents(folder):
 
 def test_both_halves_agree_as_jupytext_reads_them(folders):
     source, out = folders
-    write(
+    write_lesson(
         source,
         "05_more",
         'One.\n\n\nTwo.\n\n```bash magic_args="-s a"\nls\n```\n\n<!-- #region tags=["hide"]'
@@ -154,7 +154,7 @@ def test_the_students_cells(folders):
 
 def test_ids_come_from_lesson_and_position(folders):
     source, out = folders
-    write(source, "05_twin", BODY)
+    write_lesson(source, "05_twin", BODY)
     build(source, out)
     ids = {
         stem: [cell["id"] for cell in json.loads((out / f"{stem}.ipynb").read_text(encoding="utf-8"))["cells"]]
@@ -188,7 +188,7 @@ def test_a_students_header_points_nowhere(folders):
 
 
 def test_the_course_is_what_the_lessons_make():
-    assert check() == []
+    assert find_drift() == []
 
 
 # --- splice the answers back ----------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def splice(student_text, source_text):
     answers = {}
     for cell in source:
         if "COG" in cell.source and cell.kind == "code":
-            answers[strip(f"{HEADER}```python\n{cell.source}\n```\n", "04_x.md").cells[0].source] = (
+            answers[strip_answers(f"{HEADER}```python\n{cell.source}\n```\n", "04_x.md").cells[0].source] = (
                 lessons.solved_source(cell)
             )
     return [answers.get(cell.source, cell.source) for cell in student if cell.kind == "code"]
@@ -288,7 +288,7 @@ VALUE = "# <COGINST>\nvalue = [1, 2]\n# </COGINST>"
 )
 def test_tags(tmp_path, sources, tagged):
     (tmp_path / "solutions").mkdir()
-    write(tmp_path / "solutions", "04_x", "\n\n".join(f"```python\n{source}\n```" for source in sources) + "\n")
+    write_lesson(tmp_path / "solutions", "04_x", "\n\n".join(f"```python\n{source}\n```" for source in sources) + "\n")
     build(tmp_path / "solutions", tmp_path / "course")
     cells = json.loads((tmp_path / "course" / "04_x.ipynb").read_text(encoding="utf-8"))["cells"]
     assert "".join(str(int("raises-exception" in cell["metadata"].get("tags", []))) for cell in cells) == tagged
@@ -315,7 +315,7 @@ ANSWER = "diagonal_rows = [[column <= row for column in range(size)] for row in 
 )
 def test_an_answer_that_survives_stops_the_build_with_its_place(folders, extra):
     source, out = folders
-    path = write(source, "04_masks", f"{BODY}\n{extra}\n")
+    path = write_lesson(source, "04_masks", f"{BODY}\n{extra}\n")
     with pytest.raises(MarkerError) as error:
         build(source, out)
     first = (
@@ -334,8 +334,8 @@ def test_an_answer_that_survives_stops_the_build_with_its_place(folders, extra):
 
 def test_an_answer_in_an_earlier_lesson_is_a_leak_and_in_a_later_one_is_not(folders):
     source, out = folders
-    write(source, "05_later", f"```python\n{ANSWER.replace('diagonal_', '')}\n```\n")
-    write(source, "04_masks", BODY.replace("diagonal_", ""))
+    write_lesson(source, "05_later", f"```python\n{ANSWER.replace('diagonal_', '')}\n```\n")
+    write_lesson(source, "04_masks", BODY.replace("diagonal_", ""))
     build(source, out)
     (source / "05_later.md").rename(source / "03_earlier.md")
     with pytest.raises(MarkerError, match="03_earlier.md:10: the answer 'rows = .* survives here"):
@@ -355,12 +355,12 @@ def test_an_answer_in_an_earlier_lesson_is_a_leak_and_in_a_later_one_is_not(fold
 )
 def test_a_leak_in_outputs_metadata_or_attachments_is_found(folders, place):
     path = folders[0] / "04_masks.md"
-    sources = [(lessons.read_lesson(path), strip(path.read_text(encoding="utf-8"), path))]
+    sources = [(lessons.read_lesson(path), strip_answers(path.read_text(encoding="utf-8"), path))]
     made = builder.student_files(folders[0])
     text, notebook = made["04_masks.md"].decode(), json.loads(made["04_masks.ipynb"])
-    assert leaks(sources, {"04_masks.md": text, "04_masks.ipynb": notebook}) == []
+    assert find_leaks(sources, {"04_masks.md": text, "04_masks.ipynb": notebook}) == []
     place(notebook)
-    assert "survives here" in "".join(leaks(sources, {"04_masks.md": text, "04_masks.ipynb": notebook}))
+    assert "survives here" in "".join(find_leaks(sources, {"04_masks.md": text, "04_masks.ipynb": notebook}))
 
 
 def test_what_an_answer_returns_is_a_leak_without_the_word_return(folders):
@@ -369,17 +369,17 @@ def test_what_an_answer_returns_is_a_leak_without_the_word_return(folders):
         "Write `weights.argmax(dim=-1)`, that is it.\n\n```python\ndef f(weights):\n    # <COGINST>\n    return"
         " weights.argmax(dim=-1)\n    # </COGINST>\n```\n"
     )
-    write(source, "04_masks", lesson)
+    write_lesson(source, "04_masks", lesson)
     with pytest.raises(MarkerError, match="the answer 'weights.argmax\\(dim=-1\\)' .* survives here"):
         build(source, out)
-    write(
+    write_lesson(
         source, "04_masks", lesson + "\n```python\nprint(f(x), x == weights.argmax(dim=-1))\n```\n"
     )  # there the author shows it
     build(source, out)
     short = lesson.replace("weights.argmax(dim=-1)", "weights.max(-1)")  # too short to count by itself: it may come up
-    write(source, "04_masks", short)
+    write_lesson(source, "04_masks", short)
     build(source, out)
-    write(source, "04_masks", short.replace("Write `", "Write `return "))  # but the line that it is may not
+    write_lesson(source, "04_masks", short.replace("Write `", "Write `return "))  # but the line that it is may not
     with pytest.raises(MarkerError, match="the answer 'return weights.max.* survives here"):
         build(source, out)
 
@@ -400,7 +400,7 @@ def test_what_an_answer_returns_is_a_leak_without_the_word_return(folders):
 )
 def test_common_words_are_no_leak(folders, answer, prose):
     source, out = folders
-    write(
+    write_lesson(
         source,
         "04_masks",
         f"{prose}\n\n```python\ndef f(size):\n    # <COGINST>\n    {answer}\n    # </COGINST>\n```\n",
@@ -413,7 +413,7 @@ def test_common_words_are_no_leak(folders, answer, prose):
 def test_any_lesson_builds_twice_to_the_same_or_not_at_all(tmp_path_factory, sources):
     folder = tmp_path_factory.mktemp("any")
     (folder / "solutions").mkdir()
-    write(folder / "solutions", "04_x", "\n\n".join(f"```python\n{source}\n```" for source in sources) + "\n")
+    write_lesson(folder / "solutions", "04_x", "\n\n".join(f"```python\n{source}\n```" for source in sources) + "\n")
     try:
         build(folder / "solutions", folder / "course")
     except MarkerError as error:
@@ -446,8 +446,8 @@ def test_one_bad_lesson_stops_all_and_all_faults_are_told(folders):
     source, out = folders
     build(source, out)
     before = snapshot(out)
-    write(source, "04_masks", BODY.replace("# Masks", "# New"))
-    write(source, "05_bad", "```python\n# <COGINST>\n```\n")
+    write_lesson(source, "04_masks", BODY.replace("# Masks", "# New"))
+    write_lesson(source, "05_bad", "```python\n# <COGINST>\n```\n")
     (source / "06_readme.md").write_text("# no lesson\n", encoding="utf-8")
     (source / "07_latin.md").write_bytes(HEADER.encode() + "\né\n".encode("latin-1"))
     with pytest.raises(MarkerError) as error:
@@ -481,12 +481,12 @@ build.build(sys.argv[1], sys.argv[2])
 
 def test_killed_anywhere_a_build_leaves_whole_files_and_the_next_one_finishes(folders):
     source, out = folders
-    write(source, "05_twin", BODY)
+    write_lesson(source, "05_twin", BODY)
     build(source, out)
     old = contents(out)
     new_body = BODY.replace("# Masks", "# New")
-    write(source, "05_twin", new_body)
-    write(source, "06_third", new_body)
+    write_lesson(source, "05_twin", new_body)
+    write_lesson(source, "06_third", new_body)
     (source / "04_masks.md").unlink()
     fresh = out.parent / "fresh"
     build(source, fresh)
@@ -503,7 +503,7 @@ def test_killed_anywhere_a_build_leaves_whole_files_and_the_next_one_finishes(fo
             if "/" not in name:
                 assert content in (old.get(name), new.get(name)), f"step {step}: {name} is half-written"
         states.add(run.returncode)
-        builder._finish(out)
+        builder._apply_stage(out)
         assert contents(out) in (old, new), f"step {step}: a build wrote some files and not others"
         build(source, out)
         assert contents(out) == new, f"step {step}"
@@ -515,8 +515,8 @@ def test_killed_anywhere_a_build_leaves_whole_files_and_the_next_one_finishes(fo
 def test_after_a_kill_a_learners_edit_is_still_theirs(folders):
     source, out = folders
     build(source, out)
-    write(source, "04_masks", BODY.replace("# Masks", "# New"))
-    builder._stage(out, builder._Plan(builder.student_files(source), out))
+    write_lesson(source, "04_masks", BODY.replace("# Masks", "# New"))
+    builder._stage_files(out, builder._Plan(builder.student_files(source), out))
     (out / "04_masks.md").write_text("mine", encoding="utf-8")
     assert build(source, out).kept
     assert (out / "04_masks.md").read_text(encoding="utf-8") == "mine"
@@ -541,7 +541,7 @@ def test_builds_of_one_folder_take_turns(folders, monkeypatch):
     second = threading.Thread(target=lambda: later.append(build(source, out)))
     assert build(source, out).written == ["04_masks.ipynb", "04_masks.md"]
     second.join()
-    assert later == [builder.Built()] and check(source, out) == []
+    assert later == [builder.BuildSummary()] and find_drift(source, out) == []
 
 
 def test_a_lesson_that_is_being_written_is_built_or_refused_and_what_was_there_stays(folders):
@@ -571,19 +571,19 @@ def test_a_lesson_that_is_being_written_is_built_or_refused_and_what_was_there_s
 @pytest.mark.parametrize("half", ["md", "ipynb"])
 def test_a_learners_edit_is_kept_with_its_pair_and_named(folders, half):
     source, out = folders
-    write(source, "05_twin", BODY)
+    write_lesson(source, "05_twin", BODY)
     build(source, out)
     edited = out / f"04_masks.{half}"
     edited.write_bytes(edited.read_bytes() + b"\n")
     pair = {path: path.read_bytes() for path in out.glob("04*")}
     for body in (BODY, BODY.replace("# Masks", "# New")):
-        write(source, "04_masks", body)
+        write_lesson(source, "04_masks", body)
         kept = build(source, out).kept
         assert len(kept) == 1 and kept[0].startswith(str(edited)) and "to start afresh, move it away" in kept[0]
         assert {path: path.read_bytes() for path in out.glob("04*")} == pair
     edited.unlink()
     assert build(source, out).written == ["04_masks.ipynb", "04_masks.md"]
-    assert check(source, out) == []
+    assert find_drift(source, out) == []
 
 
 def test_a_file_that_the_build_did_not_make_is_kept(folders):
@@ -602,8 +602,8 @@ def test_a_file_that_the_build_did_not_make_is_kept(folders):
 
 def test_the_pair_of_a_lesson_that_went_goes_unless_it_was_edited(folders):
     source, out = folders
-    write(source, "05_gone", BODY)
-    write(source, "06_left", BODY)
+    write_lesson(source, "05_gone", BODY)
+    write_lesson(source, "06_left", BODY)
     build(source, out)
     (out / "06_left.md").write_text("mine", encoding="utf-8")
     for stem in ("05_gone", "06_left"):
@@ -637,29 +637,32 @@ def test_a_lost_half_comes_back_with_a_pair_of_one_age(folders):
 
 def test_check_writes_nothing_and_lists_what_drifts(folders):
     source, out = folders
-    assert [line.split("/")[-1] for line in check(source, out)] == ["04_masks.ipynb: missing", "04_masks.md: missing"]
+    assert [line.split("/")[-1] for line in find_drift(source, out)] == [
+        "04_masks.ipynb: missing",
+        "04_masks.md: missing",
+    ]
     assert not out.exists()
-    write(source, "05_gone", BODY)
+    write_lesson(source, "05_gone", BODY)
     build(source, out)
-    assert check(source, out) == []
+    assert find_drift(source, out) == []
     (source / "05_gone.md").unlink()
-    write(source, "04_masks", BODY.replace("# Masks", "# New"))
+    write_lesson(source, "04_masks", BODY.replace("# Masks", "# New"))
     before = snapshot(out)
-    assert [re.sub(r".*/(0.*?): (\w+).*", r"\1 \2", line) for line in check(source, out)] == [
+    assert [re.sub(r".*/(0.*?): (\w+).*", r"\1 \2", line) for line in find_drift(source, out)] == [
         "04_masks.ipynb differs", "04_masks.md differs", "05_gone.ipynb its", "05_gone.md its",
     ]  # fmt: skip
     assert snapshot(out) == before
     build(source, out)
     (out / MANIFEST).unlink()
-    assert [line.split("/")[-1] for line in check(source, out)] == [f"{MANIFEST}: differs"]
+    assert [line.split("/")[-1] for line in find_drift(source, out)] == [f"{MANIFEST}: differs"]
 
 
 def test_watch_builds_again_reports_errors_and_goes_on(folders):
     source, out = folders
     outcomes = []
     steps = [
-        lambda: write(source, "04_masks", BODY.replace("</COGINST>", "</Coginst>")),
-        lambda: write(source, "04_masks", BODY.replace("# Masks", "# A longer title")),
+        lambda: write_lesson(source, "04_masks", BODY.replace("</COGINST>", "</Coginst>")),
+        lambda: write_lesson(source, "04_masks", BODY.replace("# Masks", "# A longer title")),
         lambda: (_ for _ in ()).throw(KeyboardInterrupt),
     ]
 
@@ -667,7 +670,7 @@ def test_watch_builds_again_reports_errors_and_goes_on(folders):
         outcomes.append(outcome)
         steps.pop(0)()
 
-    watch(source, out, report, every=0.01)
+    watch(source, out, report, interval=0.01)
     assert [type(outcome).__name__ for outcome in outcomes] == ["Built", "MarkerError", "Built"]
     assert "# A longer title" in (out / "04_masks.md").read_text(encoding="utf-8")
 
@@ -683,7 +686,7 @@ def bad_folders(folders):
         twins[name] = source.parent / name
         twins[name].mkdir()
         for stem in stems:
-            write(twins[name], stem, BODY)
+            write_lesson(twins[name], stem, BODY)
     return [
         (source.parent / "nowhere", out, "There is no folder"),
         (empty, out, "There is no lesson in"),
@@ -723,7 +726,7 @@ def test_the_command(folders):
     (out / "04_masks.md").write_text("mine", encoding="utf-8")
     result = run(app, ["build", *places])
     assert result.exit_code == 0 and "stays as it is" in result.stderr
-    write(source, "04_masks", "```python\nx = 1  # <COGINST>\n```\n")
+    write_lesson(source, "04_masks", "```python\nx = 1  # <COGINST>\n```\n")
     result = run(app, ["build", *places])
     assert result.exit_code == 2 and result.stderr.startswith(f"{source / '04_masks.md'}:10: ")
     result = run(app, ["build", *places, "--check", "--watch"])
@@ -750,12 +753,12 @@ def test_the_command_starts_light():
         " pass\nprint([m for m in ('jupytext', 'torch', 'nbformat', 'nbclient', 'IPython') if m in sys.modules],"
         " file=sys.stderr)"
     )
-    assert python("-c", script).stderr.splitlines()[-1] == "[]"
+    assert run_python("-c", script).stderr.splitlines()[-1] == "[]"
 
 
 def test_a_fence_that_the_next_one_closes_is_refused_with_its_line(folders):
     source, out = folders
-    write(source, "04_masks", "# T\n\n```python\nx = 1\n\n```python\ny = 2\n```\n")
+    write_lesson(source, "04_masks", "# T\n\n```python\nx = 1\n\n```python\ny = 2\n```\n")
     with pytest.raises(
         MarkerError, match=r"04_masks.md:\d+: this fence is not closed before the next one opens, in line \d+"
     ):

@@ -7,12 +7,12 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from tests.fresh_python import python, without
+from tests.fresh_python import environment_without, run_python
 from utils.cli.commands import app
 from utils.feedback.exercise import find_exercise
 from utils.instructor import misconception as maker
-from utils.instructor.answers import Answer, Answers, judge_all, read_answers, verdict_of, write_answers
-from utils.instructor.misconception import NoPlace, add, stub
+from utils.instructor.answers import Answer, AnswerFactory, format_verdict, judge_all, read_answers, write_answers
+from utils.instructor.misconception import StubError, add_stub, make_stub
 from utils.lessons import ROOT
 
 COSH = """def softmax(x: Float[Tensor, "..."], dim: int) -> Float[Tensor, "..."]:
@@ -63,29 +63,31 @@ def test_it_is_written_into_the_checks_and_then_recognised(wrong, tmp_path):
     for name in ("solutions", "utils"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     command = ["-m", "utils.cli", "misconception", "softmax", str(wrong), "--isolation", "none"]
-    environment = without("PYTEST_") | {"PYTHONPATH": str(root)}
+    environment = environment_without("PYTEST_") | {"PYTHONPATH": str(root)}
     words = "You took cosh. Softmax takes exp."
-    done = python(*command, "--id", "takes-cosh", "--message", words, cwd=root, env=environment)
+    done = run_python(*command, "--id", "takes-cosh", "--message", words, cwd=root, env=environment)
     assert done.returncode == 0 and "Names of the lesson" not in done.stdout, done.stdout + done.stderr
-    done = python(*command, cwd=root, env=environment)
+    done = run_python(*command, cwd=root, env=environment)
     assert f"✗ softmax: {words}" in done.stdout
-    done = python(*command, "--id", "takes-cosh", cwd=root, env=environment)
+    done = run_python(*command, "--id", "takes-cosh", cwd=root, env=environment)
     assert done.returncode != 0 and "has a misconception called takes-cosh already" in done.stderr
 
 
 def test_names_that_the_checks_do_not_have_are_told():
-    made = stub(find_exercise("softmax"), COSH, "takes-cosh")
-    assert made.needs == ["share", "torch"] and made.function.startswith("def _softmax_takes_cosh(x, dim):\n    e = ")
-    assert maker.TODO in made.entry
+    made = make_stub(find_exercise("softmax"), COSH, "takes-cosh")
+    assert made.free_names == ["share", "torch"] and made.function_source.startswith(
+        "def _softmax_takes_cosh(x, dim):\n    e = "
+    )
+    assert maker.TODO in made.table_entry
 
 
 def test_a_value_becomes_a_function():
-    made = stub(find_exercise("attn_scores_2"), "attn_scores_2 = inputs @ inputs[2]", "the-next-word")
+    made = make_stub(find_exercise("attn_scores_2"), "attn_scores_2 = inputs @ inputs[2]", "the-next-word")
     assert (
-        made.function
+        made.function_source
         == "def _attn_scores_2_the_next_word():\n    attn_scores_2 = inputs @ inputs[2]\n    return attn_scores_2"
     )
-    assert made.needs == ["inputs"]
+    assert made.free_names == ["inputs"]
 
 
 @pytest.mark.parametrize(
@@ -99,14 +101,14 @@ def test_a_value_becomes_a_function():
 )
 def test_what_cannot_be_one(source, id, words):
     with pytest.raises(ValueError, match=words):
-        stub(find_exercise("softmax"), source, id)
+        make_stub(find_exercise("softmax"), source, id)
 
 
 def test_a_table_that_is_not_written_out_is_left_alone(tmp_path):
     path = tmp_path / "checks.py"
     path.write_text('exercise("softmax", misconceptions=made())\n', encoding="utf-8")
-    with pytest.raises(NoPlace, match="not written as a dict"):
-        add(path, find_exercise("softmax"), stub(find_exercise("softmax"), COSH, "takes-cosh"))
+    with pytest.raises(StubError, match="not written as a dict"):
+        add_stub(path, find_exercise("softmax"), make_stub(find_exercise("softmax"), COSH, "takes-cosh"))
     assert path.read_text(encoding="utf-8") == 'exercise("softmax", misconceptions=made())\n'
 
 
@@ -123,14 +125,14 @@ def test_an_answer_that_would_stop_the_checks_from_loading_is_not_written(tmp_pa
     path = tmp_path / "simplified_attention.py"
     text = (ROOT / "utils" / "checks" / path.name).read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(NoPlace, match=words):
-        add(path, find_exercise("softmax"), stub(find_exercise("softmax"), source, "takes-cosh"))
+    with pytest.raises(StubError, match=words):
+        add_stub(path, find_exercise("softmax"), make_stub(find_exercise("softmax"), source, "takes-cosh"))
     assert path.read_text(encoding="utf-8") == text
 
 
 def test_a_long_message_can_be_laid_out():
     words = " ".join(f"word{n}" for n in range(40))
-    entry = stub(find_exercise("softmax"), COSH, "takes-cosh", words).entry
+    entry = make_stub(find_exercise("softmax"), COSH, "takes-cosh", words).table_entry
     parts = [ast.literal_eval(part) for part in re.findall("'[^']*'", entry)]
     assert "".join(parts) == words and max(map(len, parts)) <= 90
 
@@ -148,7 +150,7 @@ def test_a_file_of_answers_is_read_judged_and_written_again(tmp_path):
     )
     found = read_answers(path)
     assert [(a.kind, a.verdict) for a in found] == [("wrong", ""), ("right", "passed"), ("wrong", "")]
-    assert [verdict_of(r) for r in judge_all(found)] == ["structure", "passed", "raised"]
+    assert [format_verdict(r) for r in judge_all(found)] == ["structure", "passed", "raised"]
     done = called("answers", path, "--write")
     assert done.exit_code == 0 and "right: passed 1, wrong: raised 1, wrong: structure 1" in done.output
     assert [a.verdict for a in read_answers(path)] == ["structure", "passed", "raised"]
@@ -163,7 +165,7 @@ def test_a_head_that_says_nothing_is_refused(tmp_path):
 
 
 def test_one_answer_cannot_change_what_the_next_one_sees():
-    answers = Answers.of(find_exercise("attn_weights_2"))
+    answers = AnswerFactory.from_exercise(find_exercise("attn_weights_2"))
     assert not answers.judge("attn_weights_2 = attn_scores_2.zero_()")
     assert answers.judge("attn_weights_2 = torch.softmax(attn_scores_2, 0)")
 

@@ -7,8 +7,8 @@ import pytest
 
 from utils.feedback.exercise import find_exercise
 from utils.instructor import mutants, mutations
-from utils.instructor.answers import Answers
-from utils.instructor.mutants import EQUAL, NAMED, WRONG, judge
+from utils.instructor.answers import AnswerFactory
+from utils.instructor.mutants import EQUAL, NAMED, WRONG, judge_mutant
 
 # Answers that someone wrote on purpose to get past a check: a piece of the reference, and what stands there instead.
 CONTRIVED = {
@@ -125,13 +125,13 @@ CONTRIVED_IDS = [(name, i) for name, changes in CONTRIVED.items() for i in range
 
 @pytest.mark.parametrize("name, i", CONTRIVED_IDS, ids=[f"{name}-{i}" for name, i in CONTRIVED_IDS])
 def test_a_contrived_answer_does_not_pass(name, i):
-    answers = Answers.of(find_exercise(name))
+    answers = AnswerFactory.from_exercise(find_exercise(name))
     old, new = CONTRIVED[name][i]
     assert old in answers.source
     source = answers.source.replace(old, new)
     if "self.kept" in new:
         source = source.replace("for weight in made)", "for weight in self.kept)")
-    outcome, message = judge(answers, source)
+    outcome, message = judge_mutant(answers, source)
     assert outcome not in ("", EQUAL, WRONG), message
 
 
@@ -143,7 +143,7 @@ def test_a_source_is_changed_in_one_place_at_a_time():
     half = x / top
     return max(half, low)
 '''
-    made = {m.change: m.kind for m in mutations.mutants(source)}
+    made = {m.change: m.kind for m in mutations.make_mutants(source)}
     for change, kind in {
         "if x < 0: → if x <= 0:": "comparison",
         "if x < 0: → if x < 1:": "constant",
@@ -156,7 +156,7 @@ def test_a_source_is_changed_in_one_place_at_a_time():
         "if x < 0: / raise ValueError(f'{x} is below 0') → (dropped)": "dropped line",
     }.items():
         assert made.get(change) == kind, (change, made)
-    assert len({ast.unparse(ast.parse(m.source)) for m in mutations.mutants(source)}) == len(made)
+    assert len({ast.unparse(ast.parse(m.source)) for m in mutations.make_mutants(source)}) == len(made)
     assert not any(
         "Not this" in change or "is below" in change.partition("→")[2] for change in made
     )  # words are no mistakes
@@ -169,26 +169,26 @@ def test_names_are_swapped_with_their_kind_only():
         self.one, self.rate = nn.Linear(d_in, d_out), rate
         self.two = nn.Linear(d_in, d_out)
 """
-    swapped = {m.change for m in mutations.mutants(source) if m.kind == "swapped names"}
+    swapped = {m.change for m in mutations.make_mutants(source) if m.kind == "swapped names"}
     assert "self.two = nn.Linear(d_in, d_out) → self.two = nn.Linear(d_out, d_out)" in swapped
     assert not any("nn.Linear(rate" in change for change in swapped)
 
 
 def test_a_mutant_is_judged_by_what_its_check_says():
-    answers = Answers.of(find_exercise("row_sums"))
-    assert judge(answers, answers.source) == (EQUAL, "")
-    assert judge(answers, answers.source.replace("dim=1", "dim=-1"))[0] == EQUAL
-    assert judge(answers, answers.source.replace("dim=1", "dim=0"))[0] == NAMED
-    assert judge(answers, "def other(x): pass")[0] == ""
+    answers = AnswerFactory.from_exercise(find_exercise("row_sums"))
+    assert judge_mutant(answers, answers.source) == (EQUAL, "")
+    assert judge_mutant(answers, answers.source.replace("dim=1", "dim=-1"))[0] == EQUAL
+    assert judge_mutant(answers, answers.source.replace("dim=1", "dim=0"))[0] == NAMED
+    assert judge_mutant(answers, "def other(x): pass")[0] == ""
 
 
 def test_a_pass_that_is_not_equal_is_found_out():
     """The check asks for sizes up to 19."""
-    answers = Answers.of(find_exercise("get_mask"))
+    answers = AnswerFactory.from_exercise(find_exercise("get_mask"))
     sneaky = answers.source.replace(
         "return", "if size > 19:\n        return torch.ones(size, size, dtype=torch.bool)\n    return"
     )
-    outcome, where = judge(answers, sneaky)
+    outcome, where = judge_mutant(answers, sneaky)
     assert outcome == WRONG and "argument 0 = " in where
 
 
@@ -203,26 +203,28 @@ THREE = ("row_sums", "softmax", "causal_attn_weights")
 
 
 def test_three_exercises_are_as_stored():
-    stored = mutants.stored()
-    for tally in mutants.examine(THREE):
-        assert mutants.numbers(tally) == stored[tally.exercise], "run `coginst mutants --write`"
+    stored = mutants.read_table()
+    for tally in mutants.run_mutants(THREE):
+        assert mutants.table_row(tally) == stored[tally.exercise], "run `coginst mutants --write`"
         assert tally.count(WRONG) == 0
 
 
 def test_over_the_course_none_passes_wrongly_and_most_are_told_why():
     from utils.feedback.exercise import all_exercises
 
-    stored = mutants.stored()
+    stored = mutants.read_table()
     whole = stored.pop("all")
     assert set(stored) == set(all_exercises()), "run `coginst mutants --write`"
     assert whole == tuple(map(sum, zip(*stored.values())))
     assert whole[-1] == 0
-    assert mutants.share(whole) >= 80 and mutants.share_of_ran(whole) >= 80
-    assert f"{mutants.share_of_ran(whole)} % are named or explained." in mutants.TABLE.read_text(encoding="utf-8")
+    assert mutants.explained_percent(whole) >= 80 and mutants.explained_percent_of_ran(whole) >= 80
+    assert f"{mutants.explained_percent_of_ran(whole)} % are named or explained." in mutants.TABLE.read_text(
+        encoding="utf-8"
+    )
     readme = (mutants.TABLE.parent.parent / "README.md").read_text(encoding="utf-8")
     assert (
         f"[{whole[0]:,} such mistakes](docs/mutants.md)" in readme
-        and f"{mutants.share(whole)} % are told why" in readme
+        and f"{mutants.explained_percent(whole)} % are told why" in readme
     )
     assert all(row[0] == sum(row[2:]) and row[1] == sum(row[2:6]) for row in stored.values())
 

@@ -12,15 +12,23 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from tests.fresh_python import printed
-from tests.lesson_files import write
+from tests.fresh_python import printed_output
+from tests.lesson_files import write_lesson
 from utils import lessons
 from utils.cli.commands import app
 from utils.feedback.check import CheckFailed
 from utils.feedback.exercise import all_exercises
 from utils.instructor.build import student_files
 from utils.instructor.nbgrader import export as nbgrader
-from utils.instructor.nbgrader.export import BEGIN, CONFIG, END, ExportError, assignment, export, student_source
+from utils.instructor.nbgrader.export import (
+    BEGIN,
+    CONFIG,
+    END,
+    ExportError,
+    export_lessons,
+    make_assignment,
+    student_source,
+)
 from utils.instructor.nbgrader.grading import grade
 from utils.lessons import ROOT
 
@@ -58,7 +66,7 @@ Because `a` comes before `b` in every row.
 def marked(tmp_path):
     folder = tmp_path / "solutions"
     folder.mkdir()
-    return write(folder, "04_marked", MARKED)
+    return write_lesson(folder, "04_marked", MARKED)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +80,7 @@ def marks(cell):
 
 @pytest.mark.parametrize("path", lessons.all_lessons(), ids=lambda path: path.stem)
 def test_each_exercise_has_an_answer_and_a_point(path):
-    notebook = assignment(path)
+    notebook = make_assignment(path)
     nbformat.validate(nbformat.from_dict(notebook))
     cells = notebook["cells"]
     asked = [e for e in all_exercises().values() if e.lesson == path.stem[3:]]
@@ -94,7 +102,7 @@ def test_each_exercise_has_an_answer_and_a_point(path):
 @pytest.mark.parametrize("path", lessons.all_lessons(), ids=lambda path: path.stem)
 def test_without_its_answers_it_is_the_students_copy(path, built):
     copy = json.loads(built[f"{path.stem}.ipynb"])
-    cells = [cell for cell in assignment(path)["cells"] if not marks(cell).get("grade")]
+    cells = [cell for cell in make_assignment(path)["cells"] if not marks(cell).get("grade")]
     assert len(cells) == len(copy["cells"])
     for cell, student in zip(cells, copy["cells"]):
         source = cell["source"]
@@ -106,7 +114,7 @@ def test_without_its_answers_it_is_the_students_copy(path, built):
 
 
 def test_every_marker_becomes_nbgraders_and_notes_go(marked):
-    first, second, prose = [cell for cell in assignment(marked)["cells"] if marks(cell)]
+    first, second, prose = [cell for cell in make_assignment(marked)["cells"] if marks(cell)]
     assert (
         first["source"]
         == f"# all three numbers\n{BEGIN}\nfirst_sum = (\n    1 + 2 + 3\n)\n{END}\n{BEGIN}\nsecond_sum = first_sum *"
@@ -124,7 +132,7 @@ def test_every_marker_becomes_nbgraders_and_notes_go(marked):
         and marks(prose)["points"] == 1
     )
     assert f"<!-- {BEGIN} -->\nBecause `a` comes before `b` in every row.\n<!-- {END} -->" in prose["source"]
-    assert "Ada" not in json.dumps(assignment(marked)) and "<COGNOTE>" not in json.dumps(assignment(marked))
+    assert "Ada" not in json.dumps(make_assignment(marked)) and "<COGNOTE>" not in json.dumps(make_assignment(marked))
 
 
 def test_stubs_say_what_they_stand_for():
@@ -179,7 +187,7 @@ def test_a_graded_cell_passes_waits_or_says_what_is_wrong(capsys):
 
 def test_an_export_is_repeatable_and_keeps_what_an_instructor_changed(tmp_path):
     out = tmp_path / "course"
-    done = export(out, ["00", "layer_norm"])
+    done = export_lessons(out, ["00", "layer_norm"])
     assert done.points == {"00_start_here": 1, "06_layer_norm": 3} and not done.kept
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert names == {
@@ -188,19 +196,19 @@ def test_an_export_is_repeatable_and_keeps_what_an_instructor_changed(tmp_path):
         "source/06_layer_norm/06_layer_norm.ipynb",
     }
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    export(out, ["00", "06"])
+    export_lessons(out, ["00", "06"])
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     changed = out / "source" / "00_start_here" / "00_start_here.ipynb"
     changed.write_text(changed.read_text(encoding="utf-8").replace('"points": 1', '"points": 3'), encoding="utf-8")
     (out / "source" / "06_layer_norm" / "06_layer_norm.ipynb").unlink()
     with pytest.raises(ExportError, match=rf"^{re.escape(str(changed))} is there already and differs; --replace"):
-        export(out, ["00", "06"])
+        export_lessons(out, ["00", "06"])
     assert (
         '"points": 3' in changed.read_text(encoding="utf-8")
         and not (out / "source" / "06_layer_norm" / "06_layer_norm.ipynb").exists()
     )
     (out / "nbgrader_config.py").write_text("c = get_config()\n", encoding="utf-8")
-    done = export(out, ["00"], replace=True)
+    done = export_lessons(out, ["00"], replace=True)
     assert (
         changed.read_bytes() == before[changed]
         and (out / "nbgrader_config.py").read_text(encoding="utf-8") == "c = get_config()\n"
@@ -210,15 +218,15 @@ def test_an_export_is_repeatable_and_keeps_what_an_instructor_changed(tmp_path):
 
 def test_wrong_markers_and_unfit_folders_write_nothing(tmp_path, marked):
     out = tmp_path / "course"
-    write(marked.parent, "04_marked", MARKED.replace("# </COGNOTE>", ""))
+    write_lesson(marked.parent, "04_marked", MARKED.replace("# </COGNOTE>", ""))
     with pytest.raises(ValueError, match="COGNOTE"):
-        export(out, source=marked.parent)
+        export_lessons(out, source=marked.parent)
     assert not out.exists()
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ExportError, match="is a file"):
-        export(tmp_path / "file")
+        export_lessons(tmp_path / "file")
     with pytest.raises(ExportError, match="hold answers; name another folder"):
-        export(ROOT / "course" / "nbgrader")
+        export_lessons(ROOT / "course" / "nbgrader")
 
 
 def test_the_command(tmp_path):
@@ -247,5 +255,5 @@ def test_the_settings_parse_and_nothing_else_of_ours_needs_nbgrader():
         "import sys; sys.modules['nbgrader'] = None; import utils.instructor.nbgrader.export; "
         "import utils.instructor.nbgrader.grading, utils.cli"
     )
-    printed(code)
+    printed_output(code)
     assert nbgrader.POINTS == 1

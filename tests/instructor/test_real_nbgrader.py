@@ -13,10 +13,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.fresh_python import own_jupyter, python, without
+from tests.fresh_python import environment_without, isolated_jupyter_environment, run_python
 from utils import lessons
 from utils.instructor.build import student_files
-from utils.instructor.nbgrader.export import BEGIN, END, export
+from utils.instructor.nbgrader.export import BEGIN, END, export_lessons
 from utils.instructor.release import release
 
 Gradebook = pytest.importorskip(
@@ -36,12 +36,14 @@ GRADED = [
 def nbgrader(course: Path, *arguments: str) -> str:
     """Run nbgrader as an instructor does, in the course's folder, with a student's copy of the course and away from the
     user's own Jupyter."""
-    environment = without("PYTEST_", "COURSE_CHECKS", "COURSE_PROGRESS") | own_jupyter(course.parent)
+    environment = environment_without("PYTEST_", "COURSE_CHECKS", "COURSE_PROGRESS") | isolated_jupyter_environment(
+        course.parent
+    )
     environment["PATH"] = os.pathsep.join(
         [str(Path(sys.executable).parent), os.environ["PATH"]]
     )  # nbgrader calls alembic by its name
     environment["PYTHONPATH"] = os.pathsep.join([str(course.parent / "attention"), str(ROOT / "tests" / "offline")])
-    done = python("-m", "nbgrader", *arguments, cwd=course, env=environment)
+    done = run_python("-m", "nbgrader", *arguments, cwd=course, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -76,7 +78,7 @@ def right_answers(course: Path, stem: str) -> dict[str, str]:
 def set_up(folder: Path, *names: str) -> Path:
     """The nbgrader course folder, and beside it what students have: the release, unzipped."""
     zipfile.ZipFile(release(folder / "attention.zip").path).extractall(folder)
-    export(folder / "course", names)
+    export_lessons(folder / "course", names)
     return folder / "course"
 
 
@@ -165,7 +167,7 @@ def test_autograde_gives_a_point_for_each_exercise_that_passes(graded):
 def test_an_earlier_lesson_is_found_where_nbgrader_keeps_it(course, graded):
     """Where there are no answers to fall back to, lesson 06 runs with the student's own lesson 03."""
     assert graded["ada", "06_layer_norm"]["points-SelfAttentionLayer"] == 1
-    assert "NotYet" in (course / "autograded" / "eve" / "06_layer_norm" / "06_layer_norm.ipynb").read_text(
+    assert "UnfinishedExercise" in (course / "autograded" / "eve" / "06_layer_norm" / "06_layer_norm.ipynb").read_text(
         encoding="utf-8"
     )
 

@@ -15,14 +15,14 @@ import pytest
 from typer.testing import CliRunner
 
 import utils
-from tests.fresh_python import own_jupyter, python, without
+from tests.fresh_python import environment_without, isolated_jupyter_environment, run_python
 from tests.lesson_files import HEADER
 from utils import lessons
 from utils.cli.commands import app
 from utils.instructor import release as releasing
 from utils.instructor.build import student_files
-from utils.instructor.release import FIRST, ReleaseError, audit, release
-from utils.instructor.strip import without_notes
+from utils.instructor.release import INITIAL_LESSONS, ReleaseError, audit_zip, release
+from utils.instructor.strip import strip_notes
 from utils.lessons import ROOT
 
 STEMS = [path.stem for path in lessons.all_lessons()]
@@ -90,7 +90,7 @@ def small(tmp_path):
 
 def of_utils(names):
     """The files of `utils`, without the lessons' texts from which one is made anew."""
-    return {name for name in names if name.startswith("utils/") and not name.startswith(f"{FIRST}/")}
+    return {name for name in names if name.startswith("utils/") and not name.startswith(f"{INITIAL_LESSONS}/")}
 
 
 def test_it_holds_the_students_course_and_nothing_else(course):
@@ -118,7 +118,7 @@ def test_it_holds_the_students_course_and_nothing_else(course):
         ["git", "ls-files", "-z", "utils"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
     ).stdout.split("\0")
     assert {name for name in filter(None, tracked) if (ROOT / name).exists()} == of_utils(files)
-    assert {name: files[f"{FIRST}/{name}"] for name in (f"{stem}.md" for stem in STEMS)} == {
+    assert {name: files[f"{INITIAL_LESSONS}/{name}"] for name in (f"{stem}.md" for stem in STEMS)} == {
         name.removeprefix("course/"): content
         for name, content in files.items()
         if name.startswith("course/") and name.endswith(".md")
@@ -145,11 +145,11 @@ def test_what_git_does_not_know_stays_here_and_is_named(tmp_path, small):
     (small / ".gitignore").write_text("__pycache__/\n*.egg-info/\n.cache\n*.zip\n", encoding="utf-8")
     made = release(tmp_path / "a.zip", root=small)
     assert of_utils(read(made.path)) == {"utils/__init__.py"}
-    assert made.left_out == ["utils/assets/new.json", "utils/backup.txt"]
+    assert made.untracked_files == ["utils/assets/new.json", "utils/backup.txt"]
     git(small, "add", "utils/assets/new.json")
     (small / "utils" / "assets" / "new.json").write_text("{}", encoding="utf-8")
     made = release(tmp_path / "b.zip", root=small)
-    assert read(made.path)["utils/assets/new.json"] == b"{}" and made.left_out == ["utils/backup.txt"]
+    assert read(made.path)["utils/assets/new.json"] == b"{}" and made.untracked_files == ["utils/backup.txt"]
 
 
 def test_a_tracked_file_that_was_deleted_is_not_missed(tmp_path, small):
@@ -221,14 +221,14 @@ def test_the_zip_unzips_into_one_folder_and_a_second_one_is_the_same(tmp_path, m
 def test_answers_come_along_for_the_lessons_that_are_named_and_notes_never(tmp_path, small):
     made = release(tmp_path / "a.zip", ["turn"], root=small)
     text = read(made.path)["solutions/04_turn.md"].decode()
-    assert made.solved == ["04_turn"] and "Ada" not in text and "key = 1" not in text and "COGNOTE" not in text
+    assert made.solved_lessons == ["04_turn"] and "Ada" not in text and "key = 1" not in text and "COGNOTE" not in text
     assert SECRET in text and "What `<COGINST>` is." in text and "x = 2  # <COGLINE>" in text
     assert not [name for name in read(release(tmp_path / "b.zip", root=small).path) if name.startswith("solutions")]
 
 
 @pytest.mark.parametrize("path", lessons.all_lessons(), ids=lambda path: path.stem)
 def test_without_notes_a_lesson_makes_the_same_copy(path, tmp_path):
-    (tmp_path / path.name).write_text(without_notes(lessons.read_text(path), path), encoding="utf-8")
+    (tmp_path / path.name).write_text(strip_notes(lessons.read_text(path), path), encoding="utf-8")
     whole = student_files(ROOT / "solutions")
     assert all(whole[name] == content for name, content in student_files(tmp_path).items())
 
@@ -243,7 +243,7 @@ def test_a_handed_out_lesson_that_holds_another_ones_answer_is_refused_with_the_
     ):
         release(tmp_path / "a.zip", ["05"])
     assert list(tmp_path.iterdir()) == []
-    assert release(tmp_path / "a.zip", STEMS).solved == STEMS
+    assert release(tmp_path / "a.zip", STEMS).solved_lessons == STEMS
 
 
 # --- the web site, where it is asked for ----------------------------------------------------------------
@@ -349,11 +349,11 @@ SMUGGLED = {
 @pytest.mark.parametrize("case", SMUGGLED)
 def test_the_zip_itself_is_looked_through(tmp_path, small, case):
     files = read(release(tmp_path / "a.zip", root=small).path)
-    assert audit(tmp_path / "a.zip", root=small) == []
+    assert audit_zip(tmp_path / "a.zip", root=small) == []
     name, content, fault = SMUGGLED[case]
     if case == "a place":
         content = f"HERE = {str(small)!r}"
-    found = audit(write(tmp_path / "b.zip", files | {name: content}), root=small)
+    found = audit_zip(write(tmp_path / "b.zip", files | {name: content}), root=small)
     assert any(re.search(fault, line) for line in found), found
 
 
@@ -380,7 +380,7 @@ def test_short_answers_are_counted_in_each_file(tmp_path, small):
     one, other = "return rows[0].turned(by_step=2)", "return rows[1].turned(by_step=3)"
     files = read(release(tmp_path / "a.zip", root=small).path)
     for held, fault in ((one, False), (f"{one}\nx = 1\n{other}", True)):
-        found = audit(write(tmp_path / "b.zip", files | {"utils/aside.txt": held}), root=small)
+        found = audit_zip(write(tmp_path / "b.zip", files | {"utils/aside.txt": held}), root=small)
         assert bool(found) == fault
     assert re.search(r"^utils/aside\.txt:1: 2 short answers stand here, those of solutions/04_turn\.md:\d+, ", found[0])
     git(small, "add", "--all")
@@ -394,20 +394,20 @@ def test_a_zip_that_spills_or_is_none_is_refused(tmp_path, small):
     files = read(release(tmp_path / "a.zip", root=small).path)
     with zipfile.ZipFile(write(tmp_path / "b.zip", files), "a") as packed:
         packed.writestr("other/x.py", "")
-    assert "lie in one folder" in audit(tmp_path / "b.zip", root=small)[0]
+    assert "lie in one folder" in audit_zip(tmp_path / "b.zip", root=small)[0]
     (tmp_path / "c.zip").write_text("no zip", encoding="utf-8")
-    assert "cannot be read as a zip" in audit(tmp_path / "c.zip", root=small)[0]
+    assert "cannot be read as a zip" in audit_zip(tmp_path / "c.zip", root=small)[0]
 
 
 def test_a_handed_out_lesson_must_make_the_copy_that_is_there(tmp_path, small):
     files = read(release(tmp_path / "a.zip", ["04"], root=small).path)
-    assert audit(tmp_path / "a.zip", ["04_turn"], small) == []
+    assert audit_zip(tmp_path / "a.zip", ["04_turn"], small) == []
     files["course/04_turn.md"] += b"More.\n"
-    assert audit(write(tmp_path / "b.zip", files), ["04_turn"], small) == [
+    assert audit_zip(write(tmp_path / "b.zip", files), ["04_turn"], small) == [
         "course/04_turn.md:1: not what the handed-out lesson makes."
     ]
     del files["solutions/04_turn.md"]
-    assert "solutions/04_turn.md:1: missing." in audit(write(tmp_path / "c.zip", files), ["04_turn"], small)
+    assert "solutions/04_turn.md:1: missing." in audit_zip(write(tmp_path / "c.zip", files), ["04_turn"], small)
 
 
 def test_an_answer_in_utils_stops_the_release_and_nothing_is_left(tmp_path, small):
@@ -431,15 +431,15 @@ def test_two_releases_of_one_zip_at_once_do_not_mix(tmp_path, small, monkeypatch
     def second(folder, solved, root):
         monkeypatch.undo()
         release(out, ["04"], root=root)
-        return audit(folder, solved, root)
+        return audit_zip(folder, solved, root)
 
-    monkeypatch.setattr(releasing, "audit", second)
+    monkeypatch.setattr(releasing, "audit_zip", second)
     if replace:
-        assert release(out, replace=True, root=small).solved == []
+        assert release(out, replace=True, root=small).solved_lessons == []
     else:
         with pytest.raises(ReleaseError, match=r"a\.zip is there already; --replace"):
             release(out, root=small)
-    assert audit(out, [] if replace else ["04_turn"], small) == [] and list(out.parent.iterdir()) == [out]
+    assert audit_zip(out, [] if replace else ["04_turn"], small) == [] and list(out.parent.iterdir()) == [out]
 
 
 # --- the command --------------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ def unzipped(path, folder):
 def environment(folder):
     """As a student has it: this checkout is out of sight."""
     offline = {"PYTHONPATH": str(ROOT / "tests" / "offline")}
-    return without("PYTEST_", "COURSE_", "JUPYTER_") | own_jupyter(folder) | offline
+    return environment_without("PYTEST_", "COURSE_", "JUPYTER_") | isolated_jupyter_environment(folder) | offline
 
 
 LEARNER = """
@@ -537,7 +537,7 @@ def test_make_lab_works_in_the_unzipped_folder(tmp_path, answers):
 @pytest.mark.parametrize("answers", [[], ["start_here"], ["00", "04"]])
 def test_checks_and_hints_work_there(tmp_path, answers):
     root = unzipped(release(tmp_path / "a.zip", answers).path, tmp_path / "home")
-    done = python("-c", LEARNER, cwd=root, env=environment(tmp_path) | {"PYTHONPATH": str(root)})
+    done = run_python("-c", LEARNER, cwd=root, env=environment(tmp_path) | {"PYTHONPATH": str(root)})
     assert done.returncode == 0, done.stderr
     assert "You added down the columns" in done.stdout and "✓ row_sums" in done.stdout and "hint 1 of 3" in done.stdout
     assert ("return x.sum(dim=1)" in done.stdout) == bool(answers)

@@ -6,11 +6,11 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from tests.fresh_python import python, without
+from tests.fresh_python import environment_without, run_python
 from utils import lessons
 from utils.cli.commands import app
 from utils.instructor import scaffold
-from utils.instructor.scaffold import ScaffoldError, new
+from utils.instructor.scaffold import ScaffoldError, create_lesson
 from utils.lessons import ROOT
 
 
@@ -28,7 +28,7 @@ def checkout(tmp_path):
 
 
 def run(root, *arguments):
-    return python("-m", *arguments, cwd=root, env=without("PYTEST_") | {"PYTHONPATH": str(root)})
+    return run_python("-m", *arguments, cwd=root, env=environment_without("PYTEST_") | {"PYTHONPATH": str(root)})
 
 
 def one_after_another(root, *commands):
@@ -37,7 +37,7 @@ def one_after_another(root, *commands):
         "import sys; from utils.cli.commands import app\n"
         "for words in sys.argv[1:]: app(words.split(), standalone_mode=False) and sys.exit(f'{words} failed')"
     )
-    return python("-c", code, *commands, cwd=root, env=without("PYTEST_") | {"PYTHONPATH": str(root)})
+    return run_python("-c", code, *commands, cwd=root, env=environment_without("PYTEST_") | {"PYTHONPATH": str(root)})
 
 
 def snapshot(root):
@@ -87,15 +87,15 @@ def test_a_new_lesson_passes_everything_that_a_lesson_has_to(checkout):
 
 
 def test_two_lessons_can_be_started_side_by_side(checkout):
-    first = new("flash_attention", root=checkout)
+    first = create_lesson("flash_attention", root=checkout)
     with pytest.raises(
         ScaffoldError,
         match=(
             "There is an exercise most_attended in utils/checks/flash_attention.py already; name yours with --exercise"
         ),
     ):
-        new("linear_attention", root=checkout)
-    second = new("98_linear_attention", exercise="strongest_key", root=checkout)
+        create_lesson("linear_attention", root=checkout)
+    second = create_lesson("98_linear_attention", exercise="strongest_key", root=checkout)
     assert (
         first[0].name == f"{len(lessons.all_lessons()):02d}_flash_attention.md"
         and second[0].name == "98_linear_attention.md"
@@ -125,9 +125,9 @@ def test_what_cannot_be_made_is_refused_and_nothing_is_written(checkout, name, w
     (checkout / "utils" / "checks" / "half_done.py").touch()
     before = snapshot(checkout)
     with pytest.raises(ScaffoldError, match=re.escape(words)):
-        new(name, root=checkout)
+        create_lesson(name, root=checkout)
     with pytest.raises(ScaffoldError, match="An exercise cannot be called 'x y'"):
-        new("flash_attention", exercise="x y", root=checkout)
+        create_lesson("flash_attention", exercise="x y", root=checkout)
     assert snapshot(checkout) == before
 
 
@@ -135,7 +135,7 @@ def test_where_one_file_cannot_be_written_none_is(checkout):
     shutil.rmtree(checkout / "tests")
     before = snapshot(checkout)
     with pytest.raises(OSError):
-        new("flash_attention", root=checkout)
+        create_lesson("flash_attention", root=checkout)
     assert snapshot(checkout) == before
 
 
@@ -144,7 +144,7 @@ def test_it_is_the_exercise_that_the_page_shows(checkout):
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (gap,) = re.findall(r"(?ms)^~~~markdown\n(.*?)^~~~$", page)
     check, right, *_ = re.findall(r"(?ms)^```python\n(.*?)^```$", page.replace(gap, ""))
-    for path, part in zip(new("flash_attention", root=checkout), (gap, check, right)):
+    for path, part in zip(create_lesson("flash_attention", root=checkout), (gap, check, right)):
         assert part in path.read_text(encoding="utf-8"), f"{path.name} and CONTRIBUTING.md differ"
 
 

@@ -7,11 +7,11 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from tests.lesson_files import write
+from tests.lesson_files import write_lesson
 from utils import lessons
 from utils.cli.commands import app
 from utils.instructor import solved
-from utils.instructor.solved import SOLVED, SolveError, solve, solved_notebook
+from utils.instructor.solved import SOLVED, SolveError, solve_lessons, solved_notebook
 
 BODY = """\
 # T
@@ -74,7 +74,7 @@ def test_solved_notebooks_keep_text_alone(path):
 
 
 def test_answers_are_in_and_markers_out(tmp_path):
-    cells = solved_notebook(write(tmp_path, "04_x", BODY))["cells"]
+    cells = solved_notebook(write_lesson(tmp_path, "04_x", BODY))["cells"]
     assert [cell["source"] for cell in cells[:2]] == [
         "# T\n\n\nWhy? `<COGINST>`\n\nBecause.",
         "x = 2\ny = x * 2\nz = y + 1\nz",
@@ -86,10 +86,10 @@ def test_text_outputs_are_kept_and_a_second_run_writes_the_same(tmp_path, monkey
     monkeypatch.setenv("COURSE_PROGRESS", __file__)  # the author's own progress, which must not show
     source, out = tmp_path / "solutions", tmp_path / "solved"
     source.mkdir()
-    write(source, "04_x", BODY)
-    (path,) = solve(["x"], source, out)
+    write_lesson(source, "04_x", BODY)
+    (path,) = solve_lessons(["x"], source, out)
     first = path.read_bytes()
-    assert path == out / "04_x.ipynb" and solve([], source, out) == [path] and path.read_bytes() == first
+    assert path == out / "04_x.ipynb" and solve_lessons([], source, out) == [path] and path.read_bytes() == first
     notebook = nbformat.read(path, 4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -105,17 +105,17 @@ def test_text_outputs_are_kept_and_a_second_run_writes_the_same(tmp_path, monkey
 def test_a_lesson_that_fails_is_named_with_its_line_and_nothing_is_written(tmp_path, monkeypatch):
     source, out = tmp_path / "solutions", tmp_path / "solved"
     source.mkdir()
-    write(source, "04_x", BODY)
-    bad = write(source, "05_bad", "```python\nx = 1\n```\n\n```python\nx / 0\n```\n")
+    write_lesson(source, "04_x", BODY)
+    bad = write_lesson(source, "05_bad", "```python\nx = 1\n```\n\n```python\nx / 0\n```\n")
     with pytest.raises(
         SolveError, match=rf"^{re.escape(str(bad))}:14: this cell fails .* ZeroDivisionError: division by zero$"
     ):
-        solve(["05", "04"], source, out)
+        solve_lessons(["05", "04"], source, out)
     assert list(out.iterdir()) == []
     monkeypatch.setattr(solved, "TIMEOUT", 1)
-    slow = write(source, "05_bad", "```python\nimport time; time.sleep(30)\n```\n")
+    slow = write_lesson(source, "05_bad", "```python\nimport time; time.sleep(30)\n```\n")
     with pytest.raises(SolveError, match=rf"^{re.escape(str(slow))}:10: this cell fails"):
-        solve(["05"], source, out)
+        solve_lessons(["05"], source, out)
 
 
 def test_an_unknown_lesson_is_one_red_line():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.lesson_files import FIRST, HEADER
 from utils import lessons
-from utils.instructor.strip import MarkerError, strip, strip_lesson
+from utils.instructor.strip import MarkerError, strip_answers, strip_lesson
 
 
 def code(source):
@@ -412,7 +412,7 @@ def test_a_part_of_a_lesson_strips_as_it_does_in_the_whole():
     assert HEADER + strip_lesson(part, "05_x.md") == strip_lesson(HEADER + part, "05_x.md")
     assert strip_lesson("# A readme\n", "README.md") == "# A readme\n"
     with pytest.raises(MarkerError, match="05_x.md:1: this is not a lesson"):
-        strip(part, "05_x.md")
+        strip_answers(part, "05_x.md")
 
 
 def test_what_stands_outside_the_markers_stays_byte_for_byte():
@@ -438,7 +438,7 @@ LINES = [
 def stripped_or_refused(text):
     """What becomes of a page, or None where it is refused; then each fault has its place."""
     try:
-        return strip(text, "05_x.md")
+        return strip_answers(text, "05_x.md")
     except MarkerError as error:
         refusal = str(error)
     assert all(re.match(r"05_x\.md:\d+: \S", line) for line in refusal.split("\n"))

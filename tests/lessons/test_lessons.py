@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jupytext.languages import _JUPYTER_LANGUAGES
 
-from tests.fresh_python import printed
-from tests.lesson_files import HEADER, write, write_notebook
+from tests.fresh_python import printed_output
+from tests.lesson_files import HEADER, write_lesson, write_notebook
 from utils import lessons
 from utils.lessons import LessonError
 
@@ -83,7 +83,9 @@ def test_languages_are_jupytexts():
 
 
 def test_line_numbers_title_and_name(tmp_path):
-    path = write(tmp_path, STEM, "~~~\n# not this\n~~~\n\n# A mask\n\n```python\n\nx = 1\n```\n\n```bash\nls\n```\n")
+    path = write_lesson(
+        tmp_path, STEM, "~~~\n# not this\n~~~\n\n# A mask\n\n```python\n\nx = 1\n```\n\n```bash\nls\n```\n"
+    )
     read = lessons.read_lesson(path)
     assert (read.stem, read.name, read.title, read.path) == ("04_causal_attention", "causal_attention", "A mask", path)
     assert [(cell.kind, cell.line, cell.index) for cell in read.cells] == [
@@ -141,7 +143,7 @@ def test_bom_and_crlf_are_read_as_if_they_were_not_there(tmp_path):
 
 
 def test_find_by_name_stem_and_number(tmp_path):
-    path = write(tmp_path, STEM, "# A")
+    path = write_lesson(tmp_path, STEM, "# A")
     (tmp_path / "README.md").write_text("no lesson", encoding="utf-8")
     for name in ("causal_attention", "04_causal_attention", "04"):
         assert lessons.find_lesson(name, tmp_path) == path
@@ -153,7 +155,7 @@ def test_find_by_name_stem_and_number(tmp_path):
 
 
 def test_of_a_pair_the_one_changed_last(tmp_path):
-    markdown, other = write(tmp_path, STEM, "# A"), write_notebook(tmp_path, STEM, "x")
+    markdown, other = write_lesson(tmp_path, STEM, "# A"), write_notebook(tmp_path, STEM, "x")
     for latest in (markdown, other, markdown):
         for path in (markdown, other):
             os.utime(path, (1000, 2000 if path == latest else 1000))
@@ -200,7 +202,7 @@ def fails():
 
 
 def test_load_runs_definitions_only(tmp_path, capsys):
-    module = lessons.load_lesson(write(tmp_path, STEM, BODY))
+    module = lessons.load_lesson(write_lesson(tmp_path, STEM, BODY))
     assert module.area(1.0) == pytest.approx(3.14159, abs=1e-5)
     assert (module.SIZE, module.A, module.B) == (4, 1, 2)
     assert capsys.readouterr().out == ""
@@ -213,7 +215,7 @@ def test_load_runs_definitions_only(tmp_path, capsys):
 def test_tracebacks_show_the_lessons_line(tmp_path, suffix):
     source = "def fails():\n    raise KeyError('here')"
     path = (
-        write(tmp_path, STEM, f"# T\n\n```python\n{source}\n```\n")
+        write_lesson(tmp_path, STEM, f"# T\n\n```python\n{source}\n```\n")
         if suffix == "md"
         else write_notebook(tmp_path, STEM, "x = 1", source)
     )
@@ -257,7 +259,7 @@ def test_a_cell_that_does_not_parse_or_that_exits_says_so(tmp_path):
 
 
 def test_load_keeps_the_module_until_the_file_changes(tmp_path):
-    path = write(tmp_path, STEM, "```python\nSIZE = 1\n```\n")
+    path = write_lesson(tmp_path, STEM, "```python\nSIZE = 1\n```\n")
     first = lessons.load_lesson(path)
     assert lessons.load_lesson(path) is first
     path.write_text(path.read_text(encoding="utf-8").replace("1\n```", "22\n```"), encoding="utf-8")
@@ -265,7 +267,7 @@ def test_load_keeps_the_module_until_the_file_changes(tmp_path):
 
 
 def test_future_imports_hold_in_later_cells(tmp_path):
-    path = write(
+    path = write_lesson(
         tmp_path,
         STEM,
         "```python\nfrom __future__ import annotations\n```\n\n```python\ndef f(x: undefined): return x\n```\n",
@@ -274,7 +276,7 @@ def test_future_imports_hold_in_later_cells(tmp_path):
 
 
 def test_yours_is_a_definition(tmp_path):
-    path = write(
+    path = write_lesson(
         tmp_path,
         STEM,
         '```python\ndef yours(name): return name.upper()\n\nNorm = yours("norm")\nother = str("x")\n```\n',
@@ -309,7 +311,7 @@ def test_an_imported_lesson_is_pickled_and_loaded_again(tmp_path, monkeypatch):
     import solutions
 
     source = "```python\nfrom dataclasses import dataclass\n\n@dataclass\nclass Pair:\n    size: int = 1\n```\n"
-    path = write(tmp_path, "04_pairs", source)
+    path = write_lesson(tmp_path, "04_pairs", source)
     monkeypatch.setattr(solutions, "_HERE", tmp_path)
     try:
         pairs = importlib.import_module("solutions.pairs")
@@ -328,14 +330,16 @@ def test_an_imported_lesson_is_pickled_and_loaded_again(tmp_path, monkeypatch):
 
 def test_importing_it_is_light():
     heavy = "jupytext torch nbformat IPython yaml".split()
-    assert printed(f"import sys, utils.lessons, solutions; print([m for m in {heavy} if m in sys.modules])") == "[]"
+    assert (
+        printed_output(f"import sys, utils.lessons, solutions; print([m for m in {heavy} if m in sys.modules])") == "[]"
+    )
 
 
 # --- source_of --------------------------------------------------------------------------------------
 
 
 def test_source_of(tmp_path):
-    path = write(
+    path = write_lesson(
         tmp_path,
         STEM,
         "```python\nimport torch\n\n@torch.no_grad()\ndef f(x):\n    # <COGINST>\n    y = x  # keep\n    # </COGINST>\n"

@@ -13,7 +13,7 @@ from torch import nn
 
 from utils import lessons
 from utils.models import gram_attention
-from utils.models.gram_attention import CopyModel, Measured
+from utils.models.gram_attention import CopyModel, SeedResults
 
 SEQ, VOCAB = 32, 16
 
@@ -74,7 +74,7 @@ def knower(back=SEQ // 2 - 1, **options):
 
 def compared(**models):
     return gram_attention.Comparison(
-        {name: [gram_attention.Run(0, model)] for name, model in models.items()}, copy_batch, SEQ, VOCAB
+        {name: [gram_attention.SeedRun(0, model)] for name, model in models.items()}, copy_batch, SEQ, VOCAB
     )
 
 
@@ -105,7 +105,7 @@ def test_who_looks_fifteen_back_copies_everything_and_who_looks_elsewhere_guesse
 @pytest.mark.parametrize("length", [4, 6, 32])
 def test_the_copied_half_is_what_can_be_known(length):
     inputs, targets = copy_batch(2, length, 1000)
-    assert torch.equal(gram_attention.copied(targets), inputs[:, : length // 2])
+    assert torch.equal(gram_attention.copied_half(targets), inputs[:, : length // 2])
     assert gram_attention.copied_logits(knower(), inputs % VOCAB).shape[1] == length // 2
 
 
@@ -185,10 +185,11 @@ def test_the_same_seeds_give_the_same_curves_and_the_readers_draws_stay(comparis
 
 
 def test_no_first_step_where_none_is_good_enough():
-    run = gram_attention.Run(0, nn.Identity(), steps=[0, 10], accuracy=[0.1, 0.98])
+    run = gram_attention.SeedRun(0, nn.Identity(), steps=[0, 10], accuracy=[0.1, 0.98])
     assert (
-        run.first is None
-        and gram_attention.Run(0, nn.Identity(), steps=[0, 10, 20], accuracy=[0.1, 0.99, 0.9]).first == 10
+        run.first_copying_step is None
+        and gram_attention.SeedRun(0, nn.Identity(), steps=[0, 10, 20], accuracy=[0.1, 0.99, 0.9]).first_copying_step
+        == 10
     )
 
 
@@ -218,7 +219,7 @@ def test_an_interrupted_comparison_is_none():
 
 
 def test_a_table_of_what_was_measured():
-    found = Measured(
+    found = SeedResults(
         [1, 2.5], {"a": torch.tensor([[0.5, 1.0], [0.7, 1.0]]), "a long name that needs room": torch.zeros(2, 2)}
     )
     rows = found.table("factor").split("\n")
@@ -234,7 +235,7 @@ def test_a_table_of_what_was_measured():
 @pytest.mark.parametrize("ulps", [-2, -1, 0, 1, 2])
 def test_a_table_does_not_hang_on_the_last_bit(ulps):
     share = torch.tensor(1959 / 2000) * (1 + ulps * torch.finfo(torch.float32).eps)  # 97.95 %
-    assert "98.0 (98.0 to 98.0)" in Measured([1], {"a": share.reshape(1, 1)}).table()
+    assert "98.0 (98.0 to 98.0)" in SeedResults([1], {"a": share.reshape(1, 1)}).table()
 
 
 # ---------------------------------------------------------------- longer texts
@@ -244,12 +245,12 @@ def test_a_longer_text_moves_its_copy_away():
     """Who looks 15 back is right where the copy is 16 away, and guesses where it is not, unless the distance is
     kept."""
     done = compared(fifteen=knower(), thirty_one=knower(31))
-    away = gram_attention.at_longer_lengths(done, (32, 64, 96))
+    away = gram_attention.accuracy_by_length(done, (32, 64, 96))
     assert away.points == [32, 64, 96] and away.values["fifteen"].shape == (1, 3)
     assert away.values["fifteen"][0, 0] == 1 and away.values["thirty_one"][0, 1] == 1
     for guess in (away.values["fifteen"][0, 1:], away.values["thirty_one"][0, [0, 2]]):
         assert guess.max() < 0.15
-    again = gram_attention.at_longer_lengths(done, (32, 64, 96), period=16)
+    again = gram_attention.accuracy_by_length(done, (32, 64, 96), period=16)
     assert again.values["fifteen"].eq(1).all()
     assert again.values["thirty_one"][0, 2] > 0.7  # two periods back stands the same token, where there are two
 
@@ -264,7 +265,7 @@ def test_texts_repeat_from_the_period_on():
 @pytest.mark.parametrize("lengths, period", [((33,), None), ((32,), 32), ((32,), 1), ((2,), None)])
 def test_lengths_that_cannot_be_are_refused(lengths, period):
     with pytest.raises(ValueError, match="an even length and a period"):
-        gram_attention.at_longer_lengths(compared(a=knower()), lengths, period)
+        gram_attention.accuracy_by_length(compared(a=knower()), lengths, period)
 
 
 def test_what_the_layer_refuses_is_heard():
@@ -277,7 +278,7 @@ def test_what_the_layer_refuses_is_heard():
     model = knower()
     model.attention = Short(15)
     with pytest.raises(ValueError, match="max_len"):
-        gram_attention.at_longer_lengths(compared(a=model), (32, 64))
+        gram_attention.accuracy_by_length(compared(a=model), (32, 64))
 
 
 # ---------------------------------------------------------------- loud keys
@@ -297,7 +298,9 @@ def test_a_loud_key_is_followed_by_who_follows_loud_keys():
             tally["all"].append(right)
             tally["itself" if place[b] == i - 15 else "others"].append(right)
     for which, rights in tally.items():
-        share = gram_attention.with_scaled_keys(done, (1, factor), which, places=1, texts=texts).values["a"][0]
+        share = gram_attention.accuracy_with_scaled_keys(done, (1, factor), which, n_scaled=1, n_texts=texts).values[
+            "a"
+        ][0]
         assert share[0] == 1 and float(share[1]) == pytest.approx(sum(rights) / len(rights), abs=1e-6)
     assert all(tally["itself"]) and not all(tally["others"])
 
@@ -305,14 +308,14 @@ def test_a_loud_key_is_followed_by_who_follows_loud_keys():
 def test_a_quiet_key_is_never_found():
     done = compared(a=knower())
     assert (
-        gram_attention.with_scaled_keys(done, (0.5,), "itself").values["a"].max() < 0.2
-        and gram_attention.with_scaled_keys(done, (0.5,), "others").values["a"].min() == 1
+        gram_attention.accuracy_with_scaled_keys(done, (0.5,), "itself").values["a"].max() < 0.2
+        and gram_attention.accuracy_with_scaled_keys(done, (0.5,), "others").values["a"].min() == 1
     )
 
 
 def test_loudness_leaves_the_model_as_it_was():
     model = knower()
-    gram_attention.with_scaled_keys(compared(a=model), (1, 50))
+    gram_attention.accuracy_with_scaled_keys(compared(a=model), (1, 50))
     assert not model.attention.W_k._forward_hooks and torch.equal(model.attention.W_k.weight, torch.eye(VOCAB))
     assert model.attention.W_k.weight.requires_grad
 
@@ -328,7 +331,7 @@ def test_places_are_different_in_each_text_and_as_many_as_asked():
     model = knower()
     model.attention = Noting(15)
     nn.init.eye_(model.attention.W_k.weight)
-    gram_attention.with_scaled_keys(compared(a=model), (2,), places=4, texts=50)
+    gram_attention.accuracy_with_scaled_keys(compared(a=model), (2,), n_scaled=4, n_texts=50)
     assert noted[0].sum(-1).eq(4).all() and noted[0].unique(dim=0).shape[0] > 40
 
 
@@ -339,12 +342,12 @@ def test_places_are_different_in_each_text_and_as_many_as_asked():
 ])  # fmt: skip
 def test_what_loud_cannot_do_is_said(options, words):
     with pytest.raises(ValueError, match=re.escape(words)):
-        gram_attention.with_scaled_keys(compared(a=knower()), **options)
+        gram_attention.accuracy_with_scaled_keys(compared(a=knower()), **options)
 
 
 def test_a_layer_that_goes_round_its_key_module_is_noticed():
     with pytest.raises(ValueError, match=re.escape("write W_k(x)")):
-        gram_attention.with_scaled_keys(compared(a=knower(deaf=True)), (1, 2))
+        gram_attention.accuracy_with_scaled_keys(compared(a=knower(deaf=True)), (1, 2))
 
 
 def test_where_a_head_looks_back_to():
@@ -430,7 +433,7 @@ def test_every_part_of_the_study_can_be_drawn(study):
     from utils import show
 
     for part, found in study.items():
-        if isinstance(found, Measured):
+        if isinstance(found, SeedResults):
             assert {tuple(rows.shape) for rows in found.values.values()} == {(5, len(found.points))}
             assert show.curves(found.points, found.percent, title=part).alt.startswith(part)
 

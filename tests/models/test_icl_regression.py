@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from utils.models import icl_regression as lab
 from utils.models.icl_regression import RegressionConfig, Run, stored, study, train
-from utils.models.icl_regression.data import Supply
+from utils.models.icl_regression.data import PromptBuffer
 from utils.models.icl_regression.layers import QueryLayer
 
 SHORT = dict(steps=30, batch_size=16, queries=2, dynamics_every=10, matrices_every=10, validate_every=10, log_every=5)
@@ -44,7 +44,7 @@ def test_draws_repeat_with_a_generator_and_leave_the_global_one_alone():
     before = torch.get_rng_state()
     a, b = (lab.draw(3, 4, 2, generator=torch.Generator().manual_seed(1)) for _ in range(2))
     assert all(map(torch.equal, a, b)) and torch.equal(before, torch.get_rng_state())
-    parts = list(a.parts(2))
+    parts = list(a.split(2))
     assert [len(p.z) for p in parts] == [2, 1] and torch.equal(torch.cat([p.y_q for p in parts]), a.y_q) and a.d == 2
 
 
@@ -66,13 +66,13 @@ def test_prompts_that_cannot_be_drawn(bad, told):
 
 def test_a_supply_deals_the_same_batches_wherever_it_is_taken_up():
     config, device = RegressionConfig(batch_size=4, queries=2), torch.device("cpu")
-    whole, late = Supply(config, device, bulk=5), Supply(config, device, bulk=5)
+    whole, late = PromptBuffer(config, device, bulk=5), PromptBuffer(config, device, bulk=5)
     dealt = []
     for step in range(12):
-        whole.ready(step)
-        dealt.append(whole.deal())
-    late.ready(7)
-    assert all(map(torch.equal, late.deal(), dealt[7])) and not torch.equal(dealt[0].z, dealt[5].z)
+        whole.refill(step)
+        dealt.append(whole.next_batch())
+    late.refill(7)
+    assert all(map(torch.equal, late.next_batch(), dealt[7])) and not torch.equal(dealt[0].z, dealt[5].z)
 
 
 # ---------------------------------------------------------------- layers
@@ -116,7 +116,7 @@ def test_the_causal_form_of_a_layer_looks_strictly_back_and_its_last_token_is_th
 @pytest.mark.parametrize("how", [{}, {"weight_tying": True}, {"causal": True}, {"writes": "y"}], ids=str)
 def test_a_stack_adds_to_its_stream_and_a_linear_map_reads_the_question(how):
     config = RegressionConfig(d=3, n_layers=2, n_head=2, **how)
-    stack, prompts = _filled(lab.build(config)), lab.draw(5, 6, 3, queries=2)
+    stack, prompts = _filled(lab.build_model(config)), lab.draw(5, 6, 3, queries=2)
     kept = torch.tensor([0.0, 0, 0, 1]) if how.get("writes") else torch.ones(4)
     z_q, z = prompts.z_q, prompts.z
     for layer in stack.layers:
@@ -142,7 +142,7 @@ def test_the_study_has_every_run_and_its_stacks_are_kept():
 
 def test_circuits_of_every_layer_and_head():
     config = RegressionConfig(d=3, n_layers=3, n_head=2)
-    stack = _filled(lab.build(config))
+    stack = _filled(lab.build_model(config))
     qk, ov = lab.circuits(stack)
     assert qk.shape == (3, 2, 4, 4) and [o.shape for o in ov] == [(2, 4, 4), (2, 4, 4), (2, 4, 1)]
     layer, head, D = stack.layers[1], 1, 4
@@ -181,7 +181,7 @@ def test_circuits_of_a_module_without_them():
 
 @pytest.mark.parametrize("init", ["random", "small_id", "small_id_qk", "oppo_small_id"])
 def test_starts(init):
-    model = lab.build(RegressionConfig(init=init, n_head=4))
+    model = lab.build_model(RegressionConfig(init=init, n_head=4))
     q, k, v = (p.weight.detach().view(4, 6, 6) for p in (model.q_proj, model.k_proj, model.v_proj))
     if init == "random":
         assert (
@@ -195,13 +195,13 @@ def test_starts(init):
     )
     assert torch.equal(v, k) if init == "small_id" else v.abs().max() > 0.1
     assert lab.circuits(model)[0][0].diagonal(dim1=1, dim2=2).mean(-1).sign().tolist() == signs.tolist()
-    stack = lab.build(RegressionConfig(init=init, n_head=2, n_layers=2))
+    stack = lab.build_model(RegressionConfig(init=init, n_head=2, n_layers=2))
     assert lab.circuits(stack)[0].shape == (2, 2, 6, 6) and lab.circuits(stack)[0].isfinite().all()
 
 
 def test_the_same_seed_builds_the_same_model_and_the_global_numbers_stay():
     before = torch.get_rng_state()
-    a, b, c = (lab.build(RegressionConfig(seed=s)) for s in (1, 1, 2))
+    a, b, c = (lab.build_model(RegressionConfig(seed=s)) for s in (1, 1, 2))
     assert torch.equal(a.q_proj.weight, b.q_proj.weight) and not torch.equal(a.q_proj.weight, c.q_proj.weight)
     assert torch.equal(before, torch.get_rng_state())
 
@@ -239,9 +239,9 @@ def test_one_step_is_what_automatic_differentiation_takes():
 @pytest.mark.parametrize("rate", [0.5, 0.87, 1.0])
 def test_the_expected_loss_of_a_step(rate, fixed):
     """100,000 errors with a spread of about twice their mean: 0.006 of noise at rate 1, so 0.02 is three of them."""
-    assert abs(lab.mean_squared_error(lab.gradient_step(rate), fixed) - lab.step_loss(rate, 40, 5)) < 0.02
+    assert abs(lab.mean_squared_error(lab.gradient_step(rate), fixed) - lab.gradient_step_loss(rate, 40, 5)) < 0.02
     best = 1 / (1 + (6 + 5e-4) / 40)
-    assert lab.step_loss(best, 40, 5) <= min(lab.step_loss(best * f, 40, 5) for f in (0.99, 1.01))
+    assert lab.gradient_step_loss(best, 40, 5) <= min(lab.gradient_step_loss(best * f, 40, 5) for f in (0.99, 1.01))
 
 
 def test_best_mu_is_the_bottom_of_its_parabola():
@@ -354,7 +354,7 @@ def test_what_a_run_reads():
         and torch.equal(run.mu[-1, 0], ov[0][:, -1, 0])
     )
     assert [round(s.w, 6) for s in lab.statistics(run.model)] == [round(w, 6) for w in run.w[-1, 0].tolist()]
-    start, _ = lab.circuits(lab.build(run.config))
+    start, _ = lab.circuits(lab.build_model(run.config))
     assert torch.equal(run.qk[0], start) and not run.model.training
     assert not run.w.requires_grad
 

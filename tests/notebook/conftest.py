@@ -8,7 +8,7 @@ from utils.lessons import ROOT
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def progress_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of this test's own progress; the folder is the course's, as in a lesson."""
     path = tmp_path / "progress.json"
     monkeypatch.setenv("COURSE_PROGRESS", str(path))

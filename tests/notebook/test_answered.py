@@ -5,7 +5,7 @@ import json
 from utils import progress
 from utils.feedback.progress import read_answers, record_answer, record_attempt
 from utils.lessons import ROOT
-from utils.notebook.answered import asked_again, calibration, warm_up
+from utils.notebook.answered import load_calibration, load_warm_up, question_widget
 
 
 def answer(question, right, sure="certain", kind="predictions"):
@@ -21,12 +21,12 @@ def days(store, *questions):
 
 
 def test_how_sure_and_how_right(store):
-    assert str(calibration()) == "" and "warm_up" not in repr(progress())
+    assert str(load_calibration()) == "" and "warm_up" not in repr(progress())
     for n in range(3):
         answer(f"{n}?", right=n > 0)
     answer("a?", right=True, sure="guessing", kind="quizzes")
     said = "Predictions and quizzes: 3 of 4 right at first. certain: 2 of 3; guessing: 1 of 1."
-    assert str(calibration()) == said and said in repr(progress())
+    assert str(load_calibration()) == said and said in repr(progress())
     page = progress()._repr_html_()
     assert "<b>3 of 4</b>" in page and "width:67%" in page and "fairly" not in page
 
@@ -35,16 +35,16 @@ def test_the_oldest_three_are_asked_again_and_go_to_the_end(store):
     for question in "abcd":
         answer(question, right=True)
     days(store, "c", "a", "d", "b")
-    assert repr(warm_up()) == "1. c\n2. a\n3. d" == repr(progress().warm_up())
-    widget = asked_again(read_answers()["c"])
+    assert repr(load_warm_up()) == "1. c\n2. a\n3. d" == repr(progress().warm_up())
+    widget = question_widget(read_answers()["c"])
     assert widget.start == {"question": "c"} and widget.state["done"] == ""
     widget._handle_custom_msg({"event": "answered", "right": False, "sure": "guessing"}, [])
-    assert repr(warm_up()) == "1. a\n2. d\n3. b" and read_answers()["c"]["right"] is False
+    assert repr(load_warm_up()) == "1. a\n2. d\n3. b" and read_answers()["c"]["right"] is False
 
 
 def test_a_quiz_is_asked_again_with_nothing_chosen(store):
     answer("q", right=True, kind="quizzes")
-    assert asked_again(read_answers()["q"]).state == {"chosen": [], "sure": "fairly sure"}
+    assert question_widget(read_answers()["q"]).state == {"chosen": [], "sure": "fairly sure"}
 
 
 def test_nothing_to_warm_up_with(store, capsys):

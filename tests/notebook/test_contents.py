@@ -9,13 +9,13 @@ import pytest
 from nbformat.v4 import new_notebook
 
 from utils.lessons import ROOT
-from utils.notebook.contents import Contents
+from utils.notebook.contents import CourseContentsManager
 
 
 @pytest.fixture
 def read(tmp_path):
     """Reads a file of the folder as Jupyter does; in a thread, for this one may have a browser's event loop running."""
-    contents = Contents(root_dir=str(tmp_path))
+    contents = CourseContentsManager(root_dir=str(tmp_path))
     with ThreadPoolExecutor(1) as aside:
         yield lambda name, **how: aside.submit(asyncio.run, contents.get(name, **how)).result()
 

@@ -10,7 +10,7 @@ from utils.notebook import exception_hooks
 def shell():
     shell = start_ipython() or get_ipython()
     shell.run_cell("import utils")
-    exception_hooks.register()
+    exception_hooks.register_exception_hook()
     yield shell
     shell.set_custom_exc((), None)
 
@@ -67,7 +67,9 @@ def test_what_a_waiting_cell_would_have_made_waits_too(shell, capsys):
 
 def test_the_sentence_of_yours(shell, capsys):
     _, text = run(
-        shell, capsys, "from utils.feedback.check import NotYet\nraise NotYet('This needs `LayerNorm` from lesson 06.')"
+        shell,
+        capsys,
+        "from utils.feedback.check import UnfinishedExercise\nraise UnfinishedExercise('This needs `LayerNorm` from lesson 06.')",
     )
     assert text.strip() == "This needs `LayerNorm` from lesson 06."
 

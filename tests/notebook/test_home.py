@@ -8,8 +8,8 @@ from utils import lessons, progress
 from utils.feedback.exercise import all_exercises
 from utils.feedback.progress import record_attempt
 from utils.lessons import ROOT
-from utils.notebook.home import Home
-from utils.notebook.pages import Item, Page
+from utils.notebook.home import ProgressView
+from utils.notebook.pages import ExerciseProgress, LessonProgress
 
 
 def at(store, **moments):
@@ -155,17 +155,25 @@ def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(store, monkeypatc
 
 
 def test_nothing_in_it_becomes_markup():
-    shown = Home([Page("03_<b>", "<script>", 5, Path('a&b "c".ipynb'), [Item("<i>", cell="<u>")])])
+    shown = ProgressView(
+        [
+            LessonProgress(
+                "03_<b>", "<script>", 5, Path('a&b "c".ipynb'), [ExerciseProgress("<i>", heading_cell_id="<u>")]
+            )
+        ]
+    )
     page = shown._repr_html_()
     assert not re.search(r"<script|<i>|<u>", page) and 'href="a%26b%20%22c%22.ipynb#cell-id=%3Cu%3E"' in page
-    assert Home([])._repr_html_() and repr(Home([])) == "0 of 0 exercises passed."
+    assert ProgressView([])._repr_html_() and repr(ProgressView([])) == "0 of 0 exercises passed."
 
 
 def test_code_that_lies_too_deep_to_be_read_is_named_and_left_out(tmp_path, capsys):
     path = tmp_path / "02_simplified_attention.ipynb"
     cell = {"cell_type": "code", "source": "softmax = x" + ".a" * 2000, "metadata": {}}
     path.write_text(json.dumps({"nbformat": 4, "cells": [cell]}), encoding="utf-8")
-    Home([Page(path.stem, "Attention", 5, path, [Item("softmax", "passed", 1)])]).save(path=tmp_path / "mine.html")
+    ProgressView([LessonProgress(path.stem, "Attention", 5, path, [ExerciseProgress("softmax", "passed", 1)])]).save(
+        path=tmp_path / "mine.html"
+    )
     assert "Without the code of softmax" in capsys.readouterr().out
 
 

@@ -28,22 +28,22 @@ AWKWARD = [
 ]
 
 
-def awkward(n):
+def awkward_texts(n):
     return [AWKWARD[i % len(AWKWARD)] for i in range(n)]
 
 
-def texts(picture):
+def text_artists(picture):
     """Everything that is written in a figure."""
     from matplotlib.text import Text
 
     return [text for text in picture.figure.findobj(Text) if text.get_visible() and text.get_text()]
 
 
-def words(picture):
-    return [text.get_text() for text in texts(picture)]
+def text_strings(picture):
+    return [text.get_text() for text in text_artists(picture)]
 
 
-def box(picture, artist):
+def artist_box(picture, artist):
     return artist.get_window_extent(picture.figure.canvas.get_renderer())
 
 
@@ -52,7 +52,7 @@ def pixels(picture):
     return np.asarray(picture.figure.canvas.buffer_rgba()).astype(int)
 
 
-def contrast(one, other):
+def contrast_ratio(one, other):
     """WCAG's contrast of two colours, each three numbers from 0 to 1."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
@@ -63,12 +63,12 @@ def luminance(colour):
     return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
 
 
-def patterns(heads, n, causal=True, seed=0):
+def random_patterns(heads, n, causal=True, seed=0):
     scores = 3 * torch.randn(heads, n, n, generator=torch.Generator().manual_seed(seed))
     return (scores.masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf) if causal else scores).softmax(-1)
 
 
-def assert_whole(picture, widest=6.001):
+def assert_not_clipped(picture, widest=6.001):
     """Nothing is cut off or touches the edge, nothing is read as mathematics, and the width is that of a figure."""
     figure = picture.figure
     drawn = figure.get_tightbbox(figure.canvas.get_renderer())
@@ -83,15 +83,15 @@ def assert_whole(picture, widest=6.001):
     assert 4 <= width <= widest, f"{width} inches wide"
     for title in figure.texts:
         top = max(axes.get_tightbbox(figure.canvas.get_renderer()).y1 for axes in figure.axes)
-        assert box(picture, title).y0 >= top, "the title touches the picture"
+        assert artist_box(picture, title).y0 >= top, "the title touches the picture"
     assert ElementTree.fromstring(Picture.html(picture)).get("aria-label") == " ".join(picture.alt.split())
     assert picture.alt and not re.search(r"\t|\bnan\b", picture.alt)
-    assert not any(text.get_parse_math() for text in texts(picture)), "$…$ would be read as mathematics"
+    assert not any(text.get_parse_math() for text in text_artists(picture)), "$…$ would be read as mathematics"
 
 
-def assert_apart(picture, over=0.0):
+def assert_no_overlap(picture, over=0.0):
     """No two texts lie on each other, by more than `over` pixels each way."""
-    boxes = [(text.get_text(), box(picture, text)) for text in texts(picture)]
+    boxes = [(text.get_text(), artist_box(picture, text)) for text in text_artists(picture)]
     for i, (one, a) in enumerate(boxes):
         for other, b in boxes[i + 1 :]:
             shared = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.show.figures import TOKENS, words
+from tests.show.figures import TOKENS, text_strings
 from utils import show
 
 SCORES = torch.randn(6, 6, generator=torch.Generator().manual_seed(3)) * 2
@@ -22,7 +22,7 @@ def test_the_bars_are_the_row_of_weights(at, masked):
     picture = show.causal(SCORES, TOKENS, at, masked=masked)
     wanted = (MASKED if masked else FREE)[at]
     assert torch.allclose(heights(picture).float(), wanted, atol=1e-6)
-    said = words(picture)
+    said = text_strings(picture)
     assert said.count("×") == (5 - at if masked else 0)
     assert f"{wanted[0]:.2f}" in said and f"{TOKENS[0]} {wanted[0]:.2f}" in picture.alt
     assert (f"may use: {', '.join(TOKENS[: at + 1])}." in picture.alt) or not masked

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.show.figures import SCORES, TOKENS, WEIGHTS, box, texts, words
+from tests.show.figures import SCORES, TOKENS, WEIGHTS, artist_box, text_artists, text_strings
 from utils import show
 
 
@@ -20,7 +20,7 @@ def test_bars_end_in_their_numbers():
     assert at == pytest.approx({(i, f"{w:.2f}"): w for i, w in enumerate(WEIGHTS[1].tolist())})
     dashed = [line.get_xdata()[0] for line in right.lines if line.get_linestyle() == "--"]
     assert dashed == [1 / 6] and not [line for line in left.lines if line.get_linestyle() == "--"]
-    assert "uniform 0.17" in words(picture) and "scores" in words(picture) and left.get_legend() is None
+    assert "uniform 0.17" in text_strings(picture) and "scores" in text_strings(picture) and left.get_legend() is None
     assert "weights: Your 0.14, journey 0.24" in picture.alt and "Dashed line: uniform 0.17." in picture.alt
     assert "scores: Your 0.95, journey 1.50" in picture.alt
 
@@ -43,7 +43,7 @@ def test_a_number_stands_outside_its_bar():
     picture = show.bars([-3.0, 0.5], ["a", "b"])
     axes = picture.figure.axes[0]
     for bar, text in zip(axes.patches, [t for t in axes.texts if hasattr(t, "xy")]):
-        assert not box(picture, text).overlaps(box(picture, bar))
+        assert not artist_box(picture, text).overlaps(artist_box(picture, bar))
 
 
 # ---------------------------------------------------------------- lines and curves
@@ -56,7 +56,7 @@ def test_lines_are_the_numbers_given_with_names_at_their_ends():
     axes = picture.figure.axes[0]
     assert [line.get_ydata().tolist() for line in axes.lines] == [[3.0, 2.0, 1.0], [1.0, 1.5, 3.0]]
     assert len({(line.get_linestyle(), line.get_marker(), line.get_color()) for line in axes.lines}) == 2
-    heights = {text.get_text(): box(picture, text) for text in axes.texts}
+    heights = {text.get_text(): artist_box(picture, text) for text in axes.texts}
     for name, end in (("loss", 1.0), ("other", 3.0)):
         y = axes.transData.transform((4, end))[1]
         assert heights[name].y0 <= y <= heights[name].y1 and heights[name].x0 >= axes.get_window_extent().x1
@@ -70,7 +70,7 @@ def test_a_long_line_is_summed_up():
 
 def test_names_at_line_ends_do_not_touch():
     picture = show.lines([0, 1], {f"line {i}": [i, 1.0] for i in range(6)})
-    boxes = [box(picture, text) for text in texts(picture) if text.get_text().startswith("line")]
+    boxes = [artist_box(picture, text) for text in text_artists(picture) if text.get_text().startswith("line")]
     assert len(boxes) == 6 and not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
@@ -86,7 +86,7 @@ def test_curves_draw_the_mean_in_a_band_of_all_runs():
     assert band[:, 1].min() == 0 and band[:, 1].max() == 20
     assert "standard: 2.00 at 1, 15.0 at 2, 20.0 at 4." in picture.alt and "chance 5.00" in picture.alt
     assert "standard: 2 runs, furthest apart at 2 from 10.0 to 20.0." in picture.alt and "triple: 1 run." in picture.alt
-    assert {"Rising", "step", "right", "standard", "triple", "chance 5.00"} <= set(words(picture))
+    assert {"Rising", "step", "right", "standard", "triple", "chance 5.00"} <= set(text_strings(picture))
 
 
 # ---------------------------------------------------------------- saturation
@@ -159,6 +159,6 @@ def test_saturation_draws_the_study():
     assert f"{last:.2f} at 512" in picture.alt and "uniform 0.37" in picture.alt
     only = show.saturation(scaled=(True,), draws=100)
     assert (
-        "not scaled" not in words(only)
+        "not scaled" not in text_strings(only)
         and only.figure.axes[0].lines[0].get_ydata().tolist() == study["largest_scaled"].tolist()
     )

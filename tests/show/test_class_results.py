@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.show.figures import AWKWARD, assert_whole, awkward
+from tests.show.figures import AWKWARD, assert_not_clipped, awkward_texts
 from utils import show
 from utils.show.class_results import STATES
 
@@ -16,15 +16,17 @@ def states(exercises, students):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("exercises, students", [(1, 1), (12, 30), (65, 300)])
 def test_nothing_is_cut_off_whatever_the_size(exercises, students):
-    assert_whole(show.standing(states(exercises, students), awkward(exercises)))
+    assert_not_clipped(show.standing(states(exercises, students), awkward_texts(exercises)))
     if students <= 60:
-        assert_whole(show.standing(states(exercises, students), awkward(exercises), awkward(students)))
+        assert_not_clipped(
+            show.standing(states(exercises, students), awkward_texts(exercises), awkward_texts(students))
+        )
 
 
 @pytest.mark.filterwarnings("error")
 def test_bars_of_counts_are_whole_and_end_in_whole_numbers():
     picture = show.counted([12, 3, 0, 1][: len(AWKWARD)], ["W" * 60, "softmax: wrong axis", "$x_1$", "a"])
-    assert_whole(picture)
+    assert_not_clipped(picture)
     assert {text.get_text() for text in picture.figure.axes[0].texts} == {"12", "3", "0", "1"}
     assert "softmax: wrong axis 3, " in picture.alt
 

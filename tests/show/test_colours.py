@@ -8,7 +8,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
 import utils.explore
-from tests.show.figures import contrast
+from tests.show.figures import contrast_ratio
 from utils.show import colours
 from utils.show.colours import PALETTE
 
@@ -21,28 +21,28 @@ TINTS = [name for name in PALETTE if name.startswith("tint-")]
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_is_written_on_paper_is_legible(name):
     light, dark = PALETTE[name]
-    assert contrast(to_rgb(light), to_rgb("#ffffff")) >= 4.5
-    assert all(contrast(to_rgb(dark), to_rgb(page)) >= 4.5 for page in DARK_PAGES)
+    assert contrast_ratio(to_rgb(light), to_rgb("#ffffff")) >= 4.5
+    assert all(contrast_ratio(to_rgb(dark), to_rgb(page)) >= 4.5 for page in DARK_PAGES)
 
 
 @pytest.mark.parametrize("tone", TONES)
 @pytest.mark.parametrize("tint", [*TINTS, "shade"])
 def test_ink_is_legible_on_every_tint(tint, tone):
     tones = PALETTE["ink"], PALETTE[tint]
-    assert contrast(*(to_rgb(pair[TONES[tone]]) for pair in tones)) >= 7
+    assert contrast_ratio(*(to_rgb(pair[TONES[tone]]) for pair in tones)) >= 7
 
 
 def test_no_two_colours_of_the_table_are_the_same():
     """A figure's colours are found in it by their light tones."""
     assert len({light for light, _ in PALETTE.values()}) == len(PALETTE)
-    assert colours.readable_on((0, 0, 0)) not in {light for light, _ in PALETTE.values()}
+    assert colours.text_colour_on((0, 0, 0)) not in {light for light, _ in PALETTE.values()}
 
 
 @pytest.mark.parametrize("name", [colours.SEQUENTIAL, colours.DIVERGING])
 def test_numbers_are_legible_in_every_cell(name):
     for k in range(256):
         cell = colormaps[name](k)
-        assert contrast(to_rgb(colours.readable_on(cell)), cell[:3]) >= 4.5
+        assert contrast_ratio(to_rgb(colours.text_colour_on(cell)), cell[:3]) >= 4.5
 
 
 def test_the_live_pages_have_the_same_colours():
@@ -55,4 +55,4 @@ def test_the_live_pages_have_the_same_colours():
 @pytest.mark.parametrize("accent", colours.ACCENT.values())
 @pytest.mark.parametrize("page", ["#ffffff", "#111111"])  # JupyterLab's
 def test_edges_and_marks_stand_out_in_light_and_dark(accent, page):
-    assert contrast(to_rgb(accent), to_rgb(page)) >= 3
+    assert contrast_ratio(to_rgb(accent), to_rgb(page)) >= 3

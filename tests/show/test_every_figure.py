@@ -6,8 +6,17 @@ import pkgutil
 import pytest
 import torch
 
-from tests.fresh_python import printed
-from tests.show.figures import AWKWARD, INPUTS, SCORES, TOKENS, WEIGHTS, assert_whole, awkward, patterns
+from tests.fresh_python import printed_output
+from tests.show.figures import (
+    AWKWARD,
+    INPUTS,
+    SCORES,
+    TOKENS,
+    WEIGHTS,
+    assert_not_clipped,
+    awkward_texts,
+    random_patterns,
+)
 from utils import explore, show
 
 HEAVY = {"matplotlib", "ipywidgets", "transformers", "circuitsvis"}
@@ -17,7 +26,7 @@ FIRST_FIGURE = "show.grid(['a']), show.attention(['a', 'b'], [[1, 0], [.5, .5]])
 def imported(code):
     """The top-level packages that a fresh process has imported after `code`, and matplotlib.pyplot."""
     asks = "import sys; print(*{name for name in sys.modules if '.' not in name or name == 'matplotlib.pyplot'})"
-    return set(printed(f"{code}; {asks}").split())
+    return set(printed_output(f"{code}; {asks}").split())
 
 
 def test_nothing_is_imported_before_a_figure_is_drawn():
@@ -48,7 +57,7 @@ def test_a_package_lists_its_names_and_says_which_there_are(package):
 
 
 def tables(n):
-    names, eye = awkward(n), torch.eye(n)
+    names, eye = awkward_texts(n), torch.eye(n)
     yield "grid", show.grid(names)
     yield "mask", show.mask(eye.bool(), names)
     yield "weights", show.weights(eye, names)
@@ -72,8 +81,8 @@ def others(_):
     generator = torch.Generator().manual_seed(0)
     for n, d in ((1, 1), (8, 1), (8, 64), (3, 5)):
         x, *W = (1000 * torch.randn(size, generator=generator) for size in ((n, d), (d, 7), (d, 7), (d, 2)))
-        yield "steps", show.steps(x, awkward(n), n - 1)
-        yield "steps", show.steps(x, awkward(n), 0, *W)
+        yield "steps", show.steps(x, awkward_texts(n), n - 1)
+        yield "steps", show.steps(x, awkward_texts(n), 0, *W)
     yield "saturation", show.saturation(draws=20)
     yield "saturation", show.saturation((1, 3), scaled=[True], seq=1, draws=5)
     series = {name: [0.0, i / 100] for i, name in enumerate(AWKWARD[:6])}
@@ -97,7 +106,7 @@ def others(_):
 def test_nothing_is_cut_off_and_every_figure_is_of_a_width(make, n):
     for name, picture in make(n):
         print(name)  # pytest shows it when the figure fails
-        assert_whole(picture)
+        assert_not_clipped(picture)
 
 
 # ---------------------------------------------------------------- what is refused
@@ -105,7 +114,7 @@ def test_nothing_is_cut_off_and_every_figure_is_of_a_width(make, n):
 NAN = WEIGHTS.clone()
 NAN[2, 3] = math.nan
 BODY = [1, 0, 0], [0, 1, 0], [0, 0, 1]
-HEADS = patterns(2, 4)
+HEADS = random_patterns(2, 4)
 EVEN = torch.full((50257,), 1 / 50257)
 
 
@@ -154,7 +163,7 @@ REFUSED = [
     refused("mixing", "1 weights were given for 2 vectors", [1.0], [[1, 2], [3, 4]], ["a"]),
     refused("mixing", "at least 2 numbers", [1.0], [[1]], ["a"]),
     refused("mixing", "at most 12 vectors; got 13", [1.0] * 13, [[1, 2]] * 13, ["a"] * 13),
-    refused("steps", "at most 8 tokens; got 9", torch.ones(9, 2), awkward(9), 0),
+    refused("steps", "at most 8 tokens; got 9", torch.ones(9, 2), awkward_texts(9), 0),
     refused("steps", "'two' is in the tokens 0 times", INPUTS, TOKENS, "two"),
     refused("steps", "'a' is in the tokens 6 times; give its index", INPUTS, ["a"] * 6, "a"),
     refused("steps", "an index from 0 to 5; got 6", INPUTS, TOKENS, 6),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.show.figures import assert_apart, assert_whole
+from tests.show.figures import assert_no_overlap, assert_not_clipped
 from utils import show
-from utils.show.gram_attention import placed
+from utils.show.gram_attention import align_to_floor
 
 LONGEST = 2.0  # of the explorer's key
 BODY = ([1.2, 0.2, 0.1], [0.6, 1.2, 0.3], [0.1, 0.3, 1.0])  # volume 1.224: no printed figure is near an edge
@@ -52,7 +52,7 @@ def said(picture):
 @pytest.mark.parametrize("vectors", AWKWARD)
 def test_turning_the_body_changes_no_dot_product(vectors):
     given = [np.asarray(torch.as_tensor(v, dtype=torch.float64)) for v in vectors]
-    rows = placed(*given)
+    rows = align_to_floor(*given)
     assert rows.shape == (3, 3) and np.allclose(
         rows @ rows.T, np.stack(given) @ np.stack(given).T, rtol=1e-9, atol=1e-9
     )
@@ -106,7 +106,7 @@ def test_a_body_is_drawn_with_twelve_edges_some_of_them_hidden():
     hidden = [edge for edge, style in ends.items() if style == "--"]
     assert len(ends) == 12 and len(hidden) == 3
     # What is hidden meets at the corner that is furthest from the eye.
-    rows = placed(*map(np.array, BODY))
+    rows = align_to_floor(*map(np.array, BODY))
     turn, tilt = math.radians(-68), math.radians(24)
     eye = np.array([math.cos(tilt) * math.cos(turn), math.cos(tilt) * math.sin(turn), math.sin(tilt)])
     corners = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]) @ rows
@@ -120,8 +120,8 @@ def test_a_body_is_drawn_with_twelve_edges_some_of_them_hidden():
 @pytest.mark.parametrize("vectors", AWKWARD)
 def test_nothing_is_cut_off_and_no_word_lies_on_another(vectors):
     picture = show.volume(*vectors)
-    assert_whole(picture, widest=6.05)
-    assert_apart(picture, over=3.5)
+    assert_not_clipped(picture, widest=6.05)
+    assert_no_overlap(picture, over=3.5)
 
 
 @pytest.mark.parametrize("angle", [0, 60, 120])
@@ -129,8 +129,8 @@ def test_nothing_is_cut_off_and_no_word_lies_on_another(vectors):
 @pytest.mark.parametrize("rise", [0, 45, 90])
 def test_the_explorers_pictures_fit_their_frame(rise, length, angle):
     picture = show.volume(*arrows(rise, length, angle), limit=LONGEST)
-    assert_whole(picture, widest=6.05)
-    assert_apart(picture, over=3.5)
+    assert_not_clipped(picture, widest=6.05)
+    assert_no_overlap(picture, over=3.5)
 
 
 def test_the_words_say_the_same():

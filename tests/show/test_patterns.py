@@ -15,11 +15,11 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.explore.in_page import blank, window_of
-from tests.show.figures import assert_whole, awkward, box, patterns, words
+from tests.explore.in_page import open_tab, open_window
+from tests.show.figures import artist_box, assert_not_clipped, awkward_texts, random_patterns, text_strings
 from utils import show
 from utils.show import circuitsvis
-from utils.show.circuitsvis import MISSING, TRUST, WORDS, Bundle, packed_library
+from utils.show.circuitsvis import MISSING, TRUST, WORDS, LibraryTracker, compressed_library
 
 TOKENS = ["<|endoftext|>", "When", " Mary", " and"]
 
@@ -37,8 +37,8 @@ def props(text):
 
 @pytest.mark.parametrize("heads, n", [(1, 4), (2, 3), (5, 6), (12, 4), (13, 9), (32, 16)])
 def test_every_head_has_its_table(heads, n):
-    given = patterns(heads, n)
-    picture = show.attention(awkward(n), given)
+    given = random_patterns(heads, n)
+    picture = show.attention(awkward_texts(n), given)
     *tables, scale = [axes for axes in picture.figure.axes if axes.images]
     assert [label.get_text() for label in scale.get_yticklabels()] == ["0", "0.5", "1"]
     assert len(tables) == heads
@@ -73,21 +73,21 @@ def test_words_of_a_long_text_name_the_favourite_key():
 
 
 def test_small_tables_have_their_numbers():
-    assert words(show.attention(TOKENS, patterns(1, 4))).count("1.00") == 1
-    assert "1.00" not in words(show.attention(list("abcdef"), patterns(12, 6)))
+    assert text_strings(show.attention(TOKENS, random_patterns(1, 4))).count("1.00") == 1
+    assert "1.00" not in text_strings(show.attention(list("abcdef"), random_patterns(12, 6)))
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("heads, n", [(1, 1), (1, 12), (2, 5), (3, 12), (12, 6), (12, 15), (16, 40), (32, 64)])
 def test_nothing_is_cut_off(heads, n):
-    picture = show.attention(awkward(n), patterns(heads, n))
+    picture = show.attention(awkward_texts(n), random_patterns(heads, n))
     figure = picture.figure
-    assert_whole(picture)
-    titles = [box(picture, axes.title) for axes in figure.axes if axes.get_title()]
+    assert_not_clipped(picture)
+    titles = [artist_box(picture, axes.title) for axes in figure.axes if axes.get_title()]
     tables = [axes.get_window_extent() for axes in figure.axes if axes.images]
     assert not any(title.overlaps(table) for title in titles for table in tables)
     for axes in (axes for axes in figure.axes if "query" in axes.get_ylabel()):
-        labels = [box(picture, label) for label in axes.get_yticklabels() if label.get_text()]
+        labels = [artist_box(picture, label) for label in axes.get_yticklabels() if label.get_text()]
         assert all(lower.y1 <= upper.y0 + 1 for upper, lower in itertools.pairwise(labels))
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_cut_off(heads, n):
 
 
 def test_the_script_holds_the_numbers_and_the_tokens():
-    given = patterns(3, 4)
+    given = random_patterns(3, 4)
     held = props(page(show.attention(TOKENS, given)))
     assert held["tokens"] == ["<|endoftext|>", "When", "·Mary", "·and"]
     assert np.allclose(held["attention"], given, atol=5.1e-5)
@@ -105,8 +105,8 @@ def test_the_script_holds_the_numbers_and_the_tokens():
 
 def test_heads_are_called_by_the_names_that_they_are_given():
     names = ["head 0.5, previous", "head 0.1", "head 0.11"]
-    picture = show.attention(TOKENS, patterns(3, 4), heads=names)
-    assert [name for name in words(picture) if name.startswith("head")] == names
+    picture = show.attention(TOKENS, random_patterns(3, 4), heads=names)
+    assert [name for name in text_strings(picture) if name.startswith("head")] == names
     assert props(page(picture))["attentionHeadNames"] == names
     assert all(f"{name}: <|endoftext|> → " in picture.alt for name in names) and "head 0:" not in picture.alt
     assert re.match(r"The largest weight: .* in head 0\.\d+", picture.alt)
@@ -142,7 +142,7 @@ def test_tokens_cannot_break_out():
 
 
 def test_the_picture_and_the_sentence_stand_without_a_script():
-    picture = show.attention(TOKENS, patterns(3, 4))
+    picture = show.attention(TOKENS, random_patterns(3, 4))
     text = page(picture)
     static = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
     assert picture.html() in static and html.escape(TRUST) in static
@@ -155,7 +155,7 @@ def test_the_picture_and_the_sentence_stand_without_a_script():
 
 def test_the_same_figure_gives_the_same_output_and_others_do_not_collide():
     key = lambda text: re.search(r'data-attention="(\w+)"', text)[1]
-    first, second, other = (page(show.attention(TOKENS, patterns(2, 4, seed=seed))) for seed in (0, 0, 1))
+    first, second, other = (page(show.attention(TOKENS, random_patterns(2, 4, seed=seed))) for seed in (0, 0, 1))
     assert first == second and key(first) != key(other)
     assert f'[data-attention="{key(first)}"]' in first
     static = re.sub(r"<script>.*?</script>|<svg.*?</svg>", "", first, flags=re.DOTALL)
@@ -163,15 +163,15 @@ def test_the_same_figure_gives_the_same_output_and_others_do_not_collide():
 
 
 def test_nothing_asks_the_network():
-    text = page(show.attention(TOKENS, patterns(2, 4)))
+    text = page(show.attention(TOKENS, random_patterns(2, 4)))
     assert not re.search(r"https?:|unpkg|src=(?!\"data:)|import\(|fetch\(", re.sub(r'atob\("[^"]*"\)', "", text))
-    library = gzip.decompress(base64.b64decode(packed_library())).decode()
+    library = gzip.decompress(base64.b64decode(compressed_library())).decode()
     assert "sourceMappingURL" not in library and "AttentionHeads" in library and len(library) > 1_000_000
-    assert len(packed_library()) < 600_000
+    assert len(compressed_library()) < 600_000
 
 
 def test_circuitsvis_says_queries_and_keys():
-    library = gzip.decompress(base64.b64decode(packed_library())).decode()
+    library = gzip.decompress(base64.b64decode(compressed_library())).decode()
     for theirs, ours in WORDS.items():
         assert theirs not in library and (ours in library), f"this circuitsvis has no {theirs}"
     assert len(re.findall(r"\(courseShade\(\w/\w\)\)", library)) == 1, "this circuitsvis mixes its colours otherwise"
@@ -185,11 +185,11 @@ def live(chromium):
     """A page with two figures that have drawn themselves."""
     names = ["head 0.5, previous", "head 0.1, current", "head 0.11, first"]
     figures = (
-        show.attention([f"t{i}" for i in range(5)], patterns(3, 5), "One of each", names),
-        show.attention(TOKENS, patterns(1, 4)[0]),
+        show.attention([f"t{i}" for i in range(5)], random_patterns(3, 5), "One of each", names),
+        show.attention(TOKENS, random_patterns(1, 4)[0]),
     )
-    with window_of(chromium) as window:
-        opened = blank(window)
+    with open_window(chromium) as window:
+        opened = open_tab(window)
         opened.set_content(f"<body style='background: #fff'>{''.join(map(page, figures))}</body>")
         expect(opened.locator("[data-place] canvas")).to_have_count(4 + 2)
         yield opened
@@ -250,8 +250,8 @@ def test_the_label_of_a_cell_goes_when_the_page_is_moved(live):
 
 def test_each_row_and_column_is_named_on_a_phone(chromium):
     tokens = [f"name{i}" for i in range(16)]
-    with window_of(chromium) as window:
-        phone = blank(window, width=360)
+    with open_window(chromium) as window:
+        phone = open_tab(window, width=360)
         phone.evaluate("""() => {
             const written = CanvasRenderingContext2D.prototype.fillText;
             window.texts = [];
@@ -262,7 +262,7 @@ def test_each_row_and_column_is_named_on_a_phone(chromium):
         }""")
         phone.locator("body").evaluate(
             "(body, text) => body.append(document.createRange().createContextualFragment(text))",
-            page(show.attention(tokens, patterns(1, 16)[0])),
+            page(show.attention(tokens, random_patterns(1, 16)[0])),
         )
         expect(phone.locator("[data-place] canvas")).to_have_count(2)
         phone.wait_for_function("tokens => tokens.every(one => texts.includes(one))", arg=tokens)
@@ -270,8 +270,8 @@ def test_each_row_and_column_is_named_on_a_phone(chromium):
 
 
 def test_without_circuitsvis_the_picture_is_all(monkeypatch):
-    monkeypatch.setattr(circuitsvis, "packed_library", lambda: None)
-    picture = show.attention(TOKENS, patterns(2, 4))
+    monkeypatch.setattr(circuitsvis, "compressed_library", lambda: None)
+    picture = show.attention(TOKENS, random_patterns(2, 4))
     assert page(picture) == picture.html()
 
 
@@ -282,7 +282,7 @@ class Kernel:
     """What a figure sees of a kernel, driven as Lab drives it."""
 
     def __init__(self):
-        self.bundle, self.hooks, self.execution_count, self.parent = Bundle(), [], 0, {}
+        self.bundle, self.hooks, self.execution_count, self.parent = LibraryTracker(), [], 0, {}
         self.events = SimpleNamespace(register=lambda name, hook: self.hooks.append(hook))
         self.kernel = self
 
@@ -296,7 +296,7 @@ class Kernel:
         self.parent = {"header": {"session": session}, "metadata": metadata, "content": {"code": f"source of {cell}"}}
         for hook in self.hooks:
             hook(SimpleNamespace(raw_cell=f"source of {cell}"))
-        return [self.bundle.is_due() for _ in range(figures)]
+        return [self.bundle.claim_library() for _ in range(figures)]
 
 
 @pytest.fixture
@@ -344,7 +344,7 @@ def test_a_page_that_was_loaded_anew_gets_the_library_with_its_first_figure(kern
 
 def test_outside_a_notebook_every_figure_stands_alone(monkeypatch):
     monkeypatch.setattr(circuitsvis, "_shell", lambda: None)
-    assert Bundle().is_due() and Bundle().is_due()
+    assert LibraryTracker().claim_library() and LibraryTracker().claim_library()
 
 
 def test_in_a_real_kernel(tmp_path):

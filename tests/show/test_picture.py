@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from tests.show.figures import INPUTS, TOKENS, WEIGHTS, patterns, words
+from tests.show.figures import INPUTS, TOKENS, WEIGHTS, random_patterns, text_strings
 from utils import show
 
 
@@ -76,7 +76,7 @@ def test_showing_a_figure_leaves_it_as_it_was():
     ],
 )
 def test_tokens_on_axes(token, drawn):
-    assert words(show.weights([[1.0]], [token])).count(drawn) == 2
+    assert text_strings(show.weights([[1.0]], [token])).count(drawn) == 2
 
 
 def test_alt_text_keeps_letters_that_the_font_lacks():
@@ -102,7 +102,7 @@ def test_tensors_arrays_and_lists_give_the_same_figure(make):
 
 @pytest.mark.parametrize("draw", [lambda x: show.weights(x[0], TOKENS[:4]), lambda x: show.attention(TOKENS[:4], x)])
 def test_gradients_and_half_precision_are_drawn_and_left_alone(draw):
-    weights = patterns(2, 4)
+    weights = random_patterns(2, 4)
     given = weights.clone().requires_grad_()
     assert draw(given).alt == draw(weights).alt
     assert given.requires_grad and torch.equal(given, weights)

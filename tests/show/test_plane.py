@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.show.figures import INPUTS, TOKENS, WEIGHTS, box, texts, words
+from tests.show.figures import INPUTS, TOKENS, WEIGHTS, artist_box, text_artists, text_strings
 from utils import show
 
 
@@ -17,7 +17,7 @@ def test_vectors_arrows_end_where_they_should():
     ends = [tuple(t.xy) for t in axes.texts if getattr(t, "arrow_patch", None)]
     assert ends == [(3.0, 0.0), (1.0, 1.0)]
     assert "a · b = 3.00 × 1.41 × cos 45° = 3.00" in axes.get_xlabel() and "shadow of b on a: 1.00" in axes.get_xlabel()
-    assert "45°" in words(picture)
+    assert "45°" in text_strings(picture)
     assert "a is (3.00, 0), 3.00 long." in picture.alt and "cos 45° = 3.00" in picture.alt
     (dashed,) = [line for line in axes.lines if line.get_linestyle() == "--" and len(line.get_xdata()) == 2]
     assert dashed.get_xydata().tolist() == [[1.0, 1.0], [1.0, 0.0]]
@@ -42,7 +42,7 @@ def test_the_arc_spans_the_angle_between(degrees):
 def test_names_at_tips_do_not_touch():
     close = {f"vector {i}": [1.0, i / 1000] for i in range(6)}
     picture = show.vectors(close)
-    boxes = [box(picture, text) for text in texts(picture) if text.get_text().startswith("vector")]
+    boxes = [artist_box(picture, text) for text in text_artists(picture) if text.get_text().startswith("vector")]
     assert len(boxes) == 6 and not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
@@ -57,7 +57,7 @@ def test_mixing_walks_from_tip_to_tail():
         assert tuple(tip) == tuple(tail)
     for k, (tail, tip) in enumerate(chain):
         assert np.subtract(tip, tail) == pytest.approx((WEIGHTS[1, k] * INPUTS[k, :2]).numpy(), abs=1e-6)
-    assert "0.24 × journey" in words(picture) and "coordinate 1 of 3" in words(picture)
+    assert "0.24 × journey" in text_strings(picture) and "coordinate 1 of 3" in text_strings(picture)
     assert "(0.44, 0.65, 0.57)" in picture.alt and "first two of 3 coordinates" in picture.alt
 
 
@@ -66,11 +66,11 @@ def test_mixing_walks_from_tip_to_tail():
 
 def test_steps_without_matrices_is_the_simplified_attention_of_the_course():
     picture = show.steps(INPUTS, TOKENS, "journey")
-    assert {"0.95", "1.50", "1.48", "0.84", "0.71", "1.09"} <= set(words(picture))
+    assert {"0.95", "1.50", "1.48", "0.84", "0.71", "1.09"} <= set(text_strings(picture))
     assert "scores [6], query · each input: Your 0.95, journey 1.50" in picture.alt
     assert "weights [6], softmax(scores): Your 0.14, journey 0.24" in picture.alt
     assert picture.alt.endswith("context [3], sum of weight × input: (0.44, 0.65, 0.57).")
-    assert "keys [6, 3]" not in words(picture)
+    assert "keys [6, 3]" not in text_strings(picture)
 
 
 def test_steps_with_matrices_scales_and_uses_query_keys_and_values():
@@ -83,7 +83,7 @@ def test_steps_with_matrices_scales_and_uses_query_keys_and_values():
     assert "softmax(scores / √2): Your 0.15, journey 0.23, starts 0.22, with 0.13, one 0.09, step 0.18" in picture.alt
     assert picture.alt.endswith("context [2], sum of weight × value: (0.31, 0.82).")
     shapes = {"inputs [6, 3]", "keys [6, 2]", "query [2]", "scores [6]", "weights [6]", "values [6, 2]", "context [2]"}
-    assert shapes <= set(words(picture))
+    assert shapes <= set(text_strings(picture))
 
 
 def test_steps_columns_hold_each_tokens_numbers():
@@ -103,4 +103,4 @@ def test_steps_colours_the_weights_as_the_table_does():
 
 def test_a_long_vector_is_shortened_and_says_so():
     picture = show.steps(torch.arange(7.0)[None], ["a"], 0)
-    assert "⋮" in words(picture) and "6.00" in words(picture) and "4.00" not in words(picture)
+    assert "⋮" in text_strings(picture) and "6.00" in text_strings(picture) and "4.00" not in text_strings(picture)

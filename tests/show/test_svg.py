@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from tests.explore.in_page import blank, window_of
-from tests.show.figures import INPUTS, SCORES, TOKENS, WEIGHTS, contrast, patterns
+from tests.explore.in_page import open_tab, open_window
+from tests.show.figures import INPUTS, SCORES, TOKENS, WEIGHTS, contrast_ratio, random_patterns
 from utils import show
 from utils.show.colours import PALETTE
 
 FIGURES = {
     "arrows": lambda: show.vectors({"a": [2, 1], "b": [1, 2]}, angle=("a", "b"), projection=("b", "a")),
-    "attention": lambda: show.attention(TOKENS, patterns(4, 6)),
+    "attention": lambda: show.attention(TOKENS, random_patterns(4, 6)),
     "bars": lambda: show.bars({"one": [1.5, -1], "two": [0.5, 2]}, ["·a", "b"], reference=("half", 0.5)),
     "boxes": lambda: show.residual_stream(1),
     "cells": lambda: show.weights(WEIGHTS, TOKENS),
@@ -34,12 +34,12 @@ PAGE = "<!doctype html><html {html}><meta charset='utf-8'><body {body} style='ma
 
 @pytest.fixture(scope="module")
 def window(chromium):
-    with window_of(chromium) as opened:
+    with open_window(chromium) as opened:
         yield opened
 
 
 def shown(window, inside, html="", body="", width=800):
-    page = blank(window, width)
+    page = open_tab(window, width)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.set_content(PAGE.format(html=html, body=body, inside=inside))
@@ -103,7 +103,7 @@ def test_in_a_dark_page_nothing_written_is_lost(window, name):
     in_cells = {(254, 254, 254), (0, 0, 0)}
     drawn = {tuple(map(int, re.findall(r"\d+", fill)[:3])) for fill in fills} - in_cells
     assert fills and drawn and corner == "rgba(0, 0, 0, 0)"
-    assert all(contrast(np.array(fill) / 255, [17 / 255] * 3) >= 4.5 for fill in drawn)
+    assert all(contrast_ratio(np.array(fill) / 255, [17 / 255] * 3) >= 4.5 for fill in drawn)
 
 
 @pytest.mark.parametrize("width", [380, 800])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.show.figures import SCORES, TOKENS, WEIGHTS, awkward, box, contrast, pixels, words
+from tests.show.figures import SCORES, TOKENS, WEIGHTS, artist_box, awkward_texts, contrast_ratio, pixels, text_strings
 from utils import show
 
 
@@ -26,7 +26,7 @@ def in_cells(picture):
 
 def test_grid_is_empty_and_labelled_on_both_sides():
     picture = show.grid(["When", "Mary"], title="Which cells are yes?")
-    assert words(picture).count("When") == 2 and words(picture).count("Mary") == 2
+    assert text_strings(picture).count("When") == 2 and text_strings(picture).count("Mary") == 2
     assert not in_cells(picture)
     assert (
         picture.alt.startswith("Which cells are yes? An empty table")
@@ -48,7 +48,7 @@ def test_mask_marks_every_cell():
 
 def test_a_large_mask_has_a_dot_for_each_yes():
     given = torch.ones(40, 40, dtype=torch.bool).tril()
-    (dots,) = list(show.mask(given, awkward(40)).figure.axes[0].lines)
+    (dots,) = list(show.mask(given, awkward_texts(40)).figure.axes[0].lines)
     assert {(y, x) for x, y in dots.get_xydata()} == {(i, j) for i, j in given.nonzero().tolist()}
 
 
@@ -101,7 +101,7 @@ def test_row_sums_that_are_not_one_are_said():
 
 
 def test_numbers_stop_beyond_eight_and_a_scale_takes_over():
-    eight, nine = (show.weights(torch.eye(n), awkward(n)) for n in (8, 9))
+    eight, nine = (show.weights(torch.eye(n), awkward_texts(n)) for n in (8, 9))
     assert len(in_cells(eight)) == 64 and len(eight.figure.axes) == 1
     assert not in_cells(nine) and len(nine.figure.axes) == 2
     assert ":" in nine.alt and "largest at supercalifragilistic, 1.00" in nine.alt
@@ -137,25 +137,25 @@ def test_numbers_have_wcag_contrast_on_every_colour(draw, low):
     picture = draw(np.linspace(low, 1, 64).reshape(8, 8), [*TOKENS, "a", "b"])
     shot = pixels(picture)
     for (i, j), text in in_cells(picture).items():
-        assert contrast(to_rgb(text.get_color()), cell_colour(picture, i, j, shot) / 255) >= 4.5
+        assert contrast_ratio(to_rgb(text.get_color()), cell_colour(picture, i, j, shot) / 255) >= 4.5
 
 
 @pytest.mark.parametrize("n", [1, 2, 6, 8])
 def test_numbers_fit_their_cells(n):
-    picture = show.scores(np.full((n, n), -123456.0), awkward(n))
+    picture = show.scores(np.full((n, n), -123456.0), awkward_texts(n))
     axes = picture.figure.axes[0]
     for (i, j), text in in_cells(picture).items():
         (x0, y1), (x1, y0) = axes.transData.transform([(j - 0.5, i - 0.5), (j + 0.5, i + 0.5)])
-        inner = box(picture, text)
+        inner = artist_box(picture, text)
         assert x0 <= inner.x0 and inner.x1 <= x1 and y0 <= inner.y0 and inner.y1 <= y1
 
 
-@pytest.mark.parametrize("names", [TOKENS, awkward(8), ["W" * 7] * 8])
+@pytest.mark.parametrize("names", [TOKENS, awkward_texts(8), ["W" * 7] * 8])
 def test_column_labels_do_not_touch(names):
     picture = show.weights(torch.eye(len(names)), names)
     labels = picture.figure.axes[0].get_xticklabels()
     if not labels[0].get_rotation():
-        boxes = [box(picture, label) for label in labels]
+        boxes = [artist_box(picture, label) for label in labels]
         assert all(a.x1 <= b.x0 for a, b in itertools.pairwise(boxes))
     else:  # slanted: the lines of text are parallel, a cell apart
         assert all(label.get_rotation() in (45, 90) for label in labels)

@@ -7,12 +7,20 @@ import torch
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Circle, FancyBboxPatch
 
-from tests.show.figures import AWKWARD, assert_apart, assert_whole, box, contrast, texts, words
+from tests.show.figures import (
+    AWKWARD,
+    artist_box,
+    assert_no_overlap,
+    assert_not_clipped,
+    contrast_ratio,
+    text_artists,
+    text_strings,
+)
 from utils import show
 from utils.gpt2 import load_tokenizer
 from utils.show.colours import INK, MUTED, VERMILION
-from utils.show.tokenization import CHIPS, chip_text, token_of
-from utils.show.words import drawable
+from utils.show.tokenization import CHIPS, chip_text, decode_token
+from utils.show.words import escape_undrawable
 
 TEXT = ["I", " like", " to", "ken", "s", "."]
 WORDS = "low lower lowest"
@@ -36,7 +44,7 @@ def hexed(colour):
 
 def test_each_token_is_a_chip_with_its_id():
     picture = show.tokens(TEXT, [40, 588, 284, 3464, 82, 13])
-    assert words(picture)[:12] == ["I", "40", "·like", "588", "·to", "284", "ken", "3464", "s", "82", ".", "13"]
+    assert text_strings(picture)[:12] == ["I", "40", "·like", "588", "·to", "284", "ken", "3464", "s", "82", ".", "13"]
     assert (
         picture.alt
         == "6 tokens for 14 characters. Tokens with their ids, in order: 'I' 40, '·like' 588, '·to' 284, 'ken' 3464,"
@@ -50,7 +58,7 @@ def test_neighbours_differ_in_colour_and_ink_is_legible_on_all():
     colours = [hexed(chip.get_facecolor()) for chip in chips(show.tokens(TEXT * 5))]
     assert all(a != b for a, b in itertools.pairwise(colours)) and set(colours) == set(CHIPS)
     for chip in CHIPS:
-        assert contrast(to_rgb(INK), to_rgb(chip)) >= 7 and contrast(to_rgb(MUTED), to_rgb(chip)) >= 4.5
+        assert contrast_ratio(to_rgb(INK), to_rgb(chip)) >= 7 and contrast_ratio(to_rgb(MUTED), to_rgb(chip)) >= 4.5
 
 
 @pytest.mark.filterwarnings("error")
@@ -59,12 +67,12 @@ def test_neighbours_differ_in_colour_and_ink_is_legible_on_all():
 def test_chips_wrap_and_hold_their_words(n, ids):
     given = list(itertools.islice(itertools.cycle([*AWKWARD, b"\xf0\x9f", "x" * 99]), n))
     picture = show.tokens(given, [50256] * n if ids else None)
-    assert_whole(picture)
+    assert_not_clipped(picture)
     figure = picture.figure
     boxes = [chip.get_window_extent(figure.canvas.get_renderer()) for chip in chips(picture)]
     inside = [text for text in figure.axes[0].texts if text.get_text() != "50256"]
     for place, text in zip(boxes, inside, strict=True):
-        written = box(picture, text)
+        written = artist_box(picture, text)
         assert place.x0 <= written.x0 and written.x1 <= place.x1
     assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
 
@@ -75,16 +83,16 @@ def test_chips_wrap_and_hold_their_words(n, ids):
      ("é".encode(), "é"), (b"\xf0\x9f\x98", "\\xf0\\x9f\\x98"), (b"\n\x80", "\\n\\x80"), ("\u00a0", "·")],
 )  # fmt: skip
 def test_spaces_and_stray_bytes_are_visible(token, drawn):
-    assert chip_text(token) == drawn and drawable(drawn) in words(show.tokens([token]))
+    assert chip_text(token) == drawn and escape_undrawable(drawn) in text_strings(show.tokens([token]))
 
 
 def test_a_token_of_gpt2_is_its_text_or_its_bytes():
     tokenizer = load_tokenizer()
     for text in ("Hello world", " 😀é汉字\n\t\x00", "<|endoftext|>", "\ufffd", "naïve"):
-        pieces = [token_of(tokenizer, number) for number in tokenizer.encode(text)]
+        pieces = [decode_token(tokenizer, number) for number in tokenizer.encode(text)]
         assert b"".join(piece if isinstance(piece, bytes) else piece.encode() for piece in pieces) == text.encode()
-    assert token_of(tokenizer, 220) == " " and token_of(tokenizer, 50256) == "<|endoftext|>"
-    assert [token_of(tokenizer, number) for number in tokenizer.encode("😀")] == [b"\xf0\x9f\x98", b"\x80"]
+    assert decode_token(tokenizer, 220) == " " and decode_token(tokenizer, 50256) == "<|endoftext|>"
+    assert [decode_token(tokenizer, number) for number in tokenizer.encode("😀")] == [b"\xf0\x9f\x98", b"\x80"]
 
 
 # ---------------------------------------------------------------- merges
@@ -107,10 +115,12 @@ def test_merges_align_the_same_text_and_mark_what_is_new():
         for row in rows.values()
     ]
     assert [sum(row) for row in new] == [0, 3, 3]
-    assert "3 tokens" not in words(picture) and {"16 tokens", "13 tokens", "10 tokens"} <= set(words(picture))
+    assert "3 tokens" not in text_strings(picture) and {"16 tokens", "13 tokens", "10 tokens"} <= set(
+        text_strings(picture)
+    )
     assert "lo + w → low: low | · | low | e | r | · | low | e | s | t (10 tokens). New: 'low'." in picture.alt
     assert picture.alt.startswith("2 steps: 16 tokens become 10.")
-    assert_whole(picture)
+    assert_not_clipped(picture)
 
 
 def test_equal_tokens_have_one_colour_and_neighbours_another():
@@ -138,10 +148,10 @@ def test_equal_tokens_have_one_colour_and_neighbours_another():
 )
 def test_merges_of_any_text_are_whole(steps):
     picture = show.merges(steps)
-    assert_whole(picture)
+    assert_not_clipped(picture)
     letters = [text for text in picture.figure.axes[0].texts if text.get_ha() == "center"]
     for chip, letter in zip(chips(picture), letters, strict=True):
-        place, written = chip.get_window_extent(picture.figure.canvas.get_renderer()), box(picture, letter)
+        place, written = chip.get_window_extent(picture.figure.canvas.get_renderer()), artist_box(picture, letter)
         assert place.x0 - 1 <= written.x0 and written.x1 <= place.x1 + 1, letter.get_text()
 
 
@@ -161,7 +171,7 @@ def test_next_tokens_are_the_likeliest_in_order():
     assert f"'·Mary' {top[0]:.2f}, '·John' {top[1]:.2f}, '\\xf0\\x9f\\x98' {top[2]:.2f}." in picture.alt
     assert [bar.get_width() for bar in picture.figure.axes[0].patches] == pytest.approx(top.tolist(), abs=1e-6)
     assert len(show.next_tokens(probs, tokenizer).figure.axes[0].patches) == 10
-    assert_whole(picture)
+    assert_not_clipped(picture)
 
 
 def test_the_global_generator_and_the_tensors_stay_as_they_were():
@@ -177,7 +187,7 @@ def test_the_global_generator_and_the_tensors_stay_as_they_were():
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_the_residual_stream_has_its_states_and_layers(n):
     picture = show.residual_stream() if n == 2 else show.residual_stream(n)
-    said = words(picture)
+    said = text_strings(picture)
     assert [word for word in said if word.startswith("x") and len(word) == 2] == [f"x{k}" for k in range(n + 1)]
     assert said.count("attention") == said.count("MLP") == n
     assert said.count("reads") == said.count("adds") == said.count("+") == 2 * n
@@ -186,10 +196,10 @@ def test_the_residual_stream_has_its_states_and_layers(n):
         and said.count("[batch, seq, vocab]") == 2
         and "[batch, seq]" in said
     )
-    heights = {text.get_text(): text.get_position()[1] for text in texts(picture)}
+    heights = {text.get_text(): text.get_position()[1] for text in text_artists(picture)}
     order = ["tokens", "embedding", "x0", f"x{n}", "final norm", "unembedding", "softmax"]
     assert sorted(order, key=heights.get) == order  # y grows downwards here
-    assert_whole(picture)
+    assert_not_clipped(picture)
     assert (
         f"A transformer of {n} layer" in picture.alt and f"x{n}" in picture.alt and "added to the stream" in picture.alt
     )
@@ -198,4 +208,4 @@ def test_the_residual_stream_has_its_states_and_layers(n):
 
 
 def test_words_on_the_residual_stream_do_not_touch():
-    assert_apart(show.residual_stream(2))
+    assert_no_overlap(show.residual_stream(2))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.show.figures import assert_whole, awkward, words
+from tests.show.figures import assert_not_clipped, awkward_texts, text_strings
 from utils import show
 
 FALLS = torch.tensor([[0.0, 1.234, -0.5], [2.0, -0.001, 0.25]])
@@ -11,23 +11,23 @@ FALLS = torch.tensor([[0.0, 1.234, -0.5], [2.0, -0.001, 0.25]])
 
 def test_each_cell_holds_its_number():
     picture = show.effects(FALLS, ["block 0", "block 1"], ["0", "1", "2"], xlabel="head")
-    assert {"1.23", "−0.50", "2.00", "0.25", "0", "head", "block 1"} <= set(words(picture))
+    assert {"1.23", "−0.50", "2.00", "0.25", "0", "head", "block 1"} <= set(text_strings(picture))
     assert picture.alt.startswith(
         "The largest effect: block 1, 0: 2.00. A table of effects, 2 rows by 3 columns (head)."
     )
     assert "block 0: largest at 1 (1), 1.23." in picture.alt
-    assert_whole(picture)
+    assert_not_clipped(picture)
 
 
 def test_a_wide_table_has_a_scale_in_place_of_numbers():
     picture = show.effects(torch.randn(12, 24), [f"before {i}" for i in range(12)], [str(i) for i in range(24)])
     assert len(picture.figure.axes) == 2
-    assert_whole(picture)
+    assert_not_clipped(picture)
 
 
 def test_awkward_names_and_a_table_without_effects():
-    picture = show.effects(torch.zeros(4, 12), awkward(4), awkward(12))
-    assert_whole(picture)
+    picture = show.effects(torch.zeros(4, 12), awkward_texts(4), awkward_texts(12))
+    assert_not_clipped(picture)
 
 
 @pytest.mark.parametrize(

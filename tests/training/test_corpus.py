@@ -6,10 +6,10 @@ from itertools import combinations, islice, pairwise
 
 import pytest
 
-from tests.fresh_python import printed
+from tests.fresh_python import printed_output
 from utils.lessons import ROOT
 from utils.training import corpus
-from utils.training.corpus import NAMES, OBJECTS, PLACES, ioi_sentences, kept_back, sentences
+from utils.training.corpus import NAMES, OBJECTS, PLACES, ioi_sentences, is_held_out_pair, sentences
 
 HEADLINE = re.compile(r"^(\w+) ([A-Z]\w+) and ([A-Z]\w+) (?:\w+ )+the (\w+), (\w+) \w+ (?:an?|the) (\w+) to$")
 
@@ -26,7 +26,7 @@ def test_a_seed_decides_the_text_in_every_process(texts: list[str]) -> None:
     )
     for salt in ("1", "2"):
         env = {**os.environ, "PYTHONHASHSEED": salt, "PYTHONPATH": str(ROOT)}
-        assert printed(program, env) == repr(texts[:50])
+        assert printed_output(program, env) == repr(texts[:50])
     assert list(islice(sentences(8), 50)) != texts[:50]
 
 
@@ -42,21 +42,21 @@ def test_no_training_text_holds_what_is_kept_back(texts: list[str]) -> None:
         words = set(re.sub(r"[^A-Za-z]", " ", text).split())
         names, places, things = (sorted(words & set(group)) for group in (NAMES, PLACES, OBJECTS))
         pairs = [*combinations(names, 2), *((place, thing) for place in places for thing in things)]
-        assert not any(kept_back(*pair) for pair in pairs), text
+        assert not any(is_held_out_pair(*pair) for pair in pairs), text
 
 
 def test_a_tenth_is_kept_back_and_the_rest_is_met(texts: list[str]) -> None:
     pairs = list(combinations(NAMES, 2))
-    share = sum(kept_back(*pair) for pair in pairs) / len(pairs)
-    assert 0.07 < share < 0.13 and all(kept_back(a, b) == kept_back(b, a) for a, b in pairs)
+    share = sum(is_held_out_pair(*pair) for pair in pairs) / len(pairs)
+    assert 0.07 < share < 0.13 and all(is_held_out_pair(a, b) == is_held_out_pair(b, a) for a, b in pairs)
     met = {
         tuple(sorted((a, b))) for a, b in re.findall(r"(?:When|After|While|As|Once) (\w+) and (\w+) ", "\n".join(texts))
     }
-    assert len(met) > 0.9 * len([pair for pair in pairs if not kept_back(*pair)])
+    assert len(met) > 0.9 * len([pair for pair in pairs if not is_held_out_pair(*pair)])
 
 
 def test_the_famous_sentence_is_kept_back(texts: list[str]) -> None:
-    assert kept_back("Mary", "John") and kept_back("store", "drink")
+    assert is_held_out_pair("Mary", "John") and is_held_out_pair("store", "drink")
     assert not any("Mary" in text and "John" in text for text in texts)
 
 
@@ -69,7 +69,7 @@ def test_the_one_who_does_not_give_gets_it(held_out: bool) -> None:
         _, a, b, place, giver, thing = HEADLINE.fullmatch(prompt).groups()
         assert {a, b} <= set(NAMES) and a != b and place in PLACES and thing in OBJECTS
         assert giver in (a, b) and answer == " " + (a if giver == b else b)
-        assert kept_back(a, b) == kept_back(place, thing) == held_out
+        assert is_held_out_pair(a, b) == is_held_out_pair(place, thing) == held_out
         first_gives += giver == a
     assert 60 < first_gives < 140
 
@@ -84,16 +84,16 @@ def test_more_sentences_than_there_are_is_an_error(monkeypatch: pytest.MonkeyPat
 
 def test_random_lists_hold_no_word_twice_and_nothing_that_is_kept_back() -> None:
     words = [*(" " + name for name in NAMES), *PLACES, *OBJECTS, "ly", " ,"]
-    found = list(islice(corpus.random_lists(words, 5, 3, 9), 2000))
+    found = list(islice(corpus.random_word_lists(words, 5, 3, 9), 2000))
     assert {len(places) for places in found} == set(range(3, 10))
     assert {place for places in found for place in places} == set(range(len(words)))
-    assert found == list(islice(corpus.random_lists(words, 5, 3, 9), 2000)) and found[0] != found[1]
+    assert found == list(islice(corpus.random_word_lists(words, 5, 3, 9), 2000)) and found[0] != found[1]
     for places in found:
         assert len(set(places)) == len(places)
         held = [words[place].strip() for place in places]
         names, where, things = ([word for word in held if word in group] for group in (NAMES, PLACES, OBJECTS))
-        assert not any(kept_back(*pair) for pair in combinations(names, 2))
-        assert not any(kept_back(place, thing) for place in where for thing in things)
+        assert not any(is_held_out_pair(*pair) for pair in combinations(names, 2))
+        assert not any(is_held_out_pair(place, thing) for place in where for thing in things)
 
 
 def test_texts_are_varied_and_whole(texts: list[str]) -> None:

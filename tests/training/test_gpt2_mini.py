@@ -22,7 +22,7 @@ from utils.gpt2 import load_tokenizer
 from utils.lessons import ROOT
 from utils.training import gpt2_mini as mini
 from utils.training.corpus import NAMES, PLACES, ioi_sentences, sentences
-from utils.training.gpt2_mini import Recipe
+from utils.training.gpt2_mini import GPT2MiniRecipe
 from utils.training.publish import PublishError
 
 if TYPE_CHECKING:  # it takes seconds to import, and every worker collects every test
@@ -320,7 +320,7 @@ def test_the_cards_figures_are_measured(model: GPT2LMHeadModel) -> None:
 
 # The command that makes it
 
-TINY = Recipe(n_layer=1, n_embd=24, n_positions=32, short_row=24, batch=128, steps=3)
+TINY = GPT2MiniRecipe(n_layer=1, n_embd=24, n_positions=32, short_row=24, batch=128, steps=3)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -331,7 +331,7 @@ def test_the_same_seed_makes_the_same_files(tmp_path: Path) -> None:
     one, two, other = tmp_path / "one", tmp_path / "deep" / "two", tmp_path / "other"
     before = torch.get_rng_state()
     for folder, recipe in ((one, TINY), (two, TINY), (other, replace(TINY, seed=1))):
-        mini.make(folder, recipe=recipe, device="cpu", progress=False)
+        mini.train_and_publish(folder, recipe=recipe, device="cpu", progress=False)
     weights = [contents(folder)["model.safetensors"] for folder in (one, two, other)]
     assert weights[0] == weights[1] != weights[2]
     assert torch.equal(before, torch.get_rng_state()) and not torch.are_deterministic_algorithms_enabled()
@@ -341,13 +341,13 @@ def test_the_same_seed_makes_the_same_files(tmp_path: Path) -> None:
 
 def test_the_second_part_goes_on_from_what_the_first_would_store(tmp_path: Path) -> None:
     first, whole, second = tmp_path / "first", tmp_path / "whole", tmp_path / "second"
-    data = mini.first_data(TINY)
-    model, _ = mini.fit(TINY, data, progress=False)
+    data = mini.first_part_rows(TINY)
+    model, _ = mini.train_first_part(TINY, data, progress=False)
     first.mkdir()
     mini.save(first, model, data.ids, TINY)
     (first / "README.md").write_text("It took 16.8 minutes on cpu.", encoding="utf-8")
-    mini.make(whole, recipe=TINY, device="cpu", progress=False)
-    _, history = mini.make(second, recipe=TINY, device="cpu", progress=False, start=first)
+    mini.train_and_publish(whole, recipe=TINY, device="cpu", progress=False)
+    _, history = mini.train_and_publish(second, recipe=TINY, device="cpu", progress=False, start=first)
     assert contents(whole)["model.safetensors"] == contents(second)["model.safetensors"]
     digest = hashlib.sha256(contents(first)["model.safetensors"]).hexdigest()
     assert f"`{digest}`" in (whole / "README.md").read_text(encoding="utf-8")
@@ -356,21 +356,21 @@ def test_the_second_part_goes_on_from_what_the_first_would_store(tmp_path: Path)
 
 
 def test_the_second_part_leaves_alone_where_layer_0_looks(tmp_path: Path) -> None:
-    data = mini.first_data(TINY)
-    model, _ = mini.fit(TINY, data, progress=False)
+    data = mini.first_part_rows(TINY)
+    model, _ = mini.train_first_part(TINY, data, progress=False)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    after = mini.fit_more(TINY, model, mini.second_data(TINY, data.ids), progress=False)[0].state_dict()
+    after = mini.train_second_part(TINY, model, mini.second_part_rows(TINY, data.ids), progress=False)[0].state_dict()
     same = {name.removeprefix("transformer.") for name in after if torch.equal(before[name], after[name])}
     attention = {f"h.0.{part}.{kind}" for part in ("ln_1", "attn.c_attn") for kind in ("weight", "bias")}
     assert same == {"wte.weight", "wpe.weight", "lm_head.weight", *attention}
 
 
 def test_of_a_list_only_what_can_be_known_is_asked_for() -> None:
-    first = mini.first_data(TINY)
+    first = mini.first_part_rows(TINY)
     recipe = replace(TINY, n_positions=100, batch=6000, steps=2, more=2, lists=1.0, unknown=0.0)
-    data = mini.second_data(recipe, first.ids)
-    end, (inputs, targets) = first.ids.tolist().index(50256), data.steps[0]
-    assert len(data.steps) == 4 and inputs.shape == targets.shape == (60, 100)
+    data = mini.second_part_rows(recipe, first.ids)
+    end, (inputs, targets) = first.ids.tolist().index(50256), data.batches[0]
+    assert len(data.batches) == 4 and inputs.shape == targets.shape == (60, 100)
     lengths = set()
     for row, wanted in zip(inputs.tolist(), targets.tolist()):
         place = int(row[0] == end)
@@ -382,21 +382,21 @@ def test_of_a_list_only_what_can_be_known_is_asked_for() -> None:
             lengths.add(n)
             place = stop + 1
     assert min(lengths) >= 5 and max(lengths) <= 40 and len(lengths) > 20
-    share = [float((targets == mini.IGNORED).float().mean()) for _, targets in data.steps]
+    share = [float((targets == mini.IGNORED).float().mean()) for _, targets in data.batches]
     assert share == sorted(share, reverse=True) and share[0] > 1.3 * share[-1], "lists grow rarer"
 
 
 def test_what_is_written_is_what_was_trained(tmp_path: Path) -> None:
     """The compact model with its one logit for all others, and the file read as a model of 50257 tokens, say the
     same."""
-    data = mini.first_data(TINY)
-    model, _ = mini.fit(TINY, data, progress=False)
+    data = mini.first_part_rows(TINY)
+    model, _ = mini.train_first_part(TINY, data, progress=False)
     mini.save(tmp_path, model, data.ids, TINY)
     full = read(tmp_path)
-    rows = torch.cat([inputs[:, :24] for inputs, _ in data.steps])
+    rows = torch.cat([inputs[:, :24] for inputs, _ in data.batches])
     rows = rows[(rows < len(data.ids)).all(-1)]
     with torch.no_grad():
-        compact = (model(rows).logits + mini.log_many(len(data.ids))).log_softmax(-1)
+        compact = (model(rows).logits + mini.untrained_logit_offset(len(data.ids))).log_softmax(-1)
         whole = full(data.ids[rows]).logits.log_softmax(-1)
     assert torch.allclose(whole[..., data.ids], compact[..., :-1], atol=1e-4)
     others = torch.ones(50257, dtype=torch.bool)
@@ -406,17 +406,17 @@ def test_what_is_written_is_what_was_trained(tmp_path: Path) -> None:
 
 def test_rows_hold_texts_and_ask_nothing_of_hidden_words() -> None:
     recipe = replace(TINY, unknown=0.5, batch=1200)
-    assert recipe.stages() == [(24, 50, 2), (32, 37, 1)]
-    data = mini.first_data(recipe)
-    assert [tuple(inputs.shape) for inputs, _ in data.steps] == [(50, 24), (50, 24), (37, 32)]
-    for inputs, targets in data.steps:
+    assert recipe.first_stages() == [(24, 50, 2), (32, 37, 1)]
+    data = mini.first_part_rows(recipe)
+    assert [tuple(inputs.shape) for inputs, _ in data.batches] == [(50, 24), (50, 24), (37, 32)]
+    for inputs, targets in data.batches:
         assert inputs.shape == targets.shape
         hidden, nothing = inputs[:, 1:] == len(data.ids), targets[:, :-1] == mini.IGNORED
         assert torch.equal(hidden, nothing) and 0.02 < hidden.float().mean() < 0.4
         assert torch.equal(inputs[:, 1:][~hidden], targets[:, :-1][~hidden])
         assert 10 < (inputs[:, 0] == data.ids.tolist().index(50256)).sum() < 40
-    whole = mini.first_data(replace(recipe, unknown=0.0))
-    row = load_tokenizer().decode(whole.ids[whole.steps[0][0][0]]).removeprefix("<|endoftext|>")
+    whole = mini.first_part_rows(replace(recipe, unknown=0.0))
+    row = load_tokenizer().decode(whole.ids[whole.batches[0][0][0]]).removeprefix("<|endoftext|>")
     assert next(sentences(recipe.seed)).startswith(row) or row.startswith(
         next(sentences(recipe.seed)) + "<|endoftext|>"
     )
@@ -426,31 +426,31 @@ def test_an_asset_is_never_overwritten_unasked_nor_left_in_halves(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "asset"
-    mini.make(folder, recipe=TINY, device="cpu", progress=False)
+    mini.train_and_publish(folder, recipe=TINY, device="cpu", progress=False)
     old = contents(folder)
     with pytest.raises(PublishError, match="already.*--replace"):
-        mini.make(folder, recipe=replace(TINY, seed=1), device="cpu", progress=False)
+        mini.train_and_publish(folder, recipe=replace(TINY, seed=1), device="cpu", progress=False)
 
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(mini, "one_cycle", interrupted)
+        patch.setattr(mini, "one_cycle_schedule", interrupted)
         with pytest.raises(PublishError, match="Interrupted after 0 of 3 steps; nothing was written"):
-            mini.make(folder, True, replace(TINY, seed=1), "cpu", progress=False)
+            mini.train_and_publish(folder, True, replace(TINY, seed=1), "cpu", progress=False)
     with monkeypatch.context() as patch:
         cards = tmp_path_factory.mktemp("cards")
         (cards / "gpt2-mini.md").write_text("{nobody}", encoding="utf-8")
         patch.setattr("utils.training.publish.CARDS", cards)
         with pytest.raises(KeyError):
-            mini.make(folder, True, replace(TINY, seed=1), "cpu", progress=False)
+            mini.train_and_publish(folder, True, replace(TINY, seed=1), "cpu", progress=False)
     assert contents(folder) == old and [path.name for path in tmp_path.iterdir()] == ["asset"]
 
-    mini.make(folder, True, replace(TINY, seed=1), "cpu", progress=False)
+    mini.train_and_publish(folder, True, replace(TINY, seed=1), "cpu", progress=False)
     assert contents(folder)["model.safetensors"] != old["model.safetensors"]
     (folder / "thesis.txt").write_text("years of work", encoding="utf-8")
     with pytest.raises(PublishError, match="thesis.txt, which this command did not make"):
-        mini.make(folder, True, TINY, "cpu", progress=False)
+        mini.train_and_publish(folder, True, TINY, "cpu", progress=False)
     assert (folder / "thesis.txt").read_text(encoding="utf-8") == "years of work"
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from utils.training.loop import constant, cosine, one_cycle, train
+from utils.training.loop import constant_schedule, cosine_schedule, one_cycle_schedule, train
 
 
 def quadratic():
@@ -36,7 +36,7 @@ def test_several_optimisers_take_a_step_each() -> None:
         lambda step: a + b,
         [torch.optim.SGD([a], lr=0.1), torch.optim.SGD([b], lr=1.0)],
         3,
-        schedule=cosine,
+        schedule=cosine_schedule,
         progress=False,
     )
     assert (a.item(), b.item()) == pytest.approx((-0.1 * 2, -2.0))  # 1 + 3/4 + 1/4
@@ -44,15 +44,15 @@ def test_several_optimisers_take_a_step_each() -> None:
 
 
 def test_schedules_have_the_values_of_the_formula() -> None:
-    assert [constant(step, 3) for step in range(3)] == [1, 1, 1]
-    assert [cosine(step, 4) for step in range(4)] == pytest.approx(
+    assert [constant_schedule(step, 3) for step in range(3)] == [1, 1, 1]
+    assert [cosine_schedule(step, 4) for step in range(4)] == pytest.approx(
         [1, (2 + math.sqrt(2)) / 4, 0.5, (2 - math.sqrt(2)) / 4]
     )
-    assert [one_cycle(step, 20) for step in (0, 1, 2, 11)] == pytest.approx([0.5, 1, 1, 0.5])
-    assert [one_cycle(step, 8, warmup=0.5) for step in range(8)] == pytest.approx(
-        [0.25, 0.5, 0.75, 1, *(cosine(step, 4) for step in range(4))]
+    assert [one_cycle_schedule(step, 20) for step in (0, 1, 2, 11)] == pytest.approx([0.5, 1, 1, 0.5])
+    assert [one_cycle_schedule(step, 8, warmup=0.5) for step in range(8)] == pytest.approx(
+        [0.25, 0.5, 0.75, 1, *(cosine_schedule(step, 4) for step in range(4))]
     )
-    assert one_cycle(0, 1) == one_cycle(0, 2) == 1
+    assert one_cycle_schedule(0, 1) == one_cycle_schedule(0, 2) == 1
 
 
 def test_gradients_are_clipped_together() -> None:
@@ -87,7 +87,7 @@ def test_the_same_seed_gives_the_same_weights() -> None:
             lambda step: layer(torch.randn(8, 4)).square().mean(),
             torch.optim.AdamW(layer.parameters(), lr=0.01),
             20,
-            schedule=one_cycle,
+            schedule=one_cycle_schedule,
             progress=False,
         )
         return layer.weight.detach()

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.explore.live import module, read
-from utils.instructor.solved import SolveError, execute, solved_cells
+from utils.explore.live import build_es_module, read_asset
+from utils.instructor.solved import SolveError, execute_lesson, solved_cells
 from utils.lessons import ROOT, Lesson, write_atomically
 
 EXPLORERS = ROOT / "utils" / "explore"
-KEPT = ROOT / "build" / "book-outputs"
+CACHE_FOLDER = ROOT / "build" / "book-outputs"
 # What no notebook imports.
 _ASIDE = ("book", "cli", "grading", "instructor")
 _LIBRARIES = ("torch", "numpy", "transformers", "tokenizers", "matplotlib", "circuitsvis", "ipykernel", "anywidget")
@@ -36,10 +36,10 @@ class BookError(ValueError):
     """The book cannot be made; the message says of what, and what to do."""
 
 
-def outputs_of(
-    chosen: Iterable[Lesson],
-    said: Callable[[str], None],
-    kept: Path = KEPT,
+def collect_outputs(
+    chosen_lessons: Iterable[Lesson],
+    log: Callable[[str], None],
+    cache_folder: Path = CACHE_FOLDER,
     workers: int = 2,
 ) -> dict[str, Outputs]:
     """For each lesson, by its stem, the outputs of its solved run; `said` hears a line about each that had to run.
@@ -47,29 +47,29 @@ def outputs_of(
     Raises:
         BookError: a lesson does not run to its end with its own answers.
     """
-    every, course = lessons.all_lessons(), fingerprint()
+    every, course = lessons.all_lessons(), environment_fingerprint()
     found: dict[str, Outputs] = {}
     waiting: list[tuple[Lesson, Path]] = []
-    for lesson in chosen:
+    for lesson in chosen_lessons:
         earlier = [lessons.read_lesson(path) for path in every if path.stem < lesson.stem]
-        path = kept / f"{lesson.stem}-{key(lesson, earlier, course)}.json"
+        path = cache_folder / f"{lesson.stem}-{outputs_key(lesson, earlier, course)}.json"
         if path.is_file():
             found[lesson.stem] = json.loads(path.read_bytes())
         else:
             waiting.append((lesson, path))
     if waiting:
-        kept.mkdir(parents=True, exist_ok=True)
-        _run_all(waiting, found, said, workers)
+        cache_folder.mkdir(parents=True, exist_ok=True)
+        _run_lessons(waiting, found, log, workers)
     return found
 
 
-def _run_all(
+def _run_lessons(
     waiting: list[tuple[Lesson, Path]], found: dict[str, Outputs], said: Callable[[str], None], workers: int
 ) -> None:
     """Run the lessons beside each other, the longest first, and keep each as soon as it is done."""
     order = sorted(waiting, key=lambda each: -sum(len(cell.source) for cell in each[0].cells))
     with ProcessPoolExecutor(max_workers=min(workers, len(order)), mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(run, lesson.path): (lesson, path) for lesson, path in order}
+        running = {pool.submit(run_lesson, lesson.path): (lesson, path) for lesson, path in order}
         try:
             for number, future in enumerate(as_completed(running), 1):
                 lesson, path = running[future]
@@ -83,7 +83,7 @@ def _run_all(
             raise
 
 
-def key(lesson: Lesson, earlier: Iterable[Lesson], course: str) -> str:
+def outputs_key(lesson: Lesson, earlier: Iterable[Lesson], course: str) -> str:
     """A name for everything that the outputs of a lesson follow from."""
     own = [cell.source for cell in solved_cells(lesson) if cell.kind == "code"]
     handed_on = [
@@ -95,7 +95,7 @@ def key(lesson: Lesson, earlier: Iterable[Lesson], course: str) -> str:
     return hashlib.sha256(json.dumps([course, own, handed_on]).encode()).hexdigest()[:16]
 
 
-def fingerprint(root: Path = ROOT) -> str:
+def environment_fingerprint(root: Path = ROOT) -> str:
     """A name for the course's own modules and data, Python, and the libraries that lessons run on."""
     digest = hashlib.sha256(platform.python_version().encode())
     for library in _LIBRARIES:
@@ -107,7 +107,7 @@ def fingerprint(root: Path = ROOT) -> str:
     return digest.hexdigest()
 
 
-def run(path: Path) -> tuple[Outputs, float]:
+def run_lesson(path: Path) -> tuple[Outputs, float]:
     """Execute a lesson with its answers in a kernel of its own: its outputs, and the seconds that it took.
 
     Raises:
@@ -115,21 +115,21 @@ def run(path: Path) -> tuple[Outputs, float]:
     """
     begun = time.monotonic()
     try:
-        notebook = execute(path, ROOT / "course", store_widget_state=True)
+        notebook = execute_lesson(path, ROOT / "course", store_widget_state=True)
     except SolveError as error:
         raise BookError(str(error)) from None
     saved = notebook.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {})
     outputs = [cell.get("outputs", []) if cell.cell_type == "code" else [] for cell in notebook.cells]
-    return {"outputs": outputs, "widgets": _live(saved.get("state", {}))}, time.monotonic() - begun
+    return {"outputs": outputs, "widgets": _widget_states(saved.get("state", {}))}, time.monotonic() - begun
 
 
-def _live(saved: dict[str, Any]) -> dict[str, Any]:
+def _widget_states(saved: dict[str, Any]) -> dict[str, Any]:
     """Of each widget its kind ("" where it is none of ours), what it starts from, its state, and its bytes in base64.
 
     Its module is not kept: the page takes the one of the day.
     """
     own = {
-        path.stem: module(path.stem).removeprefix(read("page.js"))
+        path.stem: build_es_module(path.stem).removeprefix(read_asset("page.js"))
         for path in EXPLORERS.glob("*.js")
         if path.stem != "page"
     }

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from utils import lessons
 from utils.feedback.exercise import all_exercises
-from utils.instructor.answers import Answers
+from utils.instructor.answers import AnswerFactory
 from utils.lessons import ROOT, Lesson
 from utils.show import html
 
@@ -21,7 +21,7 @@ class WrongAnswer(NamedTuple):
     """A wrong answer that a reader can choose: its name in the page, what it does, its source, what it is taken for."""
 
     name: str
-    does: str
+    description: str
     source: str
     misconception: str
 
@@ -60,14 +60,14 @@ WRONG = (
 )
 
 
-def wrong_answers(chosen: Sequence[WrongAnswer] = WRONG) -> str:
+def render_wrong_answers(chosen: Sequence[WrongAnswer] = WRONG) -> str:
     """Markdown: the wrong answers to choose from, each with what the course's own check says of it, worked out now."""
-    answers = Answers.named(EXERCISE)
+    answers = AnswerFactory.from_name(EXERCISE)
     choices, panels = [], []
     for number, wrong in enumerate(chosen):
         checked = " checked" if number == 0 else ""
         choices.append(
-            f'<label><input type="radio" name="wrong-answer" value="{wrong.name}"{checked}> {wrong.does}</label>'
+            f'<label><input type="radio" name="wrong-answer" value="{wrong.name}"{checked}> {wrong.description}</label>'
         )
         report = answers.judge(wrong.source)._repr_html_().replace("as on this page", "as in lesson 02")
         code = f"```python\n{wrong.source}\ncheck(softmax)\n```"
@@ -80,9 +80,9 @@ def wrong_answers(chosen: Sequence[WrongAnswer] = WRONG) -> str:
     )
 
 
-def lesson_map(course: Sequence[Lesson]) -> str:
+def render_lesson_map(course: Sequence[Lesson]) -> str:
     """HTML: each lesson with what it is about, its minutes and exercises, and the earlier ones that it runs."""
-    told = {number: (about or "", minutes) for number, about, minutes in _ROW.findall(readme())}
+    told = {number: (about or "", minutes) for number, about, minutes in _ROW.findall(read_readme())}
     items = []
     for lesson in course:
         about, minutes = told.get(lesson.stem[:2], ("", ""))
@@ -90,17 +90,17 @@ def lesson_map(course: Sequence[Lesson]) -> str:
         facts = [f"{minutes} minutes"] * bool(minutes) + [
             f"{len(exercises)} {'exercise' if len(exercises) == 1 else 'exercises'}"
         ]
-        builds_on = [f'<a href="course/{stem}.html">{stem[:2]}</a>' for stem in _builds_on(lesson, course)]
+        builds_on = [f'<a href="course/{stem}.html">{stem[:2]}</a>' for stem in _earlier_lessons(lesson, course)]
         if builds_on:
             facts.append(f"builds on {', '.join(builds_on)}")
         items.append(
             f'<li><a class="title" href="course/{lesson.stem}.html"><span>{lesson.stem[:2]}</span>'
-            f' {html.escape(lesson.title)}</a><p>{html.inline(about)}</p><p class="facts">{" · ".join(facts)}</p></li>'
+            f' {html.escape(lesson.title)}</a><p>{html.inline_html(about)}</p><p class="facts">{" · ".join(facts)}</p></li>'
         )
     return f'<ol class="lesson-map">{"".join(items)}</ol>'
 
 
-def _builds_on(lesson: Lesson, course: Sequence[Lesson]) -> list[str]:
+def _earlier_lessons(lesson: Lesson, course: Sequence[Lesson]) -> list[str]:
     """The stems of the earlier lessons whose exercises a lesson runs."""
     stems: Mapping[str, str] = {each.name: each.stem for each in course}
     names = [name for cell in lesson.cells for name in _USED.findall(cell.source)]
@@ -108,5 +108,5 @@ def _builds_on(lesson: Lesson, course: Sequence[Lesson]) -> list[str]:
     return sorted(stems[home] for home in homes if home in stems and home != lesson.name)
 
 
-def readme() -> str:
+def read_readme() -> str:
     return lessons.read_text(ROOT / "README.md")

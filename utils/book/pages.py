@@ -17,7 +17,7 @@ from utils.book.executed import BookError, Outputs
 from utils.feedback.exercise import Exercise, all_exercises
 from utils.instructor import ipynb
 from utils.instructor.solved import solved_cells
-from utils.instructor.strip import student_cell
+from utils.instructor.strip import strip_cell
 from utils.lessons import ROOT, Cell, Lesson, markers
 from utils.show import html
 
@@ -37,7 +37,7 @@ IN_LAB = (
 _ANCHOR = re.compile(r"\]\(#([^)\s]+)\)")
 
 
-def page(lesson: Lesson, outputs: Outputs, top: str, with_answers: bool = False) -> dict[str, Any]:
+def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers: bool = False) -> dict[str, Any]:
     """The notebook of a lesson's page, as JSON.
 
     Args:
@@ -50,22 +50,24 @@ def page(lesson: Lesson, outputs: Outputs, top: str, with_answers: bool = False)
     """
     cells, hinted = [], set()
     for cell, shown in _with_outputs(lesson, outputs):
-        source = lessons.solved_source(cell) if with_answers else student_cell(markers.parse_markers(cell)).source
+        source = lessons.solved_source(cell) if with_answers else strip_cell(markers.parse_markers(cell)).source
         if cell.kind == "raw" or not source.strip():
             continue
         if cell.kind == "markdown":
-            cells.append(_prose(lesson, cell, source, top if not cells else ""))
+            cells.append(_markdown_cell(lesson, cell, source, intro if not cells else ""))
             continue
         is_gap = source != lessons.solved_source(cell)
         if _PROGRESS.search(source):  # the run's own: no reader has passed or guessed what it tells of
             shown = [{"output_type": "display_data", "data": {"text/html": html.card(IN_LAB)}, "metadata": {}}]
-        cells.append(_code(lesson, cell, source, [_shown(each, outputs["widgets"], lesson) for each in shown], is_gap))
-        for exercise in _checked(lesson, cell):
+        cells.append(
+            _code_cell(lesson, cell, source, [_page_output(each, outputs["widgets"], lesson) for each in shown], is_gap)
+        )
+        for exercise in _checked_exercises(lesson, cell):
             if exercise.name not in hinted:
                 hinted.add(exercise.name)
                 identity = ipynb.cell_id(f"{lesson.stem}:hints", cell.index)
-                cells.append(ipynb.cell("markdown", identity, {}, hints(exercise)))
-    return ipynb.notebook(cells)
+                cells.append(ipynb.make_cell("markdown", identity, {}, render_hints(exercise)))
+    return ipynb.make_notebook(cells)
 
 
 def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list[dict]]]:
@@ -78,32 +80,32 @@ def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list
         yield cell, places.get(cell.line, [])
 
 
-def _prose(lesson: Lesson, cell: Cell, source: str, top: str) -> dict[str, Any]:
+def _markdown_cell(lesson: Lesson, cell: Cell, source: str, top: str) -> dict[str, Any]:
     source = _ANCHOR.sub(lambda found: f"](#{found[1].lower()})", source)  # Lab's anchors are headings as written
     if top:
         title, _, rest = source.partition("\n")
         source = f"{title}\n\n{top}\n{rest}"
-    return ipynb.cell("markdown", ipynb.cell_id(lesson.stem, cell.index), {}, source)
+    return ipynb.make_cell("markdown", ipynb.cell_id(lesson.stem, cell.index), {}, source)
 
 
-def _code(lesson: Lesson, cell: Cell, source: str, outputs: list[dict], is_gap: bool) -> dict[str, Any]:
+def _code_cell(lesson: Lesson, cell: Cell, source: str, outputs: list[dict], is_gap: bool) -> dict[str, Any]:
     tags = [GAP] * is_gap
     if cell.metadata.get("jupyter", {}).get("source_hidden"):
         tags.append("remove-input")
-    made = ipynb.cell("code", ipynb.cell_id(lesson.stem, cell.index), {"tags": tags} if tags else {}, source)
+    made = ipynb.make_cell("code", ipynb.cell_id(lesson.stem, cell.index), {"tags": tags} if tags else {}, source)
     return made | {"outputs": outputs}
 
 
-def _checked(lesson: Lesson, cell: Cell) -> list[Exercise]:
+def _checked_exercises(lesson: Lesson, cell: Cell) -> list[Exercise]:
     """The exercises of this lesson whose check a cell runs."""
     named = (all_exercises().get(name) for name in _CHECKED.findall(cell.source))
     return [exercise for exercise in named if exercise and exercise.lesson == lesson.name]
 
 
-def hints(exercise: Exercise) -> str:
+def render_hints(exercise: Exercise) -> str:
     """The three hints of an exercise, each folded away."""
     folded = "".join(
-        f"<details><summary>Hint {number}: {grade}</summary><p>{html.inline(hint)}</p></details>"
+        f"<details><summary>Hint {number}: {grade}</summary><p>{html.inline_html(hint)}</p></details>"
         for number, (grade, hint) in enumerate(zip(GRADES, exercise.hints), 1)
     )
     return f'<div class="hints" role="group" aria-label="Hints for {exercise.name}">{folded}</div>'
@@ -112,37 +114,37 @@ def hints(exercise: Exercise) -> str:
 # --- outputs --------------------------------------------------------------------------------------------
 
 
-def _shown(output: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> dict[str, Any]:
+def _page_output(output: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> dict[str, Any]:
     """An output as the page shows it: words, or HTML."""
     if output["output_type"] == "stream":
-        return {**output, "text": _calm(output["text"])}
+        return {**output, "text": _normalise_text(output["text"])}
     if output["output_type"] == "error":
-        return {**output, "traceback": [_calm(line) for line in output["traceback"]]}
+        return {**output, "traceback": [_normalise_text(line) for line in output["traceback"]]}
     data = output["data"]
     if WIDGET in data:
-        shown = {"text/html": _place(data, widgets, lesson)}
+        shown = {"text/html": _widget_html(data, widgets, lesson)}
     elif "text/html" in data:
-        shown = {"text/html": shared_library(_calm("".join(data["text/html"])))}
+        shown = {"text/html": share_library(_normalise_text("".join(data["text/html"])))}
     else:
-        shown = {kind: _calm("".join(text)) if kind == "text/plain" else text for kind, text in data.items()}
+        shown = {kind: _normalise_text("".join(text)) if kind == "text/plain" else text for kind, text in data.items()}
     made = {"output_type": "display_data", "data": shown, "metadata": {}}
     if output["output_type"] == "execute_result":
         made |= {"output_type": "execute_result", "execution_count": output.get("execution_count")}
     return made
 
 
-def _calm(text: str) -> str:
+def _normalise_text(text: str) -> str:
     """Text that is the same on every machine: no colours of a terminal, no addresses, no folder of ours."""
     text = _ADDRESS.sub("0x000000", _ANSI.sub("", text))
     return text.replace(str(ROOT), ".").replace(str(Path.home()), "~")
 
 
-def shared_library(text: str) -> str:
+def share_library(text: str) -> str:
     """A figure's HTML, which takes circuitsvis from the file that all pages share."""
     return LIBRARY.sub('<script src="../_static/circuitsvis.js" defer></script>', text)
 
 
-def _place(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> str:
+def _widget_html(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> str:
     """Where a live widget stands: its words, for who has no scripts, and what it starts from."""
     model = widgets.get(data[WIDGET]["model_id"], {"kind": ""})
     if not model["kind"]:

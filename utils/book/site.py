@@ -25,13 +25,13 @@ from string import Template
 
 from utils import lessons
 from utils.book import landing, pages, vendor
-from utils.book.executed import EXPLORERS, KEPT, BookError, outputs_of
-from utils.book.leaks import answers_in
+from utils.book.executed import CACHE_FOLDER, EXPLORERS, BookError, collect_outputs
+from utils.book.leaks import find_site_leaks
 from utils.instructor import ipynb, online
 from utils.lessons import ROOT, Lesson
 from utils.lessons.files import hold_lock, replace_folder_atomically
 from utils.show import html
-from utils.show.circuitsvis import packed_library
+from utils.show.circuitsvis import compressed_library
 
 OUT, WORK = ROOT / "build" / "book", ROOT / "build" / "book-work"
 LOOK = Path(__file__).parent / "look"
@@ -42,30 +42,30 @@ READING = (
     '<p class="to-read">This page is for reading. In JupyterLab you type your answers, and they are checked: '
     '<a href="../index.html#do-it-yourself">how to get there</a>.</p>'
 )
-MADE = ".coginst-book"  # marks a folder as ours to replace
+MARKER_FILE = ".coginst-book"  # marks a folder as ours to replace
 _LINK = re.compile(r"(!?)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 _TO_LESSON = re.compile(r'href="(\d\d_\w+)\.ipynb(?:#[^"]*)?"')
 _FENCED = re.compile(r"(?ms)^(```|~~~).*?^\1")
 
 
 @dataclass(frozen=True)
-class Made:
+class BookSummary:
     """A book: where it lies, how many pages it has, and how many bytes."""
 
     path: Path
-    pages: int
-    size: int
+    page_count: int
+    size_bytes: int
 
 
-def book(
+def build_book(
     out: Path = OUT,
-    only: Iterable[str] = (),
-    solved: Iterable[str] = (),
-    said: Callable[[str], None] = lambda line: None,
-    work: Path = WORK,
-    kept: Path = KEPT,
-    vendored: Path = vendor.VENDOR,
-) -> Made:
+    lesson_names: Iterable[str] = (),
+    solved_lessons: Iterable[str] = (),
+    log: Callable[[str], None] = lambda line: None,
+    work_folder: Path = WORK,
+    cache_folder: Path = CACHE_FOLDER,
+    vendor_folder: Path = vendor.VENDOR,
+) -> BookSummary:
     """Make the book in the folder `out`, which gives way to it.
 
     Args:
@@ -82,18 +82,18 @@ def book(
         VendorError: a package is missing and cannot be fetched.
         LessonError: there is no such lesson.
     """
-    _ours(out)
-    chosen = [lessons.find_lesson(name, ROOT / "solutions") for name in only] or lessons.all_lessons()
+    _require_own_folder(out)
+    chosen = [lessons.find_lesson(name, ROOT / "solutions") for name in lesson_names] or lessons.all_lessons()
     course = [lessons.read_lesson(path) for path in sorted(chosen)]
-    shown = {lessons.find_lesson(name, ROOT / "solutions").stem for name in solved}
-    _needs_sphinx()
-    work.mkdir(parents=True, exist_ok=True)
-    waits = partial(said, f"Waiting for another `coginst book`, which is at work in {work}")
-    with hold_lock(work / "lock", 0, waits):
-        return _book(out, course, shown, said, work, kept, vendored)
+    shown = {lessons.find_lesson(name, ROOT / "solutions").stem for name in solved_lessons}
+    _require_sphinx()
+    work_folder.mkdir(parents=True, exist_ok=True)
+    waits = partial(log, f"Waiting for another `coginst book`, which is at work in {work_folder}")
+    with hold_lock(work_folder / "lock", 0, waits):
+        return _build_locked(out, course, shown, log, work_folder, cache_folder, vendor_folder)
 
 
-def _book(
+def _build_locked(
     out: Path,
     course: Sequence[Lesson],
     shown: set[str],
@@ -101,34 +101,36 @@ def _book(
     work: Path,
     kept: Path,
     vendored: Path,
-) -> Made:
+) -> BookSummary:
     """The same, with nobody else at work in `work`."""
-    for line in vendor.vendor(vendored):
+    for line in vendor.fetch_packages(vendored):
         said(f"fetched {line}")
-    outputs = outputs_of(course, said, kept)
-    held, stage, site = _held(course), work / "stage", work / "html"
-    files = {"index.md": _front_page(course), **_documents(course)}
+    outputs = collect_outputs(course, said, kept)
+    held, stage, site = _site_pages(course), work / "stage", work / "html"
+    files = {"index.md": _front_page(course), **_document_files(course)}
     for number, lesson in enumerate(course, 1):
-        made = pages.page(lesson, outputs[lesson.stem], commands(online.repository(), lesson), lesson.stem in shown)
+        made = pages.make_lesson_page(
+            lesson, outputs[lesson.stem], render_commands(online.repository_name(), lesson), lesson.stem in shown
+        )
         _link_cells(made["cells"], f"course/{lesson.stem}.md", held)
-        files[f"course/{lesson.stem}.ipynb"] = ipynb.text(made).encode()
+        files[f"course/{lesson.stem}.ipynb"] = ipynb.notebook_text(made).encode()
         said(f"[{number}/{len(course)}] {lesson.stem}")
-    _put(stage, files)
-    _put(work / "static", _static(vendored))
+    _sync_folder(stage, files)
+    _sync_folder(work / "static", _static_files(vendored))
     said("Sphinx writes the pages")
-    with _over_the_last_pages(work, course):
-        sphinx(stage, site, work)
-    if faults := answers_in(site, shown):
+    with _reuse_last_pages(work, course):
+        run_sphinx(stage, site, work)
+    if faults := find_site_leaks(site, shown):
         raise BookError("\n".join(["An answer would stand in the book; it was not put in its place.", *faults]))
     with replace_folder_atomically(out) as new:
-        with _full_disk_told():
+        with _reraise_full_disk():
             shutil.copytree(site, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
-        (new / MADE).write_text("coginst book replaces this folder.\n", encoding="utf-8")
+        (new / MARKER_FILE).write_text("coginst book replaces this folder.\n", encoding="utf-8")
     every = [path for path in out.rglob("*") if path.is_file()]
-    return Made(out, sum(path.suffix == ".html" for path in every), sum(path.stat().st_size for path in every))
+    return BookSummary(out, sum(path.suffix == ".html" for path in every), sum(path.stat().st_size for path in every))
 
 
-def _needs_sphinx() -> None:
+def _require_sphinx() -> None:
     try:
         installed("sphinx-book-theme")
     except PackageNotFoundError:
@@ -137,16 +139,16 @@ def _needs_sphinx() -> None:
         ) from None
 
 
-def _ours(out: Path) -> None:
+def _require_own_folder(out: Path) -> None:
     """Refuse a folder with something in it that no book put there."""
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MADE).is_file())):
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARKER_FILE).is_file())):
         raise BookError(f"{out} is there and is no book; name another place with --out, or move it away.")
 
 
 # --- the stage ------------------------------------------------------------------------------------------
 
 
-def _put(folder: Path, files: dict[str, bytes]) -> None:
+def _sync_folder(folder: Path, files: dict[str, bytes]) -> None:
     """Make the folder hold these files and no others; one that has not changed stays as old as it is."""
     for path in [path for path in folder.rglob("*") if path.is_file()]:
         if path.relative_to(folder).as_posix() not in files:
@@ -160,27 +162,27 @@ def _put(folder: Path, files: dict[str, bytes]) -> None:
 
 def _front_page(course: Sequence[Lesson]) -> bytes:
     text = Template((LOOK / "index.md").read_text(encoding="utf-8")).substitute(
-        wrong=landing.wrong_answers(),
-        map=landing.lesson_map(course),
-        commands=commands(online.repository()),
+        wrong=landing.render_wrong_answers(),
+        map=landing.render_lesson_map(course),
+        commands=render_commands(online.repository_name()),
         lessons="\n".join(f"{lesson.stem[:2]} {lesson.title} <course/{lesson.stem}>" for lesson in course),
     )
     return text.encode()
 
 
-def _documents(course: Sequence[Lesson]) -> dict[str, bytes]:
+def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
     """The pages beside the lessons, as they lie in the clone, with links to what the site does not hold led away."""
-    held, public = _held(course), online.repository()
-    files = {name: linked(lessons.read_text(ROOT / name), name, held, public).encode() for name in DOCUMENTS}
+    held, public = _site_pages(course), online.repository_name()
+    files = {name: resolve_links(lessons.read_text(ROOT / name), name, held, public).encode() for name in DOCUMENTS}
     return files | {f"docs/{path.name}": path.read_bytes() for path in (ROOT / "docs").glob("*.png")}
 
 
-def _held(course: Sequence[Lesson]) -> set[str]:
+def _site_pages(course: Sequence[Lesson]) -> set[str]:
     """The pages of the site, as links in the clone name them."""
     return {*DOCUMENTS, *(f"course/{lesson.stem}.{end}" for lesson in course for end in ("md", "ipynb"))}
 
 
-def linked(text: str, name: str, held: set[str], public: str) -> str:
+def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> str:
     """A page whose links lead to a page of the site, to the public clone, or, where there is none, nowhere.
 
     Args:
@@ -192,7 +194,7 @@ def linked(text: str, name: str, held: set[str], public: str) -> str:
     def link(found: re.Match) -> str:
         picture, words, target, anchor = found.groups()
         path = os.path.normpath(os.path.join(os.path.dirname(name), target)).replace(os.sep, "/")
-        if picture or path in held:
+        if picture or path in site_pages:
             return found[0]
         if public == online.UNSET:
             return words
@@ -213,13 +215,13 @@ def _link_cells(cells: list[dict], name: str, held: set[str]) -> None:
 
     for cell in cells:
         if cell["cell_type"] == "markdown":
-            cell["source"] = linked(cell["source"], name, held, online.repository())
+            cell["source"] = resolve_links(cell["source"], name, held, online.repository_name())
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
                 output["data"]["text/html"] = _TO_LESSON.sub(page, output["data"]["text/html"])
 
 
-def commands(name: str, lesson: Lesson | None = None) -> str:
+def render_commands(name: str, lesson: Lesson | None = None) -> str:
     """HTML: the commands that open the course in JupyterLab, to copy, and where a lesson runs without installing; above
     a lesson, what its page is for.
 
@@ -232,15 +234,15 @@ def commands(name: str, lesson: Lesson | None = None) -> str:
     links = ""
     if clone and lesson:
         links = (
-            f' <a href="{online.binder(name, f"course/{lesson.stem}.ipynb")}">Binder</a>'
-            f' <a href="{online.colab(name, f"{lesson.stem}.ipynb")}">Colab</a>'
+            f' <a href="{online.binder_url(name, f"course/{lesson.stem}.ipynb")}">Binder</a>'
+            f' <a href="{online.colab_url(name, f"{lesson.stem}.ipynb")}">Colab</a>'
         )
     button = f'<button type="button" data-copy="{text}" hidden>Open in Lab: copy the commands</button>'
     typed = f"<details><summary>What to type</summary>{where}<pre>{text}</pre></details>"
     return f'{reading}<div class="open-in-lab">{button}{links} <span role="status"></span>{typed}</div>\n'
 
 
-def _static(vendored: Path) -> dict[str, bytes]:
+def _static_files(vendored: Path) -> dict[str, bytes]:
     """What pages share: the explorers' modules and look, circuitsvis, and the packages, each with its licence."""
     shared = (EXPLORERS / "page.js").read_text(encoding="utf-8")
     imported = re.compile(r'^import \{[^}]*\} from "\./page\.js";\n', re.MULTILINE)
@@ -250,7 +252,7 @@ def _static(vendored: Path) -> dict[str, bytes]:
         if path.stem != "page"
     }
     modules = json.dumps({"shared": shared, "kinds": kinds}, ensure_ascii=True)
-    library = gzip.decompress(base64.b64decode(packed_library() or "")) if packed_library() else b""
+    library = gzip.decompress(base64.b64decode(compressed_library() or "")) if compressed_library() else b""
     files = {
         "explore.js": f"window.courseModules = {modules};\n".encode(),
         "explore.css": (EXPLORERS / "page.css").read_bytes(),
@@ -258,7 +260,9 @@ def _static(vendored: Path) -> dict[str, bytes]:
         + b"\n;window.CircuitsVis = CircuitsVis; dispatchEvent(new Event('course-circuitsvis'));\n",
     }
     for package in vendor.PACKAGES:
-        files |= {f"{package.name}/{name}": content for name, content in vendor.files_of(package, vendored).items()}
+        files |= {
+            f"{package.name}/{name}": content for name, content in vendor.package_files(package, vendored).items()
+        }
     return files
 
 
@@ -266,7 +270,7 @@ def _static(vendored: Path) -> dict[str, bytes]:
 
 
 @contextlib.contextmanager
-def _over_the_last_pages(work: Path, course: Sequence[Lesson]) -> Iterator[None]:
+def _reuse_last_pages(work: Path, course: Sequence[Lesson]) -> Iterator[None]:
     """Let Sphinx write over the pages of last time, of which it keeps what has not changed.
 
     It begins anew where settings, Sphinx itself, or what stands in every page's sidebar are others, for it sees only
@@ -285,11 +289,11 @@ def _over_the_last_pages(work: Path, course: Sequence[Lesson]) -> Iterator[None]
     kept.write_text(stamp, encoding="utf-8")
 
 
-def sphinx(stage: Path, site: Path, work: Path) -> None:
+def run_sphinx(stage: Path, site: Path, work: Path) -> None:
     """Run Sphinx, for which a warning is an error."""
     from sphinx.cmd.build import build_main
 
-    footer = f"<p>{version()}</p>"
+    footer = f"<p>{book_version()}</p>"
     options = [
         *("-b", "html", "-W", "--keep-going", "-q", "-c", str(LOOK), "-d", str(work / "doctrees")),
         *("-D", f"html_static_path={LOOK / 'static'},{work / 'static'}"),
@@ -305,7 +309,7 @@ def sphinx(stage: Path, site: Path, work: Path) -> None:
 
 
 @contextlib.contextmanager
-def _full_disk_told() -> Iterator[None]:
+def _reraise_full_disk() -> Iterator[None]:
     """Raise the plain OSError of a full disk for shutil's, which lists every file that did not fit."""
     try:
         yield
@@ -315,7 +319,7 @@ def _full_disk_told() -> Iterator[None]:
         raise
 
 
-def version(root: Path = ROOT) -> str:
+def book_version(root: Path = ROOT) -> str:
     """The course's version and, where git knows it, the commit that the book is made from."""
     text = lessons.read_text(root / "CITATION.cff")
     number = re.search(r"(?m)^version: (.+)$", text)

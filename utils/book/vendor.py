@@ -37,11 +37,11 @@ class Package:
     version: str
     sha256: str
     licence: str
-    wanted: tuple[str, ...]
-    cut: str = ""
+    file_patterns: tuple[str, ...]
+    removed_prefix: str = ""
 
     @property
-    def file(self) -> str:
+    def archive_name(self) -> str:
         return f"{self.name}-{self.version}.tgz"
 
 
@@ -52,13 +52,13 @@ PACKAGES = (
         version="3.2.2",
         sha256="1b9c0a1c44df864e915690558e72adb9cc5203360daefd385084ced3b6c64c09",
         licence="Apache-2.0",
-        wanted=("LICENSE", "es5/tex-mml-chtml.js", "es5/output/chtml/fonts/woff-v2/*.woff"),
-        cut="es5/",
+        file_patterns=("LICENSE", "es5/tex-mml-chtml.js", "es5/output/chtml/fonts/woff-v2/*.woff"),
+        removed_prefix="es5/",
     ),
 )
 
 
-def vendor(
+def fetch_packages(
     folder: Path = VENDOR, packages: Sequence[Package] = PACKAGES, fetch: Callable[[str, Path], str] | None = None
 ) -> list[str]:
     """See that every package lies in `folder`, whole; fetch those that do not. A line for each that was fetched.
@@ -74,12 +74,12 @@ def vendor(
     folder.mkdir(parents=True, exist_ok=True)
     said = []
     for package in packages:
-        path = folder / package.file
+        path = folder / package.archive_name
         if path.is_file() and _sha256(path.read_bytes()) == package.sha256:
             continue
         with tempfile.TemporaryDirectory() as scratch:
             words = fetch(f"{package.name}@{package.version}", Path(scratch))
-            got = Path(scratch) / package.file
+            got = Path(scratch) / package.archive_name
             if not got.is_file():
                 raise VendorError(
                     f"npm did not give {package.name} {package.version} ({_last_line(words)}). It is needed once, and"
@@ -88,7 +88,7 @@ def vendor(
             content = got.read_bytes()
         if _sha256(content) != package.sha256:
             raise VendorError(
-                f"{package.file} has the SHA-256 {_sha256(content)}, and {package.sha256} was pinned. It was not kept:"
+                f"{package.archive_name} has the SHA-256 {_sha256(content)}, and {package.sha256} was pinned. It was not kept:"
                 " somebody between npm and here changed it, or the pin in utils/book/vendor.py is of another version."
             )
         write_atomically(path, content)
@@ -96,13 +96,13 @@ def vendor(
     return said
 
 
-def files_of(package: Package, folder: Path = VENDOR) -> dict[str, bytes]:
+def package_files(package: Package, folder: Path = VENDOR) -> dict[str, bytes]:
     """The files of a package that the book takes, by the names that they get, its licence among them.
 
     Raises:
         VendorError: the package is not there, or not whole.
     """
-    path = folder / package.file
+    path = folder / package.archive_name
     if not path.is_file() or _sha256(path.read_bytes()) != package.sha256:
         raise VendorError(f"{path} is missing or damaged; run `{AGAIN}`.")
     files = {}
@@ -110,8 +110,8 @@ def files_of(package: Package, folder: Path = VENDOR) -> dict[str, bytes]:
         for member in packed.getmembers():
             name = member.name.partition("/")[2]
             content = packed.extractfile(member) if member.isfile() else None
-            if content and any(fnmatch(name, pattern) for pattern in package.wanted):
-                files[name.removeprefix(package.cut)] = content.read()
+            if content and any(fnmatch(name, pattern) for pattern in package.file_patterns):
+                files[name.removeprefix(package.removed_prefix)] = content.read()
     return files
 
 

@@ -238,7 +238,7 @@ def make_attention(
 
 def apply_dropout(p, x: Tensor, mask: Tensor | None = None) -> Tensor:
     """Dropout as a module built with `dropout` does it in its mode."""
-    return F.dropout(x, p.init["dropout"], p.training)
+    return F.dropout(x, p.init_args["dropout"], p.training)
 
 
 def make_causal_attention(qkv=project_qkv, make_mask=causal_mask, transform_weights=apply_dropout, **how) -> Callable:
@@ -250,7 +250,7 @@ def make_causal_attention(qkv=project_qkv, make_mask=causal_mask, transform_weig
 
 def torch_causal_attention(p, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The same by torch's attention: what it drops in the module's mode is nothing after eval()."""
-    return torch_attention(q, k, v, is_causal=True, dropout_p=p.init["dropout"] if p.training else 0.0)
+    return torch_attention(q, k, v, is_causal=True, dropout_p=p.init_args["dropout"] if p.training else 0.0)
 
 
 _after_eval = functools.partial(

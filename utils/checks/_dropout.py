@@ -217,7 +217,7 @@ def make_dropout(
     """For `after`: weights dropped by `torch.rand`: what survives is multiplied, which share goes, over which shape."""
 
     def after(p, weights, mask):
-        rate = p.init["dropout"]
+        rate = p.init_args["dropout"]
         if not p.training or not rate:
             return weights
         drawn = torch.rand(tuple(mask_shape(weights.shape)), device=weights.device)

@@ -298,7 +298,7 @@ def _explaining(asked):
 
     @functools.wraps(asked)
     def broken(probe):
-        return None if probe.values_right else asked(probe)
+        return None if probe.has_correct_values else asked(probe)
 
     return broken
 
@@ -306,7 +306,11 @@ def _explaining(asked):
 def _made_anew(probe):
     """The weights are made from what A, B and the bases hold now."""
     trial = probe.trials[0]
-    used = None if probe.values_right else probe.runner.run_used(trial.case, earlier=replace(trial.case, seed=100))
+    used = (
+        None
+        if probe.has_correct_values
+        else probe.runner.run_after_earlier_case(trial.case, earlier=replace(trial.case, seed=100))
+    )
     if used is None or used.failure or trial.yours.failure or _close(used.value, trial.yours.value):
         return None
     return (
@@ -417,7 +421,7 @@ exercise(
             initial_parameters=fix_arguments(_parameters, strict=False),
         ),
         "an-unused-base-in-the-strict-variant": Wrong(
-            lambda p, *given, **options: _oracle(_without_bases(p) if p.init["strict"] else p, *given, **options),
+            lambda p, *given, **options: _oracle(_without_bases(p) if p.init_args["strict"] else p, *given, **options),
             "There are bases although strict is True. Nothing uses them, and still they are parameters: the strict"
             " variant has the factors alone.",
             initial_parameters=fix_arguments(_parameters, strict=False),

@@ -481,7 +481,7 @@ def _undropped(p, weights, mask):
 
 def _rated(rate):
     """A dropout of the weights whose rate is made of the module's."""
-    return lambda p, weights, mask: F.dropout(weights, rate(p.init["dropout"]), p.training)
+    return lambda p, weights, mask: F.dropout(weights, rate(p.init_args["dropout"]), p.training)
 
 
 def _mixed(p, x, keep):
@@ -592,7 +592,7 @@ exercise(
             " and mix.",
         ),
         "drops-in-eval": Wrong(
-            make_causal_attention(transform_weights=lambda p, w, mask: F.dropout(w, p.init["dropout"])),
+            make_causal_attention(transform_weights=lambda p, w, mask: F.dropout(w, p.init_args["dropout"])),
             "It drops weights after eval(), too, so a finished model answers differently each time. The dropout has to"
             " know in which mode the layer is; F.dropout on its own assumes training.",
         ),

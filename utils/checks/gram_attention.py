@@ -68,7 +68,7 @@ def _area_times_height(q, k, r):
 def _rooted(probe):
     """Whether the results are the roots of the right ones. Their rounding errors, of flat bodies, are large."""
     pairs = [(trial.yours.value, trial.expected.value) for trial in probe.trials]
-    return not probe.values_right and all(
+    return not probe.has_correct_values and all(
         isinstance(a, Tensor) and a.shape == b.shape and torch.allclose(a.square(), b.abs(), atol=1e-3, rtol=1e-3)
         for a, b in pairs
     )
@@ -469,7 +469,7 @@ def _triple(
     """The layer with one piece replaced."""
 
     def answer(p, x, return_weights=False):
-        d_model, heads = x.shape[-1], p.init["n_head"]
+        d_model, heads = x.shape[-1], p.init_args["n_head"]
         made = {to: x @ p[f"W_{name}.weight"].mT for to, name in zip("qkrv", names)}
         q, k, r, v = (turn(t, heads, split) if to in turned else split(t, heads) for to, t in made.items())
         s = scores(q, k, r) * scale(d_model // heads, d_model)

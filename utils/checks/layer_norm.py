@@ -147,7 +147,7 @@ def _own_default(d_model, eps=1e-5):
 
 def _with_eps(forward):
     """A forward pass that knows the eps which its module was built with."""
-    return lambda p, residual: forward(residual, p["w"], p["b"], p.init["eps"])
+    return lambda p, residual: forward(residual, p["w"], p["b"], p.init_args["eps"])
 
 
 def _tiny(rand, *shape):
@@ -268,7 +268,7 @@ exercise(
             initial_parameters=lambda d_model, eps=1e-6: {"w": torch.zeros(d_model), "b": torch.zeros(d_model)},
         ),
         "not-parameters": Wrong(
-            lambda p, x: F.layer_norm(x, x.shape[-1:], eps=p.init["eps"]),
+            lambda p, x: F.layer_norm(x, x.shape[-1:], eps=p.init_args["eps"]),
             "w and b are not parameters of the module: training would never change them. A tensor becomes one through"
             " nn.Parameter.",
             initial_parameters=lambda d_model, eps=1e-6: {},

@@ -30,7 +30,7 @@ from utils.checks._dropout import DROPOUT, dropout_misconceptions, make_dropout,
 from utils.checks._made import made_in_order
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, layer_parameters
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one, slopes_agree
-from utils.gpt2.sources import resolve
+from utils.gpt2.sources import find_source
 
 # ---------------------------------------------------------------- heads side by side
 
@@ -70,7 +70,7 @@ def _wrapper_mixed(p, x, keep):
             transform_weights=lambda p, weights, mask: weights * keep[:, i],
         )(p, x)
 
-    return _side_by_side([head(i) for i in range(p.init["num_heads"])])
+    return _side_by_side([head(i) for i in range(p.init_args["num_heads"])])
 
 
 class _Head(nn.Module):
@@ -112,7 +112,7 @@ _side_by_side = functools.partial(torch.cat, dim=-1)
 
 def _joined(join, which=lambda num_heads: range(num_heads), head=_head):
     """An answer that joins the results of these heads."""
-    return lambda p, x: join([head(p, x, i) for i in which(p.init["num_heads"])])
+    return lambda p, x: join([head(p, x, i) for i in which(p.init_args["num_heads"])])
 
 
 exercise(
@@ -412,19 +412,19 @@ def _multi(split=_split, merge=_merge, out=_out_proj, **how):
     """A forward pass with one step replaced."""
 
     def qkv(p, x):
-        return [split(t, p.init["num_heads"]) for t in project_qkv(p, x)]
+        return [split(t, p.init_args["num_heads"]) for t in project_qkv(p, x)]
 
     return make_causal_attention(qkv, out=lambda p, mixed: out(p, merge(mixed)), **how)
 
 
 def _by_head(p, x):
     """Head after head, each with a draw of its own, and out_proj cut into their columns."""
-    parts = zip(*(t.chunk(p.init["num_heads"], -1) for t in (*project_qkv(p, x), p["out_proj.weight"])))
+    parts = zip(*(t.chunk(p.init_args["num_heads"], -1) for t in (*project_qkv(p, x), p["out_proj.weight"])))
     return sum((torch_causal_attention(p, q, k, v) @ w.mT for q, k, v, w in parts), p["out_proj.bias"])
 
 
 def _heads_in_front(p, x):
-    q, k, v = (torch.stack(t.chunk(p.init["num_heads"], -1)) for t in project_qkv(p, x))
+    q, k, v = (torch.stack(t.chunk(p.init_args["num_heads"], -1)) for t in project_qkv(p, x))
     return _out_proj(p, torch.cat(list(torch_causal_attention(p, q, k, v)), -1))
 
 
@@ -443,7 +443,7 @@ _WRONG_STEPS = {
     "heads-interleaved": {"split": _deal, "merge": _shuffle},
     "dealt-out-and-merged": {"split": _deal},
     "merged-interleaved": {"merge": _shuffle},
-    "root-of-d_out": {"transform_scores": lambda p, scores: scores * p.init["num_heads"] ** -0.5},
+    "root-of-d_out": {"transform_scores": lambda p, scores: scores * p.init_args["num_heads"] ** -0.5},
     "not-scaled": {"scale": lambda d_head, d_in: 1.0},
     "root-of-d_in": {"scale": lambda d_head, d_in: d_in**-0.5},
     "divided-by-d_head": {"scale": lambda d_head, d_in: 1 / d_head},
@@ -480,11 +480,13 @@ def _what_is_dropped():
 
 
 def _uncut(p, scores):
-    return scores.masked_fill(~causal_mask(p.init["context_length"]), -torch.inf)
+    return scores.masked_fill(~causal_mask(p.init_args["context_length"]), -torch.inf)
 
 
 def _by_torch(p, x):
-    return _out_proj(p, _merge(torch_causal_attention(p, *(_split(t, p.init["num_heads"]) for t in project_qkv(p, x)))))
+    return _out_proj(
+        p, _merge(torch_causal_attention(p, *(_split(t, p.init_args["num_heads"]) for t in project_qkv(p, x))))
+    )
 
 
 exercise(
@@ -614,7 +616,7 @@ exercise(
             "Nothing is dropped in training. The dropout acts on the weights of every head, between softmax and mix.",
         ),
         "drops-in-eval": Wrong(
-            _multi(transform_weights=lambda p, w, mask: F.dropout(w, p.init["dropout"])),
+            _multi(transform_weights=lambda p, w, mask: F.dropout(w, p.init_args["dropout"])),
             "It drops weights after eval(), too, so a finished model answers differently each time. The dropout has to"
             " know in which mode the layer is; F.dropout on its own assumes training.",
         ),
@@ -725,7 +727,7 @@ def _patterns_by_torch(prompt, n_heads):
 def _which_gpt2():
     """The one that the lesson reads; what is wrong with it where there is none."""
     try:
-        return resolve()
+        return find_source()
     except gpt2.WeightsError as error:
         return str(error)
 

@@ -258,7 +258,7 @@ def _marks(x, position=None, base=100.0):
 
 def _adds(make=_marks, join=torch.add, last=lambda p, x: x):
     def answer(p, x):
-        if x.shape[-2] > p.init["max_len"]:
+        if x.shape[-2] > p.init_args["max_len"]:
             raise ValueError("too long")
         return last(p, join(x, make(x)))
 
@@ -322,7 +322,7 @@ def _pair_text(pair):
 def _keeps_its_table(probe):
     """After a short text a long one still finds all its rows."""
     short, long = (case(torch.zeros(seq, 2), init=(2,), fill=False) for seq in (3, 50))
-    failure = probe.runner.run_used(long, earlier=short).failure
+    failure = probe.runner.run_after_earlier_case(long, earlier=short).failure
     return failure and (
         f"After a text of 3 positions, one of 50 stops with a {failure.type}: {failure.text}. Was the table itself cut?"
         " Take rows of it, and keep all of it for the next text."

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from utils.checks._drawing import draws_from_its_generator
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise
-from utils.gpt2.tokenizer import END_OF_TEXT, backend
+from utils.gpt2.tokenizer import END_OF_TEXT, backend_tokenizer
 from utils.test_doubles.tokenization import END, FakeCausalLM, LazyTokenizer
 
 # --- byte pairs -------------------------------------------------------------------------------------
@@ -536,7 +536,7 @@ exercise(
 
 def _stored(text):
     """The tokens as the vocabulary writes them, a character for each byte."""
-    return backend().encode(text).tokens
+    return backend_tokenizer().encode(text).tokens
 
 
 def _pieces(text, tokenizer):

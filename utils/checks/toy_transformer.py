@@ -94,7 +94,7 @@ def _model(
 
 def _future_changes_nothing(probe):
     """Another last token leaves the logits of the positions before it as they were. Right ones it does leave so."""
-    for trial in [] if probe.values_right else probe.trials:
+    for trial in [] if probe.has_correct_values else probe.trials:
         src = trial.case.args[0]
         moved = src.clone()
         moved[:, -1] = (moved[:, -1] + 1) % trial.case.init[0]

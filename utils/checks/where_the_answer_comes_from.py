@@ -68,7 +68,7 @@ def _as_it_was(probe):
         )
     if any(value[2][1] for value in values):
         return "The result is right, and the model is left in training mode. Leave it as it was."
-    if not probe.values_right:
+    if not probe.has_correct_values:
         return (
             "The result is right, but afterwards the model gives other logits than before: a part of it has been"
             " changed and not put back. Every later measurement would be of another model."
@@ -315,7 +315,7 @@ def _what_was_exchanged(probe):
     """Where one vector was exchanged, at another place than it was asked for."""
     oracle = make_runner(probe.exercise, probe.exercise.oracle)
     for trial in probe.trials:
-        if trial.right(probe.exercise) or trial.yours.failure or not isinstance(trial.yours.value, tuple):
+        if trial.is_correct(probe.exercise) or trial.yours.failure or not isinstance(trial.yours.value, tuple):
             continue
         model, clean, corrupted, layer, position = trial.case.args
         for i, j in itertools.product(range(len(model.blocks)), range(clean.shape[1])):
@@ -577,7 +577,7 @@ def _weights_left(model, tokens, layer, head):
 
 def _which_entries_are_zero(probe):
     """Which entries of what goes into out_proj are zero, beside those of the head."""
-    for trial in [] if probe.values_right else probe.trials:
+    for trial in [] if probe.has_correct_values else probe.trials:
         model, tokens, layer, head = trial.case.args
         held = dict(model.named_parameters())
         teller = HeadOutputModel(model.config, lambda name, shape, held=held: held.get(name, torch.zeros(shape)), layer)
@@ -746,7 +746,7 @@ def _favourite(pattern):
 
 def _which_cells_count(probe):
     """Which weights of a small pattern have a part in the score: one at a time is 1, all others are 0."""
-    if probe.values_right:
+    if probe.has_correct_values:
         return None
     n = 4
     cells = torch.eye(4 * n * n).view(-1, 2 * n, 2 * n)

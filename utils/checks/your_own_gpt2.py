@@ -42,7 +42,7 @@ def _torchs(x):
 
 def _landmarks(probe):
     """Where the curve has a value that one can tell without a formula."""
-    if probe.values_right:
+    if probe.has_correct_values:
         return None
     for x, wanted, why in (
         (0.0, 0.0, "nothing comes of nothing"),
@@ -293,13 +293,13 @@ def _block(
 
 
 def _with(**how) -> Callable:
-    return lambda p, x: _block(p, x, p.init["config"], **how)
+    return lambda p, x: _block(p, x, p.init_args["config"], **how)
 
 
 def _up_to_1024(p, x):
     if x.shape[-2] > 1024:
         raise RuntimeError("the text is longer than the mask")
-    return _block(p, x, p.init["config"])
+    return _block(p, x, p.init_args["config"])
 
 
 # What goes wrong within a block: the check of a block names it, and so does the check of a model that is made of such.
@@ -411,9 +411,9 @@ def _first_wrong_part(run, at_the_end):
     """
 
     def broken(probe):
-        for trial in [] if probe.values_right else probe.trials:
+        for trial in [] if probe.has_correct_values else probe.trials:
             config, right = trial.case.init[0], {}
-            initial = probe.exercise.initial(config)
+            initial = probe.exercise.initial_parameters(config)
             p = Params({name: sample_parameter(name, value.shape, trial.case.seed) for name, value in initial.items()})
             p.init_args = {"config": config}
             run(p, trial.case.args, lambda name, given, made, right=right: right.setdefault(name, (given, made))[1])
@@ -426,7 +426,7 @@ def _first_wrong_part(run, at_the_end):
                     return f"The stream is right up to `{name}`, which is given other numbers than it should be."
                 if not _near(heard[name][1], made):
                     return f"`{name}` is the first part that is given the right numbers and returns wrong ones."
-            if len(heard) == len(right) and not trial.right(probe.exercise):
+            if len(heard) == len(right) and not trial.is_correct(probe.exercise):
                 return at_the_end
         return None
 
@@ -459,7 +459,7 @@ exercise(
     properties=[
         _NO_DROPOUT,
         _first_wrong_part(
-            lambda p, args, note: _block(p, *args, p.init["config"], note=note),
+            lambda p, args, note: _block(p, *args, p.init_args["config"], note=note),
             "Every part is given the right numbers and returns the right ones: what is done with the last is wrong.",
         ),
         moves_with_its_module,
@@ -510,7 +510,7 @@ def _gpt(
     """The model with one step replaced; `within` is for its blocks."""
 
     def answer(p, tokens):
-        config = p.init["config"]
+        config = p.init_args["config"]
         x = place(p, tokens)
         for i in which(config.n_layers):
             x = block(p, x, config, f"blocks.{i}.", note, **within)
@@ -522,7 +522,7 @@ def _gpt(
 
 def _future_changes_nothing(probe):
     """Another last token leaves the logits before it as they were."""
-    for trial in [] if probe.values_right else probe.trials:
+    for trial in [] if probe.has_correct_values else probe.trials:
         tokens = trial.case.args[0]
         moved = tokens.clone()
         moved[:, -1] = (moved[:, -1] + 1) % trial.case.init[0].vocab_size
@@ -603,7 +603,7 @@ exercise(
                     p,
                     "ln_f",
                     F.embedding(tokens, p["wte.weight"]) + p["wpe.weight"][: tokens.shape[-1]],
-                    p.init["config"].eps,
+                    p.init_args["config"].eps,
                 ),
                 last=lambda p, x, eps: x,
             ),
@@ -986,7 +986,7 @@ def _prompt_pass_is_wrong(probe):
 
 def _first_wrong_pass(probe):
     """How far it writes what the whole model would."""
-    if not probe.values_right and (message := _prompt_pass_is_wrong(probe)):
+    if not probe.has_correct_values and (message := _prompt_pass_is_wrong(probe)):
         return message
     for trial in probe.trials:
         tokens = trial.case.args[1]

@@ -20,18 +20,18 @@ app = typer.Typer(
 
 
 @contextlib.contextmanager
-def errors_in_red() -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """One red line for each thing that is wrong, and exit code 2."""
     try:
         yield
     except PermissionError as error:
-        red(
+        print_error(
             f"{error.filename or 'A file'} cannot be written or read: permission denied. Choose another place, or"
             " change its permissions."
         )
         raise typer.Exit(2) from None
     except (ValueError, OSError) as error:
-        red(_DISKS.get(getattr(error, "errno", None), error))
+        print_error(_DISKS.get(getattr(error, "errno", None), error))
         raise typer.Exit(2) from None
 
 
@@ -46,12 +46,12 @@ _DISKS = {
 }
 
 
-def red(error: object) -> None:
+def print_error(error: object) -> None:
     """Each line of an error in red, on the error stream."""
     for line in str(error).splitlines():
         typer.secho(line, fg=typer.colors.RED, err=True)
 
 
-def yellow(line: object) -> None:
+def print_warning(line: object) -> None:
     """A line that needs attention and is no error, on the error stream."""
     typer.secho(line, fg=typer.colors.YELLOW, err=True)

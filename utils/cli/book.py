@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from utils.cli.app import INSTRUCTORS, MAINTAINERS, app, errors_in_red
+from utils.cli.app import INSTRUCTORS, MAINTAINERS, app, report_errors
 
 
 @app.command(rich_help_panel=INSTRUCTORS)
@@ -20,9 +20,9 @@ def book(
     """Make the course into a web site that is read, and moved, with nothing installed."""
     from utils.book import site
 
-    with errors_in_red():
-        made = site.book(out or site.OUT, lesson or (), with_solutions, said=typer.echo)
-        typer.echo(f"{made.pages} pages, {made.size / 1e6:.1f} MB. Open {made.path / 'index.html'}")
+    with report_errors():
+        made = site.build_book(out or site.OUT, lesson or (), with_solutions, log=typer.echo)
+        typer.echo(f"{made.page_count} pages, {made.size_bytes / 1e6:.1f} MB. Open {made.path / 'index.html'}")
 
 
 @app.command(rich_help_panel=MAINTAINERS)
@@ -30,11 +30,11 @@ def vendor() -> None:
     """Fetch what the book's pages need from npm, once, and check it; the book does so by itself."""
     from utils.book import vendor as vendoring
 
-    with errors_in_red():
-        for line in vendoring.vendor():
+    with report_errors():
+        for line in vendoring.fetch_packages():
             typer.echo(f"Fetched {line}")
         for package in vendoring.PACKAGES:
-            size = sum(map(len, vendoring.files_of(package).values()))
+            size = sum(map(len, vendoring.package_files(package).values()))
             typer.echo(
                 f"{package.name} {package.version}, {package.licence}: {size / 1e6:.1f} MB of it go into the book"
             )

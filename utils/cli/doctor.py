@@ -38,17 +38,17 @@ class Finding:
     `needed` says whether a learner can do without.
     """
 
-    what: str
-    found: str
-    cure: str = ""
-    needed: bool = True
+    subject: str
+    result: str
+    remedy: str = ""
+    is_required: bool = True
 
     @property
-    def well(self) -> bool:
-        return not self.cure
+    def is_ok(self) -> bool:
+        return not self.remedy
 
 
-def marks(encoding: str | None) -> str:
+def status_symbols(encoding: str | None) -> str:
     """Signs for well, wrong, lacking and "do this": plain ones where the terminal has no others."""
     try:
         "✓✗–→".encode(encoding or "ascii")
@@ -57,7 +57,7 @@ def marks(encoding: str | None) -> str:
     return "✓✗–→"
 
 
-def examine() -> list[Finding]:
+def collect_findings() -> list[Finding]:
     """Everything that a learner or an instructor may need."""
     return [_python(), *_packages(), _device(), _gpt2(), _kernel(), _lessons(), _sandbox(), _browser()]
 
@@ -72,7 +72,7 @@ def _python() -> Finding:
 
 
 def _packages() -> list[Finding]:
-    findings, tested = [], _tested_with()
+    findings, tested = [], _pinned_versions()
     for name in PACKAGES:
         try:
             version = metadata.version(name)
@@ -84,12 +84,12 @@ def _packages() -> list[Finding]:
         findings.append(
             Finding(name, version)
             if same
-            else Finding(name, f"{version}; the course is tested with {wanted}", INSTALL, needed=False)
+            else Finding(name, f"{version}; the course is tested with {wanted}", INSTALL, is_required=False)
         )
     return findings
 
 
-def _tested_with() -> dict[str, str]:
+def _pinned_versions() -> dict[str, str]:
     """The versions in requirements.lock that are for this Python and this system."""
     from packaging.requirements import Requirement
 
@@ -113,9 +113,9 @@ def _device() -> Finding:
 def _gpt2() -> Finding:
     try:
         from utils.gpt2.layer0 import get_pre_attn
-        from utils.gpt2.sources import resolve
+        from utils.gpt2.sources import find_source
 
-        found = resolve()
+        found = find_source()
         with contextlib.redirect_stdout(io.StringIO()):
             get_pre_attn("Mary", path=found.path)
     except ImportError as error:
@@ -123,16 +123,16 @@ def _gpt2() -> Finding:
     except ValueError as error:
         return Finding("GPT-2", "cannot be used", str(error))
     more = (
-        f" ({_short(found.path)})"
-        if found.real
+        f" ({_short_path(found.path)})"
+        if found.is_real
         else ""
-        if found.asked_for
+        if found.is_explicit
         else "; `coginst fetch gpt2` gets the real one (550 MB)"
     )
-    return Finding("GPT-2", f"{found.name}, {found.n_layers} layers, width {found.d_model}: {found.why}{more}")
+    return Finding("GPT-2", f"{found.name}, {found.n_layers} layers, width {found.d_model}: {found.reason}{more}")
 
 
-def _short(path: Path) -> str:
+def _short_path(path: Path) -> str:
     """A path, with `~` for the home folder."""
     return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
 
@@ -159,9 +159,9 @@ def _lessons() -> Finding:
 def _sandbox() -> Finding:
     from utils.grading import bubblewrap
 
-    if why := bubblewrap.lacks():
-        return Finding("sandbox", "none; only `coginst grade` needs one", why, needed=False)
-    return Finding("sandbox", f"bubblewrap ({bubblewrap.program()}): `coginst grade` can isolate answers")
+    if why := bubblewrap.isolation_problem():
+        return Finding("sandbox", "none; only `coginst grade` needs one", why, is_required=False)
+    return Finding("sandbox", f"bubblewrap ({bubblewrap.find_bwrap()}): `coginst grade` can isolate answers")
 
 
 def _browser() -> Finding:
@@ -169,4 +169,6 @@ def _browser() -> Finding:
     found = next((name for name in names if name and shutil.which(name)), None)
     if found:
         return Finding("Chromium", found)
-    return Finding("Chromium", "not found; only the browser tests need it", "bash .ci/install-browser", needed=False)
+    return Finding(
+        "Chromium", "not found; only the browser tests need it", "bash .ci/install-browser", is_required=False
+    )

@@ -24,7 +24,7 @@ class FetchError(OSError):
     """The real GPT-2 could not be fetched; the message says why, and that nothing is lost."""
 
 
-def fetch(say: Callable[[str], None] = print) -> Path:
+def fetch_gpt2(log: Callable[[str], None] = print) -> Path:
     """Download the real GPT-2 into the Hugging Face cache, check it, and give its folder.
 
     A download that was cut off goes on where it stopped. What is there already is checked, and fetched again only if it
@@ -37,13 +37,13 @@ def fetch(say: Callable[[str], None] = print) -> Path:
     from huggingface_hub.errors import HfHubHTTPError
 
     repository, endpoint = REPOSITORIES[0], constants.ENDPOINT
-    _reach(endpoint, constants.HF_HUB_OFFLINE)
-    say(
+    _require_network(endpoint, constants.HF_HUB_OFFLINE)
+    log(
         f"Fetching {repository} (about 550 MB) from {urlsplit(endpoint).hostname}. If it is cut off, the same command"
         " goes on."
     )
     try:
-        folder = [_download(repository, name, endpoint, say).parent for name in (CONFIG, WEIGHTS)][-1]
+        folder = [_download(repository, name, endpoint, log).parent for name in (CONFIG, WEIGHTS)][-1]
     except FetchError:
         raise
     except HfHubHTTPError as error:
@@ -63,7 +63,7 @@ def fetch(say: Callable[[str], None] = print) -> Path:
     return folder
 
 
-def from_now_on() -> str:
+def next_weights_notice() -> str:
     """What the lessons use after a fetch."""
     chosen = os.environ.get("COURSE_GPT2")
     if chosen:
@@ -94,26 +94,26 @@ def _download(repository: str, name: str, endpoint: str, say: Callable[[str], No
     for place in (blob, lock):
         place.parent.mkdir(parents=True, exist_ok=True)
     with WeakFileLock(lock):  # the client's own: a second fetch waits, and then finds it done
-        if blob.exists() and _differs(blob, told):
+        if blob.exists() and _describe_mismatch(blob, told):
             say(f"The {name} that is here is damaged; it is fetched again.")
             blob.unlink()
         if not blob.exists():
             with partial.open("ab") as file:
                 if file.tell() > told.size:
                     file.truncate(0)
-                _room_for(told.size - file.tell(), blob.parent)
+                _require_disk_space(told.size - file.tell(), blob.parent)
                 http_get(told.location, file, resume_size=file.tell(), expected_size=told.size, displayed_filename=name)
-            if why := _differs(partial, told):
+            if why := _describe_mismatch(partial, told):
                 partial.unlink()
                 raise FetchError(f"{name} arrived damaged: {why}. It was removed; run the command again.")
             partial.replace(blob)
     seen = try_to_load_from_cache(repository, name, revision=told.commit_hash)
-    if isinstance(seen, str) and not Path(seen).is_symlink() and _differs(Path(seen), told):
+    if isinstance(seen, str) and not Path(seen).is_symlink() and _describe_mismatch(Path(seen), told):
         Path(seen).unlink()  # where links cannot be made the snapshot holds a copy
     return Path(hf_hub_download(repository, name, endpoint=endpoint, cache_dir=constants.HF_HUB_CACHE))
 
 
-def _reach(endpoint: str, offline: bool = False) -> None:
+def _require_network(endpoint: str, offline: bool = False) -> None:
     """Fail in seconds where there is no network; the hub's own client tries for much longer."""
     if offline:
         raise FetchError(
@@ -141,7 +141,7 @@ def _reach(endpoint: str, offline: bool = False) -> None:
         ) from None
 
 
-def _room_for(size: int, folder: Path) -> None:
+def _require_disk_space(size: int, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if size > free:
         raise FetchError(
@@ -150,7 +150,7 @@ def _room_for(size: int, folder: Path) -> None:
         )
 
 
-def _differs(file: Path, told) -> str:
+def _describe_mismatch(file: Path, told) -> str:
     """How a file's content differs from what the server said of it; empty where it does not.
 
     The hub names a large file by its SHA-256, and a small one as git does.

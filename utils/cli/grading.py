@@ -9,7 +9,7 @@ from typing import Literal
 
 import typer
 
-from utils.cli.app import INSTRUCTORS, app, errors_in_red, red, yellow
+from utils.cli.app import INSTRUCTORS, app, print_error, print_warning, report_errors
 
 
 @app.command(rich_help_panel=INSTRUCTORS)
@@ -20,18 +20,20 @@ def collect(
 ) -> None:
     """Sort what a class handed in by student and lesson, and list every oddity in intake.csv."""
     from utils.grading import collect as collector
-    from utils.grading.reports.pages import counted
+    from utils.grading.reports.pages import format_count
 
-    with errors_in_red():
+    with report_errors():
         done = collector.collect(sources, roster, out)
         typer.echo(
-            f"Collected into {done.folder}: {counted(done.files, 'file')} of {counted(len(done.students), 'student')},"
+            f"Collected into {done.folder}: {format_count(done.file_count, 'file')} of {format_count(len(done.students), 'student')},"
             f" lessons {', '.join(stem[:2] for stem in done.lessons) or 'none'}."
         )
         if done.rows:
-            told = ", ".join(f"{what} {count}" for what, count in done.oddities.most_common())
-            yellow(f"{counted(len(done.rows), 'line')} to look at in {done.folder / collector.INTAKE}: {told}.")
-        _next("grade", out)
+            told = ", ".join(f"{what} {count}" for what, count in done.oddity_counts.most_common())
+            print_warning(
+                f"{format_count(len(done.rows), 'line')} to look at in {done.folder / collector.INTAKE}: {told}."
+            )
+        _print_next_command("grade", out)
 
 
 @app.command("class", rich_help_panel=INSTRUCTORS)
@@ -45,13 +47,19 @@ def example_class(
 ) -> None:
     """Make up a class to try grading on: a roster, and a zip of submissions as Moodle packs it."""
     from utils.grading import example_class as maker
-    from utils.grading.reports.pages import counted
+    from utils.grading.reports.pages import format_count
 
-    with errors_in_red():
-        made = maker.make(out, students, seed, lesson or [])
-        typer.echo(f"Written: {made.folder}, {counted(len(made.students), 'student')}, {counted(made.files, 'file')}.")
-        typer.echo("What goes wrong: " + ", ".join(f"{what} ({count})" for what, count in made.mishaps.items()) + ".")
-        _next("collect", out / maker.SUBMISSIONS, "--roster", out / maker.ROSTER, "--out", out / "handed-in")
+    with report_errors():
+        made = maker.make_example_class(out, students, seed, lesson or [])
+        typer.echo(
+            f"Written: {made.folder}, {format_count(len(made.students), 'student')}, {format_count(made.file_count, 'file')}."
+        )
+        typer.echo(
+            "What goes wrong: " + ", ".join(f"{what} ({count})" for what, count in made.fault_counts.items()) + "."
+        )
+        _print_next_command(
+            "collect", out / maker.SUBMISSIONS, "--roster", out / maker.ROSTER, "--out", out / "handed-in"
+        )
 
 
 @app.command(rich_help_panel=INSTRUCTORS)
@@ -67,18 +75,23 @@ def report(
 ) -> None:
     """Write a page for each student, tables for the gradebook, and a page for the class. Nothing is run."""
     from utils.grading.reports import write
-    from utils.grading.reports.pages import counted
+    from utils.grading.reports.pages import format_count
 
-    with errors_in_red():
-        done = write.report(results, handed_in, out or results.parent / "report", names)
+    with report_errors():
+        done = write.write_reports(results, handed_in, out or results.parent / "report", names)
         tally = done.tally
-        students, taught = counted(len(tally.students), "student"), counted(len(tally.lessons), "lesson")
+        students, taught = (
+            format_count(len(tally.students), "student"),
+            format_count(len(tally.points_by_lesson), "lesson"),
+        )
         typer.echo(f"Written: {done.folder}, {students}, {taught}.")
         typer.echo(f"For the class: {done.folder / 'class.html'}")
         if tally.incidents:
-            yellow(f"Told in {done.folder / 'incidents.csv'}: {counted(len(tally.incidents), 'incident')}.")
-        if done.unknown:
-            yellow(f"Results of somebody who is not on the roster, left out: {', '.join(done.unknown)}.")
+            print_warning(f"Told in {done.folder / 'incidents.csv'}: {format_count(len(tally.incidents), 'incident')}.")
+        if done.unknown_students:
+            print_warning(
+                f"Results of somebody who is not on the roster, left out: {', '.join(done.unknown_students)}."
+            )
 
 
 @app.command(rich_help_panel=INSTRUCTORS)
@@ -112,60 +125,60 @@ def grade(
     """Grade what a class handed in: one result for each student and lesson. What is graded already is left alone."""
     from utils.grading import engine, gradebook
     from utils.grading.bubblewrap import UNPROTECTED
-    from utils.grading.reports.pages import counted
+    from utils.grading.reports.pages import format_count
 
     out = out or handed_in.parent / "results"
-    with errors_in_red():
-        stems = engine.stems_of(lesson or []) or engine.handed_in(handed_in)
+    with report_errors():
+        stems = engine.resolve_stems(lesson or []) or engine.submitted_lessons(handed_in)
         if nbgrader:
-            gradebook.ready(nbgrader, stems)
-        handed_out = tuple(sorted(engine.stems_of(with_answers or [])))
-        settings = engine.Settings(engine.limits_of(limit), isolation, handed_out)
+            gradebook.check_gradebook(nbgrader, stems)
+        handed_out = tuple(sorted(engine.resolve_stems(with_answers or [])))
+        settings = engine.Settings(engine.parse_limits(limit), isolation, handed_out)
         if isolation == "none":
-            yellow(UNPROTECTED)
-        with engine.cluster(dask) if dask else contextlib.nullcontext((None, jobs)) as (executor, at_once):
+            print_warning(UNPROTECTED)
+        with engine.dask_executor(dask) if dask else contextlib.nullcontext((None, jobs)) as (executor, at_once):
             done = engine.grade(handed_in, out, lesson or [], settings, executor, at_once, progress=not quiet)
         typer.echo(
-            f"Graded: {done.made} new in {out}, one for each student and lesson; {done.kept} were there already."
+            f"Graded: {done.graded_count} new in {out}, one for each student and lesson; {done.reused_count} were there already."
         )
-        if done.states:
-            told = ", ".join(f"{state} {count}" for state, count in done.states.most_common())
+        if done.state_counts:
+            told = ", ".join(f"{state} {count}" for state, count in done.state_counts.most_common())
             typer.echo(f"Exercises in the new ones: {told}.")
-        for number, count in sorted(done.waits.items()):
-            yellow(
-                f"Lesson {number} was not handed in or does not pass, and {counted(count, 'exercise')} of later lessons"
+        for number, count in sorted(done.wait_counts.items()):
+            print_warning(
+                f"Lesson {number} was not handed in or does not pass, and {format_count(count, 'exercise')} of later lessons"
                 f" wait for it. Once its answers are handed out, give --with-answers {number} each time you grade."
             )
-        if done.lost:
-            red("\n".join(f"Not graded, its worker died: {who}" for who in done.lost))
-            red("Grade again: what is done stays.")
+        if done.lost_submissions:
+            print_error("\n".join(f"Not graded, its worker died: {who}" for who in done.lost_submissions))
+            print_error("Grade again: what is done stays.")
             raise typer.Exit(1)
         if nbgrader:
-            _into_gradebook(nbgrader, handed_in, out, stems)
+            _record_points(nbgrader, handed_in, out, stems)
         there = handed_in == out.parent / "handed-in"  # where `report` looks by itself
-        _next("report", out, *(() if there else ("--handed-in", handed_in)))
+        _print_next_command("report", out, *(() if there else ("--handed-in", handed_in)))
 
 
-def _into_gradebook(path: Path, handed_in: Path, results: Path, stems: list[str]) -> None:
+def _record_points(path: Path, handed_in: Path, results: Path, stems: list[str]) -> None:
     """Write the points of these lessons into nbgrader's gradebook, and say what somebody has to look at."""
     from utils.grading import gradebook
-    from utils.grading.reports.pages import counted
+    from utils.grading.reports.pages import format_count
     from utils.grading.results import read_results
     from utils.grading.roster import read_roster
 
     roster = handed_in / "roster.csv"
     ids = {student.folder: student.id for student in read_roster(roster)} if roster.is_file() else {}
     graded = (r for r in read_results(results) if r.lesson in stems and (handed_in / r.student).is_dir())
-    done = gradebook.record(path, graded, ids)
-    typer.echo(f"Points in {path}: {counted(done.submissions, 'submission')}.")
-    if done.undecided:
-        yellow(
-            f"For you to decide in the form grader: {counted(done.undecided, 'exercise')} (stopped, unreadable, waits)."
+    done = gradebook.record_points(path, graded, ids)
+    typer.echo(f"Points in {path}: {format_count(done.submission_count, 'submission')}.")
+    if done.undecided_count:
+        print_warning(
+            f"For you to decide in the form grader: {format_count(done.undecided_count, 'exercise')} (stopped, unreadable, waits)."
         )
     if done.without_cell:
-        yellow(f"No cell there, so no points: {', '.join(done.without_cell)}.")
+        print_warning(f"No cell there, so no points: {', '.join(done.without_cell)}.")
 
 
-def _next(*words: object) -> None:
+def _print_next_command(*words: object) -> None:
     """Say what to type next, as a shell takes it."""
     typer.echo(f"Next: coginst {shlex.join(map(str, words))}")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from utils import lessons
-from utils.cli.app import INSTRUCTORS, MAINTAINERS, app, errors_in_red, red, yellow
+from utils.cli.app import INSTRUCTORS, MAINTAINERS, app, print_error, print_warning, report_errors
 
 if TYPE_CHECKING:
-    from utils.instructor.build import Built
+    from utils.instructor.build import BuildSummary
 
 Outcome = Literal["wrong", "plain", "equal", "explained", "stopped", "named", "endless"]  # as mutants.OUTCOMES
 
@@ -28,8 +28,8 @@ def new(
     """Start a lesson: its page, its checks and its test, with one exercise that works."""
     from utils.instructor import scaffold
 
-    with errors_in_red():
-        made = scaffold.new(lesson, title, exercise)
+    with report_errors():
+        made = scaffold.create_lesson(lesson, title, exercise)
         for path in made:
             typer.echo(f"Written: {path}")
         stem = made[0].stem[3:]
@@ -52,20 +52,20 @@ def build(
     from utils.instructor import build as builder
 
     if check and watch:
-        red("--check writes nothing and --watch writes again and again; choose one.")
+        print_error("--check writes nothing and --watch writes again and again; choose one.")
         raise typer.Exit(2)
-    with errors_in_red():
+    with report_errors():
         if watch:
-            builder.watch(source, out, _report)
+            builder.watch(source, out, _print_build_summary)
         elif check:
-            drift = builder.check(source, out)
+            drift = builder.find_drift(source, out)
             if drift:
-                red("\n".join(drift))
-                red("Run `coginst build`, and commit what it writes.")
+                print_error("\n".join(drift))
+                print_error("Run `coginst build`, and commit what it writes.")
                 raise typer.Exit(1)
             typer.echo("The students' copies are what the lessons make.")
         else:
-            _report(builder.build(source, out))
+            _print_build_summary(builder.build(source, out))
             _warn_of_another_checkout(source)
 
 
@@ -74,19 +74,19 @@ def _warn_of_another_checkout(source: Path | None) -> None:
     called."""
     here = Path.cwd()
     if source is None and (here / "solutions").is_dir() and here.resolve() != lessons.ROOT.resolve():
-        yellow(
+        print_warning(
             f"That was {lessons.ROOT}, to which this `coginst` belongs, and not this folder. Here, use"
             " .venv/bin/coginst, or make build."
         )
 
 
-def _report(outcome: Built | Exception) -> None:
+def _print_build_summary(outcome: BuildSummary | Exception) -> None:
     """Say what a build did, or what stopped it."""
     if isinstance(outcome, Exception):
-        red(outcome)
+        print_error(outcome)
         return
     for line in outcome.kept:
-        yellow(line)
+        print_warning(line)
     counted = ((outcome.written, "written"), (outcome.removed, "removed"))
     done = [f"{len(names)} files {what}" for names, what in counted if names]
     if done:
@@ -106,8 +106,8 @@ def solve(
     """Run the lessons with their answers, and keep what they print in tests/solved."""
     from utils.instructor import solved
 
-    with errors_in_red():
-        for path in solved.solve(lesson or []):
+    with report_errors():
+        for path in solved.solve_lessons(lesson or []):
             typer.echo(f"Written: {path}")
 
 
@@ -130,14 +130,14 @@ def release(
     would be in it."""
     from utils.instructor import release as packer
 
-    with errors_in_red():
+    with report_errors():
         made = packer.release(out, with_solutions or [], replace, book=book)
-        answers = f"with the answers of {', '.join(made.solved)}" if made.solved else "without answers"
+        answers = f"with the answers of {', '.join(made.solved_lessons)}" if made.solved_lessons else "without answers"
         typer.echo(
-            f"Written: {made.path}, {len(made.names)} files, {made.path.stat().st_size / 1e6:.1f} MB, {answers}."
+            f"Written: {made.path}, {len(made.file_names)} files, {made.path.stat().st_size / 1e6:.1f} MB, {answers}."
         )
-        for name in made.left_out:
-            yellow(f"Left out, because git does not track it: {name}")
+        for name in made.untracked_files:
+            print_warning(f"Left out, because git does not track it: {name}")
 
 
 @app.command("export-nbgrader", rich_help_panel=INSTRUCTORS)
@@ -152,10 +152,10 @@ def export_nbgrader(
     from there."""
     from utils.instructor.nbgrader import export as nbgrader
 
-    with errors_in_red():
-        done = nbgrader.export(out, lesson or [], replace)
+    with report_errors():
+        done = nbgrader.export_lessons(out, lesson or [], replace)
         for line in done.kept:
-            yellow(line)
+            print_warning(line)
         for stem, points in done.points.items():
             typer.echo(f"{stem}: {points} point{'s' * (points != 1)}")
         typer.echo(
@@ -178,12 +178,12 @@ def online(
     """Make docs/online.md, whose links open the lessons in Binder and Colab."""
     from utils.instructor import online as maker
 
-    with errors_in_red():
+    with report_errors():
         if repository:
-            maker.name_it(repository)
-        typer.echo(f"Written: {maker.write()}, for {maker.repository()}.")
+            maker.set_repository_name(repository)
+        typer.echo(f"Written: {maker.write_links_page()}, for {maker.repository_name()}.")
         if notebooks:
-            typer.echo(f"Written: {len(maker.write_notebooks(notebooks))} notebooks in {notebooks}.")
+            typer.echo(f"Written: {len(maker.write_colab_notebooks(notebooks))} notebooks in {notebooks}.")
 
 
 @app.command(rich_help_panel=MAINTAINERS)
@@ -208,11 +208,11 @@ def train(
     else:
         from utils.training import gpt2_mini as maker
 
-    recipe = maker.Recipe() if steps is None else changed(maker.Recipe(), steps=steps)
-    with errors_in_red():
+    recipe = maker.CogModelRecipe() if steps is None else changed(maker.CogModelRecipe(), steps=steps)
+    with report_errors():
         folder = out or maker.ASSET
-        measured, history = maker.make(folder, replace, recipe, device, progress=not quiet)
-        typer.echo(measured.lines())
+        measured, history = maker.train_and_publish(folder, replace, recipe, device, progress=not quiet)
+        typer.echo(measured.summary_text())
         typer.echo(f"Written in {history.seconds / 60:.1f} minutes: {folder}")
 
 
@@ -227,12 +227,12 @@ def mutants(
     """Change each reference answer in one place after the other, and count what its check says of it."""
     from utils.instructor import mutants as maker
 
-    def tell(tally: maker.Tally) -> None:
-        row = maker.numbers(tally)
+    def tell(tally: maker.MutantTally) -> None:
+        row = maker.table_row(tally)
         typer.echo(
             f"{tally.exercise:28}"
             + ", ".join(f"{count} {what}" for what, count in zip(maker.COLUMNS, row) if count)
-            + f": {maker.share(row)} % told why"
+            + f": {maker.explained_percent(row)} % told why"
         )
         for mutant, outcome, message in tally.outcomes:
             if outcome == show:
@@ -242,15 +242,15 @@ def mutants(
                 )
 
     if write and exercise:
-        red("--write writes the table of the whole course; name no exercise with it.")
+        print_error("--write writes the table of the whole course; name no exercise with it.")
         raise typer.Exit(2)
-    with errors_in_red():
-        tallies = maker.examine(exercise or [], tell)
-        typer.echo(maker.table(tallies))
+    with report_errors():
+        tallies = maker.run_mutants(exercise or [], tell)
+        typer.echo(maker.format_table(tallies))
         if write:
-            maker.write(tallies)
+            maker.write_table(tallies)
     if any(tally.count(maker.WRONG) for tally in tallies):
-        red("A check has a hole: a mutant above passed and is not equal to the answer.")
+        print_error("A check has a hole: a mutant above passed and is not equal to the answer.")
         raise typer.Exit(1)
 
 
@@ -266,36 +266,40 @@ def misconception(
 ) -> None:
     """Show what a learner reads who answers so; with --id, make it a misconception with words of its own."""
     from utils.grading.bubblewrap import UNPROTECTED
-    from utils.grading.one_answer import report_of
+    from utils.grading.one_answer import report_answer
     from utils.instructor import misconception as maker
-    from utils.instructor.answers import Answers, find_exercise
+    from utils.instructor.answers import AnswerFactory, find_exercise
 
-    with errors_in_red():
+    with report_errors():
         asked = find_exercise(exercise)
         source = answer.read_text(encoding="utf-8")
-        made = maker.stub(asked, source, id, message or maker.TODO) if id else None
+        made = maker.make_stub(asked, source, id, message or maker.TODO) if id else None
         if isolation == "none":
-            yellow(UNPROTECTED)
-        report = report_of(exercise, source) if isolation == "bwrap" else Answers.of(asked).judge(source)
-        typer.echo(_printable(str(report)))
+            print_warning(UNPROTECTED)
+        report = (
+            report_answer(exercise, source)
+            if isolation == "bwrap"
+            else AnswerFactory.from_exercise(asked).judge(source)
+        )
+        typer.echo(_escape_terminal(str(report)))
         if report:
-            red("This answer passes: it needs a case or a property that tells it from a right one first.")
+            print_error("This answer passes: it needs a case or a property that tells it from a right one first.")
             raise typer.Exit(1)
         if made is None:
             typer.echo(f"\nA misconception of its own: coginst misconception {exercise} {answer} --id what-is-wrong")
             return
         path = lessons.ROOT / "utils" / "checks" / f"{asked.lesson}.py"
-        needs = maker.add(path, asked, made)
+        needs = maker.add_stub(path, asked, made)
         typer.echo(f"\nWritten into {path}: {id}")
-        yellow("Read it there before anything runs: from now on that code is the course's own.")
+        print_warning("Read it there before anything runs: from now on that code is the course's own.")
         if needs:
-            yellow(f"Names of the lesson that the checks do not have: {', '.join(needs)}")
+            print_warning(f"Names of the lesson that the checks do not have: {', '.join(needs)}")
         if not message:
-            yellow("Say there, in the place of TODO, what is wrong.")
+            print_warning("Say there, in the place of TODO, what is wrong.")
         typer.echo(f"Next: make format, pytest tests/checks -k {exercise}, and to use it on a class: coginst grade")
 
 
-def _printable(text: str) -> str:
+def _escape_terminal(text: str) -> str:
     """A text that a student had a hand in, without what a terminal would obey."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
@@ -309,10 +313,10 @@ def answers(
     """Check files of answers that were meant to be wrong or right, and count what is said of them."""
     from collections import Counter
 
-    from utils.instructor.answers import judge_all, read_answers, verdict_of, write_answers
+    from utils.instructor.answers import format_verdict, judge_all, read_answers, write_answers
 
     counts: Counter[str] = Counter()
-    with errors_in_red():
+    with report_errors():
         for file in files:
             tried = read_answers(file)
             reports = judge_all(tried)
@@ -320,8 +324,8 @@ def answers(
                 counts[f"{answer.kind}: {report.reason if answer.kind == 'wrong' else report.status}"] += 1
                 if not quiet:
                     typer.echo(
-                        f"{answer.exercise} {answer.kind}: {answer.what}\n    {verdict_of(report)}: {report.message}"
+                        f"{answer.exercise} {answer.kind}: {answer.description}\n    {format_verdict(report)}: {report.message}"
                     )
             if write:
-                write_answers(file, [changed(a, verdict=verdict_of(r)) for a, r in zip(tried, reports)])
+                write_answers(file, [changed(a, verdict=format_verdict(r)) for a, r in zip(tried, reports)])
     typer.echo(", ".join(f"{name} {count}" for name, count in sorted(counts.items())))

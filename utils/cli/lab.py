@@ -36,7 +36,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
         raise LabError(f"The port is {port}, and a port lies between 1 and {LAST_PORT}: leave it out for {PORT}.")
     folder = _own_course() if course is None else Path(course).resolve()
     first = _first_notebook(folder)
-    keep_in_step(folder)
+    sync_paired_text(folder)
     _prepare_environment()
 
     from jupyterlab.labapp import LabApp  # a second of imports, and it reads the environment: not before it is needed
@@ -86,7 +86,7 @@ def _first_notebook(folder: Path) -> str:
     return notebooks[0]
 
 
-def keep_in_step(folder: Path) -> None:
+def sync_paired_text(folder: Path) -> None:
     """Write a lesson's .md anew where another editor has saved its notebook alone: Lab refuses to open such a pair."""
     for notebook in folder.glob("*.ipynb"):
         text = notebook.with_suffix(".md")

@@ -7,7 +7,7 @@ from typing import Literal
 
 import typer
 
-from utils.cli.app import LEARNERS, app, errors_in_red
+from utils.cli.app import LEARNERS, app, report_errors
 
 
 @app.command(rich_help_panel=LEARNERS)
@@ -18,7 +18,7 @@ def lab(
     """Build the course and open it in JupyterLab."""
     from utils.cli import lab as jupyter
 
-    with errors_in_red():
+    with report_errors():
         jupyter.lab(port=port, browser=not no_browser)
 
 
@@ -30,7 +30,7 @@ def reset(
     """Put a lesson, or one exercise of it, back to what you first got; what stood there is kept aside."""
     from utils.cli import reset as resetting
 
-    with errors_in_red():
+    with report_errors():
         for sentence in resetting.reset(lesson, exercise):
             typer.echo(sentence)
 
@@ -42,9 +42,9 @@ def fetch(
     """Download the real GPT-2 into the Hugging Face cache, where the lessons find it. Nothing else asks the network."""
     from utils.cli import fetch as fetcher
 
-    with errors_in_red():
-        fetcher.fetch(typer.echo)
-        typer.echo(f"The real GPT-2 is here and checked. {fetcher.from_now_on()}")
+    with report_errors():
+        fetcher.fetch_gpt2(typer.echo)
+        typer.echo(f"The real GPT-2 is here and checked. {fetcher.next_weights_notice()}")
 
 
 @app.command(rich_help_panel=LEARNERS)
@@ -52,18 +52,18 @@ def doctor() -> None:
     """Say what this machine has for the course, which GPT-2 is in use, and what cures what is missing."""
     from utils.cli import doctor as medic
 
-    findings = medic.examine()
-    well, wrong, lacking, arrow = medic.marks(sys.stdout.encoding)
+    findings = medic.collect_findings()
+    well, wrong, lacking, arrow = medic.status_symbols(sys.stdout.encoding)
     for finding in findings:
         mark, colour = (
             (well, None)
-            if finding.well
+            if finding.is_ok
             else (wrong, typer.colors.RED)
-            if finding.needed
+            if finding.is_required
             else (lacking, typer.colors.YELLOW)
         )
-        typer.secho(f"{mark} {finding.what:13}{finding.found}", fg=colour)
-        if finding.cure:
-            typer.secho(f"  {'':13}{arrow} {finding.cure}", fg=colour)
-    if any(finding.needed and not finding.well for finding in findings):
+        typer.secho(f"{mark} {finding.subject:13}{finding.result}", fg=colour)
+        if finding.remedy:
+            typer.secho(f"  {'':13}{arrow} {finding.remedy}", fg=colour)
+    if any(finding.is_required and not finding.is_ok for finding in findings):
         raise typer.Exit(1)

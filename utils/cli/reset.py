@@ -11,14 +11,16 @@ from typing import Any
 
 from utils import lessons
 from utils.instructor import build, ipynb
-from utils.instructor.release import FIRST
+from utils.instructor.release import INITIAL_LESSONS
 from utils.lessons import ROOT, write_atomically
 
-KEPT = ROOT / "build" / "reset"
+BACKUP_FOLDER = ROOT / "build" / "reset"
 Page = dict[str, Any]
 
 
-def reset(name: str, exercise: str | None = None, course: Path | None = None, kept: Path = KEPT) -> list[str]:
+def reset(
+    name: str, exercise: str | None = None, course: Path | None = None, backup_folder: Path = BACKUP_FOLDER
+) -> list[str]:
     """Put a lesson's notebook, or the cell of one exercise in it, back to what the learner first got.
 
     Args:
@@ -32,26 +34,26 @@ def reset(name: str, exercise: str | None = None, course: Path | None = None, ke
         ValueError: there is no such lesson or exercise, or nothing to make the lesson anew from.
         OSError: a file cannot be read or written; the notebook is then as it was.
     """
-    course = course or _folder(name)
+    course = course or _find_folder(name)
     stem = lessons.find_lesson(name, course).stem
     path, text = course / f"{stem}.ipynb", course / f"{stem}.md"
-    first = _first(stem, course)
-    fresh, said = _page(first, stem), [f"{path.name} is as you first got it."]
+    first = _initial_text(stem, course)
+    fresh, said = _make_notebook(first, stem), [f"{path.name} is as you first got it."]
     before = path.read_bytes() if path.is_file() else b""
     if exercise:
-        fresh, said = _with_one_cell(_read(before, path), fresh, exercise), [f"`{exercise}` is to do again."]
+        fresh, said = _restore_cell(_parse_notebook(before, path), fresh, exercise), [f"`{exercise}` is to do again."]
     if before:
-        aside = kept / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.ipynb"
-        kept.mkdir(parents=True, exist_ok=True)
+        aside = backup_folder / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.ipynb"
+        backup_folder.mkdir(parents=True, exist_ok=True)
         aside.write_bytes(before)
         said.append(f"The notebook as it was is {aside}.")
-    write_atomically(path, ipynb.text(fresh))
+    write_atomically(path, ipynb.notebook_text(fresh))
     if text.is_file():  # Jupyter reads the cells from it, and refuses one that is older than the notebook
-        write_atomically(text, _as_text(fresh) if exercise else first)
+        write_atomically(text, _to_markdown(fresh) if exercise else first)
     return [*said, "If it is open in JupyterLab, choose File ▸ Reload Notebook from Disk."]
 
 
-def _folder(name: str) -> Path:
+def _find_folder(name: str) -> Path:
     """The folder that the command runs in, if the lesson's notebook is there; else the course's own."""
     try:
         here = lessons.find_lesson(name, Path.cwd())  # its text, where both are there
@@ -60,30 +62,32 @@ def _folder(name: str) -> Path:
     return here.parent if here.with_suffix(".ipynb").is_file() else ROOT / "course"
 
 
-def _first(stem: str, course: Path) -> str:
+def _initial_text(stem: str, course: Path) -> str:
     """The lesson's text as it was handed out: made from its solution, else from the copy that a release carries, else
     the text beside the notebook, where that has not changed."""
     if (ROOT / "solutions" / f"{stem}.md").is_file():
         return build.student_files(ROOT / "solutions")[f"{stem}.md"].decode()
-    for text, unchanged in ((ROOT / FIRST / f"{stem}.md", True), (course / f"{stem}.md", None)):
-        if text.is_file() and (unchanged or not build.changed(text)):
+    for text, unchanged in ((ROOT / INITIAL_LESSONS / f"{stem}.md", True), (course / f"{stem}.md", None)):
+        if text.is_file() and (unchanged or not build.is_changed(text)):
             return lessons.read_text(text)
     raise ValueError(
         f"Nothing is here to make {stem} anew from. Take {stem}.ipynb from the course as you were handed it."
     )
 
 
-def _page(text: str, stem: str) -> Page:
+def _make_notebook(text: str, stem: str) -> Page:
     """The notebook that the build makes of a lesson's text."""
     cells = [
-        ipynb.cell(cell.kind, ipynb.cell_id(stem, cell.index), cell.metadata, cell.source.splitlines(keepends=True))
+        ipynb.make_cell(
+            cell.kind, ipynb.cell_id(stem, cell.index), cell.metadata, cell.source.splitlines(keepends=True)
+        )
         for cell in lessons.parse_lesson(text, Path(f"{stem}.md")).cells
         if cell.kind != "raw" or cell.line != 1
     ]
-    return ipynb.notebook(cells, jupytext={"formats": "ipynb,md"})
+    return ipynb.make_notebook(cells, jupytext={"formats": "ipynb,md"})
 
 
-def _as_text(page: Page) -> str:
+def _to_markdown(page: Page) -> str:
     """A notebook as Jupyter pairs it."""
     import jupytext
     import nbformat
@@ -92,7 +96,7 @@ def _as_text(page: Page) -> str:
     return jupytext.writes(nbformat.from_dict({**page, "cells": cells}), fmt="md")
 
 
-def _read(content: bytes, path: Path) -> Page:
+def _parse_notebook(content: bytes, path: Path) -> Page:
     try:
         page = json.loads(content)
         assert isinstance(page["cells"], list)
@@ -104,7 +108,7 @@ def _read(content: bytes, path: Path) -> Page:
         ) from None
 
 
-def _with_one_cell(page: Page, fresh: Page, exercise: str) -> Page:
+def _restore_cell(page: Page, fresh: Page, exercise: str) -> Page:
     """The page with the exercise's cell as it first was: in its place or, where it is gone, after what preceded it."""
     first = fresh["cells"]
     asks = re.compile(rf"(?m)^check\({re.escape(exercise)}\b")

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from utils.explore.live import live
-from utils.explore.weights import packed, read_parameters
+from utils.explore.live import make_widget
+from utils.explore.weights import pack_tables, require_parameters
 from utils.models import abc_sorter as sorting
 
 WHAT = "lesson 09's Sorter around a DeepQKVAttention"
@@ -33,11 +33,11 @@ def sorter(model: Any, letters: str = "cab") -> Any:
         ValueError: the letters are not three of a, b, c; or the model lacks a parameter, or has one more.
     """
     sorting.encode(letters)
-    parameters = read_parameters(model, _shapes(model), WHAT)
+    parameters = require_parameters(model, _shapes(model), WHAT)
     sequences = sorting.all_sequences()[:, :-1]
     with torch.no_grad():
         sample = model(sequences.to(next(model.parameters()).device))
-    shapes, data = packed({**parameters, "sample": sample})
+    shapes, data = pack_tables({**parameters, "sample": sample})
     heads = len(parameters["attention.qA"])
     start = {
         "shapes": shapes,
@@ -51,7 +51,7 @@ def sorter(model: Any, letters: str = "cab") -> Any:
         "Explorer: type three of the letters a, b, c; the sorter writes its answer, and shows where each head looks."
     )
     state = {"letters": letters, **{f"head_{i}": True for i in range(heads)}}
-    return live("abc_sorter", words, start, state, data)
+    return make_widget("abc_sorter", words, start, state, data)
 
 
 def _shapes(model: Any) -> dict[str, list[int]]:

@@ -8,7 +8,7 @@ from typing import Any
 from utils.feedback import progress
 
 
-def note_answer(widget: Any, message: Any) -> None:
+def handle_answer_event(widget: Any, message: Any) -> None:
     """Keep a first answer: `{"event": "answered", "right", "sure", "said"}` from the page; all else is passed over."""
     if not isinstance(message, Mapping) or message.get("event") != "answered":
         return

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from utils.explore.live import live
-from utils.show.arguments import read_whole
-from utils.show.causal_attention import read_scores
+from utils.explore.live import make_widget
+from utils.show.arguments import parse_integer
+from utils.show.causal_attention import parse_scores
 
 
 def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool = False) -> Any:
@@ -24,11 +24,11 @@ def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool =
     Returns:
         A widget whose `state` has `position` and `mask`.
     """
-    values, names = read_scores(scores, tokens)
-    read_whole(position, "position", 0, len(names) - 1)
+    values, names = parse_scores(scores, tokens)
+    parse_integer(position, "position", 0, len(names) - 1)
     words = (
         "Explorer: the weights of one position over its sequence, a slider for the position, and the mask to switch on"
         " and off."
     )
     start = {"scores": values.tolist(), "tokens": names}
-    return live("causal_attention", words, start, {"position": position, "mask": bool(masked)})
+    return make_widget("causal_attention", words, start, {"position": position, "mask": bool(masked)})

@@ -18,21 +18,21 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "\./page\.js";\n', re.MULTILINE)
 
 
 @functools.cache
-def module(kind: str) -> str:
+def build_es_module(kind: str) -> str:
     """The one ES module of a kind: `page.js`, then `KIND.js` without its import of that."""
-    own, found = _IMPORT.subn("", read(f"{kind}.js"))
+    own, found = _IMPORT.subn("", read_asset(f"{kind}.js"))
     if found != 1:
         raise ValueError(f'{kind}.js must have one line `import {{ … }} from "./page.js";`; it has {found}.')
-    return read("page.js") + own
+    return read_asset("page.js") + own
 
 
 @functools.cache
-def read(name: str) -> str:
+def read_asset(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
 
 
 @functools.cache
-def live_type(name: str) -> type:
+def widget_class(name: str) -> type:
     """The class of a kind's widgets, made on first use: importing this module must not import ipywidgets."""
     import anywidget
     import traitlets
@@ -49,7 +49,7 @@ def live_type(name: str) -> type:
         """
 
         kind = name
-        _esm, _css = module(name), read("page.css")
+        _esm, _css = build_es_module(name), read_asset("page.css")
         start = traitlets.Dict().tag(sync=True)
         state = traitlets.Dict().tag(sync=True)
         data = traitlets.Bytes(b"").tag(sync=True)
@@ -72,13 +72,13 @@ def live_type(name: str) -> type:
     return Live
 
 
-def live(
+def make_widget(
     kind: str,
-    words: str,
+    fallback_text: str,
     start: Mapping[str, Any],
     state: Mapping[str, Any],
     data: bytes = b"",
-    heard: Callable[[Any, Mapping[str, Any]], None] | None = None,
+    on_message: Callable[[Any, Mapping[str, Any]], None] | None = None,
 ) -> Any:
     """A widget of `kind`.
 
@@ -90,13 +90,13 @@ def live(
         data: bytes, for what is too large for JSON.
         heard: called as `heard(widget, message)` with what the page sends to a kernel that listens.
     """
-    widget = live_type(kind)(words, start=dict(start), state=dict(state), data=data)
-    if heard:
-        widget.on_msg(lambda widget, message, buffers: heard(widget, message))
+    widget = widget_class(kind)(fallback_text, start=dict(start), state=dict(state), data=data)
+    if on_message:
+        widget.on_msg(lambda widget, message, buffers: on_message(widget, message))
     return widget
 
 
-def read_text(name: str, value: Any, empty: bool = False) -> str:
+def parse_text(name: str, value: Any, empty: bool = False) -> str:
     if not isinstance(value, str) or not (empty or value.strip()):
         raise ValueError(f"{name} must be a string with something in it; got {value!r}.")
     return value

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from utils.explore.live import live, read_text
-from utils.explore.tokenization import encode, read_tokenizer
-from utils.show.tokenization import chip_text, quoted, token_of
+from utils.explore.live import make_widget, parse_text
+from utils.explore.tokenization import encode, require_tokenizer
+from utils.show.tokenization import chip_text, decode_token, quote_token
 
 NAMED = 1000  # of the likeliest tokens the page knows the names
 CHIPS = 60  # of a text that grows, the last ones
@@ -42,11 +42,11 @@ def next_token(
     Raises:
         ValueError: an argument of another kind, or a prompt that the model cannot read.
     """
-    read_tokenizer(tokenizer)
-    read_text("prompt", prompt, empty=True)
+    require_tokenizer(tokenizer)
+    parse_text("prompt", prompt, empty=True)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise ValueError(f"seed must be a whole number; got {seed!r}.")
-    reader = _Reader(model, tokenizer)
+    reader = _NextTokenService(model, tokenizer)
     first = reader.answer({"text": prompt})
     vocab = first["vocab"]
     words = (
@@ -62,10 +62,10 @@ def next_token(
             answer = {"refused": str(problem) or type(problem).__name__}
         widget.send({"ask": message["ask"], **answer})
 
-    return live("next_tokens", words, start, state, heard=heard)
+    return make_widget("next_tokens", words, start, state, on_message=heard)
 
 
-class _Reader:
+class _NextTokenService:
     """What comes after a text, by one pass of the model for each."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
@@ -84,12 +84,12 @@ class _Reader:
         if "text" in message:
             ids = self._ids(message["text"])
         if "rank" in message:
-            ids.append(int(_order(self._logits(ids))[message["rank"]]))
+            ids.append(int(_rank_tokens(self._logits(ids))[message["rank"]]))
         logits = self._logits(ids)
-        order = _order(logits)
-        names = [[int(number), quoted(token_of(self.tokenizer, int(number)))] for number in order[:NAMED]]
-        pieces = [chip_text(token_of(self.tokenizer, number)) for number in ids[-CHIPS:]]
-        values = base64.b64encode(packed(logits[order].numpy())).decode("ascii")
+        order = _rank_tokens(logits)
+        names = [[int(number), quote_token(decode_token(self.tokenizer, int(number)))] for number in order[:NAMED]]
+        pieces = [chip_text(decode_token(self.tokenizer, number)) for number in ids[-CHIPS:]]
+        values = base64.b64encode(pack_descending(logits[order].numpy())).decode("ascii")
         return {"ids": ids, "drawn": drawn, "pieces": pieces, "vocab": len(logits), "names": names, "values": values}
 
     def _ids(self, text: str) -> list[int]:
@@ -118,12 +118,12 @@ class _Reader:
         return row
 
 
-def _order(logits: torch.Tensor) -> torch.Tensor:
+def _rank_tokens(logits: torch.Tensor) -> torch.Tensor:
     """The ids from the highest logit down, the first of equal ones first."""
     return torch.argsort(logits, descending=True, stable=True)
 
 
-def packed(values: np.ndarray) -> bytes:
+def pack_descending(values: np.ndarray) -> bytes:
     """float32 numbers that fall, exactly: as whole numbers in the same order, each by how far it lies below the one
     before.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from utils.explore.live import live
+from utils.explore.live import make_widget
 
 VECTOR = (-1.2, -0.4, 0.1, 0.3, 1.6, -0.9, 0.8, -0.3)  # eight numbers of mean 0 and variance near 0.8
 
@@ -21,4 +21,4 @@ def layer_norm() -> Any:
         "Explorer: a vector of eight numbers before and after layer norm, with sliders that shift and stretch it, and"
         " eps."
     )
-    return live("normalisation", words, {"vector": list(VECTOR)}, {"shift": 2.0, "scale": 2.0, "eps": 1e-6})
+    return make_widget("normalisation", words, {"vector": list(VECTOR)}, {"shift": 2.0, "scale": 2.0, "eps": 1e-6})

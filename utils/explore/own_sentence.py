@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from utils.explore.live import live
+from utils.explore.live import make_widget
 from utils.feedback import progress
 from utils.gpt2.layer0 import Checkpoint
-from utils.gpt2.sources import WeightsError, resolve
-from utils.gpt2.tokenizer import backend
+from utils.gpt2.sources import WeightsError, find_source
+from utils.gpt2.tokenizer import backend_tokenizer
 from utils.lessons.files import write_atomically
-from utils.show.tokenization import quoted, token_of
+from utils.show.tokenization import decode_token, quote_token
 
 FEWEST, MOST = 2, 16  # tokens: what the pictures of lessons 02 to 05 hold
 
 
 def my_sentence(default: str = "Mary likes the cat and Tom likes the dog") -> str:
     """The sentence of 2 to 16 tokens that the learner kept with `explore.sentence()`; `default` where none was kept."""
-    return _kept() or default
+    return _read_sentence() or default
 
 
 def sentence() -> Any:
@@ -32,16 +32,16 @@ def sentence() -> Any:
         A widget whose `state` has `text`.
     """
     words = "A text box: the sentence that is written there is kept on this machine, and lessons 02 to 05 draw it too."
-    return live("own_sentence", words, {}, {"text": _kept(), "told": ""}, heard=_heard)
+    return make_widget("own_sentence", words, {}, {"text": _read_sentence(), "told": ""}, on_message=_handle_message)
 
 
-def _heard(widget: Any, message: Mapping[str, Any]) -> None:
-    widget.send({"text": message["text"], "told": keep(message["text"])})
+def _handle_message(widget: Any, message: Mapping[str, Any]) -> None:
+    widget.send({"text": message["text"], "told": save_sentence(message["text"])})
 
 
-def keep(text: str) -> str:
+def save_sentence(text: str) -> str:
     """Keep a sentence, if it can be drawn; what there is to say about it."""
-    path = _place()
+    path = _sentence_path()
     if path is None:
         return "Nothing is kept here, because COURSE_PROGRESS is off."
     text = " ".join(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").split())
@@ -49,7 +49,7 @@ def keep(text: str) -> str:
         if not text:
             path.unlink(missing_ok=True)
             return "No sentence is kept: the lessons show their own."
-        ids = backend().encode(text).ids
+        ids = backend_tokenizer().encode(text).ids
         if not FEWEST <= len(ids) <= MOST:
             count = f"{len(ids)} token{'' if len(ids) == 1 else 's'}"
             return f"Not kept: that makes {count}, and the pictures hold {FEWEST} to {MOST}. Try another length."
@@ -57,32 +57,32 @@ def keep(text: str) -> str:
         write_atomically(path, text)
     except OSError as problem:
         return f"Not kept: {path.name} cannot be written ({problem.strerror})."
-    return (
-        f"Kept: {len(ids)} tokens. Run the cells with `my_sentence` in lessons 02 to 05 to see it there.{_strange(ids)}"
-    )
+    return f"Kept: {len(ids)} tokens. Run the cells with `my_sentence` in lessons 02 to 05 to see it there.{_describe_unknown_tokens(ids)}"
 
 
-def _place() -> Path | None:
+def _sentence_path() -> Path | None:
     store = progress.progress_path()
     return store and store.with_name(f"{store.name}.sentence")
 
 
-def _kept() -> str:
-    path = _place()
+def _read_sentence() -> str:
+    path = _sentence_path()
     with contextlib.suppress(OSError, UnicodeDecodeError):
         text = path.read_text(encoding="utf-8").strip() if path else ""
-        return text if FEWEST <= len(backend().encode(text).ids) <= MOST else ""
+        return text if FEWEST <= len(backend_tokenizer().encode(text).ids) <= MOST else ""
     return ""
 
 
-def _strange(ids: list[int]) -> str:
+def _describe_unknown_tokens(ids: list[int]) -> str:
     """A sentence on tokens that the small GPT-2 was not trained on: to it they are all the same."""
     try:
-        with Checkpoint(resolve()) as checkpoint:
-            known = set(checkpoint.trained_ids().tolist())
+        with Checkpoint(find_source()) as checkpoint:
+            known = set(checkpoint.read_trained_ids().tolist())
     except WeightsError:  # the real one knows all of them
         return ""
-    strange = [quoted(token_of(backend(), number)) for number in dict.fromkeys(ids) if number not in known]
+    strange = [
+        quote_token(decode_token(backend_tokenizer(), number)) for number in dict.fromkeys(ids) if number not in known
+    ]
     if not strange:
         return ""
     some = ", ".join(strange[:4]) + (" and others" if len(strange) > 4 else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from utils.explore.live import live
+from utils.explore.live import make_widget
 
 START = {
     "positions": 64,
@@ -25,4 +25,4 @@ def positions() -> Any:
         "Explorer: how alike the encodings of two positions are, against their distance, with sliders for base and"
         " width."
     )
-    return live("positional_encoding", words, START, {"base": 100, "width": 64})
+    return make_widget("positional_encoding", words, START, {"base": 100, "width": 64})

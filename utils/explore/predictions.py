@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from utils.explore.answered import note_answer
-from utils.explore.live import live, read_text
+from utils.explore.answered import handle_answer_event
+from utils.explore.live import make_widget, parse_text
 
 WANTED = {"bool": "yes or no", "number": "a number", "word": "a word", "numbers": "numbers, such as 2, 3"}
 SURE = "fairly sure"  # what is marked at first
@@ -27,21 +27,23 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
     Returns:
         A widget whose `state` has `guess`, `sure` and `done`: "", "guessed" or "shown".
     """
-    read_text("question", question)
-    read_text("explain", explain, empty=True)
+    parse_text("question", question)
+    parse_text("explain", explain, empty=True)
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
-    kind = _kind(answer)
+    kind = _answer_kind(answer)
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not tolerance >= 0:
         raise ValueError(f"tolerance must be a number of at least 0; got {tolerance!r}.")
     start = {
-        "question": question, "kind": kind, "wanted": WANTED[kind], "answer": _sendable(answer),
-        "written": written(answer), "tolerance": tolerance, "explain": explain,
+        "question": question, "kind": kind, "wanted": WANTED[kind], "answer": _to_json(answer),
+        "written": answer_text(answer), "tolerance": tolerance, "explain": explain,
     }  # fmt: skip
     words = f"Predict. {question} Write the answer down, then type it in JupyterLab."
-    return live("predictions", words, start, {"guess": "", "sure": SURE, "done": ""}, heard=note_answer)
+    return make_widget(
+        "predictions", words, start, {"guess": "", "sure": SURE, "done": ""}, on_message=handle_answer_event
+    )
 
 
-def _kind(answer: Any) -> str:
+def _answer_kind(answer: Any) -> str:
     """What kind of answer it is; see `WANTED`."""
     if isinstance(answer, bool):
         return "bool"
@@ -49,26 +51,26 @@ def _kind(answer: Any) -> str:
         return "number"
     if isinstance(answer, str) and answer.strip():
         return "word"
-    if isinstance(answer, (list, tuple)) and answer and all(_kind_is_number(x) for x in answer):
+    if isinstance(answer, (list, tuple)) and answer and all(_is_number(x) for x in answer):
         return "numbers"
     raise ValueError(f"answer must be a number, a string, a bool or a list of numbers; got {answer!r}.")
 
 
-def _kind_is_number(x: Any) -> bool:
+def _is_number(x: Any) -> bool:
     return isinstance(x, (int, float)) and not isinstance(x, bool) and not math.isnan(x)
 
 
-def _sendable(answer: Any) -> Any:
+def _to_json(answer: Any) -> Any:
     """The answer as JSON, which has no infinities."""
     if isinstance(answer, (list, tuple)):
-        return [_sendable(each) for each in answer]
+        return [_to_json(each) for each in answer]
     return f"{answer}" if isinstance(answer, float) and math.isinf(answer) else answer
 
 
-def written(answer: Any) -> str:
+def answer_text(answer: Any) -> str:
     """The answer as a learner reads it."""
     if isinstance(answer, (list, tuple)):
-        return "[" + ", ".join(map(written, answer)) + "]"
+        return "[" + ", ".join(map(answer_text, answer)) + "]"
     if isinstance(answer, bool):
         return "yes" if answer else "no"
     return f"{answer:.6g}" if isinstance(answer, float) else str(answer)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from utils.explore.live import live
-from utils.show.arguments import read_names, read_numbers, read_position, shape_text
+from utils.explore.live import make_widget
+from utils.show.arguments import parse_names, parse_numbers, parse_position, shape_text
 
 MOST = 8  # tokens whose labels fit into the pictures
 EXAMPLE = {  # that of lesson 03, its matrices in four decimals
@@ -61,11 +61,11 @@ def query(
         raise ValueError(f"missing: {', '.join(missing)}. Give inputs, tokens and the three matrices, or none of them.")
     if missing:
         given = EXAMPLE
-    x = read_numbers(given["inputs"], "inputs", [2], "one vector in each row, [seq, d_in]")
+    x = parse_numbers(given["inputs"], "inputs", [2], "one vector in each row, [seq, d_in]")
     if not 2 <= len(x) <= MOST:
         raise ValueError(f"query draws 2 to {MOST} tokens; got {len(x)}. Choose some, as in inputs[:{MOST}].")
-    names = read_names(given["tokens"], len(x), "tokens", "inputs (rows)")
-    at = read_position(query, names)
+    names = parse_names(given["tokens"], len(x), "tokens", "inputs (rows)")
+    at = parse_position(query, names)
     made = {name: x @ _matrix(given[f"W_{one}"], f"W_{one}", x.shape[1]) for name, one in _MADE.items()}
     reach = _reach(np.vstack([made["queries"], made["keys"]]))
     words = (
@@ -74,14 +74,14 @@ def query(
     )
     start = {"tokens": names, "reach": reach, **{name: rows.tolist() for name, rows in made.items()}}
     asks = made["queries"][at].tolist()
-    return live("query_road", words, start, {"asks": at, "x": asks[0], "y": asks[1], "scaled": True})
+    return make_widget("query_road", words, start, {"asks": at, "x": asks[0], "y": asks[1], "scaled": True})
 
 
 _MADE = {"queries": "query", "keys": "key", "values": "value"}
 
 
 def _matrix(given: Any, name: str, d_in: int) -> np.ndarray:
-    matrix = read_numbers(given, name, [2], f"[d_in, 2], here [{d_in}, 2]")
+    matrix = parse_numbers(given, name, [2], f"[d_in, 2], here [{d_in}, 2]")
     if matrix.shape == (d_in, 2):
         return matrix
     cure = " Of an nn.Linear pass .weight.T." if matrix.shape == (2, d_in) else ""

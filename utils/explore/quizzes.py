@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from utils.explore.answered import note_answer
-from utils.explore.live import live, read_text
+from utils.explore.answered import handle_answer_event
+from utils.explore.live import make_widget, parse_text
 from utils.explore.predictions import SURE
 
 
@@ -23,12 +23,12 @@ def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
     Returns:
         A widget whose `state` has `chosen`, the choices in the order in which they were taken, and `sure`.
     """
-    read_text("question", question)
+    parse_text("question", question)
     if not isinstance(choices, Mapping) or not 2 <= len(choices) <= 8:
         raise ValueError(f"choices must be a dict of 2 to 8 choices with their explanations; got {choices!r}.")
     for choice, explanation in choices.items():
-        read_text("a choice", choice)
-        read_text(f"the explanation of {choice!r}", explanation)
+        parse_text("a choice", choice)
+        parse_text(f"the explanation of {choice!r}", explanation)
     if answer not in choices:
         raise ValueError(f"the answer {answer!r} is not among the choices: {', '.join(map(repr, choices))}.")
     start = {
@@ -40,4 +40,4 @@ def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
     }
     lettered = " ".join(f"{letter}) {choice}" for letter, choice in zip("ABCDEFGH", choices))
     words = f"Quiz. {question} {lettered} Choose in JupyterLab; every choice is explained."
-    return live("quizzes", words, start, {"chosen": [], "sure": SURE}, heard=note_answer)
+    return make_widget("quizzes", words, start, {"chosen": [], "sure": SURE}, on_message=handle_answer_event)

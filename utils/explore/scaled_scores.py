@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from utils.explore.live import live
-from utils.show.arguments import read_whole
+from utils.explore.live import make_widget
+from utils.show.arguments import parse_integer
 
 WIDTHS = [2**k for k in range(11)]
 
@@ -22,16 +22,16 @@ def scaling(seq: int = 6, seed: int = 29) -> Any:
     Returns:
         A widget whose `state` has `d_k`, `divide` and `draw`, the number of times that "New draw" was pressed.
     """
-    read_whole(seq, "seq", 2, 16)
-    read_whole(seed, "seed", 0, 2**31 - 1)
+    parse_integer(seq, "seq", 2, 16)
+    parse_integer(seed, "seed", 0, 2**31 - 1)
     words = (
         "Explorer: the softmax of one row of random scores, a slider for d_k, and the division by √d_k to switch on."
     )
-    start = {"widths": WIDTHS, "seed": seed, "first": drawn_scores(seq, seed).tolist()}
-    return live("scaled_scores", words, start, {"d_k": 128, "divide": False, "draw": 0})
+    start = {"widths": WIDTHS, "seed": seed, "first": sample_scores(seq, seed).tolist()}
+    return make_widget("scaled_scores", words, start, {"d_k": 128, "divide": False, "draw": 0})
 
 
-def drawn_scores(seq: int, seed: int) -> torch.Tensor:
+def sample_scores(seq: int, seed: int) -> torch.Tensor:
     """[widths, seq] dot products of a random query with random keys, of the first d_k entries for each width."""
     generator = torch.Generator().manual_seed(seed)
     rows = torch.randn(seq + 1, WIDTHS[-1], generator=generator, dtype=torch.float64)

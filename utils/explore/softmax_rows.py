@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from utils.explore.live import live
-from utils.show.arguments import read_names, read_numbers
+from utils.explore.live import make_widget
+from utils.show.arguments import parse_names, parse_numbers
 
 
 def softmax(scores: Any, labels: Sequence[str]) -> Any:
@@ -21,9 +21,11 @@ def softmax(scores: Any, labels: Sequence[str]) -> Any:
     Returns:
         A widget whose `state` has `factor` and `shift`.
     """
-    given = read_numbers(scores, "scores", [1], "a row of numbers")
-    names = read_names(labels, len(given), "labels", "scores")
+    given = parse_numbers(scores, "scores", [1], "a row of numbers")
+    names = parse_names(labels, len(given), "labels", "scores")
     if len(given) > 16:
         raise ValueError(f"softmax shows at most 16 scores; got {len(given)}.")
     words = "Explorer: a row of scores beside its softmax, with sliders that multiply and shift the scores."
-    return live("softmax_rows", words, {"scores": given.tolist(), "labels": names}, {"factor": 4.0, "shift": 2.0})
+    return make_widget(
+        "softmax_rows", words, {"scores": given.tolist(), "labels": names}, {"factor": 4.0, "shift": 2.0}
+    )

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from utils.explore.live import live, read_text
-from utils.gpt2.tokenizer import backend, read_merges, vocabulary
-from utils.show.tokenization import chip_text, token_of
+from utils.explore.live import make_widget, parse_text
+from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, read_merges
+from utils.show.tokenization import chip_text, decode_token
 
 LONGEST = 2000  # characters whose tokens are shown
 AWKWARD = ("a b", " a", "I'll pay\n\n12,50 €  now", "<|endoftext|>é\u200d😀\x00")
@@ -27,7 +27,7 @@ def encode(tokenizer: Any, text: str) -> list[int]:
     return [int(number) for number in getattr(given, "ids", given)]
 
 
-def read_tokenizer(tokenizer: Any) -> Any:
+def require_tokenizer(tokenizer: Any) -> Any:
     if not (hasattr(tokenizer, "encode") and hasattr(tokenizer, "decode")):
         got = type(tokenizer).__name__
         raise ValueError(f"tokenizer must have encode and decode, as load_tokenizer() gives it; got {got}.")
@@ -47,33 +47,35 @@ def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestab
     Returns:
         A widget whose `state` has `text`.
     """
-    read_tokenizer(tokenizer)
-    read_text("text", text, empty=True)
+    require_tokenizer(tokenizer)
+    parse_text("text", text, empty=True)
     words = "Explorer: type a text, and see its tokens with their ids."
     if _is_gpt2s(tokenizer):
-        return live("tokenization", words, {}, {"text": text}, packed_merges())
+        return make_widget("tokenization", words, {}, {"text": text}, packed_merges())
 
     def heard(widget: Any, message: Mapping[str, Any]) -> None:
-        widget.send(_found(tokenizer, str(message["text"])))
+        widget.send(_describe_tokens(tokenizer, str(message["text"])))
 
-    return live("tokenization", words, {"found": _found(tokenizer, text)}, {"text": text}, heard=heard)
+    return make_widget(
+        "tokenization", words, {"found": _describe_tokens(tokenizer, text)}, {"text": text}, on_message=heard
+    )
 
 
-def _found(tokenizer: Any, text: str) -> dict[str, Any]:
+def _describe_tokens(tokenizer: Any, text: str) -> dict[str, Any]:
     """The tokens of a text's beginning, as the page shows them."""
     start = text[:LONGEST]
     made = []
     for number in encode(tokenizer, start):
-        piece = token_of(tokenizer, number)
+        piece = decode_token(tokenizer, number)
         made.append({"id": number, "text": chip_text(piece), "part": isinstance(piece, bytes)})
     return {"text": start, "tokens": made}
 
 
 def _is_gpt2s(tokenizer: Any) -> bool:
     """Whether it gives GPT-2's ids: it has that vocabulary, and cuts awkward texts in the same way."""
-    if not hasattr(tokenizer, "get_vocab") or tokenizer.get_vocab() != vocabulary(read_merges()):
+    if not hasattr(tokenizer, "get_vocab") or tokenizer.get_vocab() != build_vocabulary(read_merges()):
         return False
-    return all(encode(tokenizer, text) == encode(backend(), text) for text in AWKWARD)
+    return all(encode(tokenizer, text) == encode(backend_tokenizer(), text) for text in AWKWARD)
 
 
 @functools.cache
@@ -81,6 +83,6 @@ def packed_merges() -> bytes:
     """For each of GPT-2's merges the ids that it joins: the low bytes of all left ones, their high bytes, then the
     right ones'; packed by zlib."""
     merges = read_merges()
-    ids = vocabulary(merges)
+    ids = build_vocabulary(merges)
     sides = [np.array([ids[pair[side]] for pair in merges], np.uint16) for side in (0, 1)]
     return zlib.compress(b"".join((side >> shift).astype(np.uint8).tobytes() for side in sides for shift in (0, 8)), 9)

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from utils.explore.live import live, read_text
-from utils.explore.weights import packed, read_parameters
+from utils.explore.live import make_widget, parse_text
+from utils.explore.weights import pack_tables, require_parameters
 from utils.models import toy_transformer as toy
 
 MOST = 28  # new characters
@@ -32,10 +32,10 @@ def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Any:
     Raises:
         ValueError: the model lacks a parameter, or has one more; the message names it.
     """
-    read_text("prompt", prompt, empty=True)
+    parse_text("prompt", prompt, empty=True)
     if not hasattr(tokenizer, "decode"):
         raise ValueError(f"tokenizer must have decode, as toy_transformer.CharTokenizer() has; got {tokenizer!r}.")
-    parameters = read_parameters(model, _shapes(model), WHAT)
+    parameters = require_parameters(model, _shapes(model), WHAT)
     ids = toy.tokens_of([SAMPLE])[0]
     try:
         with torch.no_grad():
@@ -43,7 +43,7 @@ def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Any:
             extra = {"places": model.pos_encoder(nothing)[0], "sample": model(ids.to(nothing.device))[0]}
     except AttributeError as error:
         raise ValueError(f"model must be {WHAT}, with a pos_encoder; {error}.") from None
-    shapes, data = packed({**parameters, **extra})
+    shapes, data = pack_tables({**parameters, **extra})
     start = {
         "shapes": shapes,
         "layers": len(model.layers),
@@ -55,7 +55,7 @@ def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Any:
         "sample": ids[0].tolist(),
     }
     words = "Explorer: type a word and echo or upper, and the model goes on, letter by letter right or wrong."
-    return live("toy_transformer", words, start, {"prompt": prompt}, data)
+    return make_widget("toy_transformer", words, start, {"prompt": prompt}, data)
 
 
 def _norms(model: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from utils.explore.live import live
+from utils.explore.live import make_widget
 
 PAUSE = 0.1  # seconds between two messages to the page
 POINTS = 400  # of the curve, at most
@@ -17,34 +17,36 @@ LINES = 14  # of what the model writes
 
 
 @dataclass(frozen=True)
-class Sample:
+class WritingSample:
     """What the model is asked now and then: `write()` gives its answer to `prompt`, where `right` would be right."""
 
     prompt: str
-    right: str
+    expected: str
     write: Callable[[], str]
 
 
-def watch(steps: int, title: str = "training", first: int = 0, sample: Sample | None = None) -> InPage | Bar:
+def open_training_display(
+    steps: int, title: str = "training", first_step: int = 0, sample: WritingSample | None = None
+) -> NotebookDisplay | TerminalDisplay:
     """What follows a training from step `first` to `steps`: tell it `step(done, loss)` after each, and `close()`."""
-    return (InPage if in_notebook() else Bar)(steps, title, first, sample)
+    return (NotebookDisplay if is_in_notebook() else TerminalDisplay)(steps, title, first_step, sample)
 
 
-def in_notebook() -> bool:
+def is_in_notebook() -> bool:
     """Whether a notebook's page shows what this process makes; a script and IPython's prompt have a terminal."""
     ipython = sys.modules.get("IPython")
     return hasattr(ipython.get_ipython() if ipython else None, "kernel")
 
 
-class Bar:
+class TerminalDisplay:
     """In a terminal: tqdm's bar, with the latest loss."""
 
-    def __init__(self, steps: int, title: str, first: int = 0, sample: Sample | None = None) -> None:
+    def __init__(self, steps: int, title: str, first: int = 0, sample: WritingSample | None = None) -> None:
         from tqdm import tqdm
 
         self._bar = tqdm(total=steps, desc=title, unit="step", initial=first, dynamic_ncols=True)
 
-    def step(self, done: int, loss: float | None = None) -> None:
+    def update(self, done: int, loss: float | None = None) -> None:
         if loss is not None:
             self._bar.set_postfix(loss=f"{float(loss):.4f}", refresh=False)
         self._bar.update(done - self._bar.n)
@@ -53,7 +55,7 @@ class Bar:
         self._bar.close()
 
 
-class InPage:
+class NotebookDisplay:
     """In a notebook: the curve of the loss, and line by line what the model writes. It appears with the first step.
 
     The last state stays in the saved notebook, and says so where the training was stopped half-way.
@@ -63,24 +65,24 @@ class InPage:
             `running`; None before the first step.
     """
 
-    def __init__(self, steps: int, title: str, first: int = 0, sample: Sample | None = None) -> None:
+    def __init__(self, steps: int, title: str, first: int = 0, sample: WritingSample | None = None) -> None:
         self.steps, self.first, self.sample = steps, first, sample
         self.start = {"steps": steps, "title": title, "first": first}
         if sample:
-            self.start |= {"prompt": sample.prompt, "right": sample.right, "lines": min(steps, LINES) + 1}
+            self.start |= {"prompt": sample.prompt, "right": sample.expected, "lines": min(steps, LINES) + 1}
         self.done, self.loss, self.losses, self.lines = first, None, [], []
         self.widget, self.began, self.sent = None, time.monotonic(), 0.0
 
-    def step(self, done: int, loss: float | None = None) -> None:
+    def update(self, done: int, loss: float | None = None) -> None:
         """`done` steps are done; `loss` is that of the last one, where it was read."""
         self.done = done
         if loss is not None:
-            self._read(float(loss))
+            self._record_loss(float(loss))
         every = max(1, round((self.steps - self.first) / LINES))
         if self.sample and (done in (self.first + 1, self.steps) or (done - self.first) % every == 0):
             self.lines.append([done, self.sample.write()])
         if self.widget is None:
-            self._appear()
+            self._create_widget()
         elif time.monotonic() - self.sent >= PAUSE:
             self._send(running=True)
 
@@ -94,7 +96,7 @@ class InPage:
         self.widget.words = self._words()
         self._display.update(self.widget)
 
-    def _read(self, loss: float) -> None:
+    def _record_loss(self, loss: float) -> None:
         self.loss = round(loss, 6) if math.isfinite(loss) else str(loss)
         apart = math.ceil((self.steps - self.first) / POINTS)
         if math.isfinite(loss) and (not self.losses or self.done - self.losses[-1][0] >= apart):
@@ -107,10 +109,10 @@ class InPage:
             state["left"] = round((time.monotonic() - self.began) * share, 1)
         return {**state, "running": running}
 
-    def _appear(self) -> None:
+    def _create_widget(self) -> None:
         from IPython.display import display
 
-        self.widget = live("training", self._words(), self.start, self._state(running=True))
+        self.widget = make_widget("training", self._words(), self.start, self._state(running=True))
         self._display = display(self.widget, display_id=True)
         self.sent = time.monotonic()
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 
-def read_parameters(model: Any, shapes: Mapping[str, Sequence[int]], what: str) -> dict[str, Tensor]:
+def require_parameters(model: Any, shapes: Mapping[str, Sequence[int]], what: str) -> dict[str, Tensor]:
     """The parameters of the given names and shapes, in their order.
 
     Raises:
@@ -30,7 +30,7 @@ def read_parameters(model: Any, shapes: Mapping[str, Sequence[int]], what: str) 
     return {name: own[name] for name in shapes}
 
 
-def packed(tables: Mapping[str, Tensor]) -> tuple[list[tuple[str, list[int]]], bytes]:
+def pack_tables(tables: Mapping[str, Tensor]) -> tuple[list[tuple[str, list[int]]], bytes]:
     """The shapes and the bytes that `float32Tables` of page.js reads.
 
     The shapes are pairs, for a saved notebook keeps the order of a list, and sorts the keys of a dict.

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.explore.live import live, read_text
+from utils.explore.live import make_widget, parse_text
 from utils.explore.tokenization import encode
 from utils.gpt2 import load_tokenizer
 from utils.show.words import token_label
@@ -34,8 +34,8 @@ class _Pair:
             raise ValueError(f"A sentence of 2 to {MOST} tokens is needed; this one has {n}.")
         if torch.equal(self.clean, self.corrupted):
             raise ValueError("The two sentences are the same: exchange a word in one of them.")
-        self.mine, self.other = self._answers()
-        self.right, self.wrong = int(self.mine.argmax()), int(self.other.argmax())
+        self.clean_log_probs, self.corrupted_log_probs = self._answers()
+        self.right, self.wrong = int(self.clean_log_probs.argmax()), int(self.corrupted_log_probs.argmax())
         if self.right == self.wrong:
             answer = load_tokenizer().decode([self.right])
             raise ValueError(f"Both sentences are continued with {answer!r}, so there is nothing to move.")
@@ -56,18 +56,20 @@ class _Pair:
         changed = self.clean[0] != self.corrupted[0]
         return bool(changed[position] if layer == 0 else changed[: position + 1].any())
 
-    def at(self, layer: int, position: int) -> Found:
+    def patched_answer(self, layer: int, position: int) -> Found:
         """What is answered with the vector at one place exchanged."""
         if not self.differs(layer, position):
-            return self.answer(self.mine)
+            return self.summarize_answer(self.clean_log_probs)
         with torch.no_grad():
             logits = self.patch(self.model, self.clean, self.corrupted, layer, position)
-        return self.answer(logits[0, -1].log_softmax(-1))
+        return self.summarize_answer(logits[0, -1].log_softmax(-1))
 
-    def answer(self, logs: Tensor) -> Found:
+    def summarize_answer(self, logs: Tensor) -> Found:
         """Of log probabilities [vocab]: how much of the answer has moved (0 as in the sentence, 1 as in the twin), and
         the probabilities of the sentence's answer, of the twin's, and of the best of all others."""
-        mine, other, this = (float(x[self.right] - x[self.wrong]) for x in (self.mine, self.other, logs))
+        mine, other, this = (
+            float(x[self.right] - x[self.wrong]) for x in (self.clean_log_probs, self.corrupted_log_probs, logs)
+        )
         probs = logs.exp()
         right, wrong = probs[[self.right, self.wrong]].tolist()
         probs[[self.right, self.wrong]] = -1
@@ -93,7 +95,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
         A widget whose `state` has `clean` and `corrupted` (what is in the boxes), `place` (block and position that were
         chosen, or None) and `found` (the table, or why there is none).
     """
-    texts = [read_text("clean", clean).strip(), read_text("corrupted", corrupted).strip()]
+    texts = [parse_text("clean", clean).strip(), parse_text("corrupted", corrupted).strip()]
     about = "Explorer: type a sentence and its twin, click on a place, and see the answer with the twin's vector there."
 
     def heard(widget: Any, message: Mapping[str, Any]) -> None:
@@ -101,13 +103,13 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
         for found in _results(model, patch, asked):
             widget.send({"asked": message["asked"], "found": found})
 
-    found = _at_once(model, patch, texts)
+    found = _compute_if_cheap(model, patch, texts)
     state = {"clean": texts[0], "corrupted": texts[1], "place": None, "found": found}
     words = f"{about} {_words(found)}" if found else about
-    return live("where_the_answer_comes_from", words, {"blocks": len(model.blocks)}, state, heard=heard)
+    return make_widget("where_the_answer_comes_from", words, {"blocks": len(model.blocks)}, state, on_message=heard)
 
 
-def _at_once(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Found | None:
+def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Found | None:
     """The whole table, or None where that takes long."""
     try:
         pair = _Pair(model, patch, *texts)
@@ -140,11 +142,11 @@ def _rows(pair: _Pair) -> Iterator[Found]:
         "labels": [token_label(token, 14) for token in pair.tokens],
         "right": repr(decode([pair.right])),
         "wrong": repr(decode([pair.wrong])),
-        "sentence": pair.answer(pair.mine),
+        "sentence": pair.summarize_answer(pair.clean_log_probs),
     }
     rows: list[list[Found]] = []
     for layer in range(len(pair.model.blocks)):
-        rows.append([pair.at(layer, position) for position in range(pair.clean.shape[1])])
+        rows.append([pair.patched_answer(layer, position) for position in range(pair.clean.shape[1])])
         yield {**found, "rows": [*rows]}
 
 

@@ -56,12 +56,12 @@ def _first_difference(probe: Probe, trial: Trial) -> str:
         name = f"{phrases.part_text(part.spec, part.index)}, " if isinstance(exercise.returns, tuple) else ""
         if isinstance(wanted, dict):
             name = f"`{list(wanted)[part.index]}`, "
-        where = f"{name}{phrases.position(index, part.spec)} is " if index else "it is "
+        where = f"{name}{phrases.position_text(index, part.spec)} is " if index else "it is "
         numbers = f"{report.format_number(mine)}, expected {report.format_number(right)}"
         return f"{call}{where}{numbers}{f'; {meaning}' if meaning else ''}."
     if isinstance(yours, dict) and isinstance(wanted, dict):
         return call + _dict_difference(yours, wanted, exercise.atol)
-    return f"{call}yours is {phrases.short(yours)}, expected {phrases.short(wanted)}."
+    return f"{call}yours is {phrases.value_text(yours)}, expected {phrases.value_text(wanted)}."
 
 
 def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
@@ -71,7 +71,9 @@ def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
             close = difflib.get_close_matches(str(key), map(str, extra), n=1)
             return f"the key {key!r} is missing{f'; there is {close[0]!r} instead' if close else ''}."
         if not values_equal(yours[key], wanted[key], atol, "wider"):
-            return f"at key {key!r} yours is {phrases.short(yours[key])}, expected {phrases.short(wanted[key])}."
+            return (
+                f"at key {key!r} yours is {phrases.value_text(yours[key])}, expected {phrases.value_text(wanted[key])}."
+            )
     return f"the key {extra[0]!r} should not be there."
 
 

@@ -45,7 +45,7 @@ class _FakeDeviceTensor(Tensor):
             device=FAKE_DEVICE,
             requires_grad=here.requires_grad,
         )
-        made.here = here
+        made.cpu_tensor = here
         return made
 
     @classmethod

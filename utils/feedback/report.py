@@ -89,11 +89,11 @@ class Report:
 
     def _repr_html_(self) -> str:
         sign, name = f'<span aria-hidden="true">{html.MARK[self.status]} </span>', html.escape(self.name)
-        message = f"<b>{sign}<code>{name}</code></b>: {html.inline(self.message)}"
+        message = f"<b>{sign}<code>{name}</code></b>: {html.inline_html(self.message)}"
         wide = _html_table(self.table) if self.table else ""
         if self.printed:
-            wide += html.line(PRINTED) + html.code_block(self.printed)
-        return html.card(message, self.status, wide=wide, status=True)
+            wide += html.text_line(PRINTED) + html.code_block(self.printed)
+        return html.card(message, self.status, wide_content=wide, status=True)
 
 
 def comparison_table(
@@ -178,7 +178,7 @@ def _text_table(table: Table) -> list[str]:
 
 
 def _html_table(table: Table) -> str:
-    of = html.line(f"({html.escape(table.caption)})") if table.caption else ""
+    of = html.text_line(f"({html.escape(table.caption)})") if table.caption else ""
     given = [html.table(f"given {name}", rows) for name, rows in table.inputs]
     return of + html.side_by_side(
         html.table("yours", table.yours, table.wrong), html.table("expected", table.expected), *given
@@ -201,5 +201,5 @@ class Note:
     def _repr_html_(self) -> str:
         title = f"<b>{html.escape(self.title)}</b>"
         if self.code:
-            return html.card(title, wide=html.code_block(self.text))
-        return html.card(f"{title}<div>{html.inline(self.text)}</div>")
+            return html.card(title, wide_content=html.code_block(self.text))
+        return html.card(f"{title}<div>{html.inline_html(self.text)}</div>")

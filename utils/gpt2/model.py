@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from utils.gpt2.layer0 import Checkpoint
-from utils.gpt2.sources import Source, WeightsError, cure, source
+from utils.gpt2.sources import Source, WeightsError, remedy_for, source
 from utils.gpt2.tokenizer import load_tokenizer
 
 if TYPE_CHECKING:
@@ -33,18 +33,21 @@ def load_gpt2(path: str | os.PathLike | None = None) -> tuple[GPT2LMHeadModel, G
 @functools.lru_cache(maxsize=2)
 def _load(where: Source) -> GPT2LMHeadModel:
     with Checkpoint(where) as checkpoint:  # what a damaged file has to say comes from here, in our words
-        small = "wte.rows" in checkpoint.names()
-    with torch.random.fork_rng(devices=[]), _quiet():  # a new model draws random weights before it gets its own
-        model = _expanded(where) if small else _pretrained(where)
+        small = "wte.rows" in checkpoint.tensor_names()
+    with (
+        torch.random.fork_rng(devices=[]),
+        _silence_transformers(),
+    ):  # a new model draws random weights before it gets its own
+        model = _load_expanded(where) if small else _load_pretrained(where)
     for name, parameter in model.named_parameters():
         if not parameter.isfinite().all():
             raise WeightsError(
-                f"{name} in {where.path} holds numbers that are not finite (nan or inf). {cure(where.path)}"
+                f"{name} in {where.path} holds numbers that are not finite (nan or inf). {remedy_for(where.path)}"
             )
     return model.to("cpu", torch.float32)  # whatever the defaults of this process are
 
 
-def _pretrained(where: Source) -> GPT2LMHeadModel:
+def _load_pretrained(where: Source) -> GPT2LMHeadModel:
     from transformers import GPT2LMHeadModel
 
     try:
@@ -58,26 +61,28 @@ def _pretrained(where: Source) -> GPT2LMHeadModel:
         )
     except Exception as error:
         raise WeightsError(
-            f"{where.path} cannot be loaded ({' '.join(str(error).split())[:300]}). {cure(where.path)}"
+            f"{where.path} cannot be loaded ({' '.join(str(error).split())[:300]}). {remedy_for(where.path)}"
         ) from error
     missing = sorted(set(info["missing_keys"]) - {"lm_head.weight"})
     misshapen = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
     for what, names in (("has no", missing), ("has the wrong shape for", misshapen)):
         if names:
             raise WeightsError(
-                f"{where.path} {what} {', '.join(names[:3])}{' …' if len(names) > 3 else ''}. {cure(where.path)}"
+                f"{where.path} {what} {', '.join(names[:3])}{' …' if len(names) > 3 else ''}. {remedy_for(where.path)}"
             )
     return model
 
 
-def _expanded(where: Source) -> GPT2LMHeadModel:
+def _load_expanded(where: Source) -> GPT2LMHeadModel:
     """The small GPT-2 with all 50,257 rows of its embedding: every token that was never trained has the same one."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     with Checkpoint(where) as checkpoint:
-        embedding = checkpoint.embeddings(torch.arange(where.vocab_size))
+        embedding = checkpoint.read_embeddings(torch.arange(where.vocab_size))
         state = {
-            f"transformer.{name}": checkpoint.read(name) for name in checkpoint.names() if not name.startswith("wte.")
+            f"transformer.{name}": checkpoint.read_tensor(name)
+            for name in checkpoint.tensor_names()
+            if not name.startswith("wte.")
         }
     model = GPT2LMHeadModel(GPT2Config.from_pretrained(where.path, local_files_only=True, attn_implementation="eager"))
     try:
@@ -86,18 +91,18 @@ def _expanded(where: Source) -> GPT2LMHeadModel:
         )
     except RuntimeError as error:
         raise WeightsError(
-            f"{where.path} does not fit its configuration ({' '.join(str(error).split())[:300]}). {cure(where.path)}"
+            f"{where.path} does not fit its configuration ({' '.join(str(error).split())[:300]}). {remedy_for(where.path)}"
         ) from None
     if left.missing_keys or left.unexpected_keys:
         odd = [*left.missing_keys, *left.unexpected_keys]
         raise WeightsError(
-            f"{where.path} does not hold what its configuration says: {', '.join(odd[:3])}. {cure(where.path)}"
+            f"{where.path} does not hold what its configuration says: {', '.join(odd[:3])}. {remedy_for(where.path)}"
         )
     return model
 
 
 @contextlib.contextmanager
-def _quiet():
+def _silence_transformers():
     """transformers draws a progress bar and logs reports for a load that takes a second; errors still come through."""
     from transformers.utils import logging as told
 

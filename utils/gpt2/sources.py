@@ -13,7 +13,7 @@ WEIGHTS, INDEX, PICKLE, CONFIG = "model.safetensors", "model.safetensors.index.j
 
 _COMES = "it comes with the course"
 _CACHED = "found in the Hugging Face cache"
-_said: set[Source] = set()
+_announced: set[Source] = set()
 
 
 class WeightsError(ValueError):
@@ -26,8 +26,8 @@ class Source:
 
     name: str
     path: Path
-    real: bool
-    why: str = field(compare=False)
+    is_real: bool
+    reason: str = field(compare=False)
     n_layers: int
     n_heads: int
     d_model: int
@@ -41,16 +41,16 @@ class Source:
         return self.d_model // self.n_heads
 
     @property
-    def asked_for(self) -> bool:
+    def is_explicit(self) -> bool:
         """Whether a path or COURSE_GPT2 chose it, so that fetching another changes nothing."""
-        return not self.why.startswith(_COMES) and self.why != _CACHED
+        return not self.reason.startswith(_COMES) and self.reason != _CACHED
 
     @property
-    def line(self) -> str:
+    def announcement(self) -> str:
         """The sentence that is printed when it is first used."""
         size = f"{self.n_layers} layers of {self.n_heads} heads, width {self.d_model}"
-        more = "" if self.real or self.asked_for else " `coginst fetch gpt2` gets the real one."
-        return f"Using {self.name} ({size}): {self.why}.{more}"
+        more = "" if self.is_real or self.is_explicit else " `coginst fetch gpt2` gets the real one."
+        return f"Using {self.name} ({size}): {self.reason}.{more}"
 
 
 def source(path: str | os.PathLike | None = None) -> Source:
@@ -62,26 +62,26 @@ def source(path: str | os.PathLike | None = None) -> Source:
     Raises:
         WeightsError: a path was given, or COURSE_GPT2 is set, and there is no usable GPT-2. There is no fallback then.
     """
-    found = resolve(path)
-    if found not in _said:
-        _said.add(found)
-        print(found.line)
+    found = find_source(path)
+    if found not in _announced:
+        _announced.add(found)
+        print(found.announcement)
     return found
 
 
-def resolve(path: str | os.PathLike | None = None) -> Source:
+def find_source(path: str | os.PathLike | None = None) -> Source:
     """As `source`, in silence."""
     if path is not None:
-        return _at(path, "the path that was given")
+        return _source_at(path, "the path that was given")
     if os.environ.get("COURSE_GPT2"):
-        return _at(os.environ["COURSE_GPT2"], "COURSE_GPT2 names it")
-    cached, note = in_cache()
+        return _source_at(os.environ["COURSE_GPT2"], "COURSE_GPT2 names it")
+    cached, note = find_in_cache()
     if cached is not None:
-        return describe(cached, "GPT-2", True, _CACHED)
-    return describe(BUNDLED, "the small GPT-2", False, f"{_COMES}{note}")
+        return read_source(cached, "GPT-2", True, _CACHED)
+    return read_source(BUNDLED, "the small GPT-2", False, f"{_COMES}{note}")
 
 
-def in_cache() -> tuple[Path | None, str]:
+def find_in_cache() -> tuple[Path | None, str]:
     """The folder of a real GPT-2 in the Hugging Face cache, and what to add to the announcement where it is
     incomplete."""
     from huggingface_hub import constants
@@ -102,14 +102,14 @@ def in_cache() -> tuple[Path | None, str]:
     return None, note
 
 
-def _at(path: str | os.PathLike, why: str) -> Source:
+def _source_at(path: str | os.PathLike, why: str) -> Source:
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise WeightsError(
             f"path must name a folder with a GPT-2 in it, or be 'bundled'; got {path!r}. Without a path the course"
             " looks for itself."
         )
     if os.fspath(path) == "bundled":
-        return describe(BUNDLED, "the small GPT-2", False, why if why.startswith("COURSE") else "it was asked for")
+        return read_source(BUNDLED, "the small GPT-2", False, why if why.startswith("COURSE") else "it was asked for")
     place = Path(path).expanduser()
     if not place.exists():
         raise WeightsError(
@@ -117,17 +117,17 @@ def _at(path: str | os.PathLike, why: str) -> Source:
         )
     if place.is_file() and place.name not in (CONFIG, WEIGHTS, INDEX):
         raise WeightsError(
-            _pickled(place)
+            _pickle_message(place)
             if place.suffix in (".bin", ".pt", ".pth")
             else f"{place} ({why}) is not a {WEIGHTS}. {_LAYOUT}"
         )
     folder = place.parent if place.is_file() else place
     if folder.resolve() == BUNDLED:
-        return describe(BUNDLED, "the small GPT-2", False, why)
-    return describe(folder, "GPT-2", True, why)
+        return read_source(BUNDLED, "the small GPT-2", False, why)
+    return read_source(folder, "GPT-2", True, why)
 
 
-def describe(folder: Path, name: str, real: bool, why: str) -> Source:
+def read_source(folder: Path, name: str, is_real: bool, reason: str) -> Source:
     """Read the configuration of the GPT-2 in `folder`.
 
     Raises:
@@ -136,16 +136,18 @@ def describe(folder: Path, name: str, real: bool, why: str) -> Source:
     config = _read_config(folder)
     if not any((folder / file).exists() for file in (WEIGHTS, INDEX)):
         if (folder / PICKLE).exists():
-            raise WeightsError(_pickled(folder / PICKLE))
+            raise WeightsError(_pickle_message(folder / PICKLE))
         raise WeightsError(f"{folder} has no {WEIGHTS}. `coginst fetch gpt2` downloads the real one.")
     try:
         sizes = {ours: int(config[theirs]) for ours, theirs in _SIZES.items()}
         epsilon = float(config.get("layer_norm_epsilon", 1e-5))
     except (KeyError, TypeError, ValueError) as error:
-        raise WeightsError(f"{folder / CONFIG} does not say how large the model is ({error}). {cure(folder)}") from None
+        raise WeightsError(
+            f"{folder / CONFIG} does not say how large the model is ({error}). {remedy_for(folder)}"
+        ) from None
     if min(sizes.values()) < 1 or sizes["d_model"] % sizes["n_heads"]:
-        raise WeightsError(f"{folder / CONFIG} has sizes that make no GPT-2: {sizes}. {cure(folder)}")
-    return Source(name, folder, real, why, **sizes, epsilon=epsilon)
+        raise WeightsError(f"{folder / CONFIG} has sizes that make no GPT-2: {sizes}. {remedy_for(folder)}")
+    return Source(name, folder, is_real, reason, **sizes, epsilon=epsilon)
 
 
 _LAYOUT = f"Expected a folder with {CONFIG} and {WEIGHTS}, as save_pretrained writes it."
@@ -165,14 +167,14 @@ def _read_config(folder: Path) -> dict:
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise WeightsError(f"{file} is damaged ({error}). {cure(folder)}") from None
+        raise WeightsError(f"{file} is damaged ({error}). {remedy_for(folder)}") from None
     if not isinstance(config, dict) or config.get("model_type") != "gpt2":
         kind = config.get("model_type") if isinstance(config, dict) else type(config).__name__
         raise WeightsError(f"{file} describes another kind of model ({kind}); this course reads GPT-2 only.")
     return config
 
 
-def _pickled(file: Path) -> str:
+def _pickle_message(file: Path) -> str:
     return (
         f"{file} is a pickle, which can run any code when it is opened; {WEIGHTS} is expected. `coginst fetch gpt2`"
         " downloads that. If you trust the pickle: GPT2LMHeadModel.from_pretrained(folder).save_pretrained(folder)"
@@ -180,7 +182,7 @@ def _pickled(file: Path) -> str:
     )
 
 
-def cure(folder: Path) -> str:
+def remedy_for(folder: Path) -> str:
     """What to do about a damaged file."""
     if folder.resolve() == BUNDLED:
         return "It comes with the course: `git checkout -- utils/assets/gpt2-mini` restores it."

@@ -31,19 +31,19 @@ def read_merges(path: Path = MERGES) -> list[tuple[str, str]]:
     return [(left, right) for left, right in (line.split(" ") for line in lines if line)]
 
 
-def vocabulary(merges: list[tuple[str, str]]) -> dict[str, int]:
+def build_vocabulary(merges: list[tuple[str, str]]) -> dict[str, int]:
     """Every token with its id: the bytes, then what each merge makes, then the end of the text."""
     tokens = [*byte_symbols(), *(left + right for left, right in merges), END_OF_TEXT]
     return {token: i for i, token in enumerate(tokens)}
 
 
 @functools.cache
-def backend() -> Tokenizer:
+def backend_tokenizer() -> Tokenizer:
     """The same tokenizer without transformers, whose import takes longer than all that layer 0 needs."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
     merges = read_merges()
-    made = Tokenizer(models.BPE(vocabulary(merges), merges))
+    made = Tokenizer(models.BPE(build_vocabulary(merges), merges))
     made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     made.add_special_tokens([AddedToken(END_OF_TEXT, special=True, normalized=False)])
     return made
@@ -55,4 +55,6 @@ def load_tokenizer() -> GPT2TokenizerFast:
     from transformers import GPT2TokenizerFast
 
     merges = read_merges()
-    return GPT2TokenizerFast(vocab=vocabulary(merges), merges=merges, pad_token=END_OF_TEXT, model_max_length=int(1e9))
+    return GPT2TokenizerFast(
+        vocab=build_vocabulary(merges), merges=merges, pad_token=END_OF_TEXT, model_max_length=int(1e9)
+    )

@@ -29,8 +29,8 @@ class ArchiveError(ValueError):
 class ArchiveLimits:
     """How many files an archive may hold, and how many bytes they may come to."""
 
-    files: int
-    total: int
+    max_files: int
+    max_bytes: int
 
 
 OUTER = ArchiveLimits(200_000, 20_000 * MEGABYTE)  # a class of thousands
@@ -38,7 +38,7 @@ INNER = ArchiveLimits(2_000, 256 * MEGABYTE)  # one student's zip
 
 
 @dataclass(frozen=True)
-class File:
+class SourceFile:
     """A file of a source.
 
     Attributes:
@@ -51,46 +51,46 @@ class File:
 
     source: str
     path: PurePosixPath
-    time: float
-    refused: str
+    mtime: float
+    refusal: str
     read: Callable[[], bytes]
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where it is, in words: the source and the path."""
         return f"{self.source}: {self.path}"
 
 
-def files(source: str | Path) -> Iterator[File]:
+def iter_files(source: str | Path) -> Iterator[SourceFile]:
     """The files of a folder or of a zip, those of a zip within it among them. Raises `ArchiveError`."""
     source = Path(source)
     if source.is_dir():
-        found = _in_folder(source, source)
+        found = _iter_folder(source, source)
     elif source.is_file():
-        found = _in_zip(source, source.name, PurePosixPath(), OUTER)
+        found = _iter_zip(source, source.name, PurePosixPath(), OUTER)
     else:
         raise ArchiveError(f"{source}: there is no such folder or zip.")
     for file in found:
         if any(part in LEFT_BEHIND for part in file.path.parts):
             continue
-        if file.path.suffix.lower() == ".zip" and not file.refused:
-            yield from _nested(file)
+        if file.path.suffix.lower() == ".zip" and not file.refusal:
+            yield from _iter_nested_zip(file)
         else:
             yield file
 
 
-def _nested(file: File) -> Iterator[File]:
+def _iter_nested_zip(file: SourceFile) -> Iterator[SourceFile]:
     """The files of a student's own zip; a zip in that one is a file like any other."""
     try:
-        yield from _in_zip(io.BytesIO(file.read()), file.source, file.path, INNER)
+        yield from _iter_zip(io.BytesIO(file.read()), file.source, file.path, INNER)
     except ArchiveError as error:
-        yield File(file.source, file.path, file.time, str(error), file.read)
+        yield SourceFile(file.source, file.path, file.mtime, str(error), file.read)
 
 
 # --- folders --------------------------------------------------------------------------------------------
 
 
-def _in_folder(folder: Path, top: Path) -> Iterator[File]:
+def _iter_folder(folder: Path, top: Path) -> Iterator[SourceFile]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -98,15 +98,15 @@ def _in_folder(folder: Path, top: Path) -> Iterator[File]:
     for entry in entries:
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False):
-            yield from _in_folder(path, top)
+            yield from _iter_folder(path, top)
             continue
         about = entry.stat(follow_symlinks=False)
-        why = _why_not(about.st_mode, about.st_size)
+        why = _refusal_reason(about.st_mode, about.st_size)
         name = PurePosixPath(path.relative_to(top).as_posix())
-        yield File(top.name, name, about.st_mtime, why, lambda path=path: _content(path))
+        yield SourceFile(top.name, name, about.st_mtime, why, lambda path=path: _read_file(path))
 
 
-def _why_not(mode: int, size: int) -> str:
+def _refusal_reason(mode: int, size: int) -> str:
     """Why a file of this kind and size is not read; "" where it is."""
     if stat.S_ISLNK(mode):
         return "it is a link, and links are not followed; hand in the file itself."
@@ -117,14 +117,14 @@ def _why_not(mode: int, size: int) -> str:
     return ""
 
 
-def _content(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     """The bytes of a file that is still what it was when it was listed."""
     try:
         # Not through a link, and not waiting for a pipe, that took its place meanwhile.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb") as file:
             about = os.fstat(handle)
-            if why := _why_not(about.st_mode, about.st_size):
+            if why := _refusal_reason(about.st_mode, about.st_size):
                 raise ArchiveError(why)
             return file.read(MAX_FILE)
     except OSError as error:
@@ -134,7 +134,9 @@ def _content(path: Path) -> bytes:
 # --- zips -----------------------------------------------------------------------------------------------
 
 
-def _in_zip(file: Path | io.BytesIO, source: str, within: PurePosixPath, limits: ArchiveLimits) -> Iterator[File]:
+def _iter_zip(
+    file: Path | io.BytesIO, source: str, within: PurePosixPath, limits: ArchiveLimits
+) -> Iterator[SourceFile]:
     """The files of a zip; `within` is where it lies in its source."""
     called = within if within.parts else source
     try:
@@ -142,10 +144,10 @@ def _in_zip(file: Path | io.BytesIO, source: str, within: PurePosixPath, limits:
             entries = [entry for entry in packed.infolist() if not entry.is_dir()]
             _refuse_bomb(entries, str(called), limits)
             for entry in entries:
-                why = _why_not_entry(entry)
-                inside = [part for part in _parts(entry) if part not in ("/", "..")]
+                why = _entry_refusal_reason(entry)
+                inside = [part for part in _entry_parts(entry) if part not in ("/", "..")]
                 name = within.joinpath(*inside)
-                yield File(source, name, _time(entry), why, lambda entry=entry: _inflated(packed, entry))
+                yield SourceFile(source, name, _entry_mtime(entry), why, lambda entry=entry: _read_entry(packed, entry))
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError) as error:
         if isinstance(error, ArchiveError):
             raise
@@ -154,36 +156,36 @@ def _in_zip(file: Path | io.BytesIO, source: str, within: PurePosixPath, limits:
 
 def _refuse_bomb(entries: list[zipfile.ZipInfo], name: str, limits: ArchiveLimits) -> None:
     total = sum(entry.file_size for entry in entries)
-    if len(entries) > limits.files:
-        raise ArchiveError(f"{name} holds {len(entries):,} files, and {limits.files:,} are read at most.")
-    if total > limits.total:
+    if len(entries) > limits.max_files:
+        raise ArchiveError(f"{name} holds {len(entries):,} files, and {limits.max_files:,} are read at most.")
+    if total > limits.max_bytes:
         raise ArchiveError(
-            f"{name} would unpack to {total // MEGABYTE:,} MB, and {limits.total // MEGABYTE:,} are read at most."
+            f"{name} would unpack to {total // MEGABYTE:,} MB, and {limits.max_bytes // MEGABYTE:,} are read at most."
         )
 
 
-def _why_not_entry(entry: zipfile.ZipInfo) -> str:
-    if ".." in _parts(entry) or entry.filename.startswith(("/", "\\")) or entry.filename[1:3] in (":/", ":\\"):
+def _entry_refusal_reason(entry: zipfile.ZipInfo) -> str:
+    if ".." in _entry_parts(entry) or entry.filename.startswith(("/", "\\")) or entry.filename[1:3] in (":/", ":\\"):
         return f"its name leads out of the zip ({entry.filename[:80]!r})."
     if entry.flag_bits & 1:
         return "it is locked with a password."
     # However small it is in the zip: a loop that printed one line a million times is no attack.
-    return _why_not(entry.external_attr >> 16 if entry.create_system == 3 else 0, entry.file_size)
+    return _refusal_reason(entry.external_attr >> 16 if entry.create_system == 3 else 0, entry.file_size)
 
 
-def _parts(entry: zipfile.ZipInfo) -> tuple[str, ...]:
+def _entry_parts(entry: zipfile.ZipInfo) -> tuple[str, ...]:
     """The parts of its name; some systems write a backslash between them."""
     return PurePosixPath(entry.filename.replace("\\", "/")).parts
 
 
-def _time(entry: zipfile.ZipInfo) -> float:
+def _entry_mtime(entry: zipfile.ZipInfo) -> float:
     try:
         return time.mktime((*entry.date_time, 0, 0, -1))
     except (ValueError, OverflowError):
         return 0.0
 
 
-def _inflated(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+def _read_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     """The bytes of an entry; zipfile stops at the size that was declared, and compares the checksum."""
     try:
         return packed.read(entry)

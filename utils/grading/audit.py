@@ -56,7 +56,7 @@ _SYSTEM = (
 )
 
 
-class Notes:
+class AuditLog:
     """Takes notes from `begin` on.
 
     Args:
@@ -75,57 +75,57 @@ class Notes:
         self.busy = threading.local()
         self.before: dict[tuple[str, str], Any] = {}
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Look at what modules hold, and listen."""
-        self.before = _held()
-        sys.addaudithook(self._heard)
+        self.before = _snapshot_modules()
+        sys.addaudithook(self._on_audit_event)
 
-    def compare(self) -> None:
+    def record_replacements(self) -> None:
         """Note what of these modules is another now."""
-        now = _held()
+        now = _snapshot_modules()
         for (module, name), value in self.before.items():
             if (other := now.get((module, name))) is not value and not self._is_of_a_library(other):
-                self._note("tampering", f"{module}.{name} was replaced")
+                self._add_entry("tampering", f"{module}.{name} was replaced")
 
     def _is_of_a_library(self, value: Any) -> bool:
         """Whether a function was written in a library: torch itself replaces some of its own."""
         code = getattr(value, "__code__", None)
         return code is not None and code.co_filename.startswith(self.read)
 
-    def told(self) -> list[list[str]]:
+    def drain(self) -> list[list[str]]:
         """The notes since the last time: a kind, and what happened."""
         notes, self.kept = self.kept, []
         return [[kind, text] for kind, text in notes]
 
-    def _heard(self, event: str, arguments: tuple) -> None:
+    def _on_audit_event(self, event: str, arguments: tuple) -> None:
         if (event not in _KINDS and event not in _PATHS) or getattr(self.busy, "now", False):
             return
-        if event == "socket.__new__" and _importing():
+        if event == "socket.__new__" and _is_importing():
             return  # `import requests` makes a socket, to see whether this machine has IPv6
         self.busy.now = True
         try:
             if event in _KINDS:
                 shown = ", ".join(ascii(a) for a in arguments if isinstance(a, (str, bytes, int, tuple)))
-                self._note(_KINDS[event], f"{event}({shown})")
+                self._add_entry(_KINDS[event], f"{event}({shown})")
             elif arguments and isinstance(arguments[0], (str, bytes, os.PathLike)):
-                self._path(event, arguments)
+                self._check_path(event, arguments)
         finally:
             self.busy.now = False
 
-    def _path(self, event: str, arguments: tuple) -> None:
+    def _check_path(self, event: str, arguments: tuple) -> None:
         path = os.path.abspath(os.fsdecode(arguments[0]))
         writes = event != "open" or (isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR)))
         looks = event in ("os.listdir", "os.scandir", "os.chdir")
         if path.startswith(self.own) or path == "/dev/null" or ((looks or not writes) and path.startswith(self.read)):
             return
-        self._note("file", f"{event}({path!a}{', to write' if writes and not looks else ''})")
+        self._add_entry("file", f"{event}({path!a}{', to write' if writes and not looks else ''})")
 
-    def _note(self, kind: str, text: str) -> None:
+    def _add_entry(self, kind: str, text: str) -> None:
         if len(self.kept) < MOST:
             self.kept.append((kind, text[:LONGEST]))
 
 
-def _importing() -> bool:
+def _is_importing() -> bool:
     """Whether this happens while a module is being imported."""
     frame = sys._getframe(1)
     while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -133,7 +133,7 @@ def _importing() -> bool:
     return frame is not None
 
 
-def _held() -> dict[tuple[str, str], Any]:
+def _snapshot_modules() -> dict[tuple[str, str], Any]:
     """What the modules that hold a check up have under each name."""
     modules = {
         "builtins": builtins,

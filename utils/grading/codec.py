@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from utils.grading.framing import Bounds, Broken, parsed
+from utils.grading.framing import Bounds, ProtocolError, parse_json
 
 SHOWN = 200  # characters of what Python shows of a foreign value
 DIGITS = 300  # of a whole number
@@ -38,7 +38,7 @@ _TYPES = {  # as safetensors calls them
     "F64": torch.float64,
 }
 _NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in (*_TYPES.values(), torch.complex64, torch.complex128)}
-ROOMS = ("utils.test_doubles.", "utils.models.", "torch.nn.")  # whose classes a case may hold
+TRUSTED_PREFIXES = ("utils.test_doubles.", "utils.models.", "torch.nn.")  # whose classes a case may hold
 
 
 class TooLarge(Exception):
@@ -71,44 +71,44 @@ class Packer:
         if value is None or kind is bool or kind is str:
             return value
         if kind is int:
-            return value if abs(value) < 10**DIGITS else self._foreign(value)
+            return value if abs(value) < 10**DIGITS else self._pack_opaque(value)
         if kind is float:
             return value if math.isfinite(value) else {"is": "float", "of": str(value)}
         if kind is list:
             return [self.pack(item) for item in value]
         if isinstance(value, Tensor):
-            return self._tensor(value)
+            return self._pack_tensor(value)
         if isinstance(value, tuple):
-            return self._named("tuple", kind, [self.pack(item) for item in value])
+            return self._pack_container("tuple", kind, [self.pack(item) for item in value])
         if isinstance(value, dict) and (self.objects or all(isinstance(key, KEYS) for key in value)):
-            return self._named("dict", kind, [[self.pack(k), self.pack(v)] for k, v in value.items()])
+            return self._pack_container("dict", kind, [[self.pack(k), self.pack(v)] for k, v in value.items()])
         if value is ...:
             return {"is": "ellipsis"}
         if isinstance(value, (torch.dtype, torch.device)):
             return {"is": kind.__name__, "of": str(value).removeprefix("torch.")}
         if self.objects:
-            return self._object(value)
+            return self._pack_object(value)
         if kind in (set, frozenset, bytes, complex):
-            return self._foreign(value)
+            return self._pack_opaque(value)
         if isinstance(value, float):  # numpy's
-            return {"is": "number", "type": kind.__name__, "of": self.pack(float(value)), "shown": _shown(value)}
-        return self._foreign(value)
+            return {"is": "number", "type": kind.__name__, "of": self.pack(float(value)), "shown": _safe_repr(value)}
+        return self._pack_opaque(value)
 
-    def _named(self, what: str, kind: type, items: list) -> Any:
+    def _pack_container(self, what: str, kind: type, items: list) -> Any:
         name = {} if kind in (tuple, dict) else {"type": kind.__name__}
         return {"is": what, "of": items, **name}
 
-    def _foreign(self, value: Any) -> dict[str, Any]:
-        return {"is": "foreign", "type": type(value).__name__[:100], "shown": _shown(value)}
+    def _pack_opaque(self, value: Any) -> dict[str, Any]:
+        return {"is": "foreign", "type": type(value).__name__[:100], "shown": _safe_repr(value)}
 
-    def _tensor(self, value: Tensor) -> dict[str, Any]:
+    def _pack_tensor(self, value: Tensor) -> dict[str, Any]:
         if self.objects and id(value) in self._known:
             return {"is": "again", "of": self._known[id(value)][0]}
         dtype = str(value.dtype).removeprefix("torch.")
         if value.device.type != "cpu":
             return {"is": "elsewhere", "device": str(value.device), "dtype": dtype, "shape": list(value.shape)}
         if value.layout is not torch.strided or dtype not in _NAMES:
-            return self._foreign(value)
+            return self._pack_opaque(value)
         self.bytes += value.numel() * value.element_size()
         if self.largest is not None and self.bytes > self.largest:
             raise TooLarge(f"It gave a result of {self.bytes:,} bytes, and at most {self.largest:,} are looked at.")
@@ -130,7 +130,7 @@ class Packer:
         self._known[id(value)] = len(self._known), value  # kept, or another may get its id
         return len(self._known) - 1
 
-    def _object(self, value: Any) -> dict[str, Any]:
+    def _pack_object(self, value: Any) -> dict[str, Any]:
         if id(value) in self._known:
             return {"is": "again", "of": self._known[id(value)][0]}
         if isinstance(value, torch.Generator):
@@ -139,13 +139,13 @@ class Packer:
             return {"is": "set", "of": [self.pack(item) for item in value]}
         cls = type(value)
         name = f"{cls.__module__}:{cls.__qualname__}"
-        if not name.startswith(ROOMS):
+        if not name.startswith(TRUSTED_PREFIXES):
             raise TypeError(f"{name} cannot be sent to a runner: what a case holds is data, or of utils.test_doubles.")
         number = self._remember(value)
         return {"is": "object", "class": name, "id": number, "of": self.pack(dict(vars(value)))}
 
 
-def _shown(value: Any) -> str:
+def _safe_repr(value: Any) -> str:
     try:
         text = repr(value)
     except Exception as error:
@@ -156,47 +156,49 @@ def _shown(value: Any) -> str:
 # --- from data ----------------------------------------------------------------------------------------
 
 
-def tensors_of(blob: bytes, bounds: Bounds) -> list[Tensor]:
+def parse_tensors(blob: bytes, bounds: Bounds) -> list[Tensor]:
     """The tensors of a message in their order; type, shape and length of each are checked before any is made. Raises
     `Broken`."""
     if not blob:
         return []
     start = 8 + int.from_bytes(blob[:8], "little")
     if start > min(len(blob), bounds.text):
-        raise Broken("tensors whose header is longer than they are")
-    header = parsed(blob[8:start], bounds)
+        raise ProtocolError("tensors whose header is longer than they are")
+    header = parse_json(blob[8:start], bounds)
     if not isinstance(header, dict) or set(header) != {str(i) for i in range(len(header))}:
-        raise Broken("tensors without their numbers")
+        raise ProtocolError("tensors without their numbers")
     for entry in header.values():
-        _check(entry, bounds)
+        _validate_entry(entry, bounds)
     try:
         found = load(blob)
     except Exception as error:  # a SafetensorError; what else a parser may raise is no reason to stop a judge
-        raise Broken(f"tensors that are no safetensors ({type(error).__name__})") from None
+        raise ProtocolError(f"tensors that are no safetensors ({type(error).__name__})") from None
     if any(t.dtype is torch.bool and t.numel() and t.view(torch.uint8).amax() > 1 for t in found.values()):
-        raise Broken("a tensor of bools that holds something else")
+        raise ProtocolError("a tensor of bools that holds something else")
     return [found[str(i)] for i in range(len(found))]
 
 
-def _check(entry: Any, bounds: Bounds) -> None:
+def _validate_entry(entry: Any, bounds: Bounds) -> None:
     """Whether a tensor may be made: of a known type, of a size that is taken, and as long as that asks for."""
     if not isinstance(entry, dict) or not isinstance(entry.get("dtype"), str) or entry["dtype"] not in _TYPES:
-        raise Broken("a tensor of a type that is not taken")
-    bytes_asked = math.prod(shape_of(entry.get("shape"), bounds)) * _TYPES[entry["dtype"]].itemsize
+        raise ProtocolError("a tensor of a type that is not taken")
+    bytes_asked = math.prod(validate_shape(entry.get("shape"), bounds)) * _TYPES[entry["dtype"]].itemsize
     match entry.get("data_offsets"):
         case [int(first), int(last)] if last - first == bytes_asked:
             return
-    raise Broken("a tensor whose bytes do not fill its shape")
+    raise ProtocolError("a tensor whose bytes do not fill its shape")
 
 
-def shape_of(shape: Any, bounds: Bounds) -> list[int]:
+def validate_shape(shape: Any, bounds: Bounds) -> list[int]:
     """A shape that a tensor may have. Raises `Broken`."""
     if not isinstance(shape, list) or len(shape) > bounds.axes:
-        raise Broken("a tensor with more axes than are taken" if isinstance(shape, list) else "a shape that is no list")
+        raise ProtocolError(
+            "a tensor with more axes than are taken" if isinstance(shape, list) else "a shape that is no list"
+        )
     if not all(type(size) is int and 0 <= size <= bounds.blob for size in shape):
-        raise Broken("a size that is no whole number, or too large")
+        raise ProtocolError("a size that is no whole number, or too large")
     if math.prod(max(size, 1) for size in shape) > bounds.blob:
-        raise Broken("a tensor of more numbers than are taken")
+        raise ProtocolError("a tensor of more numbers than are taken")
     return shape
 
 
@@ -213,18 +215,20 @@ class Unpacker:
     def unpack(self, data: Any) -> Any:
         """The value."""
         if data is None or isinstance(data, (bool, int, float, str)):
-            return clean(data)
+            return sanitise_text(data)
         if isinstance(data, list):
             return [self.unpack(item) for item in data]
         if not isinstance(data, dict) or not isinstance(data.get("is"), str):
-            raise Broken("a value of no known kind")
+            raise ProtocolError("a value of no known kind")
         make = self._makers().get(data["is"])
         if make is None:
-            raise Broken("a value of no known kind")
+            raise ProtocolError("a value of no known kind")
         try:
             return make(data)
         except (KeyError, TypeError, ValueError, IndexError, RuntimeError, OverflowError) as error:
-            raise error if isinstance(error, Broken) else Broken(f"a value that cannot be ({error})") from None
+            raise (
+                error if isinstance(error, ProtocolError) else ProtocolError(f"a value that cannot be ({error})")
+            ) from None
 
     def _makers(self) -> dict[str, Callable[[dict[str, Any]], Any]]:
         return {
@@ -232,24 +236,24 @@ class Unpacker:
             "ellipsis": lambda d: ...,
             "dtype": lambda d: _NAMES[d["of"]],
             "device": lambda d: torch.device(_text(d["of"])),
-            "tuple": lambda d: self._tuple(d),
-            "dict": lambda d: self._dict(d),
-            "tensor": lambda d: self._numbers(d),
+            "tuple": lambda d: self._unpack_tuple(d),
+            "dict": lambda d: self._unpack_dict(d),
+            "tensor": lambda d: self._unpack_tensor(d),
             "elsewhere": lambda d: torch.empty(
-                shape_of(d["shape"], self.bounds), dtype=_NAMES[d["dtype"]], device="meta"
+                validate_shape(d["shape"], self.bounds), dtype=_NAMES[d["dtype"]], device="meta"
             ),
-            "number": lambda d: _number(_text(d["type"]), float(self.unpack(d["of"])), _text(d["shown"])),
-            "foreign": lambda d: foreign(_text(d["type"]), _text(d["shown"])),
+            "number": lambda d: _number_with_repr(_text(d["type"]), float(self.unpack(d["of"])), _text(d["shown"])),
+            "foreign": lambda d: opaque_object(_text(d["type"]), _text(d["shown"])),
         }
 
-    def _numbers(self, data: dict[str, Any]) -> Tensor:
+    def _unpack_tensor(self, data: dict[str, Any]) -> Tensor:
         index = data["of"]
         if type(index) is not int or not 0 <= index < len(self.tensors):
-            raise Broken("a tensor that is not there")
+            raise ProtocolError("a tensor that is not there")
         found = self.tensors[index]
         return torch.view_as_complex(found) if data.get("complex") is True else found
 
-    def _tuple(self, data: dict[str, Any]) -> tuple:
+    def _unpack_tuple(self, data: dict[str, Any]) -> tuple:
         items = [self.unpack(item) for item in _list(data["of"])]
         name = data.get("type")
         if name is None:
@@ -257,29 +261,29 @@ class Unpacker:
         if name != "Size":
             return type(_identifier(name), (tuple,), {})(items)
         if not all(type(size) is int and abs(size) < 2**62 for size in items):  # torch takes more, and cannot show it
-            raise Broken("a shape that is not made of numbers")
+            raise ProtocolError("a shape that is not made of numbers")
         return torch.Size(items)
 
-    def _dict(self, data: dict[str, Any]) -> dict:
+    def _unpack_dict(self, data: dict[str, Any]) -> dict:
         pairs = [(self.unpack(k), self.unpack(v)) for k, v in (_list(pair) for pair in _list(data["of"]))]
         made = collections.OrderedDict(pairs) if data.get("type") == "OrderedDict" else dict(pairs)
         return collections.Counter(made) if data.get("type") == "Counter" else made
 
 
-def clean(value: Any) -> Any:
+def sanitise_text(value: Any) -> Any:
     """A text without what no file can hold; anything else as it is."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise Broken("a text that is none")
-    return clean(value)
+        raise ProtocolError("a text that is none")
+    return sanitise_text(value)
 
 
 def _list(value: Any) -> list:
     if not isinstance(value, list):
-        raise Broken("a list that is none")
+        raise ProtocolError("a list that is none")
     return value
 
 
@@ -295,10 +299,10 @@ class _Foreign:
         return self.shown
 
 
-def foreign(name: str, shown: str) -> Any:
+def opaque_object(name: str, shown: str) -> Any:
     """An object whose type has this name and which Python shows so; it is equal to itself alone."""
     return type(_identifier(name), (_Foreign,), {"shown": shown})()
 
 
-def _number(name: str, value: float, shown: str) -> float:
+def _number_with_repr(name: str, value: float, shown: str) -> float:
     return type(_identifier(name), (float,), {"__repr__": lambda self: shown})(value)

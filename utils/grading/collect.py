@@ -22,12 +22,12 @@ from pathlib import Path, PurePosixPath
 
 from utils import lessons
 from utils.grading import archives, lesson_detection, results
-from utils.grading.archives import ArchiveError, File
-from utils.grading.folders import replacing, write_text
-from utils.grading.roster import Student, read_roster, roster_text
-from utils.grading.spreadsheet import table_text, without_guard
-from utils.grading.submission_owner import Owners
-from utils.grading.versions import Version, code_digest, versions_of
+from utils.grading.archives import ArchiveError, SourceFile
+from utils.grading.folders import replace_folder, write_text
+from utils.grading.roster import Student, format_roster, read_roster
+from utils.grading.spreadsheet import format_csv, unguard_formula
+from utils.grading.submission_owner import OwnerLookup
+from utils.grading.versions import SubmissionVersion, code_digest, group_versions
 
 INTAKE, ROSTER, OLDER, PROGRESS = "intake.csv", "roster.csv", "older", "progress.json"
 
@@ -51,7 +51,7 @@ class CollectError(ValueError):
 
 
 @dataclass(frozen=True)
-class Row:
+class IntakeRow:
     """A line of `intake.csv`: something that an instructor should know of.
 
     Attributes:
@@ -71,22 +71,22 @@ class Row:
 
 
 @dataclass
-class Collected:
+class CollectSummary:
     """What a call of `collect` did: the folder, its students and lessons, and the rows of `intake.csv`."""
 
     folder: Path
     students: list[Student]
     lessons: list[str]
-    files: int
-    rows: list[Row] = field(default_factory=list)
+    file_count: int
+    rows: list[IntakeRow] = field(default_factory=list)
 
     @property
-    def oddities(self) -> Counter[str]:
+    def oddity_counts(self) -> Counter[str]:
         """How often each of them occurs."""
         return Counter(row.what for row in self.rows)
 
 
-def collect(sources: Sequence[str | Path], roster: str | Path, out: str | Path) -> Collected:
+def collect(sources: Sequence[str | Path], roster: str | Path, out: str | Path) -> CollectSummary:
     """Collect what `sources`, folders or zips, hold of the students in the file `roster` into the folder `out`.
 
     Raises:
@@ -98,11 +98,11 @@ def collect(sources: Sequence[str | Path], roster: str | Path, out: str | Path) 
     out = Path(out)
     students = read_roster(roster)
     _refuse_nesting(out, [Path(source) for source in sources])
-    with replacing(out, INTAKE) as tree, tempfile.TemporaryDirectory(dir=tree.parent) as content:
+    with replace_folder(out, INTAKE) as tree, tempfile.TemporaryDirectory(dir=tree.parent) as content:
         intake = _Intake(students, Path(content))
         for source in sources:
-            intake.take(source)
-        intake.keep(out)
+            intake.add_source(source)
+        intake.add_previous_intake(out)
         return intake.write(tree, out)
 
 
@@ -117,52 +117,52 @@ class _Intake:
 
     def __init__(self, students: list[Student], content: Path) -> None:
         self.students, self.content = students, content
-        self.owners, self.known = Owners(students), lesson_detection.known_lessons()
-        self.versions: list[Version] = []
-        self.rows: list[Row] = []
+        self.owners, self.known = OwnerLookup(students), lesson_detection.known_lessons()
+        self.versions: list[SubmissionVersion] = []
+        self.rows: list[IntakeRow] = []
         self.seen: set[str] = set()  # the places of the files of this run
         self.unclear: set[Student] = set()  # who may have handed in what nobody's name is on
 
     # --- sources ------------------------------------------------------------------------------------
 
-    def take(self, source: str | Path) -> None:
+    def add_source(self, source: str | Path) -> None:
         """All files of a source. In one that Canvas packed, times are those of packing, and the upload's number tells
         the order."""
         start = len(self.versions)
-        for file in archives.files(source):
-            self.seen.add(file.place)
-            self._file(file)
+        for file in archives.iter_files(source):
+            self.seen.add(file.location)
+            self._add_file(file)
         found = self.versions[start:]
-        if any(version.number[0] for version in found):
-            packed = max(version.time for version in found)
-            self.versions[start:] = [replace(version, time=packed) for version in found]
+        if any(version.upload_order[0] for version in found):
+            packed = max(version.mtime for version in found)
+            self.versions[start:] = [replace(version, mtime=packed) for version in found]
 
-    def _file(self, file: File) -> None:
-        owner = self.owners.of(file.path)
-        half = _LESSON_FILE.fullmatch(owner.file)
-        name = half["half"] if half else owner.file
-        stem = lesson_detection.named(name, self.known)
+    def _add_file(self, file: SourceFile) -> None:
+        owner = self.owners.find_owner(file.path)
+        half = _LESSON_FILE.fullmatch(owner.file_name)
+        name = half["half"] if half else owner.file_name
+        stem = lesson_detection.lesson_from_name(name, self.known)
         student = owner.student
-        say = lambda what, why: self._say(student, owner.called, stem or "", what, file.place, why)
-        if file.refused and not (half and student and stem):
-            say(REFUSED, file.refused)
+        say = lambda what, why: self._add_row(student, owner.claimed_name, stem or "", what, file.location, why)
+        if file.refusal and not (half and student and stem):
+            say(REFUSED, file.refusal)
             return
-        if owner.file.endswith(PROGRESS) and student:
-            self._tries(student, file)
+        if owner.file_name.endswith(PROGRESS) and student:
+            self._keep_progress(student, file)
             return
         if half is None:
             say(NO_LESSON, "a lesson is a .ipynb or .md file; this was left where it is.")
             return
         if student is None:
-            self.unclear.update(owner.among)
-            say(STRANGER, f"{owner.why} The file was left where it is.")
+            self.unclear.update(owner.candidates)
+            say(STRANGER, f"{owner.reason} The file was left where it is.")
             return
-        if owner.why:
-            say(OTHER_NAME, f"{owner.why} It was collected as theirs; is the roster of another assignment?")
+        if owner.reason:
+            say(OTHER_NAME, f"{owner.reason} It was collected as theirs; is the roster of another assignment?")
         suffix = ".ipynb" if name.lower().endswith(".ipynb") else ".md"
         try:
-            if file.refused:
-                raise ArchiveError(file.refused)
+            if file.refusal:
+                raise ArchiveError(file.refusal)
             content = file.read()
         except ArchiveError as error:
             say(REFUSED, str(error))
@@ -171,7 +171,7 @@ class _Intake:
             # The student did hand something in: the lesson is there, and cannot be read.
             content = f"{results.NOT_COLLECTED}{error}".encode()
         else:
-            called, stem = stem, self._lesson_of(content, stem, suffix)
+            called, stem = stem, self._detect_lesson(content, stem, suffix)
             if stem is None:
                 like = (
                     f"it is called like lesson {called[:2]} and has no exercise of it"
@@ -180,34 +180,34 @@ class _Intake:
                 )
                 say(NO_LESSON, f"{like}; it was left where it is.")
                 return
-        if not _usual(name, stem):
+        if not _has_usual_name(name, stem):
             say(RENAMED, f"recognised by its exercises as {stem}.")
         copy = _COPY.search(PurePosixPath(name).stem)
-        number = (owner.upload, int(copy[1]) if copy else 0)
-        self._add(student, stem, suffix, content, file.place, file.time, number)
+        number = (owner.upload_number, int(copy[1]) if copy else 0)
+        self._add_version(student, stem, suffix, content, file.location, file.mtime, number)
 
-    def _lesson_of(self, content: bytes, called: str | None, suffix: str) -> str | None:
+    def _detect_lesson(self, content: bytes, called: str | None, suffix: str) -> str | None:
         """The lesson that a file holds. Its name counts where the file cannot be read, or has one exercise at least."""
         text = content.decode("utf-8", "replace")
-        if found := lesson_detection.recognise(text, self.known):
+        if found := lesson_detection.detect_lesson(text, self.known):
             return found
         broken = code_digest(content, f"lesson{suffix}") is None
-        return called if called and (broken or lesson_detection.mentions(text, called, self.known)) else None
+        return called if called and (broken or lesson_detection.mentions_lesson(text, called, self.known)) else None
 
-    def _tries(self, student: Student, file: File) -> None:
+    def _keep_progress(self, student: Student, file: SourceFile) -> None:
         """Keep what `progress()` knows of a student's tries; one that cannot be read is worth no word."""
         with contextlib.suppress(ArchiveError):
             kept = self.content / f"{student.folder}.{PROGRESS}"
-            if not kept.exists() or kept.stat().st_mtime <= file.time:
+            if not kept.exists() or kept.stat().st_mtime <= file.mtime:
                 kept.write_bytes(file.read())
-                os.utime(kept, (file.time, file.time))
+                os.utime(kept, (file.mtime, file.mtime))
 
-    def _say(self, student: Student | None, called: str, stem: str, what: str, place: str, why: str) -> None:
+    def _add_row(self, student: Student | None, called: str, stem: str, what: str, place: str, why: str) -> None:
         self.rows.append(
-            Row(student.id if student else "", student.name if student else called, stem, what, place, why)
+            IntakeRow(student.id if student else "", student.name if student else called, stem, what, place, why)
         )
 
-    def _add(
+    def _add_version(
         self,
         student: Student,
         stem: str,
@@ -221,11 +221,11 @@ class _Intake:
         path.write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
         code = code_digest(content, f"{stem}{suffix}")
-        self.versions.append(Version(student, stem, suffix, path, place, when, number, digest, code))
+        self.versions.append(SubmissionVersion(student, stem, suffix, path, place, when, number, digest, code))
 
     # --- what was collected before ----------------------------------------------------------------------
 
-    def keep(self, out: Path) -> None:
+    def add_previous_intake(self, out: Path) -> None:
         """What lies in `out` takes part again, and what was said of files that did not come again is said again."""
         by_folder = {student.folder: student for student in self.students}
         for folder in sorted(out.iterdir()) if out.is_dir() else ():
@@ -238,88 +238,91 @@ class _Intake:
                 stem = path.name.split(".")[0]
                 place = f"{out.name}: {path.relative_to(out).as_posix()}"
                 current = (0, int(path.parent == folder))  # of two files of one second, the one that counted
-                self._add(student, stem, path.suffix, path.read_bytes(), place, path.stat().st_mtime, current)
+                self._add_version(student, stem, path.suffix, path.read_bytes(), place, path.stat().st_mtime, current)
             for path in folder.glob(PROGRESS):
                 kept = PurePosixPath(folder.name, PROGRESS)
-                self._tries(student, File(out.name, kept, path.stat().st_mtime, "", path.read_bytes))
+                self._keep_progress(student, SourceFile(out.name, kept, path.stat().st_mtime, "", path.read_bytes))
         told = _read_rows(out / INTAKE)
         self.rows += [row for row in told if row.file not in self.seen and row.what not in WORKED_OUT]
 
     # --- the folder -----------------------------------------------------------------------------------
 
-    def write(self, tree: Path, out: Path) -> Collected:
+    def write(self, tree: Path, out: Path) -> CollectSummary:
         """Write the new folder; `out` is what it will be called."""
         files = 0
-        for (folder, stem), versions in versions_of(self.versions).items():
+        for (folder, stem), versions in group_versions(self.versions).items():
             current, *older = versions
             place = tree / folder
             (place / OLDER if older else place).mkdir(parents=True, exist_ok=True)
-            _copy(current, place / f"{stem}{current.suffix}")
+            _copy_version(current, place / f"{stem}{current.suffix}")
             files += 1
-            if current.code is None:
-                empty = not current.content.read_bytes().strip()
+            if current.code_digest is None:
+                empty = not current.content_path.read_bytes().strip()
                 why = "it is empty" if empty else "it cannot be read as a notebook"
-                self._about(current, UNREADABLE, f"{why}; it is graded as unreadable.")
+                self._add_version_row(current, UNREADABLE, f"{why}; it is graded as unreadable.")
             for version in older:
-                kept = f"{stem}.{_stamp(version.time)}.{version.digest[:8]}{version.suffix}"
-                _copy(version, place / OLDER / kept)
-                why = "is newer" if version.code is not None else "can be read, and this one cannot"
-                self._about(version, OLD_VERSION, f"another {why}; this one is kept as {folder}/{OLDER}/{kept}.")
+                kept = f"{stem}.{_format_time(version.mtime)}.{version.file_digest[:8]}{version.suffix}"
+                _copy_version(version, place / OLDER / kept)
+                why = "is newer" if version.code_digest is not None else "can be read, and this one cannot"
+                self._add_version_row(
+                    version, OLD_VERSION, f"another {why}; this one is kept as {folder}/{OLDER}/{kept}."
+                )
         for student in self.students:
             tries = self.content / f"{student.folder}.{PROGRESS}"
             if tries.exists() and (tree / student.folder).is_dir():
                 shutil.copy2(tries, tree / student.folder / PROGRESS)
-        self.rows += _same_files(self.versions)
+        self.rows += _shared_file_rows(self.versions)
         present = {version.student for version in self.versions}
         absent = [student for student in self.students if student not in present]
         unclear = "nothing was collected: a file may be theirs, see “not on the roster”."
         words = dict.fromkeys(self.unclear, unclear)
-        self.rows += [Row(s.id, s.name, "", ABSENT, "", words.get(s, "handed in no lesson.")) for s in absent]
+        self.rows += [IntakeRow(s.id, s.name, "", ABSENT, "", words.get(s, "handed in no lesson.")) for s in absent]
         order = {student.id: n for n, student in enumerate(self.students)}
         rows = sorted(
-            dict.fromkeys(_strangers(self.rows)), key=lambda row: (order.get(row.id, len(order)), astuple(row))
+            dict.fromkeys(_merge_stranger_rows(self.rows)),
+            key=lambda row: (order.get(row.id, len(order)), astuple(row)),
         )
-        write_text(tree / INTAKE, table_text([f.name for f in fields(Row)], map(astuple, rows)))
-        write_text(tree / ROSTER, roster_text(self.students))
+        write_text(tree / INTAKE, format_csv([f.name for f in fields(IntakeRow)], map(astuple, rows)))
+        write_text(tree / ROSTER, format_roster(self.students))
         stems = sorted({version.stem for version in self.versions})
-        return Collected(out, [s for s in self.students if s in present], stems, files, rows)
+        return CollectSummary(out, [s for s in self.students if s in present], stems, files, rows)
 
-    def _about(self, version: Version, what: str, why: str) -> None:
+    def _add_version_row(self, version: SubmissionVersion, what: str, why: str) -> None:
         # What was kept before is named by where it lies, so that a second intake says the same.
         student = version.student
-        self.rows.append(Row(student.id, student.name, version.stem, what, "", why))
+        self.rows.append(IntakeRow(student.id, student.name, version.stem, what, "", why))
 
 
-def _same_files(versions: Sequence[Version]) -> Iterator[Row]:
+def _shared_file_rows(versions: Sequence[SubmissionVersion]) -> Iterator[IntakeRow]:
     """A row for each file that several students handed in byte for byte, untouched copies of the course aside."""
     owners: dict[tuple[str, str, str], dict[str, Student]] = {}
     for version in versions:
-        if version.code is not None:
-            key = (version.stem, version.digest, version.code)
+        if version.code_digest is not None:
+            key = (version.stem, version.file_digest, version.code_digest)
             owners.setdefault(key, {})[version.student.id] = version.student
     shared = {key: found for key, found in owners.items() if len(found) > 1}
-    untouched = _untouched() if shared else set()
+    untouched = _handout_digests() if shared else set()
     for (stem, _, code), found in sorted(shared.items()):
         for student in found.values() if code not in untouched else ():
-            others = _listed(sorted(id for id in found if id != student.id))
+            others = _join_names(sorted(id for id in found if id != student.id))
             why = f"byte for byte the file of {others}; of a short lesson that may be chance."
-            yield Row(student.id, student.name, stem, SAME_FILE, "", why)
+            yield IntakeRow(student.id, student.name, stem, SAME_FILE, "", why)
 
 
-def _untouched() -> set[str | None]:
+def _handout_digests() -> set[str | None]:
     """The code of the copies as they are handed out."""
     copies = (lessons.ROOT / "course").glob("[0-9][0-9]_*.*")
     return {code_digest(path.read_bytes(), path.name) for path in copies}
 
 
-def _listed(names: Sequence[str], most: int = 5) -> str:
+def _join_names(names: Sequence[str], most: int = 5) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
-def _strangers(rows: Iterable[Row]) -> Iterator[Row]:
+def _merge_stranger_rows(rows: Iterable[IntakeRow]) -> Iterator[IntakeRow]:
     """The rows with one for each person who is not on the roster, instead of one for each of their files."""
-    files: dict[str, list[Row]] = {}
+    files: dict[str, list[IntakeRow]] = {}
     for row in rows:
         if row.what == STRANGER:
             files.setdefault(row.name, []).append(row)
@@ -328,10 +331,10 @@ def _strangers(rows: Iterable[Row]) -> Iterator[Row]:
     for found in files.values():
         first, *others = found
         more = f" {len(others)} more files likewise." if others else ""
-        yield Row(first.id, first.name, "", STRANGER, first.file, first.explanation + more)
+        yield IntakeRow(first.id, first.name, "", STRANGER, first.file, first.explanation + more)
 
 
-def _usual(name: str, stem: str) -> bool:
+def _has_usual_name(name: str, stem: str) -> bool:
     """Whether a file is called like its lesson, a number of the copy aside."""
     return _COPY.sub("", PurePosixPath(name).stem).strip().casefold() == stem.casefold()
 
@@ -341,18 +344,18 @@ def _lesson_files(folder: Path) -> list[Path]:
     return sorted(p for p in (*folder.glob("[0-9][0-9]_*.*"), *folder.glob(f"{OLDER}/[0-9][0-9]_*.*")) if p.is_file())
 
 
-def _stamp(when: float) -> str:
+def _format_time(when: float) -> str:
     return time.strftime("%Y-%m-%d-%H%M%S", time.localtime(when))
 
 
-def _copy(version: Version, path: Path) -> None:
-    shutil.copyfile(version.content, path)
-    os.utime(path, (version.time, version.time))
+def _copy_version(version: SubmissionVersion, path: Path) -> None:
+    shutil.copyfile(version.content_path, path)
+    os.utime(path, (version.mtime, version.mtime))
 
 
-def _read_rows(path: Path) -> list[Row]:
+def _read_rows(path: Path) -> list[IntakeRow]:
     if not path.is_file():
         return []
     with path.open(encoding="utf-8", newline="") as file:
-        found = [[without_guard(cell) for cell in row] for row in csv.reader(file)]
-    return [Row(*cells) for cells in found[1:] if len(cells) == len(fields(Row))]
+        found = [[unguard_formula(cell) for cell in row] for row in csv.reader(file)]
+    return [IntakeRow(*cells) for cells in found[1:] if len(cells) == len(fields(IntakeRow))]

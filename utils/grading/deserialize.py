@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.grading.codec import ROOMS, Unpacker
-from utils.grading.framing import Bounds, Broken
+from utils.grading.codec import TRUSTED_PREFIXES, Unpacker
+from utils.grading.framing import Bounds, ProtocolError
 
 
-class Given(Unpacker):
+class TrustedUnpacker(Unpacker):
     """Makes what a judge sent: objects of the course's own classes too."""
 
     def __init__(self, tensors: list[Tensor], bounds: Bounds) -> None:
@@ -23,41 +23,43 @@ class Given(Unpacker):
     def _makers(self) -> dict[str, Callable[[dict[str, Any]], Any]]:
         return super()._makers() | {
             "again": lambda d: self._known[d["of"]],
-            "generator": lambda d: self._keep(d, torch.Generator().set_state(self.unpack(d["of"]))),
+            "generator": lambda d: self._remember(d, torch.Generator().set_state(self.unpack(d["of"]))),
             "set": lambda d: {self.unpack(item) for item in d["of"]},
             "object": self._object,
         }
 
-    def _keep(self, data: dict[str, Any], value: Any) -> Any:
+    def _remember(self, data: dict[str, Any], value: Any) -> Any:
         self._known[data["id"]] = value
         return value
 
     def _numbers(self, data: dict[str, Any]) -> Tensor:
-        found = super()._numbers(data)
+        found = super()._unpack_tensor(data)
         if "stride" in data:
             found = torch.empty_strided(found.shape, data["stride"], dtype=found.dtype).copy_(found)
         if "parameter" in data:
             found = nn.Parameter(found, requires_grad=data["parameter"])
-        return self._keep(data, found)
+        return self._remember(data, found)
 
     def _tuple(self, data: dict[str, Any]) -> tuple:
-        return super()._tuple({"of": data["of"], "type": data.get("type") if data.get("type") == "Size" else None})
+        return super()._unpack_tuple(
+            {"of": data["of"], "type": data.get("type") if data.get("type") == "Size" else None}
+        )
 
     def _object(self, data: dict[str, Any]) -> Any:
-        cls = by_name(data["class"])
-        made = self._keep(data, cls.__new__(cls))
+        cls = resolve_name(data["class"])
+        made = self._remember(data, cls.__new__(cls))
         vars(made).update(self.unpack(data["of"]))
         return made
 
 
-def name_of(thing: Any) -> str:
+def qualified_name(thing: Any) -> str:
     """Under which a function or class of the course is found: "utils.test_doubles.self_attention:after_copying"."""
     return f"{thing.__module__}:{thing.__qualname__}"
 
 
-def by_name(name: str) -> Any:
+def resolve_name(name: str) -> Any:
     """The function or class that `name_of` named."""
     module, _, path = name.partition(":")
-    if not name.startswith(ROOMS):
-        raise Broken(f"{name} is not of the course's stand-ins")
+    if not name.startswith(TRUSTED_PREFIXES):
+        raise ProtocolError(f"{name} is not of the course's stand-ins")
     return getattr(importlib.import_module(module), path)

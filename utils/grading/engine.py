@@ -28,14 +28,21 @@ import torch
 
 from utils import lessons
 from utils.feedback.report import Report
-from utils.grading.bubblewrap import OWN, Isolation, SandboxError, lacks
+from utils.grading.bubblewrap import MOUNTED_MODULES, Isolation, SandboxError, isolation_problem
 from utils.grading.isolation import ResourceLimits
-from utils.grading.judge import LARGEST, Judge, Submission, absent, exercises_of_lessons
-from utils.grading.results import SCHEMA, LessonResult, ResultError, path_of, read_result, write_result
+from utils.grading.judge import LARGEST, Judge, Submission, absent_result, exercises_by_lesson
+from utils.grading.results import SCHEMA, LessonResult, ResultError, read_result, result_path, write_result
 from utils.grading.sandbox import Sandbox
 
-JUDGES = ("checks", "feedback", "lessons", "test_doubles", "models", "gpt2")  # rooms that a verdict hangs on
-OF_GRADING = (*OWN, "bubblewrap", "fingerprint", "judge", "remote", "sandbox")  # and of this room these alone
+JUDGE_PACKAGES = ("checks", "feedback", "lessons", "test_doubles", "models", "gpt2")  # rooms that a verdict hangs on
+JUDGE_MODULES = (
+    *MOUNTED_MODULES,
+    "bubblewrap",
+    "fingerprint",
+    "judge",
+    "remote",
+    "sandbox",
+)  # and of this room these alone
 ATTEMPTS = 3  # at a submission whose worker dies
 LIMITS = ResourceLimits()
 _YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
@@ -57,18 +64,18 @@ class Settings:
 
 
 @dataclass
-class Graded:
+class GradingSummary:
     """What a run did: how many results were there already, and the states of the exercises of those that it made.
 
     `waits` counts those of them that wait for an earlier lesson, by its number; `lost` names the submissions that no
     worker came back from.
     """
 
-    kept: int = 0
-    made: int = 0
-    states: Counter[str] = field(default_factory=Counter)
-    waits: Counter[str] = field(default_factory=Counter)
-    lost: list[str] = field(default_factory=list)
+    reused_count: int = 0
+    graded_count: int = 0
+    state_counts: Counter[str] = field(default_factory=Counter)
+    wait_counts: Counter[str] = field(default_factory=Counter)
+    lost_submissions: list[str] = field(default_factory=list)
 
 
 class GradingError(ValueError):
@@ -78,24 +85,24 @@ class GradingError(ValueError):
 # --- what there is to do --------------------------------------------------------------------------------
 
 
-def submissions(folder: Path, stems: Sequence[str], settings: Settings) -> Iterator[Submission]:
+def iter_submissions(folder: Path, stems: Sequence[str], settings: Settings) -> Iterator[Submission]:
     """What each student handed in for each of these lessons, one after the other; without pages where it is nothing.
 
     Raises:
         GradingError: there is no such folder, or no student in it.
     """
-    students = _students(folder)
+    students = _student_folders(folder)
     for student in students:
         files = {path.stem: path for path in lessons.all_lessons(folder / student)}
         for stem in stems:
             if stem not in files:
                 yield Submission(student, stem, {}, "absent")
                 continue
-            pages = {files[name].name: read_page(files[name]) for name in _needed(stem, files)}
-            yield Submission(student, stem, pages, key_of(stem, pages, settings))
+            pages = {files[name].name: read_page(files[name]) for name in _required_lessons(stem, files)}
+            yield Submission(student, stem, pages, result_key(stem, pages, settings))
 
 
-def _students(folder: Path) -> list[str]:
+def _student_folders(folder: Path) -> list[str]:
     if not folder.is_dir():
         raise GradingError(f"There is no folder {folder}; `coginst collect` makes it of what a class handed in.")
     found = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
@@ -104,15 +111,15 @@ def _students(folder: Path) -> list[str]:
     return found
 
 
-def handed_in(folder: Path) -> list[str]:
+def submitted_lessons(folder: Path) -> list[str]:
     """The lessons with exercises that somebody handed in, by their stems. Raises `GradingError`."""
-    there = {path.stem for student in _students(folder) for path in lessons.all_lessons(folder / student)}
-    return [stem for stem, exercises in exercises_of_lessons().items() if exercises and stem in there]
+    there = {path.stem for student in _student_folders(folder) for path in lessons.all_lessons(folder / student)}
+    return [stem for stem, exercises in exercises_by_lesson().items() if exercises and stem in there]
 
 
-def stems_of(names: Iterable[str]) -> list[str]:
+def resolve_stems(names: Iterable[str]) -> list[str]:
     """The stems of lessons that are named by number, name or stem. Raises `GradingError`."""
-    known = [stem for stem, exercises in exercises_of_lessons().items() if exercises]
+    known = [stem for stem, exercises in exercises_by_lesson().items() if exercises]
     found = []
     for name in names:
         stem = next((stem for stem in known if name in (stem, stem[:2], stem[3:])), None)
@@ -122,9 +129,9 @@ def stems_of(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _needed(stem: str, files: dict[str, Path]) -> list[str]:
+def _required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
     """A lesson and those earlier ones that it asks `yours` for, and these in turn; told by their text alone."""
-    lesson_of = {name: lesson for lesson, found in exercises_of_lessons().items() for name in found}
+    lesson_of = {name: lesson for lesson, found in exercises_by_lesson().items() for name in found}
     needed, waiting = [stem], [stem]
     while waiting:
         now = waiting.pop()
@@ -146,7 +153,7 @@ def read_page(path: Path) -> bytes:
         return file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(number).st_mode) else b""
 
 
-def key_of(stem: str, pages: dict[str, bytes], settings: Settings) -> str:
+def result_key(stem: str, pages: dict[str, bytes], settings: Settings) -> str:
     """A hash of what the verdicts on a submission depend on."""
     held = {name: hashlib.sha256(text).hexdigest() for name, text in sorted(pages.items())}
     answers = sorted(settings.with_answers)
@@ -159,8 +166,8 @@ def course_version(root: Path = lessons.ROOT) -> str:
     """A hash of the code that judges and runs, and of torch's version. What collects, reports or writes files is not
     part of it: a report with other words is no reason to grade a class again."""
     found = hashlib.sha256(torch.__version__.encode())
-    rooms = [path for room in JUDGES for path in sorted((root / "utils" / room).rglob("*.py"))]
-    for path in [*rooms, *(root / "utils" / "grading" / f"{name}.py" for name in OF_GRADING)]:
+    rooms = [path for room in JUDGE_PACKAGES for path in sorted((root / "utils" / room).rglob("*.py"))]
+    for path in [*rooms, *(root / "utils" / "grading" / f"{name}.py" for name in JUDGE_MODULES)]:
         found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]
 
@@ -168,46 +175,46 @@ def course_version(root: Path = lessons.ROOT) -> str:
 # --- doing it -------------------------------------------------------------------------------------------
 
 
-def grade_one(submission: Submission, settings: Settings) -> LessonResult:
+def grade_submission(submission: Submission, settings: Settings) -> LessonResult:
     """The result of one submission, made by this process's own judge. Raises `SandboxError`."""
     with _one_at_a_time:  # a judge seeds torch and silences the process
-        return _judge(settings).grade(submission)
+        return _get_judge(settings).grade(submission)
 
 
-def report_one(submission: Submission, exercise: str, settings: Settings) -> Report:
+def report_exercise(submission: Submission, exercise: str, settings: Settings) -> Report:
     """What the author of one exercise's answer reads. Raises `SandboxError`."""
     with _one_at_a_time:
-        return _judge(settings).report(submission, exercise)
+        return _get_judge(settings).report_exercise(submission, exercise)
 
 
 _one_at_a_time = threading.Lock()
 
 
-def _judge(settings: Settings) -> Judge:
+def _get_judge(settings: Settings) -> Judge:
     """This process's judge, whose sandbox stays warm for the next submission."""
     if settings not in _judges:
-        close()
+        close_judges()
         os.environ["COURSE_GPT2"] = "bundled"  # as in the runner: no verdict is to hang on what a machine has
         _judges[settings] = Judge(Sandbox(settings.isolation), settings.limits, settings.with_answers)
     return _judges[settings]
 
 
-def close() -> None:
+def close_judges() -> None:
     while _judges:
         _judges.popitem()[1].sandbox.close()
 
 
 _judges: dict[Settings, Judge] = {}
-atexit.register(close)
+atexit.register(close_judges)
 
 
-def local(jobs: int) -> Executor:
+def local_executor(jobs: int) -> Executor:
     """An executor of this machine: this very process for one job, processes for more."""
-    return _Here() if jobs == 1 else ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    return _InlineExecutor() if jobs == 1 else ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 
 @contextlib.contextmanager
-def cluster(address: str) -> Iterator[tuple[Executor, int]]:
+def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
     """The executor of a Dask cluster, and how many tasks it runs at once. Raises `GradingError`."""
     try:
         from distributed import Client  # pyright: ignore[reportMissingImports]
@@ -222,7 +229,7 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
         yield client.get_executor(pure=False), max(1, sum(threads.values()))
 
 
-class _Here(Executor):
+class _InlineExecutor(Executor):
     """Runs each task in this process, when it is submitted."""
 
     def submit(self, fn, /, *args, **kwargs):
@@ -242,7 +249,7 @@ def grade(
     executor: Executor | None = None,
     jobs: int = 1,
     progress: bool = False,
-) -> Graded:
+) -> GradingSummary:
     """Grade what a class handed in, and write a result for each student and lesson into `out`.
 
     Args:
@@ -256,54 +263,54 @@ def grade(
         SandboxError: this machine cannot isolate what students wrote, and `settings` ask for it.
     """
     settings = settings or Settings()
-    if settings.isolation == "bwrap" and executor is None and (why := lacks()):
+    if settings.isolation == "bwrap" and executor is None and (why := isolation_problem()):
         raise SandboxError(why)
-    stems = stems_of(names) or handed_in(folder)
+    stems = resolve_stems(names) or submitted_lessons(folder)
     if not stems:
         raise GradingError(f"Nobody in {folder} has handed in a lesson with exercises.")
-    done = Graded()
-    todo = (task for task in submissions(folder, stems, settings) if not _is_there(out, task, done))
-    total = len(_students(folder)) * len(stems)
-    lesson_of = {name: stem for stem, found in exercises_of_lessons().items() for name in found}
+    done = GradingSummary()
+    todo = (task for task in iter_submissions(folder, stems, settings) if not _has_result(out, task, done))
+    total = len(_student_folders(folder)) * len(stems)
+    lesson_of = {name: stem for stem, found in exercises_by_lesson().items() for name in found}
     from tqdm import tqdm
 
     with tqdm(total=total, unit="page", disable=not progress) as bar:
-        for result in _all(todo, settings, executor, jobs, done):
+        for result in _grade_all(todo, settings, executor, jobs, done):
             write_result(out, result)
-            done.made += 1
-            done.states.update(e.state for e in result.exercises)
+            done.graded_count += 1
+            done.state_counts.update(e.state for e in result.exercises)
             earlier = (lesson_of[e.waits_for] for e in result.exercises if e.waits_for)
-            done.waits.update(stem[:2] for stem in earlier if stem != result.lesson)
-            bar.update(done.kept + done.made + len(done.lost) - bar.n)
-        bar.update(done.kept + done.made + len(done.lost) - bar.n)
+            done.wait_counts.update(stem[:2] for stem in earlier if stem != result.lesson)
+            bar.update(done.reused_count + done.graded_count + len(done.lost_submissions) - bar.n)
+        bar.update(done.reused_count + done.graded_count + len(done.lost_submissions) - bar.n)
     return done
 
 
-def _is_there(out: Path, task: Submission, done: Graded) -> bool:
+def _has_result(out: Path, task: Submission, done: GradingSummary) -> bool:
     """Whether the result of a submission is there, under its key."""
     try:
-        there = read_result(path_of(out, task.student, task.lesson)).key == task.key
+        there = read_result(result_path(out, task.student, task.lesson)).key == task.key
     except ResultError:
         return False
-    done.kept += there
+    done.reused_count += there
     return there
 
 
-def _all(
-    todo: Iterator[Submission], settings: Settings, executor: Executor | None, jobs: int, done: Graded
+def _grade_all(
+    todo: Iterator[Submission], settings: Settings, executor: Executor | None, jobs: int, done: GradingSummary
 ) -> Iterator[LessonResult]:
     """The results, as they come. Twice as many tasks as jobs are held at once, however large the class is; one that was
     there when a worker died is alone the next time, so that it is known which one it was."""
     again: list[tuple[Submission, int]] = []
     running: dict[Future, tuple[Submission, int]] = {}
-    pool = executor or local(jobs)
+    pool = executor or local_executor(jobs)
     try:
         while True:
-            while len(running) < (1 if again else 2 * jobs) and (task := again.pop() if again else _next(todo)):
+            while len(running) < (1 if again else 2 * jobs) and (task := again.pop() if again else _next_task(todo)):
                 if not task[0].pages:
-                    yield absent(task[0].student, task[0].lesson, task[0].key)
+                    yield absent_result(task[0].student, task[0].lesson, task[0].key)
                     continue
-                running[pool.submit(grade_one, task[0], settings)] = task
+                running[pool.submit(grade_submission, task[0], settings)] = task
                 if task[1]:
                     break
             if not running:
@@ -319,23 +326,23 @@ def _all(
                     if attempt + 1 < ATTEMPTS:
                         again.append((task, attempt + 1))
                     else:
-                        done.lost.append(f"{task.student}, {task.lesson}: {type(error).__name__}: {error}")
+                        done.lost_submissions.append(f"{task.student}, {task.lesson}: {type(error).__name__}: {error}")
                     if isinstance(error, BrokenExecutor) and executor is None:
                         again += running.values()
                         running.clear()
-                        pool = local(jobs)
+                        pool = local_executor(jobs)
                         break
     finally:
         if executor is None:
             pool.shutdown(cancel_futures=True)
 
 
-def _next(todo: Iterator[Submission]) -> tuple[Submission, int] | None:
+def _next_task(todo: Iterator[Submission]) -> tuple[Submission, int] | None:
     task = next(todo, None)
     return task and (task, 0)
 
 
-def limits_of(text: str) -> ResourceLimits:
+def parse_limits(text: str) -> ResourceLimits:
     """Limits as they are written: "10s,2G", "30s", "500M". Raises `GradingError`."""
     seconds, memory = LIMITS
     for part in text.split(","):

@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.grading.fault_injection import STRANGER, Files, let_things_go_wrong
+from utils.grading.fault_injection import STRANGER, Files, inject_faults
 from utils.grading.folders import write_text
 from utils.grading.lesson_detection import known_lessons
-from utils.grading.roster import Student, roster_text
-from utils.grading.spreadsheet import table_text
+from utils.grading.roster import Student, format_roster
+from utils.grading.spreadsheet import format_csv
 from utils.instructor import ipynb
 from utils.instructor.answers import Answer, read_answers
-from utils.instructor.strip import strip
+from utils.instructor.strip import strip_answers
 from utils.lessons.code import statement_rows
 
 BLIND = lessons.ROOT / "tests" / "checks" / "blind"
@@ -35,10 +35,10 @@ ROSTER, SUBMISSIONS, EXPECTED = "roster.csv", "submissions.zip", "expected.csv"
 DUE = time.mktime((2026, 3, 9, 23, 59, 0, 0, 0, -1))
 MOST = 5_000  # students; a name is made of two lists of sixty
 
-GIVEN = """Ada Alan Aisha Amara Anaïs Ben Bilal Chen Chloé Daan Diego Elif Emma Emre Farah Finn Freya Gabriel Hana Hugo
+GIVEN_NAMES = """Ada Alan Aisha Amara Anaïs Ben Bilal Chen Chloé Daan Diego Elif Emma Emre Farah Finn Freya Gabriel Hana Hugo
 Ines Ishaan Ivan Jonas Juno Kai Karim Kenji Lea Leila Liam Lina Luca Magda Malik Mateo Maya Mila Nia Nils Noa Noor Olga
 Omar Oskar Paula Petra Priya Quinn Rania Rosa Samir Sofia Søren Tariq Thandi Tomás Uma Wei Zoë""".split()
-FAMILY = """Abe Acosta Adeyemi Almeida Andersson Bakker Banerjee Becker Bianchi Çelik Cohen Costa Dahl Demir Diallo
+FAMILY_NAMES = """Abe Acosta Adeyemi Almeida Andersson Bakker Banerjee Becker Bianchi Çelik Cohen Costa Dahl Demir Diallo
 Dubois Eriksen Farouk Fischer Fontaine García Gupta Haddad Hansen Horvat Ibrahim Ito Jansen Jensen Kaya Keller Khan Kim
 Kovács Laurent Lindqvist López Mbeki Meyer Moreau Müller Nakamura Ndiaye Nguyen Novák O'Neill Okafor Olsen Park Patel
 Pereira Rossi Sato Schmidt Silva Tanaka Weber Wójcik Yilmaz Zhang""".split()
@@ -49,7 +49,7 @@ class ExampleError(ValueError):
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedResult:
     """What a made-up student answered to one exercise.
 
     Attributes:
@@ -66,16 +66,18 @@ class Expected:
 
 
 @dataclass
-class Made:
+class ExampleClassSummary:
     """The class that was made: its folder, its students, and how often each mishap happens."""
 
     folder: Path
     students: list[Student]
-    files: int
-    mishaps: Counter[str] = field(default_factory=Counter)
+    file_count: int
+    fault_counts: Counter[str] = field(default_factory=Counter)
 
 
-def make(out: str | Path, students: int = 40, seed: int = 1, names: Iterable[str] = ()) -> Made:
+def make_example_class(
+    out: str | Path, students: int = 40, seed: int = 1, names: Iterable[str] = ()
+) -> ExampleClassSummary:
     """Write a class into the new folder `out`: its roster, a zip as Moodle packs it, and what each student answered.
 
     Args:
@@ -96,31 +98,31 @@ def make(out: str | Path, students: int = 40, seed: int = 1, names: Iterable[str
         raise ExampleError("The made-up answers lie in tests/checks/blind, which a release has not: use a clone.")
     stems = [lessons.find_lesson(name).stem for name in names] or [path.stem for path in lessons.all_lessons()]
     course = _Course(sorted(set(stems)), seed)
-    roster = _roster(students, seed)
+    roster = _sample_roster(students, seed)
     handed_in, expected = {}, []
     for student in roster:
-        pupil = _Pupil(student, course, seed)
+        pupil = _SimulatedStudent(student, course, seed)
         handed_in[student.id] = pupil.files()
         expected += pupil.expected
-    mishaps = let_things_go_wrong(handed_in, roster, random.Random(f"{seed}:mishaps"))
+    mishaps = inject_faults(handed_in, roster, random.Random(f"{seed}:mishaps"))
     expected = [replace(row, mishap=mishaps.get((row.id, row.lesson), "")) for row in expected]
     out.mkdir(parents=True)
     everybody = [*roster, STRANGER] if STRANGER.id in handed_in else roster
-    write_text(out / ROSTER, roster_text(roster))
-    write_text(out / EXPECTED, table_text([f.name for f in fields(Expected)], map(astuple, expected)))
-    _pack(out / SUBMISSIONS, everybody, handed_in, random.Random(f"{seed}:numbers"))
+    write_text(out / ROSTER, format_roster(roster))
+    write_text(out / EXPECTED, format_csv([f.name for f in fields(ExpectedResult)], map(astuple, expected)))
+    _write_zip(out / SUBMISSIONS, everybody, handed_in, random.Random(f"{seed}:numbers"))
     happened = Counter(
         {what: len({id for (id, _), told in mishaps.items() if told == what}) for what in mishaps.values()}
     )
-    return Made(out, roster, sum(map(len, handed_in.values())), happened)
+    return ExampleClassSummary(out, roster, sum(map(len, handed_in.values())), happened)
 
 
 # --- who --------------------------------------------------------------------------------------------------
 
 
-def _roster(count: int, seed: int) -> list[Student]:
+def _sample_roster(count: int, seed: int) -> list[Student]:
     draw = random.Random(f"{seed}:roster")
-    pairs = [(given, family) for given in GIVEN for family in FAMILY]
+    pairs = [(given, family) for given in GIVEN_NAMES for family in FAMILY_NAMES]
     made = []
     for n, (given, family) in enumerate(draw.sample(pairs, min(count, len(pairs)))):
         id = f"s{1000 + n}"
@@ -136,7 +138,7 @@ class Gap:
     """An exercise in a student's copy: the cell and its rows that an answer replaces, and the course's own answer."""
 
     exercise: str
-    cell: int
+    cell_index: int
     span: range
     reference: str
 
@@ -148,7 +150,7 @@ class _Course:
         draw = random.Random(f"{seed}:course")
         known = {lesson.stem: lesson.exercises for lesson in known_lessons()}
         self.notebooks = {stem: _student_copy(lessons.find_lesson(stem)) for stem in stems}
-        self.gaps = {stem: _gaps(self.notebooks[stem], stem, known[stem]) for stem in stems}
+        self.gaps = {stem: _find_gaps(self.notebooks[stem], stem, known[stem]) for stem in stems}
         self.right: dict[str, list[Answer]] = {}
         self.wrong: dict[str, list[Answer]] = {}
         for path in sorted(BLIND.glob("*/*.py")):
@@ -164,12 +166,12 @@ class _Course:
 
 def _student_copy(path: Path) -> dict[str, Any]:
     """The notebook that a student gets of a lesson."""
-    lesson = lessons.parse_lesson(strip(lessons.read_text(path), path).text, path)
+    lesson = lessons.parse_lesson(strip_answers(lessons.read_text(path), path).text, path)
     cells = [
-        ipynb.cell(cell.kind, ipynb.cell_id(path.stem, cell.index), cell.metadata, cell.source.splitlines(True))
+        ipynb.make_cell(cell.kind, ipynb.cell_id(path.stem, cell.index), cell.metadata, cell.source.splitlines(True))
         for cell in lesson.cells
     ]
-    return ipynb.notebook(cells)
+    return ipynb.make_notebook(cells)
 
 
 def _misconception(answer: Answer) -> str:
@@ -177,7 +179,7 @@ def _misconception(answer: Answer) -> str:
     return id if kind == "misconception" else ""
 
 
-def _gaps(notebook: dict[str, Any], stem: str, exercises: Iterable[str]) -> list[Gap]:
+def _find_gaps(notebook: dict[str, Any], stem: str, exercises: Iterable[str]) -> list[Gap]:
     """Where a lesson's exercises stand, in the order of the page."""
     lesson = lessons.parse_lesson(json.dumps(notebook), f"{stem}.ipynb")
     path = lessons.find_lesson(stem)
@@ -190,7 +192,7 @@ def _gaps(notebook: dict[str, Any], stem: str, exercises: Iterable[str]) -> list
     return list(found.values())
 
 
-class _Pupil:
+class _SimulatedStudent:
     """One student: able or less so, diligent or less so, with habits; `expected` says what was answered."""
 
     def __init__(self, student: Student, course: _Course, seed: int) -> None:
@@ -201,33 +203,33 @@ class _Pupil:
         self.habits = set(self.draw.choices(course.habits, usual, k=2)) if course.habits else set()
         done = len(course.gaps)
         self.lessons = list(course.gaps)[: done if self.draw.random() < 0.7 else self.draw.randint(1, done)]
-        self.expected: list[Expected] = []
+        self.expected: list[ExpectedResult] = []
 
     def files(self) -> Files:
         """What is handed in: the content and the time of each file."""
-        made = {f"{stem}.ipynb": (self._notebook(stem), self._when()) for stem in self.lessons}
+        made = {f"{stem}.ipynb": (self._notebook(stem), self._sample_time()) for stem in self.lessons}
         if self.draw.random() < 0.5:
-            made["progress.json"] = (self._progress(), self._when())
+            made["progress.json"] = (self._progress(), self._sample_time())
         return made
 
-    def _when(self) -> float:
+    def _sample_time(self) -> float:
         return DUE - self.draw.randint(30, 4 * 24 * 60) * 60
 
     def _notebook(self, stem: str) -> bytes:
         notebook = copy.deepcopy(self.course.notebooks[stem])
-        answers = [(gap, *self._answer(gap)) for gap in self.course.gaps[stem]]
+        answers = [(gap, *self._sample_answer(gap)) for gap in self.course.gaps[stem]]
         for gap, verdict, source in answers:
-            self.expected.append(Expected(self.student.id, stem, gap.exercise, verdict, "", source))
+            self.expected.append(ExpectedResult(self.student.id, stem, gap.exercise, verdict, "", source))
         for gap, _, source in reversed(answers):  # from the end, so that rows stay where they are
             if source:
-                put(notebook, gap, source)
+                insert_answer(notebook, gap, source)
         count = self.draw.randint(1, 99)  # cells are run again and again, and hardly two notebooks agree in how often
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code":
                 cell["execution_count"] = count = count + self.draw.randint(1, 3)
-        return ipynb.text(notebook).encode()
+        return ipynb.notebook_text(notebook).encode()
 
-    def _answer(self, gap: Gap) -> tuple[str, str]:
+    def _sample_answer(self, gap: Gap) -> tuple[str, str]:
         """A verdict and the answer that gets it; no answer where the gap stays as it is."""
         draw, name = self.draw, gap.exercise
         wrong = self.course.wrong.get(name, [])
@@ -257,9 +259,9 @@ class _Pupil:
         return json.dumps(kept, indent=1, sort_keys=True).encode()
 
 
-def put(notebook: dict[str, Any], gap: Gap, source: str) -> None:
+def insert_answer(notebook: dict[str, Any], gap: Gap, source: str) -> None:
     """Write an answer into its gap."""
-    cell = notebook["cells"][gap.cell]
+    cell = notebook["cells"][gap.cell_index]
     lines = "".join(cell["source"]).split("\n")
     lines[gap.span.start : gap.span.stop] = source.rstrip("\n").split("\n")
     cell["source"] = "\n".join(lines).splitlines(keepends=True)
@@ -268,7 +270,7 @@ def put(notebook: dict[str, Any], gap: Gap, source: str) -> None:
 # --- the zip --------------------------------------------------------------------------------------------
 
 
-def _pack(path: Path, students: Sequence[Student], handed_in: dict[str, Files], draw: random.Random) -> None:
+def _write_zip(path: Path, students: Sequence[Student], handed_in: dict[str, Files], draw: random.Random) -> None:
     """As Moodle's “Download all submissions” does, in folders."""
     numbers = draw.sample(range(100_000, 999_999), len(students))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:

@@ -14,12 +14,12 @@ STRANGER = Student("guest", "Alex Guest")
 Files = dict[str, tuple[bytes, float]]
 
 
-def _last(files: Files) -> str:
+def _last_notebook(files: Files) -> str:
     """The notebook that it happens to."""
     return max(name for name in files if name.endswith(".ipynb"))
 
 
-def _edited(content: bytes, edit: Callable[[str], str]) -> bytes:
+def _edit_notebook(content: bytes, edit: Callable[[str], str]) -> bytes:
     """A notebook whose first unfinished or checked code cell with a function is changed."""
     notebook = json.loads(content)
     for cell in notebook["cells"]:
@@ -27,10 +27,10 @@ def _edited(content: bytes, edit: Callable[[str], str]) -> bytes:
         if cell["cell_type"] == "code" and "def " in source and "check(" in source:
             cell["source"] = edit(source).splitlines(keepends=True)
             break
-    return ipynb.text(notebook).encode()
+    return ipynb.notebook_text(notebook).encode()
 
 
-def _endless(source: str) -> str:
+def _insert_endless_loop(source: str) -> str:
     """A loop in the body of the first function, below its heading."""
     lines = source.split("\n")
     first = next(n for n, line in enumerate(lines) if line.lstrip().startswith("def "))
@@ -40,60 +40,65 @@ def _endless(source: str) -> str:
     return "\n".join(lines)
 
 
-def _rename(name: str) -> Callable[[Files], None]:
+def _rename_fault(name: str) -> Callable[[Files], None]:
     def happen(files: Files) -> None:
-        old = _last(files)
+        old = _last_notebook(files)
         files[name.format(stem=old.removesuffix(".ipynb"))] = files.pop(old)
 
     return happen
 
 
-def _change(change: Callable[[bytes], bytes]) -> Callable[[Files], None]:
+def _content_fault(change: Callable[[bytes], bytes]) -> Callable[[Files], None]:
     def happen(files: Files) -> None:
-        content, when = files[_last(files)]
-        files[_last(files)] = change(content), when
+        content, when = files[_last_notebook(files)]
+        files[_last_notebook(files)] = change(content), when
 
     return happen
 
 
 def _second_version(files: Files) -> None:
-    content, when = files[_last(files)]
-    stem = _last(files).removesuffix(".ipynb")
-    files[f"{stem} (1).ipynb"] = _edited(content, lambda source: source.replace("check(", "# once more\ncheck(")), when
+    content, when = files[_last_notebook(files)]
+    stem = _last_notebook(files).removesuffix(".ipynb")
+    files[f"{stem} (1).ipynb"] = (
+        _edit_notebook(content, lambda source: source.replace("check(", "# once more\ncheck(")),
+        when,
+    )
     files[f"{stem}.ipynb"] = content, when - 24 * 3600
 
 
-MISHAPS: dict[str, Callable[[Files], None]] = {
-    "a copy's number in the name": _rename("{stem} (1).ipynb"),
-    "another name": _rename("homework final.ipynb"),
-    "cut off": _change(lambda content: content[: len(content) // 2]),
-    "empty": _change(lambda content: b""),
-    "a cell that does not parse": _change(lambda content: _edited(content, lambda s: s.replace("):", ")", 1))),
-    "an endless loop": _change(lambda content: _edited(content, _endless)),
+FAULTS: dict[str, Callable[[Files], None]] = {
+    "a copy's number in the name": _rename_fault("{stem} (1).ipynb"),
+    "another name": _rename_fault("homework final.ipynb"),
+    "cut off": _content_fault(lambda content: content[: len(content) // 2]),
+    "empty": _content_fault(lambda content: b""),
+    "a cell that does not parse": _content_fault(
+        lambda content: _edit_notebook(content, lambda s: s.replace("):", ")", 1))
+    ),
+    "an endless loop": _content_fault(lambda content: _edit_notebook(content, _insert_endless_loop)),
     "a second version": _second_version,
     "nothing handed in": lambda files: files.clear(),
 }
 COPIED, UNKNOWN = "another's file", "not on the roster"
 
 
-def let_things_go_wrong(
-    handed_in: dict[str, Files], roster: Sequence[Student], draw: random.Random
+def inject_faults(
+    handed_in: dict[str, Files], roster: Sequence[Student], rng: random.Random
 ) -> dict[tuple[str, str], str]:
     """Each mishap to one student in forty, at least one, to nobody two. Says what happened to which lesson of whom."""
     times = max(1, len(roster) // 40)
-    unlucky = draw.sample([student.id for student in roster], min(len(roster) - 1, times * (len(MISHAPS) + 1)))
+    unlucky = rng.sample([student.id for student in roster], min(len(roster) - 1, times * (len(FAULTS) + 1)))
     happened: dict[tuple[str, str], str] = {}
     spared = next(student.id for student in roster if student.id not in unlucky)
-    for id, mishap in zip(unlucky, [*MISHAPS, COPIED] * times):
+    for id, mishap in zip(unlucky, [*FAULTS, COPIED] * times):
         files = handed_in[id]
         stems = [name.removesuffix(".ipynb") for name in files if name.endswith(".ipynb")]
         if mishap == COPIED:
-            name = _last(handed_in[spared])
+            name = _last_notebook(handed_in[spared])
             content, when = handed_in[spared][name]
             files[name] = content, when + 3600
             happened[id, name.removesuffix(".ipynb")] = mishap
         else:
-            MISHAPS[mishap](files)
+            FAULTS[mishap](files)
             happened |= dict.fromkeys([(id, stem) for stem in (stems if not files else [max(stems)])], mishap)
     handed_in[STRANGER.id] = dict(handed_in[spared])
     happened[STRANGER.id, ""] = UNKNOWN

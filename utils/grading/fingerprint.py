@@ -26,15 +26,15 @@ STEP = 1e-3  # of the largest number, in which a sum is counted
 LEAST, HUGE = 1e-3, 1e100  # what is smaller by far than the one is 0, and from the other on all is alike
 
 
-def digest(seen: Observation) -> str:
+def fingerprint_observation(observation: Observation) -> str:
     """The digest of what a run gave: of its failure's type, or of the shapes, types and numbers of its value."""
-    if seen.failure:
-        return seen.failure.type
-    parts = list(_parts(seen.value))
+    if observation.failure:
+        return observation.failure.type
+    parts = list(_parts(observation.value))
     text = "".join(part for part in parts if isinstance(part, str))[:TEXT]
     numbers = torch.tensor([part for part in parts if isinstance(part, float)], dtype=torch.float64)
     tensors = [numbers, *(part for part in parts if isinstance(part, Tensor))]
-    found = [[list(t.shape), str(t.dtype), summary(t)] for t in tensors]
+    found = [[list(t.shape), str(t.dtype), tensor_summary(t)] for t in tensors]
     return hashlib.sha256(json.dumps([text, found]).encode()).hexdigest()[:16]
 
 
@@ -51,7 +51,7 @@ def _parts(value: Any) -> Iterator[Tensor | float | str]:
         yield repr(value) + ","
 
 
-def summary(tensor: Tensor) -> list[int]:
+def tensor_summary(tensor: Tensor) -> list[int]:
     """A few whole numbers that say what a tensor holds: the same for numbers that differ by rounding errors."""
     if tensor.is_meta or not tensor.numel():
         return []

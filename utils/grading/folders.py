@@ -20,7 +20,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def replacing(out: Path, sign: str) -> Iterator[Path]:
+def replace_folder(out: Path, marker_file: str) -> Iterator[Path]:
     """An empty folder beside `out` that takes its place when the block ends well; else `out` stays as it was.
 
     Args:
@@ -31,7 +31,7 @@ def replacing(out: Path, sign: str) -> Iterator[Path]:
     """
     if out.exists() and not out.is_dir():
         raise FolderError(f"{out} is a file, and a folder is to be written; name another.")
-    if out.is_dir() and any(out.iterdir()) and not (out / sign).is_file():
-        raise FolderError(f"{out} holds other things (it has no {sign} of an earlier run); name a new folder.")
+    if out.is_dir() and any(out.iterdir()) and not (out / marker_file).is_file():
+        raise FolderError(f"{out} holds other things (it has no {marker_file} of an earlier run); name a new folder.")
     with replace_folder_atomically(out) as new:
         yield new

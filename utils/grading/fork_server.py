@@ -39,7 +39,7 @@ ALSO += ("encodings.utf_8_sig", "numpy.random", "numpy.ctypeslib", "torch._subcl
 def main(number: int, confined: bool) -> None:
     """Serve the judge on the file descriptor `number` until it hangs up."""
     control = socket.socket(fileno=number)
-    _warm()
+    _preload()
     control.send(READY)
     while True:
         packet, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
@@ -49,13 +49,13 @@ def main(number: int, confined: bool) -> None:
             continue  # to end a child that has ended
         asked = json.loads(packet)
         for what in asked["likely"]:
-            _prepare(what)
+            _preload_optional(what)
         control.send(READY)
         limits = isolation.ResourceLimits(**asked["limits"])
-        control.send(json.dumps(_run(control, descriptors[0], limits, confined)._asdict()).encode())
+        control.send(json.dumps(_run_child(control, descriptors[0], limits, confined)._asdict()).encode())
 
 
-def _warm() -> None:
+def _preload() -> None:
     """Import what a page is going to need, before there is any page."""
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
@@ -64,20 +64,20 @@ def _warm() -> None:
             importlib.import_module(f"{room.__name__}.{module.name}")
     for name in ALSO:
         importlib.import_module(name)
-    _share()
+    _freeze_memory()
 
 
 @functools.cache
-def _prepare(what: str) -> None:
+def _preload_optional(what: str) -> None:
     """Do, once, what takes a page a second or more: "optimisers" or "gpt2"."""
     with contextlib.suppress(Exception):  # a page that asks for it hears why
         importlib.import_module("torch._dynamo")  # as making an optimiser does
         if what == "gpt2":
             utils.gpt2.load_gpt2()
-    _share()
+    _freeze_memory()
 
 
-def _share() -> None:
+def _freeze_memory() -> None:
     """Have children share what there is now, as long as they do not write to it.
 
     Starting one costs by the number of its pages of memory, so these are made large where the kernel can (Linux 6.1).
@@ -92,34 +92,36 @@ def _share() -> None:
                 advise(ctypes.c_void_p(number * LARGE_PAGE), ctypes.c_size_t(LARGE_PAGE), COLLAPSE)
 
 
-def _run(control: socket.socket, connection: int, limits: isolation.ResourceLimits, confined: bool) -> isolation.Ended:
+def _run_child(
+    control: socket.socket, connection: int, limits: isolation.ResourceLimits, confined: bool
+) -> isolation.ProcessExit:
     """Run one child until it has ended by itself, or the judge says that it has to."""
     with tempfile.TemporaryDirectory(prefix="pages-", ignore_cleanup_errors=True) as place:
 
         def work() -> None:
             control.close()
-            runner.silence()
+            runner.silence_output()
             folder = Path(tempfile.mkdtemp(prefix="page-", dir=None if confined else place))  # or it has its own /tmp
-            runner.Served(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
+            runner.RunnerServer(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
 
-        child = isolation.apart(work, limits, confined)
+        child = isolation.fork_child(work, limits, confined)
         os.close(connection)
-        return _ended(control, child, confined)
+        return _wait_for_child(control, child, confined)
 
 
-def _ended(control: socket.socket, child: int, confined: bool) -> isolation.Ended:
+def _wait_for_child(control: socket.socket, child: int, confined: bool) -> isolation.ProcessExit:
     """How a child ended: by itself, or because the judge said so."""
     watched = os.pidfd_open(child)
     try:
         while watched not in (ready := select.select([control, watched], [], [])[0]):
             if control in ready:
                 hung_up = not control.recv(1 << 16)
-                isolation.end(child, confined)
+                isolation.kill_child(child, confined)
                 if hung_up:
                     sys.exit()
-        isolation.end(child, confined)  # what it has left behind
+        isolation.kill_child(child, confined)  # what it has left behind
         _, status, used = os.wait4(child, 0)
     finally:
         os.close(watched)
     times = os.times()
-    return isolation.Ended(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, sum(times[:4]))
+    return isolation.ProcessExit(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, sum(times[:4]))

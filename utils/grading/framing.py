@@ -17,15 +17,15 @@ from typing import Any
 _HEAD = struct.Struct(">II")
 
 
-class Broken(ValueError):
+class ProtocolError(ValueError):
     """What arrived is not what was agreed on; the message is a sentence about it."""
 
 
-class Closed(Exception):
+class ChannelClosed(Exception):
     """The other side is gone."""
 
 
-class Late(Exception):
+class ChannelTimeout(Exception):
     """Nothing arrived, or was taken, in time."""
 
 
@@ -60,48 +60,48 @@ class Channel:
     def __init__(self, connection: socket.socket, bounds: Bounds) -> None:
         self.connection, self.bounds = connection, bounds
 
-    def send(self, message: dict[str, Any], blob: bytes = b"", seconds: float | None = None) -> None:
+    def send(self, message: dict[str, Any], blob: bytes = b"", timeout: float | None = None) -> None:
         """Raises `Closed`, or `Late` where the other side does not take it."""
         text = json.dumps(message, allow_nan=False).encode()
         try:
-            self.connection.settimeout(seconds)
+            self.connection.settimeout(timeout)
             self.connection.sendall(_HEAD.pack(len(text), len(blob)) + text + blob)
         except TimeoutError:
-            raise Late from None
+            raise ChannelTimeout from None
         except OSError:
-            raise Closed from None
+            raise ChannelClosed from None
 
-    def take(self, seconds: float | None = None) -> tuple[dict[str, Any], bytes]:
+    def receive(self, timeout: float | None = None) -> tuple[dict[str, Any], bytes]:
         """The next frame: an object of JSON, and bytes. Raises `Closed`, `Late` or `Broken`."""
-        end = None if seconds is None else time.monotonic() + seconds
-        texts, blobs = _HEAD.unpack(self._bytes(_HEAD.size, end))
+        end = None if timeout is None else time.monotonic() + timeout
+        texts, blobs = _HEAD.unpack(self._receive_bytes(_HEAD.size, end))
         for size, most in ((texts, self.bounds.text), (blobs, self.bounds.blob)):
             if size > most:
-                raise Broken(f"a message of {size:,} bytes, where at most {most:,} are taken")
-        message = parsed(self._bytes(texts, end), self.bounds)
+                raise ProtocolError(f"a message of {size:,} bytes, where at most {most:,} are taken")
+        message = parse_json(self._receive_bytes(texts, end), self.bounds)
         if not isinstance(message, dict):
-            raise Broken("a message that is no object")
-        return message, self._bytes(blobs, end)
+            raise ProtocolError("a message that is no object")
+        return message, self._receive_bytes(blobs, end)
 
-    def _bytes(self, count: int, end: float | None) -> bytes:
+    def _receive_bytes(self, count: int, end: float | None) -> bytes:
         got = bytearray()
         while len(got) < count:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
-                raise Late
+                raise ChannelTimeout
             try:
                 self.connection.settimeout(left)
                 part = self.connection.recv(min(count - len(got), 1 << 20))
             except TimeoutError:
-                raise Late from None
+                raise ChannelTimeout from None
             except OSError:
-                raise Closed from None
+                raise ChannelClosed from None
             if not part:
-                raise Closed
+                raise ChannelClosed
             got += part
         return bytes(got)
 
-    def unasked(self) -> bool:
+    def has_unread_data(self) -> bool:
         """Whether something has arrived that nobody asked for."""
         self.connection.settimeout(0)
         try:
@@ -110,33 +110,33 @@ class Channel:
             return False
 
 
-def parsed(text: bytes, bounds: Bounds) -> Any:
+def parse_json(text: bytes, bounds: Bounds) -> Any:
     """JSON as data, once its depth, its number of values and the lengths of its texts are known to be small. Raises
     `Broken`."""
     if sum(map(text.count, (b",", b"[", b"{"))) > bounds.items:  # before anything is made of it
-        raise Broken(f"more than {bounds.items:,} values")
+        raise ProtocolError(f"more than {bounds.items:,} values")
     try:
-        data = json.loads(text, parse_constant=_refused)
+        data = json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        raise Broken(f"a text that is no JSON ({type(error).__name__})") from None
+        raise ProtocolError(f"a text that is no JSON ({type(error).__name__})") from None
     count, level = 0, [data]
     for _ in range(bounds.depth):
         count += len(level)
         if count > bounds.items:
-            raise Broken(f"more than {bounds.items:,} values")
+            raise ProtocolError(f"more than {bounds.items:,} values")
         if any(isinstance(value, str) and len(value) > bounds.string for value in level):
-            raise Broken(f"a text of more than {bounds.string:,} characters")
-        level = [inner for value in level for inner in _inside(value)]
+            raise ProtocolError(f"a text of more than {bounds.string:,} characters")
+        level = [inner for value in level for inner in _children(value)]
         if not level:
             return data
-    raise Broken(f"lists that lie in one another {bounds.depth} deep")
+    raise ProtocolError(f"lists that lie in one another {bounds.depth} deep")
 
 
-def _inside(value: Any) -> list[Any]:
+def _children(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [*value, *value.values()]
     return value if isinstance(value, list) else []
 
 
-def _refused(constant: str) -> Any:
-    raise Broken(f"{constant} where a number should be")
+def _reject_constant(constant: str) -> Any:
+    raise ProtocolError(f"{constant} where a number should be")

@@ -24,22 +24,22 @@ class GradebookError(ValueError):
 
 
 @dataclass
-class Recorded:
+class GradebookSummary:
     """What was written: how many submissions, how many points somebody has to decide on, and the exercises that have no
     cell in the gradebook ("02_simplified_attention softmax")."""
 
-    submissions: int = 0
-    undecided: int = 0
+    submission_count: int = 0
+    undecided_count: int = 0
     without_cell: list[str] = field(default_factory=list)
 
 
-def ready(path: Path, stems: Iterable[str]) -> None:
+def check_gradebook(path: Path, stems: Iterable[str]) -> None:
     """Check that points of these lessons can be written, before a class is graded.
 
     Raises:
         GradebookError: nbgrader is not installed, `path` is no gradebook, or lacks the assignment of a lesson.
     """
-    with _opened(path) as (book, missing):
+    with _open_gradebook(path) as (book, missing):
         lacking = []
         for stem in stems:
             try:
@@ -54,7 +54,9 @@ def ready(path: Path, stems: Iterable[str]) -> None:
         )
 
 
-def record(path: Path, results: Iterable[LessonResult], ids: Mapping[str, str] | None = None) -> Recorded:
+def record_points(
+    path: Path, results: Iterable[LessonResult], ids: Mapping[str, str] | None = None
+) -> GradebookSummary:
     """Write the points of each result into the cells `points-NAME` of its assignment. Doing so again changes nothing.
 
     What a person gave in the form grader is never changed; where the points below it did change, it is marked to be
@@ -67,30 +69,30 @@ def record(path: Path, results: Iterable[LessonResult], ids: Mapping[str, str] |
     Raises:
         GradebookError: as `ready`.
     """
-    done = Recorded()
-    with _opened(path) as (book, missing):
+    done = GradebookSummary()
+    with _open_gradebook(path) as (book, missing):
         for result in results:
             if all(e.state == "absent" for e in result.exercises):
                 continue
             student = (ids or {}).get(result.student, result.student)
-            notebook = _submitted(book, missing, student, result.lesson)
+            notebook = _submission_notebook(book, missing, student, result.lesson)
             grades = {grade.name: grade for grade in notebook.grades}
             comments = {comment.name: comment for comment in notebook.comments}
             for exercise in result.exercises:
                 grade = grades.get(f"points-{exercise.name}")
                 if grade is None:
-                    _once(done.without_cell, f"{result.lesson} {exercise.name}")
+                    _append_once(done.without_cell, f"{result.lesson} {exercise.name}")
                     continue
-                _give(grade, exercise)
-                done.undecided += grade.auto_score is None and grade.manual_score is None
+                _set_score(grade, exercise)
+                done.undecided_count += grade.auto_score is None and grade.manual_score is None
                 if (comment := comments.get(f"answer-{exercise.name}")) is not None:
-                    comment.auto_comment = _comment(exercise)
+                    comment.auto_comment = _comment_text(exercise)
             book.db.commit()
-            done.submissions += 1
+            done.submission_count += 1
     return done
 
 
-def _submitted(book: Any, missing: type[Exception], student: str, stem: str) -> Any:
+def _submission_notebook(book: Any, missing: type[Exception], student: str, stem: str) -> Any:
     """The notebook of a student's submission; the student and the submission are made where they are not there."""
     try:
         book.find_submission(stem, student)
@@ -101,7 +103,7 @@ def _submitted(book: Any, missing: type[Exception], student: str, stem: str) -> 
     return book.find_submission_notebook(stem, stem, student)
 
 
-def _give(grade: Any, exercise: ExerciseResult) -> None:
+def _set_score(grade: Any, exercise: ExerciseResult) -> None:
     """The share of the cell's points that was earned; none, and a person's decision, where that is not known."""
     earned = None if exercise.state in UNDECIDED else grade.max_score * exercise.points / exercise.max_points
     if grade.manual_score is None:
@@ -111,7 +113,7 @@ def _give(grade: Any, exercise: ExerciseResult) -> None:
     grade.auto_score = earned
 
 
-def _comment(exercise: ExerciseResult) -> str | None:
+def _comment_text(exercise: ExerciseResult) -> str | None:
     """What stands beside the answer. nbgrader takes a comment for Markdown and lets HTML through; indented it is code,
     so that nothing in what a student's error said is a tag or a link."""
     if exercise.state == "passed":
@@ -120,13 +122,13 @@ def _comment(exercise: ExerciseResult) -> str | None:
     return f"{exercise.state}\n\n" + "\n".join(f"    {line}" for line in lines) if lines else exercise.state
 
 
-def _once(found: list[str], name: str) -> None:
+def _append_once(found: list[str], name: str) -> None:
     if name not in found:
         found.append(name)
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, type[Exception]]]:
+def _open_gradebook(path: Path) -> Iterator[tuple[Any, type[Exception]]]:
     """The gradebook, and the error that it raises for what is not in it. Raises `GradebookError`."""
     try:
         from nbgrader.api import Gradebook, MissingEntry  # pyright: ignore[reportMissingImports]
@@ -136,7 +138,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, type[Exception]]]:
             f'--nbgrader needs nbgrader ({error}): pip install -e ".[nbgrader]", in an environment of its own, as'
             " docs/instructors.md says."
         ) from None
-    course = _course_of(path)
+    course = _course_id(path)
     try:
         with Gradebook(f"sqlite:///{path.resolve()}", course) as book:
             yield book, MissingEntry
@@ -144,7 +146,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, type[Exception]]]:
         raise GradebookError(f"{path} cannot be written: {str(error).splitlines()[0]}") from None
 
 
-def _course_of(path: Path) -> str:
+def _course_id(path: Path) -> str:
     """The course that a gradebook is of; nbgrader would make a file, or a second course, for one that is not there."""
     if not path.is_file():
         raise GradebookError(

@@ -21,8 +21,8 @@ from typing import NamedTuple
 _NEWNS, _NEWIPC, _NEWPID = 0x20000, 0x08000000, 0x20000000  # linux/sched.h
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REC, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # linux/mount.h
 _NO_NEW_PRIVS, _SECCOMP, _AMBIENT, _AMBIENT_CLEAR = 38, 22, 47, 4  # linux/prctl.h
-FILES = 4096  # in the temporary folder
-ROOM = 64 << 20  # bytes of it
+TMP_FILES = 4096  # in the temporary folder
+TMP_BYTES = 64 << 20  # bytes of it
 PROCESSES = 128  # threads, where the user's processes are counted
 
 
@@ -38,7 +38,7 @@ class ResourceLimits(NamedTuple):
     memory: int = 2 << 30
 
 
-class Ended(NamedTuple):
+class ProcessExit(NamedTuple):
     """How a confined process ended: as `os.waitstatus_to_exitcode` has it, and the CPU time that it took.
 
     `total` is the CPU time of the warm process and of all its children so far.
@@ -49,13 +49,13 @@ class Ended(NamedTuple):
     total: float = 0.0
 
 
-def alone(*descriptors: int) -> None:
+def enter_pid_namespace(*descriptors: int) -> None:
     """Go on as the first process of a namespace that is this process's own; what it was before waits for it to end.
 
     To come back to its own namespace, as `apart` has to, takes rights over it, and bubblewrap's is not an ordinary
     user's. What waits closes these file descriptors.
     """
-    _call("unshare", _NEWPID)
+    _call_libc("unshare", _NEWPID)
     pid = os.fork()
     if pid:
         for descriptor in descriptors:
@@ -63,7 +63,7 @@ def alone(*descriptors: int) -> None:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0xFF)
 
 
-def apart(work: Callable[[], None], limits: ResourceLimits, confined: bool) -> int:
+def fork_child(work: Callable[[], None], limits: ResourceLimits, confined: bool) -> int:
     """Run `work` in a process of its own, and give its pid. It is for the caller to wait for, and to `end`.
 
     Unless `confined`, it is only limited.
@@ -71,26 +71,26 @@ def apart(work: Callable[[], None], limits: ResourceLimits, confined: bool) -> i
     own = os.open("/proc/self/ns/pid", os.O_RDONLY)
     try:
         if confined:
-            _call("unshare", _NEWPID)  # the next child is the first process of a new namespace
+            _call_libc("unshare", _NEWPID)  # the next child is the first process of a new namespace
         pid = os.fork()
         if not pid:
-            with _ending():
+            with _ExitOnLeave():
                 os.close(own)
                 os.setpgid(0, 0)
                 if confined:
-                    _enter()
-                _limit(limits)
+                    _set_up_namespace()
+                _apply_limits(limits)
                 if confined:
-                    filter_calls()
+                    install_seccomp_filter()
                 work()
     finally:
         if confined:
-            _call("setns", own, _NEWPID)  # or no other child could get one
+            _call_libc("setns", own, _NEWPID)  # or no other child could get one
         os.close(own)
     return pid
 
 
-def end(pid: int, confined: bool) -> None:
+def kill_child(pid: int, confined: bool) -> None:
     """End a process that `apart` started, and what that started: unless `confined`, as far as it is still in its
     group."""
     with contextlib.suppress(ProcessLookupError):
@@ -100,7 +100,7 @@ def end(pid: int, confined: bool) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
-class _ending:
+class _ExitOnLeave:
     """A block after which the process is over, whatever happened in it."""
 
     def __enter__(self) -> None: ...
@@ -112,20 +112,20 @@ class _ending:
         os._exit(0 if error is None else 70)
 
 
-def _enter() -> None:
+def _set_up_namespace() -> None:
     """Have a /proc and a temporary folder of its own, as the first process of a new namespace, and no rights."""
-    _call("unshare", _NEWNS | _NEWIPC)
-    _call("mount", None, b"/", None, _REC | _PRIVATE, None)
-    _call("mount", b"proc", b"/proc", b"proc", _RDONLY | _NOSUID | _NODEV | _NOEXEC, None)
-    options = f"size={ROOM},nr_inodes={FILES},mode=700".encode()
-    _call("mount", b"tmpfs", b"/tmp", b"tmpfs", _NOSUID | _NODEV, options)
-    _call("prctl", _AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
-    _call("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)
+    _call_libc("unshare", _NEWNS | _NEWIPC)
+    _call_libc("mount", None, b"/", None, _REC | _PRIVATE, None)
+    _call_libc("mount", b"proc", b"/proc", b"proc", _RDONLY | _NOSUID | _NODEV | _NOEXEC, None)
+    options = f"size={TMP_BYTES},nr_inodes={TMP_FILES},mode=700".encode()
+    _call_libc("mount", b"tmpfs", b"/tmp", b"tmpfs", _NOSUID | _NODEV, options)
+    _call_libc("prctl", _AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
+    _call_libc("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)
     header, nothing = struct.pack("Ii", 0x20080522, 0), bytes(24)
-    _call("capset", header, nothing)
+    _call_libc("capset", header, nothing)
 
 
-def _limit(limits: ResourceLimits) -> None:
+def _apply_limits(limits: ResourceLimits) -> None:
     import resource  # Windows has none, and `coginst doctor` imports this file there as well
 
     seconds = int(limits.seconds) + 2  # the alarm of `utils.feedback` rings first, and says where
@@ -135,7 +135,7 @@ def _limit(limits: ResourceLimits) -> None:
         resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_DATA: data + limits.memory,  # torch says that there is no more, and nobody is killed
         resource.RLIMIT_AS: used + limits.memory + (1 << 28),  # and what is shared, which the former does not count
-        resource.RLIMIT_FSIZE: ROOM,
+        resource.RLIMIT_FSIZE: TMP_BYTES,
         resource.RLIMIT_NOFILE: 256,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NPROC: PROCESSES,
@@ -148,14 +148,14 @@ def _limit(limits: ResourceLimits) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="utf-8")
 
 
-def _call(name: str, *arguments: object) -> None:
+def _call_libc(name: str, *arguments: object) -> None:
     """Call a function of the C library. Raises `OSError` where it fails."""
-    if getattr(_library(), name)(*arguments):
+    if getattr(_libc(), name)(*arguments):
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
-def _library() -> ctypes.CDLL:
+def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
@@ -186,28 +186,28 @@ _CLONE3, _THREAD = 435, 0x10000
 _SETLEASE = 1024  # linux/fcntl.h: makes others wait who open the file, and every runner sees the same files
 
 
-class Machine(NamedTuple):
+class Architecture(NamedTuple):
     """A kind of processor: how the kernel calls it (linux/audit.h), its `clone` and `fcntl`, and what it refuses."""
 
-    audit: int
-    clone: int
-    fcntl: int
-    refused: dict[str, int]
+    audit_arch: int
+    clone_number: int
+    fcntl_number: int
+    denied_calls: dict[str, int]
 
 
-MACHINES = {"x86_64": Machine(0xC000003E, 56, 72, _X86), "aarch64": Machine(0xC00000B7, 220, 25, _ARM)}
+ARCHITECTURES = {"x86_64": Architecture(0xC000003E, 56, 72, _X86), "aarch64": Architecture(0xC00000B7, 220, 25, _ARM)}
 
 # A program of the Berkeley packet filter: (code, jump if true, jump if false, operand), linux/filter.h.
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
 
 
-def program(machine: Machine) -> bytes:
+def seccomp_program(machine: Architecture) -> bytes:
     """The filter for a processor."""
     refuse, missing = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
     steps = [
         (_LOAD, 0, 0, 4),  # the processor
-        (_EQUAL, 1, 0, machine.audit),
+        (_EQUAL, 1, 0, machine.audit_arch),
         (_RETURN, 0, 0, _KILL),  # a call in another machine's numbers
         (_LOAD, 0, 0, 0),  # the call's number
         (_AT_LEAST, 0, 1, 0x40000000),  # x32's numbers
@@ -215,15 +215,15 @@ def program(machine: Machine) -> bytes:
         (_EQUAL, 0, 1, _CLONE3),
         (_RETURN, 0, 0, missing),
     ]
-    for number in machine.refused.values():
+    for number in machine.denied_calls.values():
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, refuse)]
     steps += [
-        (_EQUAL, 0, 4, machine.fcntl),
+        (_EQUAL, 0, 4, machine.fcntl_number),
         (_LOAD, 0, 0, 24),  # its command
         (_EQUAL, 0, 1, _SETLEASE),
         (_RETURN, 0, 0, refuse),
         (_RETURN, 0, 0, _ALLOW),
-        (_EQUAL, 0, 3, machine.clone),
+        (_EQUAL, 0, 3, machine.clone_number),
         (_LOAD, 0, 0, 16),  # its flags
         (_ANY_BIT, 1, 0, _THREAD),
         (_RETURN, 0, 0, refuse),
@@ -232,15 +232,15 @@ def program(machine: Machine) -> bytes:
     return b"".join(struct.pack("HBBI", *step) for step in steps)
 
 
-def filter_calls() -> None:
+def install_seccomp_filter() -> None:
     """Refuse, from here on, what `program` refuses. Raises `OSError` where this processor is not known."""
-    machine = MACHINES.get(platform.machine())
+    machine = ARCHITECTURES.get(platform.machine())
     if machine is None:
         raise OSError(errno.ENOTSUP, f"no filter of system calls for {platform.machine()}")
-    code = program(machine)
+    code = seccomp_program(machine)
     held = ctypes.create_string_buffer(code, len(code))
     whole = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
-    _call("prctl", _SECCOMP, 2, ctypes.c_char_p(whole), 0, 0)
+    _call_libc("prctl", _SECCOMP, 2, ctypes.c_char_p(whole), 0, 0)
 
 
 def probe() -> None:
@@ -251,6 +251,6 @@ def probe() -> None:
         held.write_text("well", encoding="utf-8")
         os.write(1, held.read_bytes())
 
-    alone()
+    enter_pid_namespace()
     for _ in range(2):  # the second shows that the way back was there
-        os.waitpid(apart(work, ResourceLimits(), confined=True), 0)
+        os.waitpid(fork_child(work, ResourceLimits(), confined=True), 0)

@@ -9,10 +9,10 @@ from utils import lessons
 from utils.feedback.exercise import find_exercise
 from utils.feedback.report import Report
 from utils.grading import engine
-from utils.grading.judge import Submission, exercises_of_lessons, page_of
+from utils.grading.judge import Submission, exercises_by_lesson, solution_notebook
 
 
-def report_of(name: str, source: str) -> Report:
+def report_answer(name: str, source: str) -> Report:
     """What `check` says of the answer that `source` defines, in its lesson and with the course's answers to all else.
 
     Raises:
@@ -21,8 +21,8 @@ def report_of(name: str, source: str) -> Report:
         SandboxError: this machine cannot keep the answer apart.
     """
     find_exercise(name)
-    stem = next(stem for stem, found in exercises_of_lessons().items() if name in found)
+    stem = next(stem for stem, found in exercises_by_lesson().items() if name in found)
     own = lessons.definition_source(lessons.find_lesson(stem), name)
-    pages = {f"{other}.ipynb": page_of(other) for other in exercises_of_lessons() if other < stem}
-    pages[f"{stem}.ipynb"] = page_of(stem, lambda text: text.replace(own, source))
-    return engine.report_one(Submission("", stem, pages, ""), name, engine.Settings())
+    pages = {f"{other}.ipynb": solution_notebook(other) for other in exercises_by_lesson() if other < stem}
+    pages[f"{stem}.ipynb"] = solution_notebook(stem, lambda text: text.replace(own, source))
+    return engine.report_exercise(Submission("", stem, pages, ""), name, engine.Settings())

@@ -23,7 +23,7 @@ _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __futur
 
 
 @dataclass
-class Answered:
+class PageAnswer:
     """What stands on a page for one exercise, without having run.
 
     Attributes:
@@ -35,26 +35,26 @@ class Answered:
     uses: list[str] = field(default_factory=list)
 
 
-def answered(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str, Answered]:
+def find_answers(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str, PageAnswer]:
     """The exercises that a page answers; `exercises` is the kind of each of its lesson's, by name."""
     statements: dict[str, list[ast.stmt]] = {}
-    found: dict[str, Answered] = {}
+    found: dict[str, PageAnswer] = {}
     for cell in lesson.cells:
         tree = parse_cell(cell)
         for name in find_parse_errors(cell) if tree is None else ():
             if name in exercises:
-                found.setdefault(name, Answered()).source = cell.source
+                found.setdefault(name, PageAnswer()).source = cell.source
         for node in tree.body if tree else ():
             for name in dict.fromkeys(lessons.bound_names(node)):
                 statements.setdefault(name, []).append(node)
-                if name in exercises and not _is_borrowed(node):
-                    _add(found.setdefault(name, Answered()), cell, node, exercises[name])
+                if name in exercises and not _is_yours_assignment(node):
+                    _add_source(found.setdefault(name, PageAnswer()), cell, node, exercises[name])
     for name, entry in found.items():
-        entry.uses = _uses(name, statements, exercises)
+        entry.uses = _used_exercises(name, statements, exercises)
     return found
 
 
-def _add(entry: Answered, cell: lessons.Cell, node: ast.stmt, kind: str) -> None:
+def _add_source(entry: PageAnswer, cell: lessons.Cell, node: ast.stmt, kind: str) -> None:
     """The source that binds a name, once more: the last definition counts, and every cell that works a value out."""
     if kind == "value":
         if cell.source not in entry.source:
@@ -64,33 +64,33 @@ def _add(entry: Answered, cell: lessons.Cell, node: ast.stmt, kind: str) -> None
     entry.source = "\n".join(cell.source.split("\n")[first : (node.end_lineno or node.lineno) - cell.line + 1])
 
 
-def asked(lesson: lessons.Lesson) -> list[str]:
+def requested_exercises(lesson: lessons.Lesson) -> list[str]:
     """The exercises that a page asks `yours` for."""
     trees = filter(None, map(parse_cell, lesson.cells))
-    return list(dict.fromkeys(name for tree in trees for name in _asked_of(tree)))
+    return list(dict.fromkeys(name for tree in trees for name in _requested_names(tree)))
 
 
-def _is_borrowed(node: ast.stmt) -> bool:
+def _is_yours_assignment(node: ast.stmt) -> bool:
     """Whether a statement is `X = yours("X")`."""
-    return isinstance(node, (ast.Assign, ast.AnnAssign)) and any(_asked_of(node))
+    return isinstance(node, (ast.Assign, ast.AnnAssign)) and any(_requested_names(node))
 
 
-def _asked_of(node: ast.AST) -> Iterator[str]:
+def _requested_names(node: ast.AST) -> Iterator[str]:
     """The names that `yours` is called with."""
     for call in ast.walk(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "yours":
             yield from (a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
 
 
-def _uses(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
+def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
     """The exercises whose names a name's statements read, or those of what they read in turn; and what these ask
     `yours` for."""
     uses: dict[str, None] = {}
     seen, waiting = {name}, [name]
     while waiting:
         for node in statements.get(waiting.pop(), ()):
-            uses |= dict.fromkeys(_asked_of(node))
-            for other in _reads(symtable.symtable(ast.unparse(node), "page", "exec")) - seen:
+            uses |= dict.fromkeys(_requested_names(node))
+            for other in _referenced_globals(symtable.symtable(ast.unparse(node), "page", "exec")) - seen:
                 seen.add(other)
                 if other in exercises:
                     uses.setdefault(other)
@@ -100,17 +100,17 @@ def _uses(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str,
     return list(uses)
 
 
-def _reads(table: symtable.SymbolTable) -> set[str]:
+def _referenced_globals(table: symtable.SymbolTable) -> set[str]:
     """The page's names that a piece of code reads: those of its own functions that stand in them alone are not."""
     top = table.get_type() == "module"
     found = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
-    return found.union(*map(_reads, table.get_children()))
+    return found.union(*map(_referenced_globals, table.get_children()))
 
 
 # --- running --------------------------------------------------------------------------------------------
 
 
-class NotThere(Exception):
+class AnswerNotFound(Exception):
     """A page has no answer to an exercise: the message says why, and `error` is what stopped it, if something did."""
 
     def __init__(self, message: str, error: BaseException | None = None) -> None:
@@ -118,11 +118,11 @@ class NotThere(Exception):
         self.error = error
 
 
-class Unfit(Exception):
+class NotADefinition(Exception):
     """What a page binds to the name of an exercise is no definition of its own; `check` says the same of it."""
 
 
-def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
+def load_answer(path: Path, name: str, kind: str, names: dict[str, Any], timeout: float) -> Any:
     """The answer that a page gives to an exercise. Raises `NotThere`.
 
     A function or a class is taken from the page's definitions, and where that reads a name that the page works out,
@@ -138,17 +138,19 @@ def answer_of(path: Path, name: str, kind: str, names: dict[str, Any], patience:
         try:
             answer = getattr(module, name)
         except AttributeError as error:
-            why = _of_an_assignment(lessons.read_lesson(path), name, vars(module)) if error.__cause__ is None else ""
-            raise NotThere(why or str(error), Unfit(why) if why else error.__cause__) from None
+            why = _explain_assignment(lessons.read_lesson(path), name, vars(module)) if error.__cause__ is None else ""
+            raise AnswerNotFound(why or str(error), NotADefinition(why) if why else error.__cause__) from None
         if why := library_answer_message(answer):
-            raise NotThere(why, Unfit(why))
-        missing = [n for n in _read_by(answer, vars(module)) if not hasattr(builtins, n) and n not in vars(module)]
+            raise AnswerNotFound(why, NotADefinition(why))
+        missing = [
+            n for n in _referenced_names(answer, vars(module)) if not hasattr(builtins, n) and n not in vars(module)
+        ]
         if all(_is_refused(module, n) for n in missing):
             return answer
-    return _run(lessons.read_lesson(path), name, kind, dict(names), patience)
+    return _run_page(lessons.read_lesson(path), name, kind, dict(names), timeout)
 
 
-def _of_an_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]) -> str:
+def _explain_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]) -> str:
     """Why what is assigned to a name does not answer an exercise for a function or a class; "" where nothing is."""
     trees = filter(None, map(parse_cell, lesson.cells))
     bound = [node for tree in trees for node in tree.body if name in lessons.bound_names(node)]
@@ -174,12 +176,12 @@ def _is_refused(module: types.ModuleType, name: str) -> bool:
     return False
 
 
-def _read_by(answer: Any, names: dict[str, Any]) -> set[str]:
+def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
     """The names of the page that an answer's code reads, and that of the functions and classes that it reads."""
     found: set[str] = set()
     waiting = [answer]
     while waiting:
-        for code in _codes(waiting.pop(), names):
+        for code in _code_objects(waiting.pop(), names):
             for step in dis.get_instructions(code):
                 if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval not in found:
                     found.add(step.argval)
@@ -187,11 +189,11 @@ def _read_by(answer: Any, names: dict[str, Any]) -> set[str]:
     return found
 
 
-def _codes(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
+def _code_objects(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
     """The code of a function or class of the page; none of what comes from elsewhere."""
     if isinstance(value, type):
         parts = [part for part in vars(value).values() if isinstance(part, types.FunctionType)]
-        return [code for part in parts for code in _codes(part, names)]
+        return [code for part in parts for code in _code_objects(part, names)]
     if not isinstance(value, types.FunctionType) or value.__globals__ is not names:
         return []
     codes = [value.__code__]
@@ -200,16 +202,16 @@ def _codes(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
     return codes
 
 
-def _run(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
+def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
     """What a name holds after the cells up to the one that it is checked in, or last bound in. Raises `NotThere`."""
     trees = [(cell, tree) for cell in lesson.cells if cell.kind == "code" and (tree := parse_cell(cell))]
     bound = {cell.index: {n for node in tree.body for n in lessons.bound_names(node)} for cell, tree in trees}
     binding = [at for at, found in bound.items() if name in found]
-    checking = [cell.index for cell, tree in trees if binding and cell.index >= binding[0] and _checks(tree, name)]
+    checking = [cell.index for cell, tree in trees if binding and cell.index >= binding[0] and _is_checked(tree, name)]
     if not binding:
         broken = next((error for cell in lesson.cells if (error := find_parse_errors(cell).get(name))), None)
         why = f" seems to define {name!r} in a cell that does not parse" if broken else f" defines no {name!r}"
-        raise NotThere(f"{lesson.path.name}{why}.", broken)
+        raise AnswerNotFound(f"{lesson.path.name}{why}.", broken)
     last = max(checking) if checking and kind == "value" else max(binding)
     futures, stopped = 0, None
     for cell, tree in trees:
@@ -218,18 +220,18 @@ def _run(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], pa
         try:
             code = compile(tree, traceback_filename(cell, lesson), "exec", futures, dont_inherit=True)
             futures |= code.co_flags & _FUTURES
-            _execute(code, names, None if cell.index in binding else patience)
+            _execute_cell(code, names, None if cell.index in binding else patience)
         except (Exception, SystemExit) as error:  # the next cell may run all the same, as in a notebook
             stopped = error if cell.index in binding else stopped
     if name not in names:
         text = f"{type(stopped).__name__}: {stopped}" if stopped else f"{name} is not worked out."
         if isinstance(stopped, SystemExit):
             text = f"Its cell ends the program (`sys.exit()`, `exit()` or `quit()`) before `{name}` is worked out."
-        raise NotThere(text, stopped)
+        raise AnswerNotFound(text, stopped)
     return names[name]
 
 
-def _execute(code: types.CodeType, names: dict[str, Any], patience: float | None) -> None:
+def _execute_cell(code: types.CodeType, names: dict[str, Any], patience: float | None) -> None:
     """Run a cell; where there is a limit to the patience with it, no longer than that."""
     if patience is None:
         exec(code, names)
@@ -244,7 +246,7 @@ def _execute(code: types.CodeType, names: dict[str, Any], patience: float | None
             raise
 
 
-def _checks(tree: ast.Module, name: str) -> bool:
+def _is_checked(tree: ast.Module, name: str) -> bool:
     """Whether a cell calls `check` on a name."""
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check":
@@ -254,13 +256,13 @@ def _checks(tree: ast.Module, name: str) -> bool:
     return False
 
 
-class Silent:
+class NullObject:
     """What a page calls and a runner has no use for, such as `check`, `show` and `display`: it does nothing."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Silent:
+    def __call__(self, *args: Any, **kwargs: Any) -> NullObject:
         return self
 
-    def __getattr__(self, name: str) -> Silent:
+    def __getattr__(self, name: str) -> NullObject:
         if name.startswith("__"):
             raise AttributeError(name)
         return self
@@ -268,13 +270,13 @@ class Silent:
     def __iter__(self) -> Iterator[Any]:
         return iter(())
 
-    def __enter__(self) -> Silent:
+    def __enter__(self) -> NullObject:
         return self
 
     def __exit__(self, *error: object) -> None: ...
 
 
-def loader(pages: dict[str, str], folder: Path) -> Callable[[str], Any]:
+def make_yours(pages: dict[str, str], folder: Path) -> Callable[[str], Any]:
     """A `yours` that takes each exercise from the page that the judge says it may be taken from."""
 
     def yours(name: str) -> Any:

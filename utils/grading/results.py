@@ -111,7 +111,7 @@ class LessonResult:
         return sum(e.max_points for e in self.exercises)
 
 
-def path_of(folder: str | Path, student: str, lesson: str) -> Path:
+def result_path(folder: str | Path, student: str, lesson: str) -> Path:
     """Where the result of a student's lesson lies in `folder`: `folder/ID/NN_stem.json`.
 
     Raises:
@@ -125,7 +125,7 @@ def path_of(folder: str | Path, student: str, lesson: str) -> Path:
 
 def write_result(folder: str | Path, result: LessonResult) -> Path:
     """Write a result to its place in `folder`, whole or not at all; the folders are made. Returns the file."""
-    path = path_of(folder, result.student, result.lesson)
+    path = result_path(folder, result.student, result.lesson)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(dataclasses.asdict(result), ensure_ascii=False, indent=1) + "\n")
     return path

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from utils.grading.spreadsheet import table_text, without_guard
+from utils.grading.spreadsheet import format_csv, unguard_formula
 
 # What each column may be called, in English or German, in small letters and without blanks, dots or hyphens.
 HEADERS = {
@@ -64,10 +64,10 @@ class Student:
     @property
     def folder(self) -> str:
         """The id as the name of a folder on every system: itself where it can be one."""
-        return file_name(self.id)
+        return safe_file_name(self.id)
 
 
-def file_name(text: str) -> str:
+def safe_file_name(text: str) -> str:
     """`text` as the name of a file or a folder: itself, or its harmless letters and a hash of the whole."""
     if re.fullmatch(r"[A-Za-z0-9]([\w.@+-]{0,62}[\w@+-])?", text, re.ASCII) and not RESERVED.fullmatch(text):
         return text
@@ -75,7 +75,7 @@ def file_name(text: str) -> str:
     return f"{harmless or 'student'}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
-def same_letters(name: str) -> str:
+def name_key(name: str) -> str:
     """What is the same of a name however it is ordered and joined: "Ada O'Neill", "O’Neill, Ada" and "oneillada"."""
     plain = unicodedata.normalize("NFKD", name).casefold()
     return "".join(sorted(letter for letter in plain if letter.isalnum()))
@@ -93,25 +93,25 @@ def read_roster(path: str | Path) -> list[Student]:
     """
     path = Path(path)
     header, *rows = _rows(path)
-    columns = _columns(header, path)
+    columns = _find_columns(header, path)
     students = []
     for number, row in rows:
-        cells = {column: without_guard(row[i].strip()) for column, i in columns.items() if i < len(row)}
+        cells = {column: unguard_formula(row[i].strip()) for column, i in columns.items() if i < len(row)}
         if not any(cells.values()) or cells.get("name", "") in ("Points Possible", "Student, Test"):
             continue  # Canvas's rows that are no student
         students.append(_student(cells, f"{path}:{number}"))
     if not students:
         raise RosterError(f"{path} has a header and no student below it.")
-    _refuse_twins(students, path)
+    _require_unique_ids(students, path)
     return students
 
 
-def roster_text(students: Iterable[Student]) -> str:
+def format_roster(students: Iterable[Student]) -> str:
     """A roster that `read_roster` reads, as CSV."""
     students = list(students)
     spelling = {column: spellings.split()[0] for column, spellings in HEADERS.items()}
     shown = [f.name for f in fields(Student) if f.name in ("id", "name") or any(getattr(s, f.name) for s in students)]
-    return table_text([spelling[name] for name in shown], ([getattr(s, name) for name in shown] for s in students))
+    return format_csv([spelling[name] for name in shown], ([getattr(s, name) for name in shown] for s in students))
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
@@ -136,7 +136,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def _columns(header: tuple[int, list[str]], path: Path) -> dict[str, int]:
+def _find_columns(header: tuple[int, list[str]], path: Path) -> dict[str, int]:
     """Where each column stands."""
     spelled = [re.sub(r"[\s._-]+", "", cell.casefold()) for cell in header[1]]
     columns: dict[str, int] = {}
@@ -169,7 +169,7 @@ def _student(cells: Mapping[str, str], place: str) -> Student:
     return Student(id, name, **known, moodle=numbers[-1] if numbers else "")
 
 
-def _refuse_twins(students: list[Student], path: Path) -> None:
+def _require_unique_ids(students: list[Student], path: Path) -> None:
     """Ids that a file system may take for one are one."""
     counts = Counter(student.folder.casefold() for student in students)
     twins = [student for student in students if counts[student.folder.casefold()] > 1]

@@ -19,17 +19,17 @@ from utils.feedback.observe import build_failure
 from utils.feedback.runner import InProcessRunner
 from utils.feedback.timeout import Timeout
 from utils.grading import schema
-from utils.grading.audit import Notes
-from utils.grading.codec import LARGEST, Packer, TooLarge, tensors_of
-from utils.grading.deserialize import Given
-from utils.grading.framing import FROM_JUDGE, Channel, Closed
+from utils.grading.audit import AuditLog
+from utils.grading.codec import LARGEST, Packer, TooLarge, parse_tensors
+from utils.grading.deserialize import TrustedUnpacker
+from utils.grading.framing import FROM_JUDGE, Channel, ChannelClosed
 from utils.grading.isolation import ResourceLimits
-from utils.grading.page import NotThere, Silent, answer_of, answered, asked, loader
+from utils.grading.page import AnswerNotFound, NullObject, find_answers, load_answer, make_yours, requested_exercises
 
 SILENT = ("check", "hint", "solution", "progress", "show", "explore")
 
 
-class Served:
+class RunnerServer:
     """Answers the judge's requests, one after the other, until it hangs up.
 
     Args:
@@ -38,7 +38,7 @@ class Served:
 
     def __init__(self, channel: Channel, limits: ResourceLimits, folder: Path) -> None:
         self.channel, self.limits, self.folder = channel, limits, folder
-        self.notes = Notes((str(folder),))
+        self.notes = AuditLog((str(folder),))
         self.alarm = Timeout(limits.seconds)
         self.answer: Any = None
         self.runner = InProcessRunner(AnswerSignature("", "function"), None)
@@ -49,34 +49,34 @@ class Served:
         with self.alarm:
             while True:
                 try:
-                    message, blob = self.channel.take()
-                except Closed:
+                    message, blob = self.channel.receive()
+                except ChannelClosed:
                     return
                 except KeyboardInterrupt as interrupt:
-                    return self._stopped(None, interrupt)
+                    return self._reply_stopped(None, interrupt)
                 try:
-                    self._reply(message["id"], *self._answer(message, blob))
+                    self._reply(message["id"], *self._handle_request(message, blob))
                 except KeyboardInterrupt as interrupt:
-                    return self._stopped(message["id"], interrupt)
+                    return self._reply_stopped(message["id"], interrupt)
 
-    def _stopped(self, number: int | None, interrupt: BaseException) -> None:
+    def _reply_stopped(self, number: int | None, interrupt: BaseException) -> None:
         self.alarm.stop()
         at = build_failure(interrupt, self.answer)
         self._reply(number, {"stopped": {"line": at.line, "code": at.code[: schema.LONGEST]}})
 
     def _reply(self, number: int | None, reply: dict[str, Any], blob: bytes = b"") -> None:
-        self.channel.send({"id": number, "notes": self.notes.told(), **reply}, blob)
+        self.channel.send({"id": number, "notes": self.notes.drain(), **reply}, blob)
 
-    def _answer(self, message: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+    def _handle_request(self, message: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
         packer = Packer(largest=LARGEST)
         try:
             done = getattr(self, f"do_{message['do']}")(message, blob, packer)
             return {"done": done}, packer.blob()
         except TooLarge as error:
             return {"large": str(error)}, b""
-        except NotThere as error:
+        except AnswerNotFound as error:
             failure = build_failure(error.error, None) if error.error else None
-            return {"missing": str(error)[: schema.LONGEST], "failure": schema.failure_data(failure)}, b""
+            return {"missing": str(error)[: schema.LONGEST], "failure": schema.encode_failure(failure)}, b""
         except MemoryError:
             return {"memory": True}, b""
         except (Exception, SystemExit) as error:  # a result that cannot even be looked at
@@ -84,70 +84,76 @@ class Served:
 
     # --- what can be asked ----------------------------------------------------------------------------
 
-    def do_pages(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
+    def do_write_pages(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
         """Put the student's pages into the folder: their bytes follow one another."""
         start = 0
         for name, size in message["pages"]:
             (self.folder / name).write_bytes(blob[start : start + size])
             start += size
 
-    def do_read(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
+    def do_parse_page(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """What a page answers, without running any of it."""
         try:
             lesson = lessons.read_lesson(self.folder / message["page"])
-            found = answered(lesson, message["exercises"])
+            found = find_answers(lesson, message["exercises"])
         except lessons.LessonError as error:  # which names the file in the runner's own folder
             return {"unreadable": str(error).replace(f"{self.folder}{os.sep}", "")[: schema.LONGEST]}
         except (RecursionError, MemoryError):
             return {"unreadable": ""}
         texts = {name: entry.source[: schema.LONGEST] for name, entry in found.items()}
-        return {"answers": {name: [texts[name], entry.uses] for name, entry in found.items()}, "asked": asked(lesson)}
+        return {
+            "answers": {name: [texts[name], entry.uses] for name, entry in found.items()},
+            "asked": requested_exercises(lesson),
+        }
 
-    def do_hold(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
+    def do_load_answer(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
         """Load a page as far as an exercise, and hold the answer to it."""
-        silent = Silent()
-        for name, value in {**dict.fromkeys(SILENT, silent), "yours": loader(message["yours"], self.folder)}.items():
+        silent = NullObject()
+        for name, value in {
+            **dict.fromkeys(SILENT, silent),
+            "yours": make_yours(message["yours"], self.folder),
+        }.items():
             setattr(utils, name, value)
-        form = schema.form_from(message["form"])
-        self.notes.begin()
+        form = schema.decode_form(message["form"])
+        self.notes.start()
         names = {"display": silent, "get_ipython": silent, "__name__": "__main__"}
         page, patience = self.folder / message["page"], self.limits.seconds / 4
-        self.answer = answer_of(page, form.name, form.kind, names, patience)
-        self.notes.compare()
+        self.answer = load_answer(page, form.name, form.kind, names, patience)
+        self.notes.record_replacements()
         self.runner = InProcessRunner(form, self.answer)
 
     def do_traits(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
-        """`Runner.traits`."""
-        return schema.traits_data(self.runner.inspect_code())
+        """`Runner.inspect_code`."""
+        return schema.encode_traits(self.runner.inspect_code())
 
     def do_run(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.run`."""
-        (case,) = _cases(message, blob)
-        return schema.observation_data(packer, self.runner.run(case, schema.look_from(message["look"])))
+        (case,) = _decode_cases(message, blob)
+        return schema.encode_observation(packer, self.runner.run(case, schema.decode_look(message["look"])))
 
     def do_run_used(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
-        """`Runner.run_used`."""
-        return schema.observation_data(packer, self.runner.run_after_earlier_case(*_cases(message, blob)))
+        """`Runner.run_after_earlier_case`."""
+        return schema.encode_observation(packer, self.runner.run_after_earlier_case(*_decode_cases(message, blob)))
 
     def do_run_elsewhere(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
-        """`Runner.run_elsewhere`."""
-        return schema.moved_data(self.runner.run_on_fake_device(*_cases(message, blob)))
+        """`Runner.run_on_fake_device`."""
+        return schema.encode_device_result(self.runner.run_on_fake_device(*_decode_cases(message, blob)))
 
     def do_origin(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any] | None:
-        """`Runner.origin`."""
-        return schema.origin_data(self.runner.find_nonfinite_origin(*_cases(message, blob)))
+        """`Runner.find_nonfinite_origin`."""
+        return schema.encode_origin(self.runner.find_nonfinite_origin(*_decode_cases(message, blob)))
 
     def do_slopes(self, message: dict[str, Any], blob: bytes, packer: Packer) -> Any:
-        """`Runner.slopes`."""
-        return packer.pack(self.runner.compute_gradients(*_cases(message, blob)))
+        """`Runner.compute_gradients`."""
+        return packer.pack(self.runner.compute_gradients(*_decode_cases(message, blob)))
 
 
-def _cases(message: dict[str, Any], blob: bytes) -> list[Any]:
-    given = Given(tensors_of(blob, FROM_JUDGE), FROM_JUDGE)
-    return [schema.case_from(given, data) for data in message["cases"]]
+def _decode_cases(message: dict[str, Any], blob: bytes) -> list[Any]:
+    given = TrustedUnpacker(parse_tensors(blob, FROM_JUDGE), FROM_JUDGE)
+    return [schema.decode_case(given, data) for data in message["cases"]]
 
 
-def silence() -> None:
+def silence_output() -> None:
     """Nothing that is printed goes anywhere."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):

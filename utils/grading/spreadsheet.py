@@ -12,22 +12,24 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "
 GUARD = "'"  # a cell that begins with it is text
 
 
-def table_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def format_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A header and its rows as CSV. Text that would be a formula is guarded; numbers stay numbers."""
     out = io.StringIO()
     # As RFC 4180 ends lines: with "\n" alone Python would leave a "\r" in a cell unquoted, where a line seems to end.
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow([guarded(cell) for cell in header])
-    writer.writerows([cell if isinstance(cell, (int, float)) else guarded(str(cell)) for cell in row] for row in rows)
+    writer.writerow([guard_formula(cell) for cell in header])
+    writer.writerows(
+        [cell if isinstance(cell, (int, float)) else guard_formula(str(cell)) for cell in row] for row in rows
+    )
     return out.getvalue()
 
 
-def guarded(text: str) -> str:
+def guard_formula(text: str) -> str:
     """Text that every spreadsheet shows as text."""
     text = text.replace("\0", "")
     return GUARD + text if text.lstrip(" ").startswith(FORMULA) else text
 
 
-def without_guard(text: str) -> str:
+def unguard_formula(text: str) -> str:
     """The text that was guarded."""
     return text[1:] if text.startswith(GUARD) and text[1:].lstrip(" ").startswith(FORMULA) else text

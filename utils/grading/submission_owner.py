@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from utils.grading.roster import Student, same_letters
+from utils.grading.roster import Student, name_key
 
 # Moodle: "Ada Lovelace_1234_assignsubmission_file_/x.ipynb", or in one folder
 # "Ada Lovelace_1234_assignsubmission_file_x.ipynb". The number is that of the participation, not of the student.
@@ -31,51 +31,51 @@ class Owner:
     """
 
     student: Student | None
-    called: str
-    file: str
-    upload: int = 0
-    why: str = ""
-    among: tuple[Student, ...] = ()
+    claimed_name: str
+    file_name: str
+    upload_number: int = 0
+    reason: str = ""
+    candidates: tuple[Student, ...] = ()
 
 
-class Owners:
+class OwnerLookup:
     """Finds the student of a path."""
 
     def __init__(self, students: Sequence[Student]) -> None:
         self._by = {
-            what: _grouped(students, what, key)
-            for what, key in (("canvas", str), ("moodle", str), ("name", same_letters))
+            what: _group_students(students, what, key)
+            for what, key in (("canvas", str), ("moodle", str), ("name", name_key))
         }
         self._plain: dict[str, list[Student]] = {}
         for student in students:
             for known in {student.id, student.folder, student.email, student.login} - {""}:
                 self._plain.setdefault(known.casefold(), []).append(student)
 
-    def of(self, path: PurePosixPath) -> Owner:
+    def find_owner(self, path: PurePosixPath) -> Owner:
         """The owner of the file at `path` in what an LMS packed, or in folders that are called like students."""
         for part in path.parts:
             if found := MOODLE.fullmatch(part):
                 file = found["file"] if part == path.name else path.name
-                return self._named(found["name"], found["number"], "moodle", file or path.name)
+                return self._match_lms_name(found["name"], found["number"], "moodle", file or path.name)
         if found := CANVAS.fullmatch(path.name):
-            return self._named(found["name"], found["number"], "canvas", found["file"], int(found["upload"]))
+            return self._match_lms_name(found["name"], found["number"], "canvas", found["file"], int(found["upload"]))
         for part in path.parts[:-1]:
-            if owner := self._called(part, path.name):
+            if owner := self._match_name(part, path.name):
                 return owner
         # A file of its own, "s1234_02.ipynb" or "s1234.ipynb".
         for end in re.finditer(r"[_. -]", path.name):
-            if owner := self._called(path.name[: end.start()], path.name[end.end() :]):
+            if owner := self._match_name(path.name[: end.start()], path.name[end.end() :]):
                 return owner
         called = path.parts[0] if len(path.parts) > 1 else path.stem
-        return Owner(None, called, path.name, why="its name says no student: no id, email or name of the roster.")
+        return Owner(None, called, path.name, reason="its name says no student: no id, email or name of the roster.")
 
-    def _named(self, name: str, number: str, system: str, file: str, upload: int = 0) -> Owner:
+    def _match_lms_name(self, name: str, number: str, system: str, file: str, upload: int = 0) -> Owner:
         """By the system's number where the roster knows it, else by the name."""
         if found := self._by[system].get(number):
-            other = same_letters(name) != same_letters(found[0].name)
+            other = name_key(name) != name_key(found[0].name)
             why = f"{number} is the number of {found[0].name}, and the file's name says {name}." if other else ""
             return Owner(found[0], name, file, upload, why)
-        found = self._by["name"].get(same_letters(name), [])
+        found = self._by["name"].get(name_key(name), [])
         if len(found) == 1:
             return Owner(found[0], name, file, upload)
         called = f"{name} ({number})"
@@ -87,18 +87,20 @@ class Owners:
         ids = " and ".join(student.id for student in found)
         return Owner(None, called, file, upload, f"{ids} are both called so; {cure}.", tuple(found))
 
-    def _called(self, text: str, file: str) -> Owner | None:
+    def _match_name(self, text: str, file: str) -> Owner | None:
         """By an id, an email address or a whole name."""
-        found = self._plain.get(text.casefold()) or self._by["name"].get(same_letters(text), [])
+        found = self._plain.get(text.casefold()) or self._by["name"].get(name_key(text), [])
         if not text or not found:
             return None
         if len(found) == 1:
             return Owner(found[0], text, file)
         ids = " and ".join(student.id for student in found)
-        return Owner(None, text, file, why=f"{ids} are both called so; name the folder by the id.", among=tuple(found))
+        return Owner(
+            None, text, file, reason=f"{ids} are both called so; name the folder by the id.", candidates=tuple(found)
+        )
 
 
-def _grouped(students: Sequence[Student], what: str, key) -> dict[str, list[Student]]:
+def _group_students(students: Sequence[Student], what: str, key) -> dict[str, list[Student]]:
     groups: dict[str, list[Student]] = {}
     for student in students:
         if value := key(getattr(student, what)):

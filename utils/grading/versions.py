@@ -12,31 +12,39 @@ from utils.grading.roster import Student
 
 
 @dataclass(frozen=True)
-class Version:
+class SubmissionVersion:
     """A file that is some student's version of a lesson; `content` lies among the files being collected."""
 
     student: Student
     stem: str
     suffix: str
-    content: Path
-    place: str
-    time: float
-    number: tuple[int, int] = (0, 0)  # Canvas's of the upload, a browser's of the copy
-    digest: str = ""  # of the whole file
-    code: str | None = None  # of its code alone; None where it is no notebook that can be read
+    content_path: Path
+    location: str
+    mtime: float
+    upload_order: tuple[int, int] = (0, 0)  # Canvas's of the upload, a browser's of the copy
+    file_digest: str = ""  # of the whole file
+    code_digest: str | None = None  # of its code alone; None where it is no notebook that can be read
 
     @property
     def rank(self) -> tuple:
         """The one that ranks highest counts: readable before broken, then new before old, then .ipynb before .md."""
-        return self.code is not None, round(self.time), self.number, self.suffix == ".ipynb", self.digest
+        return (
+            self.code_digest is not None,
+            round(self.mtime),
+            self.upload_order,
+            self.suffix == ".ipynb",
+            self.file_digest,
+        )
 
 
-def versions_of(versions: Iterable[Version]) -> dict[tuple[str, str], list[Version]]:
+def group_versions(versions: Iterable[SubmissionVersion]) -> dict[tuple[str, str], list[SubmissionVersion]]:
     """For each student and lesson the versions that differ, best first. Two of the same code are one, the better."""
-    groups: dict[tuple[str, str], list[Version]] = {}
+    groups: dict[tuple[str, str], list[SubmissionVersion]] = {}
     for version in sorted(versions, key=lambda version: version.rank, reverse=True):
         group = groups.setdefault((version.student.folder, version.stem), [])
-        if all((version.code or version.digest) != (other.code or other.digest) for other in group):
+        if all(
+            (version.code_digest or version.file_digest) != (other.code_digest or other.file_digest) for other in group
+        ):
             group.append(version)
     return groups
 

@@ -23,15 +23,15 @@ from utils.lessons.files import write_atomically
 
 
 @dataclass
-class Answers:
+class AnswerFactory:
     """Makes answers to one exercise from source, among the names of its lesson; `source` is the lesson's own."""
 
     exercise: Exercise
-    names: dict[str, Any]
+    namespace: dict[str, Any]
     source: str
 
     @classmethod
-    def of(cls, exercise: Exercise) -> Answers:
+    def from_exercise(cls, exercise: Exercise) -> AnswerFactory:
         """For a value the lesson's cells before it are run, silently.
 
         Raises:
@@ -57,13 +57,13 @@ class Answers:
         return cls(exercise, names, source)
 
     @classmethod
-    def named(cls, exercise: str) -> Answers:
+    def from_name(cls, exercise: str) -> AnswerFactory:
         """Of the exercise with this name. Raises `UnknownExercise`."""
-        return cls.of(find_exercise(exercise))
+        return cls.from_exercise(find_exercise(exercise))
 
-    def make(self, source: str) -> Any:
+    def make_answer(self, source: str) -> Any:
         """The answer that a source defines. Raises what Python raises where it defines none."""
-        names = {name: value.clone() if _is_plain(value) else value for name, value in self.names.items()}
+        names = {name: value.clone() if _is_plain(value) else value for name, value in self.namespace.items()}
         file = f"<an answer to {self.exercise.name}>"
         linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
         with contextlib.redirect_stdout(io.StringIO()):
@@ -73,7 +73,7 @@ class Answers:
     def judge(self, source: str) -> Report:
         """What `check` says of the answer that a source defines; "raised" where it defines none."""
         try:
-            answer = self.make(source)
+            answer = self.make_answer(source)
         except (Exception, SystemExit) as error:
             return Report(self.exercise.name, "failed", f"{type(error).__name__}: {error}", reason="raised")
         return diagnose(self.exercise, answer)
@@ -103,12 +103,12 @@ class Answer:
     exercise: str
     kind: str
     verdict: str
-    what: str
+    description: str
     source: str
 
     def __str__(self) -> str:
         verdict = f" ({self.verdict})" if self.verdict else ""
-        return f"{MARK}{self.exercise} {self.kind}{verdict}: {self.what}\n{self.source}"
+        return f"{MARK}{self.exercise} {self.kind}{verdict}: {self.description}\n{self.source}"
 
 
 def read_answers(path: Path) -> list[Answer]:
@@ -132,15 +132,15 @@ def write_answers(path: Path, answers: list[Answer]) -> None:
     write_atomically(path, "".join(map(str, answers)))
 
 
-def verdict_of(report: Report) -> str:
+def format_verdict(report: Report) -> str:
     """A report in two words: its reason, and which misconception, property or relation."""
     return " ".join(filter(None, (report.reason, report.misconception or report.property or report.relation)))
 
 
 def judge_all(answers: list[Answer]) -> list[Report]:
     """What `check` says of each answer."""
-    made: dict[str, Answers] = {}
+    made: dict[str, AnswerFactory] = {}
     for answer in answers:
         if answer.exercise not in made:
-            made[answer.exercise] = Answers.of(find_exercise(answer.exercise))
+            made[answer.exercise] = AnswerFactory.from_exercise(find_exercise(answer.exercise))
     return [made[answer.exercise].judge(answer.source) for answer in answers]

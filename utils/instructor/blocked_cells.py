@@ -8,23 +8,23 @@ from collections.abc import Iterable, Iterator
 from utils.lessons import Cell, bound_names, parse_cell
 
 # They take an unfinished answer calmly, and say so.
-CALM = frozenset({"check", "hint", "solution", "progress"})
+TOLERANT_CALLS = frozenset({"check", "hint", "solution", "progress"})
 # It gives what an earlier lesson asked for, and in a copy without solutions/ there may be nothing to give.
 YOURS = "yours"
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
-def cells_that_need(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
+def mark_blocked_cells(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
     """For each cell, with the names that stand for nothing once it has run: whether it fails in an untouched lesson.
 
     A definition that uses such a name is unfinished too, but does not fail; a name assigned afresh is fine again.
     """
-    world = _World()
+    world = _NameState()
     return [world.run(cell, unset) for cell, unset in cells]
 
 
-class _World:
+class _NameState:
     """What is known of the names after the cells so far."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class _World:
         failed = False
         for node in body:
             # What comes after a failing statement does not run, so its names stay as they were: not to be relied upon.
-            failed = failed or self._fails(node)
+            failed = failed or self._is_failing(node)
             for name in bound_names(node):
                 self._bind(name, node, name in unset, failed)
         return failed
@@ -52,27 +52,27 @@ class _World:
             self.classes.add(name)
         if unset or failed:
             self.unset.add(name)
-        elif (body := _deferred(node)) is not None:
+        elif (body := _deferred_part(node)) is not None:
             self.uses[name] = _names_in(body)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-            self.uses[name] = {n.id for n in _bare(node.value)}
+            self.uses[name] = {n.id for n in _forwarded_names(node.value)}
 
-    def unfinished(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
+    def is_unfinished(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
         """Whether the name stands for nothing, or for a definition that uses one that does."""
         if name in self.unset:
             return True
-        return any(self.unfinished(used, seen | {name}) for used in self.uses.get(name, ()) if used not in seen)
+        return any(self.is_unfinished(used, seen | {name}) for used in self.uses.get(name, ()) if used not in seen)
 
-    def _fails(self, node: ast.stmt) -> bool:
+    def _is_failing(self, node: ast.stmt) -> bool:
         if isinstance(node, ast.Assert):
-            return any(self.unfinished(name.id) for name in ast.walk(node) if isinstance(name, ast.Name))
-        if not isinstance(node, _DEFINITIONS) and YOURS in _called(node):
+            return any(self.is_unfinished(name.id) for name in ast.walk(node) if isinstance(name, ast.Name))
+        if not isinstance(node, _DEFINITIONS) and YOURS in _called_names(node):
             return True
         inherits = {base.id for base in getattr(node, "bases", ()) if isinstance(base, ast.Name)} & self.classes
-        return any(self.unfinished(name) for name in _used(node) if name not in inherits)
+        return any(self.is_unfinished(name) for name in _used_names(node) if name not in inherits)
 
 
-def _deferred(node: ast.stmt) -> ast.AST | None:
+def _deferred_part(node: ast.stmt) -> ast.AST | None:
     """The part of a statement that runs only when what it defines is called."""
     if isinstance(node, _DEFINITIONS):
         return node
@@ -87,25 +87,25 @@ def _names_in(definition: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)} - own
 
 
-def _bare(node: ast.AST) -> list[ast.Name]:
+def _forwarded_names(node: ast.AST) -> list[ast.Name]:
     """The names that an expression only hands on, as `f` in `g = f` and `pair = (f, 1)`."""
     if isinstance(node, ast.Name):
         return [node]
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-        return [name for part in node.elts for name in _bare(part)]
+        return [name for part in node.elts for name in _forwarded_names(part)]
     if isinstance(node, ast.Dict):
-        return [name for part in node.values for name in _bare(part)]
+        return [name for part in node.values for name in _forwarded_names(part)]
     return []
 
 
-def _used(node: ast.stmt) -> Iterator[str]:
+def _used_names(node: ast.stmt) -> Iterator[str]:
     """The names that a statement does something with when it runs, beyond defining, handing on, or asking for a
     check."""
     if isinstance(node, ast.Expr):
-        calm = _bare(node.value)
+        calm = _forwarded_names(node.value)
     elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        calm = _bare(node.value) if all(isinstance(target, ast.Name) for target in targets) else []
+        calm = _forwarded_names(node.value) if all(isinstance(target, ast.Name) for target in targets) else []
     else:
         calm = []
     skip = {id(name) for name in calm}
@@ -118,9 +118,9 @@ def _used(node: ast.stmt) -> Iterator[str]:
             for part in parts:
                 yield from visit(part)
             return
-        if isinstance(node, ast.Call) and _last_name(node.func) in CALM:
+        if isinstance(node, ast.Call) and _last_name(node.func) in TOLERANT_CALLS:
             for part in [*node.args, *(keyword.value for keyword in node.keywords)]:
-                if not _bare(part):
+                if not _forwarded_names(part):
                     yield from visit(part)
             return
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -130,11 +130,11 @@ def _used(node: ast.stmt) -> Iterator[str]:
         for child in ast.iter_child_nodes(node):
             yield from visit(child)
 
-    if _deferred(node) is None or isinstance(node, _DEFINITIONS):
+    if _deferred_part(node) is None or isinstance(node, _DEFINITIONS):
         yield from visit(node)
 
 
-def _called(node: ast.AST) -> set[str | None]:
+def _called_names(node: ast.AST) -> set[str | None]:
     return {_last_name(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
 
 

@@ -23,9 +23,9 @@ from pathlib import Path
 
 from utils import lessons
 from utils.instructor import ipynb
-from utils.instructor.blocked_cells import cells_that_need
-from utils.instructor.leaks import leaks
-from utils.instructor.strip import Stripped, strip
+from utils.instructor.blocked_cells import mark_blocked_cells
+from utils.instructor.leaks import find_leaks
+from utils.instructor.strip import StrippedLesson, strip_answers
 from utils.lessons import ROOT, Cell, Lesson, LessonError, hold_lock
 from utils.lessons.markers import MarkerError
 
@@ -55,7 +55,7 @@ class BuildError(ValueError):
 
 
 @dataclass
-class Built:
+class BuildSummary:
     """What a build did: names of files, and a sentence for each lesson that it left as it was."""
 
     written: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Built:
     kept: list[str] = field(default_factory=list)
 
 
-def build(source: str | Path | None = None, out: str | Path | None = None) -> Built:
+def build(source: str | Path | None = None, out: str | Path | None = None) -> BuildSummary:
     """Make the student pairs in `out` from the lessons in `source`: all of them, or none when anything is wrong.
 
     A file that differs from what the last build wrote is a learner's: it and its pair are kept, and named in
@@ -73,20 +73,20 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
         BuildError: the folders cannot be used, lessons clash, or another build of `out` hangs.
         MarkerError: markers are wrong, or an answer survives; a line for each fault.
     """
-    source, out = _folders(source, out)
-    with hold_lock(_lock(out), LOCK_PATIENCE, partial(_another_builds, out)):
+    source, out = _resolve_folders(source, out)
+    with hold_lock(_lock_path(out), LOCK_PATIENCE, partial(_raise_busy, out)):
         files = student_files(source)
-        _finish(out)
+        _apply_stage(out)
         plan = _Plan(files, out)
         if not plan.is_done():
-            _stage(out, plan)
-            _finish(out)
-    return Built(sorted(plan.write), sorted(plan.delete), plan.kept)
+            _stage_files(out, plan)
+            _apply_stage(out)
+    return BuildSummary(sorted(plan.write), sorted(plan.delete), plan.kept)
 
 
-def check(source: str | Path | None = None, out: str | Path | None = None) -> list[str]:
+def find_drift(source: str | Path | None = None, out: str | Path | None = None) -> list[str]:
     """One line for each file in `out` that is not what `source` makes; nothing is written. Raises as `build` does."""
-    source, out = _folders(source, out)
+    source, out = _resolve_folders(source, out)
     files = student_files(source)
     plan = _Plan(files, out)
     drift = [
@@ -107,35 +107,37 @@ def check(source: str | Path | None = None, out: str | Path | None = None) -> li
 def watch(
     source: str | Path | None = None,
     out: str | Path | None = None,
-    report: Callable[[Built | Exception], None] = lambda outcome: None,
-    every: float = 0.3,
+    report: Callable[[BuildSummary | Exception], None] = lambda outcome: None,
+    interval: float = 0.3,
 ) -> None:
     """Build now and whenever a lesson changes, handing each outcome to `report`, until Ctrl-C. Looks every `every`
     seconds."""
-    source, out = _folders(source, out)
+    source, out = _resolve_folders(source, out)
     seen = None
     try:
         while True:
-            now = {path: (stat.st_mtime_ns, stat.st_size) for path in source.glob("*.md") if (stat := _stat(path))}
+            now = {
+                path: (stat.st_mtime_ns, stat.st_size) for path in source.glob("*.md") if (stat := _stat_or_none(path))
+            }
             if now != seen:
                 seen = now
                 try:
                     report(build(source, out))
                 except (ValueError, OSError) as error:
                     report(error)
-            time.sleep(every)
+            time.sleep(interval)
     except KeyboardInterrupt:
         pass
 
 
-def _stat(path: Path) -> os.stat_result | None:
+def _stat_or_none(path: Path) -> os.stat_result | None:
     try:
         return path.stat()
     except OSError:
         return None
 
 
-def _folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, Path]:
+def _resolve_folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, Path]:
     """The two folders; the course's own where none is named."""
     source = ROOT / "solutions" if source is None else Path(source)
     out = ROOT / "course" if out is None else Path(out)
@@ -152,14 +154,14 @@ def _folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, P
     return source, out
 
 
-def _lock(out: Path) -> Path:
+def _lock_path(out: Path) -> Path:
     """The file under which a user's builds of a folder take turns. It lies among the temporary ones: a build that fails
     makes nothing, not even the folder."""
     user = os.getuid() if hasattr(os, "getuid") else 0  # another's lock could not be opened
     return Path(tempfile.gettempdir()) / f"coginst-build-{user}-{_hash(os.fsencode(out.resolve()))[:16]}.lock"
 
 
-def _another_builds(out: Path) -> None:
+def _raise_busy(out: Path) -> None:
     raise BuildError(
         f"Another build of {out} has been at work for {LOCK_PATIENCE:.0f} seconds: wait until it has ended, or stop it,"
         " and build again."
@@ -182,12 +184,12 @@ def student_files(source: Path) -> dict[str, bytes]:
             if times > 1:
                 both = " and ".join(str(path) for path in paths if path.stem[part].lower() == value)
                 raise BuildError(f"{both} have the same {what}; rename one.")
-    sources: list[tuple[Lesson, Stripped]] = []
+    sources: list[tuple[Lesson, StrippedLesson]] = []
     faults: list[str] = []
     for path in paths:
         try:
             text = lessons.read_text(path)
-            sources.append((Lesson(path.stem, path, []), strip(text, path)))
+            sources.append((Lesson(path.stem, path, []), strip_answers(text, path)))
         except (LessonError, MarkerError) as error:
             faults.append(str(error))
     if faults:
@@ -195,16 +197,16 @@ def student_files(source: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     copies: dict[str, object] = {}
     for lesson, stripped in sources:
-        text, notebook = _pair(stripped, lesson.path)
+        text, notebook = _student_pair(stripped, lesson.path)
         copies |= {f"{lesson.stem}.md": text, f"{lesson.stem}.ipynb": notebook}
-        files[f"{lesson.stem}.ipynb"] = ipynb.text(notebook).encode()
+        files[f"{lesson.stem}.ipynb"] = ipynb.notebook_text(notebook).encode()
         files[f"{lesson.stem}.md"] = text.encode()
-    if faults := leaks(sources, copies):
+    if faults := find_leaks(sources, copies):
         raise MarkerError("\n".join(faults))
     return files
 
 
-def _pair(stripped: Stripped, path: Path) -> tuple[str, dict]:
+def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
     """The student's markdown and notebook: the same cells, with the tags that an untouched lesson needs."""
     lesson = lessons.parse_lesson(stripped.text, path)
     if [cell.source for cell in lesson.cells] != [cell.source for cell in stripped.cells]:
@@ -213,20 +215,20 @@ def _pair(stripped: Stripped, path: Path) -> tuple[str, dict]:
             " between cells."
         )
     lines = stripped.text.splitlines()
-    needs = cells_that_need(zip(lesson.cells, [cell.unset for cell in stripped.cells]))
+    needs = mark_blocked_cells(zip(lesson.cells, [cell.unset_names for cell in stripped.cells]))
     notebook_cells = []
     for cell, needed in zip(lesson.cells, needs):
         metadata = student_metadata(cell.metadata, needed)
         if metadata != cell.metadata and cell.kind == "code":
             _write_options(lines, cell, metadata)
         source = cell.source.splitlines(keepends=True)
-        notebook_cells.append(ipynb.cell(cell.kind, ipynb.cell_id(path.stem, cell.index), metadata, source))
+        notebook_cells.append(ipynb.make_cell(cell.kind, ipynb.cell_id(path.stem, cell.index), metadata, source))
     start = next(row for row, line in enumerate(lines[1:], 1) if line.rstrip() == "---") + 1
     first = lesson.cells[0]
     front = first.source.split("\n")[1:-1] if (first.kind, first.line) == ("raw", 1) else []
     header = HEADER.replace("---\n", "\n".join(["---", *front, ""]), 1)
     text = header + "\n".join(lines[start:]) + "\n"
-    return text, ipynb.notebook(notebook_cells, jupytext={"formats": "ipynb,md"})
+    return text, ipynb.make_notebook(notebook_cells, jupytext={"formats": "ipynb,md"})
 
 
 def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
@@ -241,10 +243,10 @@ def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
     )
 
 
-def student_metadata(metadata: dict, needed: bool) -> dict:
+def student_metadata(metadata: dict, is_blocked: bool) -> dict:
     """The cell's metadata without what serves the solved notebooks, and tagged when it cannot run yet."""
     tags = [tag for tag in metadata.get("tags", []) if not tag.startswith("nbval-")]
-    if needed and "raises-exception" not in tags:
+    if is_blocked and "raises-exception" not in tags:
         tags.append("raises-exception")
     rest = {key: value for key, value in metadata.items() if key != "tags"}
     return rest | {"tags": tags} if tags else rest
@@ -293,7 +295,7 @@ class _Plan:
         return not self.write and not self.delete and self.current == self.manifest
 
 
-def _stage(out: Path, plan: _Plan) -> None:
+def _stage_files(out: Path, plan: _Plan) -> None:
     """Write the plan's files into a folder in `out`, and rename it when all of them are on disk."""
     out.mkdir(parents=True, exist_ok=True)
     stage = out / _STAGE
@@ -313,7 +315,7 @@ def _stage(out: Path, plan: _Plan) -> None:
     os.rename(stage, out / _COMMIT)
 
 
-def _finish(out: Path) -> None:
+def _apply_stage(out: Path) -> None:
     """Put the files of a complete stage in their places, the manifest last; safe to be killed in, and to be done
     again."""
     commit = out / _COMMIT
@@ -345,7 +347,7 @@ def _read_manifest(path: Path) -> dict[str, str]:
         return {}
 
 
-def changed(path: Path) -> bool:
+def is_changed(path: Path) -> bool:
     """Whether a student's file is another than the build made; one of which no manifest tells is taken as it is."""
     made = _read_manifest(path.parent / MANIFEST).get(path.name)
     return made is not None and made != _hash(path.read_bytes())

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 WITHIN = {"a", "b", "code", "em", "i", "kbd", "mark", "small", "span", "strong", "sub", "sup"}
 
 
-def text_of(page: str) -> str:
+def extract_text(page: str) -> str:
     """Everything in a page that a reader or a program can read: its text as it stands there, whatever tags are in it,
     its attributes, and its scripts."""
     reader = _Reader()

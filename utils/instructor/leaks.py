@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from utils import lessons
-from utils.instructor.strip import Stripped
+from utils.instructor.strip import StrippedLesson
 from utils.lessons import Lesson
 
 # The shapes' vocabulary: prose speaks of these before any code does.
@@ -22,7 +22,7 @@ _MARKER = re.compile(r"<\s*/?\s*COG(?:INST|NOTE|LINE|STUB)\s*>", re.IGNORECASE)
 _MENTION = re.compile(r"`[^`\n]*`")
 
 
-def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> list[str]:
+def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, Any]) -> list[str]:
     """One line for each answer that survives: `file:line: what`. `copies` maps a student file's name to its text or
     JSON.
 
@@ -32,7 +32,7 @@ def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> lis
     needs words.
     """
     texts = {name: list(_strings(content)) for name, content in copies.items()}
-    joined = {name: _squeeze("\n".join(parts)) for name, parts in texts.items()}
+    joined = {name: _collapse_whitespace("\n".join(parts)) for name, parts in texts.items()}
     words = {name: set(_WORD.findall(text)) for name, text in joined.items()}
     given: set[str] = set()
     for _, stripped in sources:
@@ -42,47 +42,54 @@ def leaks(sources: list[tuple[Lesson, Stripped]], copies: dict[str, Any]) -> lis
     found: list[str] = []
     shown: set[str] = set()
     for lesson, stripped in reversed(sources):
-        shown |= {_squeeze(line) for cell in stripped.cells if cell.kind == "code" for line in cell.source.split("\n")}
-        for line, answer in _answers(stripped, shown):
+        shown |= {
+            _collapse_whitespace(line)
+            for cell in stripped.cells
+            if cell.kind == "code"
+            for line in cell.source.split("\n")
+        }
+        for line, answer in _iter_answer_lines(stripped, shown):
             what = f"the answer {answer!r} of {lesson.path}:{line} survives here"
-            found += [_fault(sources, copy, answer, what) for copy, text in joined.items() if _stands_in(answer, text)]
-        for name, line in _names(stripped):
-            if name not in given and _distinctive(name):
+            found += [
+                _format_leak(sources, copy, answer, what) for copy, text in joined.items() if _occurs_in(answer, text)
+            ]
+        for name, line in _iter_answer_names(stripped):
+            if name not in given and _is_distinctive(name):
                 what = f"the name {name!r}, which only the answer of {lesson.path}:{line} uses, survives here"
-                found += [_fault(sources, copy, name, what) for copy in copies if name in words[copy]]
+                found += [_format_leak(sources, copy, name, what) for copy in copies if name in words[copy]]
     return list(dict.fromkeys(found))
 
 
-def _answers(stripped: Stripped, shown: set[str]) -> Iterator[tuple[int, str]]:
+def _iter_answer_lines(stripped: StrippedLesson, shown: set[str]) -> Iterator[tuple[int, str]]:
     """What may survive nowhere: of each telling line of an answer that no code in `shown` gives away, its number and
     its text."""
     for line, text in stripped.code_answers:
-        answer = _squeeze(_code_of(text))
-        if answer not in shown and _telling(answer, code=True):
+        answer = _collapse_whitespace(_strip_comment(text))
+        if answer not in shown and _is_informative(answer, code=True):
             # Prose would hardly quote the word `return` as well; but a short `x.sum(dim=1)` may come up by itself.
             returned = answer.removeprefix("return ")
             by_itself = len(returned) >= 20 and not any(returned in line for line in shown)
             yield line, returned if by_itself else answer
     for line, text in stripped.prose_answers:
-        answer = _squeeze(text)
-        if answer not in shown and _telling(answer, code=False):
+        answer = _collapse_whitespace(text)
+        if answer not in shown and _is_informative(answer, code=False):
             yield line, answer
 
 
-def _stands_in(answer: str, text: str) -> bool:
+def _occurs_in(answer: str, text: str) -> bool:
     return answer in text and bool(re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text))
 
 
-def whole_answers(sources: list[tuple[Lesson, Stripped]], files: dict[str, str]) -> list[str]:
+def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
     """One line for each answer that a file holds whole: of four telling lines or more, every one.
 
     For files that learners need and do not study: single lines of an answer may well stand there, in a check's wrong
     answers above all.
     """
-    squeezed = {name: _squeeze(text) for name, text in files.items()}
+    squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     found = []
     for lesson, stripped in sources:
-        for start, lines in _regions(stripped):
+        for start, lines in _iter_answer_regions(stripped):
             if len(lines) >= 4:
                 found += [
                     f"{name}:1: the whole answer of {lesson.path}:{start} stands here; take it out."
@@ -92,18 +99,18 @@ def whole_answers(sources: list[tuple[Lesson, Stripped]], files: dict[str, str])
     return found
 
 
-def short_answers(sources: list[tuple[Lesson, Stripped]], files: dict[str, str]) -> list[str]:
+def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
     """One line for each file in which more than one short answer stands, one of three telling lines at most.
 
     A single one may be there by chance, a wrong answer's other half or what a model is made of; two are a copy.
     """
-    squeezed = {name: _squeeze(text) for name, text in files.items()}
+    squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     held: dict[str, list[str]] = {}
     for lesson, stripped in sources:
-        for start, lines in _regions(stripped):
+        for start, lines in _iter_answer_regions(stripped):
             if 0 < len(lines) < 4:
                 for name, text in squeezed.items():
-                    if all(_stands_in(line, text) for line in lines):
+                    if all(_occurs_in(line, text) for line in lines):
                         held.setdefault(name, []).append(f"{lesson.path}:{start}")
     return [
         f"{name}:1: {len(places)} short answers stand here, those of {', '.join(places[:3])}"
@@ -113,21 +120,21 @@ def short_answers(sources: list[tuple[Lesson, Stripped]], files: dict[str, str])
     ]
 
 
-def markers_in(text: str) -> list[tuple[int, str]]:
+def find_markers(text: str) -> list[tuple[int, str]]:
     """The line and the words of each marker of ours in a text; what stands in backticks is a mention and none."""
     plain = _MENTION.sub(lambda found: " " * len(found[0]), text)
     return [(text.count("\n", 0, found.start()) + 1, found[0]) for found in _MARKER.finditer(plain)]
 
 
-def _regions(stripped: Stripped) -> Iterator[tuple[int, list[str]]]:
+def _iter_answer_regions(stripped: StrippedLesson) -> Iterator[tuple[int, list[str]]]:
     """Each answer in code: its first line's number, and those of its lines that say something."""
     numbered = dict(sorted(stripped.code_answers))
     for start in [number for number in numbered if number - 1 not in numbered]:
         end = start
         while end in numbered:
             end += 1
-        lines = [_squeeze(_code_of(numbered[number])) for number in range(start, end)]
-        yield start, [line for line in lines if _telling(line, code=True)]
+        lines = [_collapse_whitespace(_strip_comment(numbered[number])) for number in range(start, end)]
+        yield start, [line for line in lines if _is_informative(line, code=True)]
 
 
 def _strings(content: Any) -> Iterator[str]:
@@ -146,11 +153,11 @@ def _strings(content: Any) -> Iterator[str]:
                 yield from _strings(value)
 
 
-def _squeeze(text: str) -> str:
+def _collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
 
 
-def _code_of(line: str) -> str:
+def _strip_comment(line: str) -> str:
     """A line of code without its comment."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(line.strip()).readline):
@@ -161,7 +168,7 @@ def _code_of(line: str) -> str:
     return line
 
 
-def _telling(answer: str, code: bool) -> bool:
+def _is_informative(answer: str, code: bool) -> bool:
     """Whether a line says enough to be worth keeping from learners."""
     tokens = re.findall(r"\w+", answer)
     if code:
@@ -169,7 +176,7 @@ def _telling(answer: str, code: bool) -> bool:
     return len(tokens) >= 4
 
 
-def _names(stripped: Stripped) -> Iterator[tuple[str, int]]:
+def _iter_answer_names(stripped: StrippedLesson) -> Iterator[tuple[str, int]]:
     """The names that answers bind and that the student's copy of the lesson does not use, each with a line."""
     kept = {name for cell in stripped.cells if cell.kind == "code" for name in _identifiers(cell.source)}
     for line, text in stripped.code_answers:
@@ -198,7 +205,7 @@ def _bound_in(line: str) -> list[str]:
     return _WORD.findall(text.split("=")[0]) if re.match(r"[\w, ]+=[^=]", text) else []
 
 
-def _distinctive(name: str) -> bool:
+def _is_distinctive(name: str) -> bool:
     """Whether it can only be a name in a program: `attn_probs`, `w2`, `headDim`."""
     return (
         len(name) >= 4
@@ -207,13 +214,13 @@ def _distinctive(name: str) -> bool:
     )
 
 
-def _fault(sources: list[tuple[Lesson, Stripped]], copy: str, text: str, what: str) -> str:
+def _format_leak(sources: list[tuple[Lesson, StrippedLesson]], copy: str, text: str, what: str) -> str:
     """The fault with its place: the line of the source that the student's copy got it from, where there is one."""
     for lesson, stripped in sources:
         if copy.startswith(lesson.stem + "."):
             answers = [*stripped.code_answers, *stripped.prose_answers]
-            hidden = {line for line, _ in answers} - stripped.partly
+            hidden = {line for line, _ in answers} - stripped.partial_lines
             for number, line in enumerate(lessons.read_text(lesson.path).split("\n"), 1):
-                if number not in hidden and text in _squeeze(line):
+                if number not in hidden and text in _collapse_whitespace(line):
                     return f"{lesson.path}:{number}: {what}; reword it, or take it into the region."
     return f"{copy}:1: {what}; take it out."

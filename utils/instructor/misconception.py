@@ -18,12 +18,12 @@ from utils.lessons.files import write_atomically
 TODO = "TODO: say what is wrong, and why, in one or two sentences."
 
 
-class NoPlace(ValueError):
+class StubError(ValueError):
     """A stub cannot be added to the checks; nothing was written, and the message says why."""
 
 
 @dataclass(frozen=True)
-class Stub:
+class MisconceptionStub:
     """What is to be added.
 
     Attributes:
@@ -34,14 +34,14 @@ class Stub:
         binds: its own names at the module's level, imports aside.
     """
 
-    function: str
-    entry: str
-    needs: list[str]
-    at_once: list[str]
-    binds: list[str]
+    function_source: str
+    table_entry: str
+    free_names: list[str]
+    load_time_names: list[str]
+    bound_names: list[str]
 
 
-def stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> Stub:
+def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> MisconceptionStub:
     """The misconception `id` of which the answer in `source` is the function.
 
     Raises:
@@ -61,19 +61,21 @@ def stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> Stub:
         raise ValueError(f"the answer defines no {exercise.name!r}.")
     name = f"_{exercise.name}_{id.replace('-', '_')}"
     function = (
-        _renamed(tree, exercise.name, name) if exercise.kind != "value" else _wrapped(source, exercise.name, name)
+        _rename_definition(tree, exercise.name, name)
+        if exercise.kind != "value"
+        else _wrap_value(source, exercise.name, name)
     )
     parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # strings that `ruff format` can lay out
     entry = f'"{id}": Wrong({name}, {" ".join(parts)}),'
     made = ast.parse(function)
     needs = _free_names(made)
-    at_once = _read_at_once(symtable.symtable(function, "an answer", "exec"))
+    at_once = _load_time_names(symtable.symtable(function, "an answer", "exec"))
     imports = (ast.Import, ast.ImportFrom)
     binds = [name for node in made.body if not isinstance(node, imports) for name in lessons.bound_names(node)]
-    return Stub(function, entry, needs, [name for name in needs if name in at_once], binds)
+    return MisconceptionStub(function, entry, needs, [name for name in needs if name in at_once], binds)
 
 
-class _Plain(ast.NodeTransformer):
+class _AnnotationStripper(ast.NodeTransformer):
     """Code without annotations and docstrings. The names in annotations are the lesson's: the checks have other things
     under some of them, and none under others."""
 
@@ -94,9 +96,9 @@ class _Plain(ast.NodeTransformer):
         return node
 
 
-def _renamed(tree: ast.Module, old: str, new: str) -> str:
+def _rename_definition(tree: ast.Module, old: str, new: str) -> str:
     """The answer's cell, plain, with its definition under another name."""
-    tree = ast.fix_missing_locations(_Plain().visit(tree))
+    tree = ast.fix_missing_locations(_AnnotationStripper().visit(tree))
     for node in ast.walk(tree):
         if isinstance(node, Definition) and node.name == old:
             node.name = new
@@ -105,7 +107,7 @@ def _renamed(tree: ast.Module, old: str, new: str) -> str:
     return ast.unparse(tree)
 
 
-def _wrapped(source: str, value: str, name: str) -> str:
+def _wrap_value(source: str, value: str, name: str) -> str:
     """A value's cell as a function without arguments."""
     return f"def {name}():\n{textwrap.indent(source.strip(), '    ')}\n    return {value}"
 
@@ -118,16 +120,16 @@ def _free_names(tree: ast.Module) -> list[str]:
     return sorted(read - bound - set(dir(builtins)))
 
 
-def _read_at_once(table: symtable.SymbolTable) -> set[str]:
+def _load_time_names(table: symtable.SymbolTable) -> set[str]:
     """The names that code reads from its module while that is loaded: what stands in functions waits."""
     if table.get_type() == "function":
         return set()
     top = table.get_type() == "module"
     found = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
-    return found.union(*map(_read_at_once, table.get_children()))
+    return found.union(*map(_load_time_names, table.get_children()))
 
 
-def add(path: Path, exercise: Exercise, made: Stub) -> list[str]:
+def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[str]:
     """Write a stub into a lesson's checks, before and into its exercise's declaration.
 
     Returns:
@@ -141,27 +143,27 @@ def add(path: Path, exercise: Exercise, made: Stub) -> list[str]:
     tree = ast.parse(text)
     statement, table = _declaration(tree, exercise.name)
     if table is None or not table.keys or table.end_lineno is None:
-        raise NoPlace(f"the misconceptions of {exercise.name} in {path.name} are not written as a dict there.")
+        raise StubError(f"the misconceptions of {exercise.name} in {path.name} are not written as a dict there.")
     known = {name for node in tree.body for name in lessons.bound_names(node)}
-    _refuse_what_breaks(path, made, known)
+    _require_loadable(path, stub, known)
     lines = text.splitlines()
     last = table.values[-1]
     assert last.end_lineno is not None  # ast.parse sets it
-    lines.insert(last.end_lineno, f"        {made.entry}")
-    lines[statement.lineno - 1 : statement.lineno - 1] = [*made.function.splitlines(), "", ""]
+    lines.insert(last.end_lineno, f"        {stub.table_entry}")
+    lines[statement.lineno - 1 : statement.lineno - 1] = [*stub.function_source.splitlines(), "", ""]
     write_atomically(path, "\n".join(lines) + "\n")
-    return [name for name in made.needs if name not in known]
+    return [name for name in stub.free_names if name not in known]
 
 
-def _refuse_what_breaks(path: Path, made: Stub, known: set[str]) -> None:
+def _require_loadable(path: Path, made: MisconceptionStub, known: set[str]) -> None:
     """Found without running a line of it: nobody has read it yet."""
-    if missing := [name for name in made.at_once if name not in known]:
-        raise NoPlace(
+    if missing := [name for name in made.load_time_names if name not in known]:
+        raise StubError(
             f"nothing was written: the answer needs {', '.join(missing)} as soon as it is loaded, and {path.name} has"
             " no such name. Import it there first, or take it out of the answer."
         )
-    if taken := [name for name in made.binds if name in known]:
-        raise NoPlace(
+    if taken := [name for name in made.bound_names if name in known]:
+        raise StubError(
             f"nothing was written: the answer defines {', '.join(taken)}, and {path.name} has that name already. Give"
             " it another one in the answer."
         )
@@ -176,4 +178,4 @@ def _declaration(tree: ast.Module, name: str) -> tuple[ast.stmt, ast.Dict | None
                 if isinstance(first, ast.Constant) and first.value == name:
                     table = next((k.value for k in node.keywords if k.arg == "misconceptions"), None)
                     return statement, table if isinstance(table, ast.Dict) else None
-    raise NoPlace(f"{name} is not declared by a call of exercise({name!r}, ...).")
+    raise StubError(f"{name} is not declared by a call of exercise({name!r}, ...).")

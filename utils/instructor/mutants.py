@@ -30,8 +30,8 @@ from utils.feedback.exercise import Case, Exercise, all_exercises, find_exercise
 from utils.feedback.observe import is_float, preserve_global_state
 from utils.feedback.report import Report
 from utils.feedback.runner import observe_answer, observe_oracle
-from utils.instructor.answers import Answers
-from utils.instructor.mutations import Mutant, mutants
+from utils.instructor.answers import AnswerFactory
+from utils.instructor.mutations import Mutant, make_mutants
 from utils.lessons.files import write_atomically
 
 TABLE = lessons.ROOT / "docs" / "mutants.md"
@@ -46,7 +46,7 @@ OUTCOMES = (WRONG, PLAIN, EQUAL, EXPLAINED, STOPPED, NAMED, ENDLESS)
 
 
 @dataclass
-class Tally:
+class MutantTally:
     """What the check of one exercise said of the mutants of its answer."""
 
     exercise: str
@@ -57,20 +57,20 @@ class Tally:
         return sum(outcome in outcomes for _, outcome, _ in self.outcomes)
 
 
-def judge(answers: Answers, source: str) -> tuple[str, str]:
+def judge_mutant(answers: AnswerFactory, source: str) -> tuple[str, str]:
     """(outcome, message) for one mutant; ("", why) where it does not even define an answer."""
     try:
-        answer = answers.make(source)
+        answer = answers.make_answer(source)
     except Exception as error:
         return "", f"{type(error).__name__}: {error}"
     report = diagnose(answers.exercise, answer)
     if report:
-        gap = unequal(answers, answer)
+        gap = find_difference(answers, answer)
         return (WRONG, gap) if gap else (EQUAL, "")
-    return _outcome(report), report.message
+    return _classify_report(report), report.message
 
 
-def _outcome(report: Report) -> str:
+def _classify_report(report: Report) -> str:
     """How a report that is not passed counts."""
     if report.reason == "difference":
         return EXPLAINED if report.relation else PLAIN
@@ -80,15 +80,15 @@ def _outcome(report: Report) -> str:
 # --- equal, also where the check did not look -------------------------------------------------------------
 
 
-def unequal(answers: Answers, answer: Any) -> str:
+def find_difference(answers: AnswerFactory, answer: Any) -> str:
     """Where an answer that passed differs from the reference, or "": other seeds, other sizes, louder and softer
     numbers."""
     exercise = answers.exercise
     if exercise.kind == "value":
         return ""
-    reference = answers.make(answers.source)
+    reference = answers.make_answer(answers.source)
     with preserve_global_state():
-        for where, case in beyond(exercise):
+        for where, case in iter_unseen_cases(exercise):
             try:
                 right = observe_answer(exercise, reference, case)
                 if right.failure and right.failure.type != "ValueError":
@@ -107,17 +107,17 @@ def unequal(answers: Answers, answer: Any) -> str:
     return ""
 
 
-def beyond(exercise: Exercise) -> Iterator[tuple[str, Case]]:
+def iter_unseen_cases(exercise: Exercise) -> Iterator[tuple[str, Case]]:
     """Cases that the check does not use: its own with other numbers, and these varied one thing at a time."""
     for seed in SEEDS if exercise.has_random_cases else ():
         for i, case in enumerate(exercise.sample_cases(seed)):
             yield f"seed {seed}, case {i}", case
     for i, case in enumerate(exercise.sample_cases(SEEDS[-1] + 1)):
-        for what, varied in _varied(case):
+        for what, varied in _iter_variants(case):
             yield f"case {i} with {what}", varied
 
 
-def _varied(case: Case) -> Iterator[tuple[str, Case]]:
+def _iter_variants(case: Case) -> Iterator[tuple[str, Case]]:
     floats = [i for i, a in enumerate(case.args) if is_float(a)]
 
     def change(places: list[int], turn: Callable[[Any], Any]) -> Case:
@@ -153,7 +153,7 @@ def _varied(case: Case) -> Iterator[tuple[str, Case]]:
 # --- the worker ---------------------------------------------------------------------------------------
 
 
-def _serve(pipe: Any) -> None:
+def _serve_worker(pipe: Any) -> None:
     """The worker: takes (exercise, source), gives (outcome, message), until its pipe closes."""
     os.environ["COURSE_GPT2"] = "bundled"
     with contextlib.suppress(ImportError, ValueError):
@@ -164,13 +164,13 @@ def _serve(pipe: Any) -> None:
         used = pages * os.sysconf("SC_PAGE_SIZE") or 8 << 30
         resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 30) + MEMORY, resource.RLIM_INFINITY))
     torch.set_num_threads(1)
-    made: dict[str, Answers] = {}
+    made: dict[str, AnswerFactory] = {}
     with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt), contextlib.redirect_stdout(io.StringIO()):
         while True:
             name, source = pipe.recv()
             if name not in made:
-                made[name] = Answers.of(find_exercise(name))
-            pipe.send(judge(made[name], source if source is not None else made[name].source))
+                made[name] = AnswerFactory.from_exercise(find_exercise(name))
+            pipe.send(judge_mutant(made[name], source if source is not None else made[name].source))
 
 
 class Worker:
@@ -196,7 +196,7 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=_serve, args=(other,), daemon=True)
+        self.process = context.Process(target=_serve_worker, args=(other,), daemon=True)
         self.process.start()
         other.close()
 
@@ -214,13 +214,15 @@ class Worker:
         self.close()
 
 
-def examine(names: Sequence[str] = (), told: Callable[[Tally], None] = lambda tally: None) -> list[Tally]:
+def run_mutants(
+    names: Sequence[str] = (), on_tally: Callable[[MutantTally], None] = lambda tally: None
+) -> list[MutantTally]:
     """The tallies of these exercises, or of all; `told` hears of each as it is ready."""
     exercises = [find_exercise(name) for name in names] or list(all_exercises().values())
     tallies = []
     with Worker() as worker:
         for exercise in exercises:
-            tally = Tally(exercise.name, exercise.lesson)
+            tally = MutantTally(exercise.name, exercise.lesson)
             source = lessons.definition_source(
                 lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions"), exercise.name
             )
@@ -228,12 +230,12 @@ def examine(names: Sequence[str] = (), told: Callable[[Tally], None] = lambda ta
             outcome, message = worker.judge(exercise.name, ast.unparse(ast.parse(source)), 120)
             if outcome != EQUAL:
                 raise ValueError(f"{exercise.name}: the answer in solutions/ does not pass its own check: {message}")
-            for mutant in mutants(source):
+            for mutant in make_mutants(source):
                 outcome, message = worker.judge(exercise.name, mutant.source, SECONDS)
                 if outcome:
                     tally.outcomes.append((mutant, outcome, message))
             tallies.append(tally)
-            told(tally)
+            on_tally(tally)
     return tallies
 
 
@@ -243,41 +245,41 @@ COLUMNS = ("mutants", "rejected", "named", "explained", "stopped", "plain", "end
 ROW = re.compile(r"^\| `?(\w[\w ]*)`? \|" + r" (\d+) \|" * len(COLUMNS) + r" (\d+) % \|$", re.MULTILINE)
 
 
-def numbers(tally: Tally) -> tuple[int, ...]:
+def table_row(tally: MutantTally) -> tuple[int, ...]:
     """One row of the table."""
     told = [tally.count(o) for o in (NAMED, EXPLAINED, STOPPED, PLAIN)]
     return (len(tally.outcomes), sum(told), *told, tally.count(ENDLESS), tally.count(EQUAL), tally.count(WRONG))
 
 
-def share(row: Sequence[int]) -> int:
+def explained_percent(row: Sequence[int]) -> int:
     """Per cent of the rejected that are named, explained, or stopped on a line that the message shows."""
     return round(100 * sum(row[2:5]) / row[1]) if row[1] else 100
 
 
-def share_of_ran(row: Sequence[int]) -> int:
+def explained_percent_of_ran(row: Sequence[int]) -> int:
     """Per cent named or explained of the rejected that ran to a wrong result, where torch's own errors are of no
     help."""
     ran = row[2] + row[3] + row[5]
     return round(100 * (row[2] + row[3]) / ran) if ran else 100
 
 
-def table(tallies: Sequence[Tally]) -> str:
+def format_table(tallies: Sequence[MutantTally]) -> str:
     """The rows as Markdown, with a sum."""
-    rows = [(f"`{t.exercise}`", numbers(t)) for t in tallies]
+    rows = [(f"`{t.exercise}`", table_row(t)) for t in tallies]
     rows.append(("all", tuple(map(sum, zip(*(row for _, row in rows))))))
     lines = [f"| exercise | {' | '.join(COLUMNS)} | told why |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
-    lines += [f"| {name} | {' | '.join(map(str, row))} | {share(row)} % |" for name, row in rows]
+    lines += [f"| {name} | {' | '.join(map(str, row))} | {explained_percent(row)} % |" for name, row in rows]
     return "\n".join(lines)
 
 
-def stored(path: Path | None = None) -> dict[str, tuple[int, ...]]:
+def read_table(path: Path | None = None) -> dict[str, tuple[int, ...]]:
     """The rows of the table in the docs, by exercise, and "all"."""
     found = ROW.findall((path or TABLE).read_text(encoding="utf-8"))
     return {name: tuple(map(int, row[:-1])) for name, *row in found}
 
 
-def write(tallies: Sequence[Tally], path: Path | None = None) -> None:
+def write_table(tallies: Sequence[MutantTally], path: Path | None = None) -> None:
     """Put the table into the docs."""
-    whole = tuple(map(sum, zip(*map(numbers, tallies))))
-    page = PAGE.read_text(encoding="utf-8").format(table=table(tallies), ran=share_of_ran(whole))
+    whole = tuple(map(sum, zip(*map(table_row, tallies))))
+    page = PAGE.read_text(encoding="utf-8").format(table=format_table(tallies), ran=explained_percent_of_ran(whole))
     write_atomically(path or TABLE, page)

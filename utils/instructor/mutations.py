@@ -68,7 +68,7 @@ _DUALS = [
 _ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult)
 
 
-def mutants(source: str) -> list[Mutant]:
+def make_mutants(source: str) -> list[Mutant]:
     """Every mutant of a definition or of a few statements, each once, in the order of the source."""
     tree = ast.parse(source)
     plain = ast.unparse(tree)

@@ -38,32 +38,32 @@ class OnlineError(ValueError):
     """The links cannot be made; nothing was written."""
 
 
-def repository(root: Path = ROOT) -> str:
+def repository_name(root: Path = ROOT) -> str:
     """The repository's public name, "owner/name", from `pyproject.toml`. Raises `OnlineError`."""
-    name = _project(root).get("tool", {}).get("coginst", {}).get("repository")
+    name = _read_pyproject(root).get("tool", {}).get("coginst", {}).get("repository")
     if name is None:
         raise OnlineError(
             f"{root / 'pyproject.toml'} names no repository; give it the lines [tool.coginst] and repository ="
             ' "owner/name".'
         )
-    return _checked(name)
+    return _require_repository_name(name)
 
 
-def _project(root: Path) -> dict[str, Any]:
+def _read_pyproject(root: Path) -> dict[str, Any]:
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def name_it(name: str, root: Path = ROOT) -> None:
+def set_repository_name(name: str, root: Path = ROOT) -> None:
     """Write the repository's public name into `pyproject.toml`, and leave the rest as it is. Raises `OnlineError`."""
     path, line = root / "pyproject.toml", 'repository = "{}"'
-    old, new = line.format(repository(root)), line.format(_checked(name))
+    old, new = line.format(repository_name(root)), line.format(_require_repository_name(name))
     text = path.read_text(encoding="utf-8")
     if text.count(old) != 1:
         raise OnlineError(f"{path} is to hold the line {old}, once; write it so, and run this again.")
     write_atomically(path, text.replace(old, new))
 
 
-def _checked(name: str) -> str:
+def _require_repository_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise OnlineError(
             f"{name!r} is no name of a repository on GitHub; write owner/name, as it stands in its address."
@@ -71,23 +71,23 @@ def _checked(name: str) -> str:
     return name
 
 
-def _filled(template: str, **words: str) -> str:
+def _fill_template(template: str, **words: str) -> str:
     return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(words)
 
 
-def binder(name: str, path: str) -> str:
+def binder_url(name: str, path: str) -> str:
     """The address at which Binder builds the repository and opens `path` in JupyterLab."""
     return f"https://mybinder.org/v2/gh/{name}/{BRANCH}?urlpath=lab/tree/{path}"
 
 
-def colab(name: str, notebook: str) -> str:
+def colab_url(name: str, notebook: str) -> str:
     """The address at which Colab opens a notebook of the branch that is made for it."""
     return f"https://colab.research.google.com/github/{name}/blob/{COLAB_BRANCH}/{notebook}"
 
 
-def page(root: Path = ROOT) -> str:
+def links_page(root: Path = ROOT) -> str:
     """`docs/online.md`: a row of links for each lesson."""
-    name = repository(root)
+    name = repository_name(root)
     unset = (
         f"**Not public yet.** The links hold the stand-in `{UNSET}` until `coginst online` is given the repository's"
         " name.\n\n"
@@ -95,11 +95,11 @@ def page(root: Path = ROOT) -> str:
         else ""
     )
     rows = [
-        f"| {path.stem[:2]} | {lessons.read_lesson(path).title} | [Binder]({binder(name, f'course/{path.stem}.ipynb')}) |"
-        f" [Colab]({colab(name, f'{path.stem}.ipynb')}) |"
+        f"| {path.stem[:2]} | {lessons.read_lesson(path).title} | [Binder]({binder_url(name, f'course/{path.stem}.ipynb')}) |"
+        f" [Colab]({colab_url(name, f'{path.stem}.ipynb')}) |"
         for path in lessons.all_lessons(root / "solutions")
     ]
-    return _filled(
+    return _fill_template(
         "page.md",
         unset=unset,
         rows="\n".join(rows),
@@ -110,24 +110,24 @@ def page(root: Path = ROOT) -> str:
     )
 
 
-def notebooks(root: Path = ROOT) -> dict[str, bytes]:
+def colab_notebooks(root: Path = ROOT) -> dict[str, bytes]:
     """The students' notebooks for Colab by file name: each with a first cell that fetches the course. Raises as a build
     does."""
-    setup = _setup(repository(root), root)
+    setup = _colab_setup_source(repository_name(root), root)
     made = {}
     for name, content in student_files(root / "solutions").items():
         if name.endswith(".ipynb"):
             notebook = json.loads(content)
             notebook["metadata"].pop("jupytext", None)  # there is no .md to keep in step with
             source = setup.rstrip("\n").splitlines(keepends=True)
-            notebook["cells"].insert(0, ipynb.cell("code", "on-colab", {}, source))
+            notebook["cells"].insert(0, ipynb.make_cell("code", "on-colab", {}, source))
             made[name] = (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
     return made
 
 
-def wanted(root: Path = ROOT) -> list[str]:
+def colab_requirements(root: Path = ROOT) -> list[str]:
     """What the first cell on Colab installs, as pip takes it. Raises `OnlineError`."""
-    listed = map(Requirement, _project(root).get("project", {}).get("dependencies", []))
+    listed = map(Requirement, _read_pyproject(root).get("project", {}).get("dependencies", []))
     found = [f"{package.name}{package.specifier}" for package in listed if package.name in FETCHED]
     if len(found) != len(FETCHED):
         raise OnlineError(
@@ -136,26 +136,26 @@ def wanted(root: Path = ROOT) -> list[str]:
     return found
 
 
-def _setup(name: str, root: Path) -> str:
+def _colab_setup_source(name: str, root: Path) -> str:
     """The first cell on Colab: it may be run again, and leaves a course that is there as it is."""
-    packages = ", ".join(f'"{package}"' for package in wanted(root))
-    return _filled("colab.py.txt", folder=name.partition("/")[2], name=name, wanted=packages)
+    packages = ", ".join(f'"{package}"' for package in colab_requirements(root))
+    return _fill_template("colab.py.txt", folder=name.partition("/")[2], name=name, wanted=packages)
 
 
-def write(root: Path = ROOT) -> Path:
+def write_links_page(root: Path = ROOT) -> Path:
     """Write `docs/online.md`. Raises `OnlineError`."""
     path = root / "docs" / "online.md"
-    write_atomically(path, page(root))
+    write_atomically(path, links_page(root))
     return path
 
 
-def write_notebooks(out: str | Path, root: Path = ROOT) -> list[str]:
+def write_colab_notebooks(out: str | Path, root: Path = ROOT) -> list[str]:
     """Write the notebooks for Colab into the folder `out`, made where there is none; older ones give way. Raises as
     `notebooks`."""
     out = Path(out)
     if out.resolve() == (root / "course").resolve():
         raise OnlineError(f"{out} holds the course; these notebooks are for Colab and want a folder of their own.")
-    made = notebooks(root)
+    made = colab_notebooks(root)
     out.mkdir(parents=True, exist_ok=True)
     for name, content in made.items():
         write_atomically(out / name, content)

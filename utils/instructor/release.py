@@ -22,13 +22,15 @@ from string import Template
 
 from utils import lessons
 from utils.instructor.build import BuildError, student_files
-from utils.instructor.html_text import text_of
-from utils.instructor.leaks import leaks, markers_in, short_answers, whole_answers
-from utils.instructor.strip import MarkerError, Stripped, strip, without_notes
+from utils.instructor.html_text import extract_text
+from utils.instructor.leaks import find_leaks, find_markers, find_short_answers, find_whole_answers
+from utils.instructor.strip import MarkerError, StrippedLesson, strip_answers, strip_notes
 from utils.lessons import ROOT, Lesson
 
-AS_THEY_ARE = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
-FIRST = "utils/assets/first"  # the lessons' texts once more, from which `coginst reset` makes a spoilt one anew
+COPIED_FILES = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
+INITIAL_LESSONS = (
+    "utils/assets/first"  # the lessons' texts once more, from which `coginst reset` makes a spoilt one anew
+)
 FROM_TEMPLATES = ("Makefile", "AGENTS.md")
 # What a new lesson starts from, and the page that explains it.
 WITH_MARKERS = ("utils/instructor/templates/lesson/lesson.md", "book/CONTRIBUTING.html")
@@ -43,13 +45,13 @@ class ReleaseError(ValueError):
 
 
 @dataclass
-class Released:
+class ReleaseSummary:
     """The zip, the names of its files, the lessons whose answers it holds, and what was left out, unknown to git."""
 
     path: Path
-    names: list[str]
-    solved: list[str]
-    left_out: list[str] = field(default_factory=list)
+    file_names: list[str]
+    solved_lessons: list[str]
+    untracked_files: list[str] = field(default_factory=list)
 
 
 def release(
@@ -58,7 +60,7 @@ def release(
     replace: bool = False,
     root: Path = ROOT,
     book: Path | None = None,
-) -> Released:
+) -> ReleaseSummary:
     """Pack the student's course in the zip `out`, with the answers of the lessons named in `with_solutions`, and with
     the web site that `coginst book` made in the folder `book`.
 
@@ -72,23 +74,23 @@ def release(
         raise ReleaseError(f"{out} is to be a zip file; name it {out.name}.zip.")
     if not out.parent.is_dir():
         raise ReleaseError(f"There is no folder {out.parent} to write {out.name} in; make it first.")
-    _may_be_written(out, replace)
+    _require_writable(out, replace)
     solved = sorted({lessons.find_lesson(name, root / "solutions").stem for name in with_solutions})
     tracked, left_out = _known_files(root)
-    files = _files(root, solved, tracked, _site(book))
+    files = _release_files(root, solved, tracked, _read_site(book))
     half = out.with_name(f"{out.name}.{os.urandom(4).hex()}.tmp")  # it is looked through before it gets its name
     try:
         _pack(half, out.stem, files)
-        if faults := audit(half, solved, root):
+        if faults := audit_zip(half, solved, root):
             raise ReleaseError("\n".join(f"{out}!{fault}" for fault in faults))
-        _may_be_written(out, replace)  # another may have been made meanwhile
+        _require_writable(out, replace)  # another may have been made meanwhile
         os.replace(half, out)
     finally:
         half.unlink(missing_ok=True)
-    return Released(out, sorted(files), solved, left_out)
+    return ReleaseSummary(out, sorted(files), solved, left_out)
 
 
-def _may_be_written(out: Path, replace: bool) -> None:
+def _require_writable(out: Path, replace: bool) -> None:
     if out.exists() and not replace:
         raise ReleaseError(f"{out} is there already; --replace puts the new one in its place.")
 
@@ -128,7 +130,7 @@ def _git(root: Path, *arguments: str) -> list[str] | None:
     return [name for name in done.stdout.split("\0") if name]
 
 
-def _site(book: Path | None) -> dict[str, bytes]:
+def _read_site(book: Path | None) -> dict[str, bytes]:
     """Name and content of each file of the web site that comes along; none without one."""
     if book is None:
         return {}
@@ -138,13 +140,13 @@ def _site(book: Path | None) -> dict[str, bytes]:
     return {f"book/{path.relative_to(book).as_posix()}": path.read_bytes() for path in paths}
 
 
-def _files(root: Path, solved: list[str], tracked: set[str], site: dict[str, bytes]) -> dict[str, bytes]:
+def _release_files(root: Path, solved: list[str], tracked: set[str], site: dict[str, bytes]) -> dict[str, bytes]:
     """Name and content of each file of the zip."""
     pairs = student_files(root / "solutions")
     files = {f"course/{name}": content for name, content in pairs.items()}
-    files |= {f"{FIRST}/{name}": content for name, content in pairs.items() if name.endswith(".md")}
+    files |= {f"{INITIAL_LESSONS}/{name}": content for name, content in pairs.items() if name.endswith(".md")}
     files |= {name: (root / name).read_bytes() for name in tracked if name.startswith("utils/")}
-    files |= {name: (root / name).read_bytes() for name in AS_THEY_ARE}
+    files |= {name: (root / name).read_bytes() for name in COPIED_FILES}
     files |= {name: (TEMPLATES / name).read_bytes() for name in FROM_TEMPLATES}
     page = _readme((root / "README.md").read_text(encoding="utf-8"), solved, with_site=bool(site))
     files["README.md"] = page.encode()
@@ -155,7 +157,7 @@ def _files(root: Path, solved: list[str], tracked: set[str], site: dict[str, byt
         files["solutions/__init__.py"] = (root / "solutions" / "__init__.py").read_bytes()
     for stem in solved:
         path = root / "solutions" / f"{stem}.md"
-        files[f"solutions/{stem}.md"] = without_notes(lessons.read_text(path), path).encode()
+        files[f"solutions/{stem}.md"] = strip_notes(lessons.read_text(path), path).encode()
     return files | site
 
 
@@ -167,7 +169,7 @@ def _readme(text: str, solved: list[str], with_site: bool) -> str:
         raise ReleaseError("README.md marks no part as for students too, and their page is made of those.")
     course, *sections = parts
     answers = (
-        f"The answers of {_listed(solved)} are in `solutions/`, and `solution(...)` shows them."
+        f"The answers of {_list_lessons(solved)} are in `solutions/`, and `solution(...)` shows them."
         if solved
         else "The answers are not part of this copy; `hint(...)` comes close to them."
     )
@@ -177,7 +179,7 @@ def _readme(text: str, solved: list[str], with_site: bool) -> str:
     return template.substitute(course=course, answers=answers, sections="\n\n".join(sections))
 
 
-def _listed(stems: list[str]) -> str:
+def _list_lessons(stems: list[str]) -> str:
     numbers = [stem[:2] for stem in stems]
     return f"lesson {numbers[0]}" if len(numbers) == 1 else f"lessons {', '.join(numbers[:-1])} and {numbers[-1]}"
 
@@ -195,7 +197,7 @@ def _pack(path: Path, folder: str, files: dict[str, bytes]) -> None:
 # --- whether it is clean --------------------------------------------------------------------------------
 
 
-def audit(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> list[str]:
+def audit_zip(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> list[str]:
     """One line `file:line: what` for each thing in a zip that a student must not get; `solved` are the lessons handed
     out with answers.
 
@@ -215,42 +217,44 @@ def audit(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> li
     if len(tops) != 1 or any(".." in name or name.startswith("/") or "\\" in name for name in contents):
         return [":1: everything is to lie in one folder, so that unzipping spills nothing."]
     files = {name.partition("/")[2]: content for name, content in contents.items()}
-    faults = [f"{name}:1: this does not belong in a student's copy." for name in files if not _belongs(name, solved)]
-    faults += _answers_in(files, solved, root)
+    faults = [f"{name}:1: this does not belong in a student's copy." for name in files if not _is_allowed(name, solved)]
+    faults += _find_answers(files, solved, root)
     for name, content in files.items():
-        text = _text(name, content)
+        text = _readable_text(name, content)
         if not (name in WITH_MARKERS or name.startswith("solutions/")):
-            faults += [f"{name}:{line}: a marker of ours stands here ({what})." for line, what in markers_in(text)]
-        faults += [f"{name}:1: it names a place on this machine, {place}." for place in _places(root) if place in text]
+            faults += [f"{name}:{line}: a marker of ours stands here ({what})." for line, what in find_markers(text)]
+        faults += [
+            f"{name}:1: it names a place on this machine, {place}." for place in _local_paths(root) if place in text
+        ]
         if name.endswith(".ipynb"):
             faults += [f"{name}:1: a cell has outputs." for cell in json.loads(text)["cells"] if cell.get("outputs")][
                 :1
             ]
-    faults += _rebuilt(files, solved)
+    faults += _find_stale_copies(files, solved)
     return sorted(set(faults))
 
 
-def _belongs(name: str, solved: set[str]) -> bool:
+def _is_allowed(name: str, solved: set[str]) -> bool:
     room, _, rest = name.partition("/")
     if room == "course":
         return bool(lessons.FILE_NAME.fullmatch(rest))
-    if name.startswith(f"{FIRST}/"):
-        return bool(lessons.FILE_NAME.fullmatch(name.removeprefix(f"{FIRST}/")))
+    if name.startswith(f"{INITIAL_LESSONS}/"):
+        return bool(lessons.FILE_NAME.fullmatch(name.removeprefix(f"{INITIAL_LESSONS}/")))
     if room == "solutions":
         return rest == "__init__.py" if not rest.endswith(".md") else rest[:-3] in solved
     if lessons.FILE_NAME.fullmatch(PurePosixPath(name).name):
         return False
-    return room in ("utils", "docs", "book") or name in (*AS_THEY_ARE, *FROM_TEMPLATES, "README.md")
+    return room in ("utils", "docs", "book") or name in (*COPIED_FILES, *FROM_TEMPLATES, "README.md")
 
 
-def _answers_in(files: dict[str, bytes], solved: set[str], root: Path) -> list[str]:
+def _find_answers(files: dict[str, bytes], solved: set[str], root: Path) -> list[str]:
     """What survives of the answers: a line or a name in what students read, a whole answer anywhere else."""
-    sources: list[tuple[Lesson, Stripped]] = []
+    sources: list[tuple[Lesson, StrippedLesson]] = []
     for path in lessons.all_lessons(root / "solutions"):
-        sources.append((Lesson(path.stem, path.relative_to(root), []), strip(lessons.read_text(path), path)))
+        sources.append((Lesson(path.stem, path.relative_to(root), []), strip_answers(lessons.read_text(path), path)))
     read, site, rest = {}, {}, {}
     for name, content in files.items():
-        text = _text(name, content)
+        text = _readable_text(name, content)
         if name.startswith("book/"):
             site[name] = text
         elif name.startswith("course/"):
@@ -263,23 +267,23 @@ def _answers_in(files: dict[str, bytes], solved: set[str], root: Path) -> list[s
     handed_on = "take it out, or hand that lesson out too, with --with-solutions"
     whole = [
         fault.replace("take it out", handed_on) if fault.startswith("solutions/") else fault
-        for fault in whole_answers(secret, rest) + short_answers(secret, rest)
+        for fault in find_whole_answers(secret, rest) + find_short_answers(secret, rest)
     ]
-    return leaks(sources, read) + leaks(secret, site) + whole
+    return find_leaks(sources, read) + find_leaks(secret, site) + whole
 
 
-def _text(name: str, content: bytes) -> str:
+def _readable_text(name: str, content: bytes) -> str:
     """What there is to read in a file."""
     text = content.decode("utf-8", "replace")
-    return text_of(text) if name.endswith(".html") else text
+    return extract_text(text) if name.endswith(".html") else text
 
 
-def _places(root: Path) -> list[str]:
+def _local_paths(root: Path) -> list[str]:
     home = str(Path.home())
     return [place for place in {str(root), f"{home}{os.sep}"} if len(place) > 5]
 
 
-def _rebuilt(files: dict[str, bytes], solved: set[str]) -> list[str]:
+def _find_stale_copies(files: dict[str, bytes], solved: set[str]) -> list[str]:
     """Whether `make lab`, which builds where there are solutions, would make the copies that are there."""
     if not solved:
         return []

@@ -23,7 +23,7 @@ class ScaffoldError(ValueError):
     """The lesson cannot be made; nothing was written."""
 
 
-def new(name: str, title: str | None = None, exercise: str | None = None, root: Path = ROOT) -> list[Path]:
+def create_lesson(name: str, title: str | None = None, exercise: str | None = None, root: Path = ROOT) -> list[Path]:
     """Write the three files of a lesson called `name` ("flash_attention", or "12_flash_attention"); the number is the
     next free one.
 
@@ -45,7 +45,7 @@ def new(name: str, title: str | None = None, exercise: str | None = None, root: 
             raise ScaffoldError(
                 f"There is an exercise {exercise} in {path.relative_to(root)} already; name yours with --exercise."
             )
-    texts = _texts(number, stem, title or stem.replace("_", " ").capitalize(), exercise, root)
+    texts = _render_templates(number, stem, title or stem.replace("_", " ").capitalize(), exercise, root)
     there = [str(path.relative_to(root)) for path in texts if path.exists()]
     if there:
         raise ScaffoldError(
@@ -71,7 +71,7 @@ def _require_name(name: str, what: str) -> None:
         )
 
 
-def _texts(number: str, stem: str, title: str, exercise: str, root: Path) -> dict[Path, str]:
+def _render_templates(number: str, stem: str, title: str, exercise: str, root: Path) -> dict[Path, str]:
     words = {"number": number, "stem": stem, "title": title, "exercise": exercise}
     places = {
         "lesson.md": root / "solutions" / f"{number}_{stem}.md",

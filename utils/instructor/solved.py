@@ -37,15 +37,15 @@ def solved_cells(lesson: Lesson) -> list[Cell]:
 def solved_notebook(path: str | Path) -> dict:
     """The solved notebook of a lesson, not executed, as JSON. Raises `LessonError`."""
     lesson = lessons.read_lesson(path)
-    return ipynb.notebook(
+    return ipynb.make_notebook(
         [
-            ipynb.cell(cell.kind, ipynb.cell_id(lesson.stem, cell.index), cell.metadata, cell.source)
+            ipynb.make_cell(cell.kind, ipynb.cell_id(lesson.stem, cell.index), cell.metadata, cell.source)
             for cell in solved_cells(lesson)
         ]
     )
 
 
-def solve(names: list[str], source: str | Path | None = None, out: str | Path | None = None) -> list[Path]:
+def solve_lessons(names: list[str], source: str | Path | None = None, out: str | Path | None = None) -> list[Path]:
     """Execute the named lessons (all when none is named) and write them to `out`, `tests/solved` by default: all, or
     none.
 
@@ -61,13 +61,15 @@ def solve(names: list[str], source: str | Path | None = None, out: str | Path | 
     if not paths:
         raise LessonError(f"There is no lesson in {source}.")
     out.mkdir(parents=True, exist_ok=True)
-    texts = {out / f"{path.stem}.ipynb": ipynb.text(_texts(execute(path, out))) for path in paths}
+    texts = {
+        out / f"{path.stem}.ipynb": ipynb.notebook_text(_keep_text_outputs(execute_lesson(path, out))) for path in paths
+    }
     for target, text in texts.items():
         lessons.write_atomically(target, text)
     return list(texts)
 
 
-def execute(path: Path, folder: Path, **options: Any) -> Any:
+def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
     """Execute a lesson with its answers in a kernel of its own, as the suite does: strict checks, the small GPT-2, and
     nothing that the author or another lesson has passed. Gives nbformat's notebook, with all outputs.
 
@@ -113,12 +115,12 @@ def execute(path: Path, folder: Path, **options: Any) -> Any:
     return notebook
 
 
-def _texts(notebook: Any) -> Any:
+def _keep_text_outputs(notebook: Any) -> Any:
     """The notebook with the text of its outputs, and without what another run would write otherwise."""
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = [kept for output in cell.outputs if (kept := _text_of(output))]
+            cell.outputs = [kept for output in cell.outputs if (kept := _text_output(output))]
     notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"]}
     return notebook
 
@@ -127,17 +129,17 @@ def _has_failed(cell: dict) -> bool:
     return any(output["output_type"] == "error" for output in cell.get("outputs", []))
 
 
-def _text_of(output: dict) -> dict | None:
+def _text_output(output: dict) -> dict | None:
     """The output with its text alone, or None when it has none."""
     if output["output_type"] == "stream":
-        return {**output, "text": _calm(output["text"])}
+        return {**output, "text": _normalise_text(output["text"])}
     text = output.get("data", {}).get("text/plain")
     if text is None or output["output_type"] == "error" or "application/vnd.jupyter.widget-view+json" in output["data"]:
         return None
-    return {**output, "data": {"text/plain": _calm(text)}, "metadata": {}}
+    return {**output, "data": {"text/plain": _normalise_text(text)}, "metadata": {}}
 
 
-def _calm(text: str) -> str:
+def _normalise_text(text: str) -> str:
     """Text that is the same on every machine: no colours, no addresses, no folder of ours."""
     text = _ADDRESS.sub("0x000000", _ANSI.sub("", text))
     return text.replace(str(ROOT), ".").replace(str(Path.home()), "~")

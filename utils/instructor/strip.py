@@ -22,20 +22,22 @@ class StudentCell:
 
     kind: str
     source: str
-    unset: set[str] = field(default_factory=set)
-    removed: list[tuple[int, str]] = field(default_factory=list)  # row in the cell (0-based), and its text
-    partly: set[int] = field(default_factory=set)  # those of the rows of which a part stays: a left side, a hint
+    unset_names: set[str] = field(default_factory=set)
+    removed_lines: list[tuple[int, str]] = field(default_factory=list)  # row in the cell (0-based), and its text
+    partial_rows: set[int] = field(default_factory=set)  # those of the rows of which a part stays: a left side, a hint
 
 
 @dataclass
-class Stripped:
+class StrippedLesson:
     """The student's text and cells, and what was taken out: `(line in the source, its text)`, code apart from prose."""
 
     text: str
     cells: list[StudentCell]
     code_answers: list[tuple[int, str]]
     prose_answers: list[tuple[int, str]]
-    partly: set[int] = field(default_factory=set)  # lines of the source that are answers and of which a part stays
+    partial_lines: set[int] = field(
+        default_factory=set
+    )  # lines of the source that are answers and of which a part stays
 
 
 def strip_lesson(text: str, path: str | Path) -> str:
@@ -44,18 +46,20 @@ def strip_lesson(text: str, path: str | Path) -> str:
     `path` is named in messages. Line ends become `\\n` and a byte order mark goes. Raises `MarkerError` with all faults
     of the file, one a line.
     """
-    return strip(text, path, whole=False).text
+    return strip_answers(text, path, whole=False).text
 
 
-def without_notes(text: str, path: str | Path) -> str:
+def strip_notes(text: str, path: str | Path) -> str:
     """The lesson's markdown without what is for instructors' eyes alone: notes go, answers and their markers stay.
 
     Raises `MarkerError` as `strip` does.
     """
-    return strip(text, path, kinds={markers.NOTE}).text
+    return strip_answers(text, path, kinds={markers.NOTE}).text
 
 
-def strip(text: str, path: str | Path, whole: bool = True, kinds: Collection[str] = markers.KINDS) -> Stripped:
+def strip_answers(
+    text: str, path: str | Path, whole: bool = True, kinds: Collection[str] = markers.KINDS
+) -> StrippedLesson:
     """`strip_lesson`, with the account of what was taken out that the build needs. Raises `MarkerError`.
 
     Only markers of these `kinds` are obeyed; the others stay as they are.
@@ -68,14 +72,14 @@ def strip(text: str, path: str | Path, whole: bool = True, kinds: Collection[str
     if not any(cell.source.strip() for cell in lesson.cells):
         raise MarkerError(f"{path}:1: the lesson has no cells; write its first one below the front matter.")
     lines = text.splitlines()
-    result = Stripped("", [], [], [])
+    result = StrippedLesson("", [], [], [])
     faults: list[tuple[int, str]] = []
     edits: list[tuple[Cell, str]] = []
     for cell in lesson.cells:
         marked = markers.parse_markers(cell)
         try:
             _require_closed(cell, lines)
-            student = student_cell(marked, kinds)
+            student = strip_cell(marked, kinds)
         except CellFaults as error:
             faults += [(cell.line + fault.row, fault.message) for fault in error.faults]
             continue
@@ -84,14 +88,14 @@ def strip(text: str, path: str | Path, whole: bool = True, kinds: Collection[str
         if student.source.strip() or student.source == cell.source:
             result.cells.append(student)
         answers = result.code_answers if cell.kind == "code" else result.prose_answers
-        answers += [(cell.line + row, line) for row, line in student.removed]
-        result.partly |= {cell.line + row for row in student.partly}
+        answers += [(cell.line + row, line) for row, line in student.removed_lines]
+        result.partial_lines |= {cell.line + row for row in student.partial_rows}
     if faults:
         raise MarkerError("\n".join(f"{path}:{line}: {what}" for line, what in sorted(faults)))
     if not any(cell.source.strip() for cell in result.cells):
         raise MarkerError(f"{path}:1: nothing is left of the lesson for students; leave something outside the notes.")
     for cell, new in reversed(edits):
-        _put(lines, cell, new)
+        _replace_cell(lines, cell, new)
     result.text = "\n".join(lines) + "\n" * text.endswith("\n")
     return result
 
@@ -103,7 +107,7 @@ class CellFaults(Exception):
         self.faults = faults
 
 
-def student_cell(marked: MarkedCell, kinds: Collection[str] = markers.KINDS) -> StudentCell:
+def strip_cell(marked: MarkedCell, kinds: Collection[str] = markers.KINDS) -> StudentCell:
     """The student's cell, its source "" when nothing is left of it. Raises `CellFaults`."""
     if marked.faults:
         raise CellFaults(*marked.faults)
@@ -112,15 +116,15 @@ def student_cell(marked: MarkedCell, kinds: Collection[str] = markers.KINDS) -> 
     made = StudentCell(cell.kind, cell.source)
     if not regions:
         return made
-    made.removed = [(row, lines[row]) for region in regions for row in region.inner_rows]
-    made.partly = {
+    made.removed_lines = [(row, lines[row]) for region in regions for row in region.inner_rows]
+    made.partial_rows = {
         region.comment_position[0] for region in regions if region.comment_position and region.kind == markers.STUB
     }
     if cell.kind != "code":
-        made.source = "\n".join(_without_prose(lines, regions))
+        made.source = "\n".join(_replace_prose(lines, regions))
         return made
     rendering = _CodeRendering(marked, regions)
-    made.source, made.unset = rendering.source(), rendering.unset()
+    made.source, made.unset_names = rendering.source(), rendering.unset()
     try:
         python = lessons.strip_magics(made.source) or ""
         compile(python, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
@@ -136,7 +140,7 @@ def student_cell(marked: MarkedCell, kinds: Collection[str] = markers.KINDS) -> 
 
 
 def _require_closed(cell: Cell, lines: list[str]) -> None:
-    end = cell.line - 1 + _height(cell)
+    end = cell.line - 1 + _line_count(cell)
     if not _is_fenced(cell, lines):
         return
     if end >= len(lines):
@@ -153,14 +157,14 @@ def _is_fenced(cell: Cell, lines: list[str]) -> bool:
     return cell.kind == "code" or (before.startswith("<!-- #") and "#end" not in before)
 
 
-def _height(cell: Cell) -> int:
+def _line_count(cell: Cell) -> int:
     """How many lines of the file the cell's source takes; a fence with nothing in it takes none."""
     return cell.source.count("\n") + 1 if cell.source else 0
 
 
-def _put(lines: list[str], cell: Cell, new: str) -> None:
+def _replace_cell(lines: list[str], cell: Cell, new: str) -> None:
     """Replace the cell's lines in the file; a cell that nothing is left of goes, with the blank lines after it."""
-    start, end = cell.line - 1, cell.line - 1 + _height(cell)
+    start, end = cell.line - 1, cell.line - 1 + _line_count(cell)
     if new.strip():
         lines[start:end] = new.split("\n")
         return
@@ -178,7 +182,7 @@ def _put(lines: list[str], cell: Cell, new: str) -> None:
 # --- in a cell ------------------------------------------------------------------------------------------
 
 
-def _without_prose(lines: list[str], regions: list[Region]) -> list[str]:
+def _replace_prose(lines: list[str], regions: list[Region]) -> list[str]:
     for region in reversed(regions):
         start = region.start
         lines[start : region.end] = [stubs.PROSE] if region.kind == markers.ANSWER else []
@@ -199,7 +203,7 @@ class _CodeRendering:
         assert marked.tree is not None, "a cell with regions has parsed"
         self.tree, self.lines = marked.tree, marked.lines
         self.scopes = code.enclosing_definitions(marked.tree)
-        self.new = {region: self._instead(region) for region in regions}
+        self.new = {region: self._replacement(region) for region in regions}
         self._fill_empty_blocks()
 
     def source(self) -> str:
@@ -212,9 +216,9 @@ class _CodeRendering:
         """The names that the cell's answers would have given a meaning: those around them, or those they bind."""
         gone = [node for region in self.new for node in region.statements]
         scopes = {node: self.scopes[node] for node in gone}
-        return {name for node, scope in scopes.items() for name in ([scope[0].name] if scope else _names([node]))}
+        return {name for node, scope in scopes.items() for name in ([scope[0].name] if scope else _bound_names([node]))}
 
-    def _instead(self, region: Region) -> list[str]:
+    def _replacement(self, region: Region) -> list[str]:
         if region.kind == markers.ANSWER:
             return self._stub(region.statements[0], region.statements)
         if region.kind != markers.STUB:
@@ -232,7 +236,7 @@ class _CodeRendering:
         if scope and isinstance(scope[-1], code.Function):
             new = stubs.body_stub(".".join(node.name for node in scope))
         else:
-            names = dict.fromkeys(name for name in _names(gone) if name != "_")
+            names = dict.fromkeys(name for name in _bound_names(gone) if name != "_")
             new = stubs.assignment_stubs(names) or (stubs.block_stub() if indent else [stubs.TODO])
         return [indent + line for line in new]
 
@@ -252,5 +256,5 @@ class _CodeRendering:
                 self.new[gone[emptied[-1]]] = [stubs.TODO]
 
 
-def _names(nodes: Collection[ast.stmt]) -> list[str]:
+def _bound_names(nodes: Collection[ast.stmt]) -> list[str]:
     return [name for node in nodes for name in lessons.bound_names(node)]

@@ -305,7 +305,7 @@ class _CodeParser:
             what = "takes a whole line, and this one holds more than one statement; give each its own."
             raise MarkerFault(row, f"<{kind}> {what}")
         equals = self._find_equals(node, row) if kind == STUB else (0, 0)
-        return replace(region, start=first, end=last + 1, statements=(node,), equals=equals)
+        return replace(region, start=first, end=last + 1, statements=(node,), equals_position=equals)
 
     def _find_equals(self, node: ast.stmt, row: int) -> tuple[int, int]:
         """Row and column after the `=` that is the assignment's own, the last one before its value. Raises `Fault`."""

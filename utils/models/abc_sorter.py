@@ -110,7 +110,7 @@ class Step:
     a letter.
     """
 
-    seen: str
+    prefix: str
     probs: dict[str, float]
     weights: Tensor
     chosen: str
@@ -129,7 +129,7 @@ def trace(model: nn.Module, letters: str) -> list[Step]:
     return steps
 
 
-def _are_sorted(model: Callable[[Tensor], Tensor]) -> Tensor:
+def _sorts_correctly(model: Callable[[Tensor], Tensor]) -> Tensor:
     """For each of the 27 triples, bool: greedy writing is right if, after each right beginning, the next letter is."""
     right = all_sequences()
     return (model(right[:, :-1])[:, 3:, 1:].argmax(-1) + 1 == right[:, 4:]).all(1)
@@ -138,10 +138,10 @@ def _are_sorted(model: Callable[[Tensor], Tensor]) -> Tensor:
 @torch.no_grad()
 def count_sorted(model: nn.Module) -> int:
     """How many of the 27 triples a causal `model` sorts when it writes greedily, from a single pass."""
-    return int(_are_sorted(model).sum())
+    return int(_sorts_correctly(model).sum())
 
 
-def loss_everywhere(model: nn.Module, sequences: Tensor) -> Tensor:
+def loss_on_all_tokens(model: nn.Module, sequences: Tensor) -> Tensor:
     """Cross-entropy of every next token, as the course's source text has it; the letters of the question included."""
     return F.cross_entropy(model(sequences[:, :-1]).flatten(0, 1), sequences[:, 1:].flatten())
 
@@ -175,7 +175,7 @@ def looks(model: Sorter) -> Tensor:
 
 
 @dataclass
-class Log:
+class TrainingLog:
     """What happened in a training: `loss` of each step; `when` and `sorted`, the steps at which the 27 triples were
     tried."""
 
@@ -191,13 +191,13 @@ class Log:
 
 def train(
     model: nn.Module, loss: Callable[[], Tensor], steps: int, rate: Callable[[int], float], every: int = 50
-) -> Log:
+) -> TrainingLog:
     """AdamW on `loss()` with the learning rate `rate(step)` and gradients clipped to norm 1, as in the course's source
     text.
 
     Every `every` steps, and at the end, the model is tried on all 27 triples.
     """
-    log = Log([], [], [])
+    log = TrainingLog([], [], [])
 
     def try_all(step: int) -> None:
         if step % every == 0 or step == steps:
@@ -212,7 +212,7 @@ def train(
         clip=1.0,
         log_every=1,
         progress=False,
-        before=try_all,
+        before_step=try_all,
     )
     if history.interrupted:
         raise KeyboardInterrupt
@@ -221,10 +221,10 @@ def train(
     return log
 
 
-def train_together(
+def train_batched(
     models: Sequence[nn.Module],
     loss: Callable[[Callable[[Tensor], Tensor], Tensor], Tensor],
-    draw: Callable[[], Tensor],
+    sample_batch: Callable[[], Tensor],
     steps: int,
     rate: Callable[[int], float],
     every: int = 25,
@@ -255,13 +255,13 @@ def train_together(
     for step in range(steps + 1):
         if step % every == 0 or step == steps:
             with torch.no_grad():
-                done = ask(lambda model, _: _are_sorted(model), all_sequences()).all(1).tolist()
+                done = ask(lambda model, _: _sorts_correctly(model), all_sequences()).all(1).tolist()
             first = [step if known is None and right else known for known, right in zip(first, done)]
         if step == steps or (until_sorted and None not in first):
             break
         optimiser.param_groups[0]["lr"] = rate(step)
         optimiser.zero_grad()
-        ask(loss, draw()).sum().backward()
+        ask(loss, sample_batch()).sum().backward()
         norms = torch.cat([value.grad.flatten(1) for value in learned], 1).norm(dim=1)
         for value in learned:  # clipped for each model by itself
             value.grad *= (1 / (norms + 1e-6)).clamp(max=1).view(-1, *[1] * (value.dim() - 1))
@@ -271,15 +271,15 @@ def train_together(
     return first
 
 
-def train_usual(model: nn.Module, rate: Callable[[int], float], steps: int = 4000) -> Log:
+def train_usual(model: nn.Module, rate: Callable[[int], float], steps: int = 4000) -> TrainingLog:
     """The training of the course's source text: 128 random triples a step, and every next token asked for.
 
     `rate` is that of the lesson, planned for 15,000 steps, of which these are the first.
     """
-    return train(model, lambda: loss_everywhere(model, random_sequences(128)), steps, rate)
+    return train(model, lambda: loss_on_all_tokens(model, random_sequences(128)), steps, rate)
 
 
-def save_usual(model: nn.Module, log: Log, path: Path = USUAL) -> None:
+def save_usual(model: nn.Module, log: TrainingLog, path: Path = USUAL) -> None:
     """Write the weights and the log of `train_usual`, as `python bench/abc_sorter.py --write` does."""
     from safetensors.torch import save
 
@@ -298,7 +298,7 @@ def study() -> dict[str, list[int | None]]:
     return json.loads(STUDY.read_text(encoding="utf-8"))
 
 
-def load_usual(model: nn.Module, path: Path = USUAL) -> Log:
+def load_usual(model: nn.Module, path: Path = USUAL) -> TrainingLog:
     """The log of the usual training that ships with the course; its weights are put into `model`.
 
     Raises:
@@ -307,7 +307,7 @@ def load_usual(model: nn.Module, path: Path = USUAL) -> Log:
     from safetensors.torch import load_file
 
     stored = load_file(path)
-    log = Log(*(stored.pop(f"log.{name}").tolist() for name in ("loss", "when", "sorted")))
+    log = TrainingLog(*(stored.pop(f"log.{name}").tolist() for name in ("loss", "when", "sorted")))
     try:
         load_parameters(model, {name.removeprefix("model."): value for name, value in stored.items()})
     except ValueError as error:

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 
 
-def of_lesson(stem: str, name: str, otherwise: str) -> Any:
+def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
     """The class or function `name` of the lesson `stem`, as its page in `solutions/` has it.
 
     Which parts of it are the learner's is said by the lesson, and not again here.
@@ -23,7 +23,7 @@ def of_lesson(stem: str, name: str, otherwise: str) -> Any:
         try:
             lesson = getattr(importlib.import_module("solutions"), stem)
         except (ImportError, AttributeError):
-            raise ValueError(f"the lesson's {name} is not here; give your own, as in {otherwise}.") from None
+            raise ValueError(f"the lesson's {name} is not here; give your own, as in {alternative}.") from None
         return getattr(lesson, name)
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from utils.explore.training import Sample, watch
+from utils.explore.training import WritingSample, open_training_display
 from utils.lessons.files import ROOT
-from utils.models.lesson_models import load_parameters, of_lesson
-from utils.training.loop import History, one_cycle, one_thread, train
+from utils.models.lesson_models import load_from_lesson, load_parameters
+from utils.training.loop import History, one_cycle_schedule, one_thread, train
 
 ASSET = ROOT / "utils" / "assets" / "cogmodel"
 STOP = 0
@@ -49,9 +49,9 @@ class CharTokenizer:
         from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
         vocab = {"": STOP, **{character: i for i, character in enumerate(ALPHABET, 1)}}
-        self._made = Tokenizer(models.WordLevel(vocab, unk_token=""))
-        self._made.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
-        self._made.decoder = decoders.Fuse()
+        self._tokenizer = Tokenizer(models.WordLevel(vocab, unk_token=""))
+        self._tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
+        self._tokenizer.decoder = decoders.Fuse()
         self.pad_token_id = self.eos_token_id = STOP
         self.vocab_size = VOCAB_SIZE
 
@@ -79,20 +79,20 @@ class CharTokenizer:
                 "this model knows the letters a–z and A–Z, the space and the full stop; not"
                 f" {', '.join(map(repr, odd))}."
             )
-        ids = self._made.encode(text).ids
+        ids = self._tokenizer.encode(text).ids
         return torch.tensor([ids]) if return_tensors == "pt" else ids
 
     def decode(self, ids: int | Iterable[int] | Tensor) -> str:
         """The characters of some ids in a row; stops and padding are nothing."""
         flat = ids.tolist() if isinstance(ids, Tensor) else ids
-        return self._made.decode([flat] if isinstance(flat, int) else list(flat))
+        return self._tokenizer.decode([flat] if isinstance(flat, int) else list(flat))
 
     def batch_decode(self, rows: Iterable) -> list[str]:
         """`decode` of each row; of a row of single ids, each character."""
         return [self.decode(row) for row in rows]
 
 
-def completed(prompt: str) -> str:
+def expected_text(prompt: str) -> str:
     """What should become of a prompt: ``completed("minecraft upper")`` is ``"minecraft upper MINECRAFT."``."""
     word, _, command = prompt.partition(" ")
     if command not in COMMANDS:
@@ -122,7 +122,7 @@ def draw_batch(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     size = torch.randint(SHORTEST, LONGEST + 1, (n, 1), generator=generator)
     shout = torch.randint(0, 2, (n, 1), generator=generator)
     word = torch.randint(0, 26, (n, LONGEST), generator=generator) + ALPHABET.index("a") + 1
-    commands = torch.tensor([_ids(" echo  "), _ids(" upper ")])
+    commands = torch.tensor([_encode_text(" echo  "), _encode_text(" upper ")])
     place = torch.arange(CONTEXT).expand(n, -1)
     start = size + 6 + shout  # where the answer begins: after word, space, command, space
     end = start + size  # where its full stop stands
@@ -137,15 +137,15 @@ def draw_batch(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     return tokens, (place >= start - 1) & (place <= end + 1)
 
 
-def _ids(text: str) -> list[int]:
+def _encode_text(text: str) -> list[int]:
     return [ALPHABET.index(character) + 1 for character in text]
 
 
 def tokens_of(prompts: Iterable[str]) -> tuple[Tensor, Tensor]:
     """As `draw_batch`, for given prompts; wider than CONTEXT where a word is longer than those of the training."""
-    pairs = [(prompt, completed(prompt)) for prompt in prompts]
+    pairs = [(prompt, expected_text(prompt)) for prompt in prompts]
     width = max([CONTEXT, *(len(text) + 1 for _, text in pairs)])
-    rows = [_ids(text) + [STOP] * (width - len(text)) for _, text in pairs]
+    rows = [_encode_text(text) + [STOP] * (width - len(text)) for _, text in pairs]
     asked = [[len(prompt) <= i <= len(text) for i in range(width)] for prompt, text in pairs]
     return torch.tensor(rows), torch.tensor(asked)
 
@@ -169,25 +169,25 @@ def batches(
         progress: False for silence; else a live page in a notebook, and a bar in a terminal.
     """
     generator = torch.Generator().manual_seed(seed)
-    right = completed(SAMPLE)[len(SAMPLE) + 1 :]
-    sample = model and Sample(SAMPLE, right, lambda: written(model, SAMPLE, len(right) + 3))
-    shown = watch(steps, sample=sample) if progress else None
+    right = expected_text(SAMPLE)[len(SAMPLE) + 1 :]
+    sample = model and WritingSample(SAMPLE, right, lambda: generate_greedily(model, SAMPLE, len(right) + 3))
+    shown = open_training_display(steps, sample=sample) if progress else None
     try:
         with one_thread():
             for step in range(steps):
                 yield draw_batch(size, generator)
                 if shown:
-                    shown.step(step + 1, losses[-1] if losses else None)
+                    shown.update(step + 1, losses[-1] if losses else None)
     finally:
         if shown:
             shown.close()
 
 
 @torch.no_grad()
-def written(model: nn.Module, prompt: str, most: int) -> str:
+def generate_greedily(model: nn.Module, prompt: str, max_new_tokens: int) -> str:
     """At most `most` characters that a model writes after a prompt, greedily, until it says token 0."""
-    ids = torch.tensor([_ids(prompt)], device=next(model.parameters()).device)
-    for _ in range(most):
+    ids = torch.tensor([_encode_text(prompt)], device=next(model.parameters()).device)
+    for _ in range(max_new_tokens):
         new = model(ids)[:, -1].argmax(-1)
         if new == STOP:
             break
@@ -231,7 +231,7 @@ def train_cogmodel(
     generator = torch.Generator().manual_seed(seed)
     real = [tokens_of([f"{word} {command}" for command in COMMANDS]) for word in words]
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
-    answer_loss = course_loss()
+    answer_loss = lesson_loss_function()
 
     def loss(step: int) -> Tensor:
         tokens, asked = draw_batch(batch, generator)
@@ -247,7 +247,7 @@ def train_cogmodel(
         loss,
         optimiser,
         steps,
-        schedule=functools.partial(one_cycle, warmup=0.15),
+        schedule=functools.partial(one_cycle_schedule, warmup=0.15),
         clip=1.0,
         log_every=log_every,
         progress=progress,
@@ -271,7 +271,7 @@ def load_cogmodel(path: Path | str = ASSET, build: Callable | None = None) -> tu
 
     folder = Path(path)
     if build is None:
-        build = course_model()
+        build = lesson_model_class()
     cure = "`git checkout -- utils/assets/cogmodel` restores it, and `coginst train cogmodel --replace` makes it anew."
     try:
         sizes = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -292,18 +292,18 @@ def load_cogmodel(path: Path | str = ASSET, build: Callable | None = None) -> tu
     return model.eval(), CharTokenizer()
 
 
-def course_model() -> Callable:
+def lesson_model_class() -> Callable:
     """The lesson's own CogModel."""
-    return of_lesson("toy_transformer", "CogModel", "load_cogmodel(build=CogModel)")
+    return load_from_lesson("toy_transformer", "CogModel", "load_cogmodel(build=CogModel)")
 
 
-def course_loss() -> Callable:
+def lesson_loss_function() -> Callable:
     """The lesson's own answer_loss."""
-    return of_lesson("toy_transformer", "answer_loss", "the lesson's own cells")
+    return load_from_lesson("toy_transformer", "answer_loss", "the lesson's own cells")
 
 
 @torch.no_grad()
-def attention(model: nn.Module, tokens: Tensor) -> Tensor:
+def attention_patterns(model: nn.Module, tokens: Tensor) -> Tensor:
     """Where every layer of a `CogModel` looks: weights [layers, batch, seq, seq] for ids [batch, seq]."""
     seq = tokens.shape[-1]
     mask = torch.ones(seq, seq, dtype=torch.bool, device=tokens.device).tril()
@@ -321,9 +321,9 @@ def copying_weights(model: nn.Module, prompt: str) -> tuple[Tensor, list[str], l
         weights [layers, letters, seq]: a row for each letter of the answer, seen from the place where it is decided on;
         the letters, as row labels; the characters of the text so far, as column labels.
     """
-    text = completed(prompt)
+    text = expected_text(prompt)
     rows = range(len(prompt), len(text) - 2)  # from the space before the answer, where its first letter is decided on
-    weights = attention(model, torch.tensor([_ids(text)]))[:, 0, rows.start : rows.stop]
+    weights = attention_patterns(model, torch.tensor([_encode_text(text)]))[:, 0, rows.start : rows.stop]
     return weights, [f"→ {text[i + 1]}" for i in rows], list(text)
 
 
@@ -357,9 +357,9 @@ def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[
     for i, word in enumerate(words):
         last = 1 + i % 5  # the place of the letter that is exchanged
         other = (last + 3) % 7
-        said = model(torch.tensor([_ids(f"{word} echo {word[:last]}{word[other]}")]))[0, -1].argmax()
-        by_place += int(said == _ids(word[last + 1])[0])
-        by_letter += int(said == _ids(word[other + 1])[0])
+        said = model(torch.tensor([_encode_text(f"{word} echo {word[:last]}{word[other]}")]))[0, -1].argmax()
+        by_place += int(said == _encode_text(word[last + 1])[0])
+        by_letter += int(said == _encode_text(word[other + 1])[0])
     return {"by its place": by_place / len(words), "by the letter before": by_letter / len(words)}
 
 

@@ -70,8 +70,8 @@ def known_tokens() -> Int[Tensor, "known"]:
     """
     where = source()
     with Checkpoint(where) as file:
-        small = "wte.ids" in file.names()
-        known = file.read("wte.ids").long() if small else torch.arange(where.vocab_size)
+        small = "wte.ids" in file.tensor_names()
+        known = file.read_tensor("wte.ids").long() if small else torch.arange(where.vocab_size)
     return known[known != END]
 
 

@@ -29,7 +29,7 @@ class GPTConfig:
     eps: float = 1e-5
 
     @classmethod
-    def of(cls, where: Source) -> GPTConfig:
+    def from_source(cls, where: Source) -> GPTConfig:
         """Of a GPT-2 on disk."""
         return cls(where.vocab_size, where.n_positions, where.d_model, where.n_layers, where.n_heads, where.epsilon)
 
@@ -88,11 +88,13 @@ def checkpoint() -> tuple[dict[str, Tensor], GPTConfig]:
     """
     where = source()
     with Checkpoint(where) as file:
-        tensors = {name: file.read(name) for name in file.names() if not name.startswith("wte.")}
+        tensors = {name: file.read_tensor(name) for name in file.tensor_names() if not name.startswith("wte.")}
         # the small one keeps the rows that were trained, and one for all others
-        whole = "wte.weight" in file.names()
-        tensors["wte.weight"] = file.read("wte.weight") if whole else file.embeddings(torch.arange(where.vocab_size))
-    return tensors, GPTConfig.of(where)
+        whole = "wte.weight" in file.tensor_names()
+        tensors["wte.weight"] = (
+            file.read_tensor("wte.weight") if whole else file.read_embeddings(torch.arange(where.vocab_size))
+        )
+    return tensors, GPTConfig.from_source(where)
 
 
 def load(model: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:

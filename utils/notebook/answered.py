@@ -20,23 +20,23 @@ class Calibration:
     counts: Mapping[str, tuple[int, int]]
 
     @property
-    def total(self) -> int:
+    def n_answers(self) -> int:
         return sum(every for _, every in self.counts.values())
 
     @property
-    def right(self) -> int:
+    def n_correct(self) -> int:
         return sum(right for right, _ in self.counts.values())
 
     def __str__(self) -> str:
-        if not self.total:
+        if not self.n_answers:
             return ""
         parts = [f"{sure}: {right} of {every}" for sure, (right, every) in self.counts.items() if every]
-        return f"Predictions and quizzes: {self.right} of {self.total} right at first. {'; '.join(parts)}."
+        return f"Predictions and quizzes: {self.n_correct} of {self.n_answers} right at first. {'; '.join(parts)}."
 
     def html(self) -> str:
         """The same as a small table with bars."""
         rows = "".join(_row(sure, *self.counts[sure]) for sure in SURE if self.counts[sure][1])
-        head = f"Predictions and quizzes: <b>{self.right} of {self.total}</b> right at first."
+        head = f"Predictions and quizzes: <b>{self.n_correct} of {self.n_answers}</b> right at first."
         table = f'<table style="font-size:inherit;margin:0">{rows}</table>'
         return f'<div style="margin-top:10px">{head}{table}</div>'
 
@@ -50,7 +50,7 @@ def _row(sure: str, right: int, every: int) -> str:
     return f'<tr style="background:none">{cells}</tr>'  # Jupyter would stripe the rows
 
 
-def calibration() -> Calibration:
+def load_calibration() -> Calibration:
     """From what this machine has kept."""
     answers = read_answers().values()
     counts = {}
@@ -77,20 +77,22 @@ class WarmUp:
         if not self.entries:
             print(self)
         for entry in self.entries:
-            display(asked_again(entry))
+            display(question_widget(entry))
 
 
-def asked_again(entry: Mapping[str, Any]) -> Any:
+def question_widget(entry: Mapping[str, Any]) -> Any:
     """The widget of a question that was answered before, with nothing in it."""
-    from utils.explore.answered import note_answer
-    from utils.explore.live import live
+    from utils.explore.answered import handle_answer_event
+    from utils.explore.live import make_widget
 
     start = entry["start"]
     empty = {"predictions": {"guess": "", "done": ""}, "quizzes": {"chosen": []}}[entry["kind"]]
-    return live(entry["kind"], start["question"], start, {**empty, "sure": "fairly sure"}, heard=note_answer)
+    return make_widget(
+        entry["kind"], start["question"], start, {**empty, "sure": "fairly sure"}, on_message=handle_answer_event
+    )
 
 
-def warm_up() -> WarmUp:
+def load_warm_up() -> WarmUp:
     """The questions whose answers are longest ago; an answer puts a question last."""
     known = [entry for entry in read_answers().values() if entry["kind"] in ("predictions", "quizzes")]
     return WarmUp(known[:WARM_UP])

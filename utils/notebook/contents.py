@@ -8,7 +8,7 @@ from ipykernel.ipkernel import IPythonKernel
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
 
-class Contents(AsyncLargeFileManager):
+class CourseContentsManager(AsyncLargeFileManager):
     """Jupyter's own contents manager. A notebook that it hands out names the Python that will run it.
 
     JupyterLab writes that into each notebook that it opens, down to the patch release, and shows the page as unsaved

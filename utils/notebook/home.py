@@ -5,24 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from utils import lessons
-from utils.notebook.answered import SURE, Calibration, WarmUp, calibration, warm_up
-from utils.notebook.pages import WORD, Item, Page, pages
-from utils.notebook.showcase import NAME, showcase, without_code
-from utils.show.html import TEXT_COLOUR, escape, inline, mark
+from utils.notebook.answered import SURE, Calibration, WarmUp, load_calibration, load_warm_up
+from utils.notebook.pages import WORD, ExerciseProgress, LessonProgress, load_progress
+from utils.notebook.showcase import NAME, exercises_without_code, showcase_html
+from utils.show.html import TEXT_COLOUR, escape, inline_html, status_mark
 
 SHOWN = "progress().save() makes my_course.html, a page that shows what you built."
 
 
-class Home:
+class ProgressView:
     """What `progress()` shows: plain text in a terminal, a list with links in a notebook."""
 
-    def __init__(self, pages: list[Page], answers: Calibration | None = None):
+    def __init__(self, pages: list[LessonProgress], answers: Calibration | None = None):
         self.pages = pages
         self.answers = answers or Calibration(dict.fromkeys(SURE, (0, 0)))
 
     def warm_up(self) -> WarmUp:
         """Three predictions or quizzes once more: those that were answered longest ago."""
-        return warm_up()
+        return load_warm_up()
 
     def save(self, who: str = "", path: str | Path = NAME) -> None:
         """Write `my_course.html`, a page that shows what you built, and say where it is.
@@ -33,88 +33,88 @@ class Home:
         """
         path = Path(path)
         try:
-            lessons.write_atomically(path, showcase(self.pages, who))
+            lessons.write_atomically(path, showcase_html(self.pages, who))
         except OSError as error:
             print(f"{path} cannot be written: {error.strerror}. Name another place: progress().save(path=...).")
             return
         print(f"Written: {path.name}. Open it from the list of files.")
-        if missing := without_code(self.pages):
+        if missing := exercises_without_code(self.pages):
             print(f"Without the code of {', '.join(missing)}: save those notebooks, then write the page again.")
 
     @property
-    def passed(self) -> int:
-        return sum(page.done for page in self.pages)
+    def n_passed(self) -> int:
+        return sum(page.n_passed for page in self.pages)
 
     @property
-    def total(self) -> int:
-        return sum(len(page.items) for page in self.pages)
+    def n_exercises(self) -> int:
+        return sum(len(page.exercises) for page in self.pages)
 
     @property
-    def resume(self) -> tuple[Page, Item] | None:
+    def next_exercise(self) -> tuple[LessonProgress, ExerciseProgress] | None:
         """Where to go on: the first exercise to do in the lesson last worked on, else in a later one, else in any; None
         at the end."""
-        tried = [(item.when, n) for n, page in enumerate(self.pages) for item in page.items if item.tries]
+        tried = [(item.last_attempt, n) for n, page in enumerate(self.pages) for item in page.exercises if item.tries]
         last = max(tried)[1] if tried else 0
         open_ = [
             (page, item)
             for page in self.pages[last:] + self.pages[:last]
-            for item in page.items
+            for item in page.exercises
             if item.state != "passed"
         ]
         return open_[0] if open_ else None
 
     def _headline(self) -> str:
-        said = f"{self.passed} of {self.total} exercises passed"
+        said = f"{self.n_passed} of {self.n_exercises} exercises passed"
         minutes = sum(page.minutes or 0 for page in self.pages)
         return f"{said}; the whole course takes about {minutes / 60:.0f} hours" if minutes >= 90 else said
 
     def _verb(self) -> str:
-        return "Go on with" if any(item.tries for page in self.pages for item in page.items) else "Begin with"
+        return "Go on with" if any(item.tries for page in self.pages for item in page.exercises) else "Begin with"
 
     def __repr__(self) -> str:
         lines = [self._headline() + "."]
-        if self.resume:
-            page, item = self.resume
+        if self.next_exercise:
+            page, item = self.next_exercise
             lines.append(
                 f"{self._verb()} {item.name} in lesson {page.stem[:2]},"
                 f" {page.title}{f' ({page.path.name})' if page.path else ''}."
             )
-        elif self.total:
+        elif self.n_exercises:
             lines.append("Every exercise is passed.")
         for page in self.pages:
             facts = [f"{page.stem[:2]} {page.title}", f"{page.minutes} minutes" if page.minutes else "", page.summary]
-            lines += [" · ".join(filter(None, facts)), *(f"  {item}" for item in page.items)]
-        if self.answers.total:
+            lines += [" · ".join(filter(None, facts)), *(f"  {item}" for item in page.exercises)]
+        if self.answers.n_answers:
             lines += [str(self.answers), "progress().warm_up() asks three of them again."]
-        if self.passed:
+        if self.n_passed:
             lines.append(SHOWN)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        go_on = "<b>Every exercise is passed.</b>" if self.total else ""
-        if self.resume:
-            page, item = self.resume
+        go_on = "<b>Every exercise is passed.</b>" if self.n_exercises else ""
+        if self.next_exercise:
+            page, item = self.next_exercise
             where = f"lesson {page.stem[:2]}, {escape(page.title)}: <code>{escape(item.name)}</code>"
-            go_on = f"<b>{self._verb()} {_anchor(page.link(item), where)}</b>"
+            go_on = f"<b>{self._verb()} {_link_html(page.link_address(item), where)}</b>"
         rows = "".join(_row(page) for page in self.pages)
-        key = " · ".join(f"{mark(state)} {word}" for state, word in WORD.items())
+        key = " · ".join(f"{status_mark(state)} {word}" for state, word in WORD.items())
         parts = [f"<div>{self._headline()}.</div>", f"<div>{go_on}</div>"]
         parts += [f'<div role="list" style="margin:6px 0">{rows}</div>', f"<div>{key}</div>"]
-        if self.answers.total:
+        if self.answers.n_answers:
             parts.append(self.answers.html() + "<div><code>progress().warm_up()</code> asks three of them again.</div>")
-        if self.passed:
-            parts.append(f"<div>{inline(SHOWN.replace('progress().save()', '`progress().save()`'))}</div>")
+        if self.n_passed:
+            parts.append(f"<div>{inline_html(SHOWN.replace('progress().save()', '`progress().save()`'))}</div>")
         return f'<div style="line-height:1.6;{TEXT_COLOUR}">{"".join(parts)}</div>'
 
 
-def _row(page: Page) -> str:
+def _row(page: LessonProgress) -> str:
     """A lesson: its number, title, minutes and summary, and its exercises beside them, or below where the page is
     narrow."""
     minutes = f"{page.minutes}&nbsp;min" if page.minutes else ""
-    items = " ".join(_chip(page, item) for item in page.items)
+    items = " ".join(_exercise_chip(page, item) for item in page.exercises)
     columns = [
         ("0 0 2em", page.stem[:2]),
-        ("1", _anchor(page.link(), escape(page.title))),
+        ("1", _link_html(page.link_address(), escape(page.title))),
         ("0 0 4em;text-align:right", minutes),
         ("0 0 5em;padding-left:10px", page.summary),
     ]
@@ -126,18 +126,20 @@ def _row(page: Page) -> str:
     )
 
 
-def _chip(page: Page, item: Item) -> str:
+def _exercise_chip(page: LessonProgress, item: ExerciseProgress) -> str:
     """An exercise in its lesson's row: its mark, and its name as a link to its heading; the state in words for who
     hovers or listens."""
-    told = ", ".join(filter(None, [WORD[item.state], item.tried]))
-    name = _anchor(page.link(item), f"<code>{escape(item.name)}</code>")
-    return f'<span title="{told}" style="white-space:nowrap;margin-right:8px">{mark(item.state)}&nbsp;{name}</span>'
+    told = ", ".join(filter(None, [WORD[item.state], item.tries_text]))
+    name = _link_html(page.link_address(item), f"<code>{escape(item.name)}</code>")
+    return (
+        f'<span title="{told}" style="white-space:nowrap;margin-right:8px">{status_mark(item.state)}&nbsp;{name}</span>'
+    )
 
 
-def _anchor(address: str | None, inside: str) -> str:
+def _link_html(address: str | None, inside: str) -> str:
     return f'<a href="{escape(address)}" style="text-decoration:underline">{inside}</a>' if address else inside
 
 
-def progress() -> Home:
+def progress() -> ProgressView:
     """All lessons and exercises with what this machine knows of them, and a link to where to go on."""
-    return Home(pages(), calibration())
+    return ProgressView(load_progress(), load_calibration())

@@ -22,27 +22,27 @@ WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
 
 
 @dataclass(frozen=True)
-class Item:
+class ExerciseProgress:
     """One exercise: its state ("passed", "failed", "todo"), how often it was tried, when last, and the id of the cell
     with its heading."""
 
     name: str
     state: str = "todo"
     tries: int = 0
-    when: str = ""
-    cell: str = ""
+    last_attempt: str = ""
+    heading_cell_id: str = ""
 
     @property
-    def tried(self) -> str:
+    def tries_text(self) -> str:
         """ "2 tries", or nothing."""
         return f"{self.tries} {'try' if self.tries == 1 else 'tries'}" if self.tries else ""
 
     def __str__(self) -> str:
-        return f"{MARK[self.state]} {self.name}{f' ({self.tried})' if self.tries else ''}"
+        return f"{MARK[self.state]} {self.name}{f' ({self.tries_text})' if self.tries else ''}"
 
 
 @dataclass(frozen=True)
-class Page:
+class LessonProgress:
     """One lesson: its stem, title and stated minutes (None where it states none), the file to open, its exercises in
     order."""
 
@@ -50,20 +50,20 @@ class Page:
     title: str
     minutes: int | None = None
     path: Path | None = None
-    items: list[Item] = field(default_factory=list)
+    exercises: list[ExerciseProgress] = field(default_factory=list)
 
     @property
-    def done(self) -> int:
-        return sum(item.state == "passed" for item in self.items)
+    def n_passed(self) -> int:
+        return sum(item.state == "passed" for item in self.exercises)
 
     @property
     def summary(self) -> str:
         """ "done", "3 of 7", or nothing where nothing was tried."""
-        if self.items and self.done == len(self.items):
+        if self.exercises and self.n_passed == len(self.exercises):
             return "done"
-        return f"{self.done} of {len(self.items)}" if any(item.tries for item in self.items) else ""
+        return f"{self.n_passed} of {len(self.exercises)}" if any(item.tries for item in self.exercises) else ""
 
-    def link(self, item: Item | None = None) -> str | None:
+    def link_address(self, item: ExerciseProgress | None = None) -> str | None:
         """The address of the page, or of an exercise on it, from the folder that the notebook runs in."""
         if self.path is None:
             return None
@@ -75,19 +75,22 @@ class Page:
         # heading. On a page that is open already it scrolls there and leaves another cell active: its `setFragment`
         # selects a cell only where it was not drawn yet, and an address can ask for no more. Notebook 7 opens the page
         # at its top.
-        return quote(address) + (f"#cell-id={quote(item.cell)}" if item and item.cell else "")
+        return quote(address) + (f"#cell-id={quote(item.heading_cell_id)}" if item and item.heading_cell_id else "")
 
 
-def pages() -> list[Page]:
+def load_progress() -> list[LessonProgress]:
     """All lessons, in order."""
     kept = read_progress()
     names: dict[str, list[str]] = {}
     for exercise in all_exercises().values():
         names.setdefault(exercise.lesson, []).append(exercise.name)
-    return [_page(stem, paths, names.get(stem[3:], []), kept.get(stem[3:], {})) for stem, paths in _course().items()]
+    return [
+        _load_lesson_progress(stem, paths, names.get(stem[3:], []), kept.get(stem[3:], {}))
+        for stem, paths in _lesson_files().items()
+    ]
 
 
-def _course() -> dict[str, list[Path]]:
+def _lesson_files() -> dict[str, list[Path]]:
     """For each lesson of the course by its stem, in order, the files that may be it: first the one that the learner
     works in."""
     own = [lessons.ROOT / "course", lessons.ROOT / "solutions"]
@@ -107,7 +110,7 @@ def _course() -> dict[str, list[Path]]:
     }
 
 
-def _page(stem: str, paths: list[Path], names: list[str], kept: dict[str, dict]) -> Page:
+def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], kept: dict[str, dict]) -> LessonProgress:
     """One lesson; a page that cannot be read is passed over for the next, and only its facts are missing in the end."""
     title, minutes, places = stem[3:].replace("_", " "), None, {}
     for path in paths:
@@ -117,18 +120,20 @@ def _page(stem: str, paths: list[Path], names: list[str], kept: dict[str, dict])
             continue
         text = "\n".join(cell.source for cell in lesson.cells if cell.kind == "markdown")
         stated = re.search(r"\*\*Time:\*\* (\d+) minutes", text)
-        title, minutes, places = lesson.title, int(stated[1]) if stated else None, _places(lesson, names)
+        title, minutes, places = lesson.title, int(stated[1]) if stated else None, _heading_cells(lesson, names)
         break
     items = []
     for name in sorted(names, key=lambda name: list(places).index(name) if name in places else len(places)):
         entry = kept.get(name, {})
         items.append(
-            Item(name, entry.get("status", "todo"), entry.get("tries", 0), entry.get("when", ""), places.get(name, ""))
+            ExerciseProgress(
+                name, entry.get("status", "todo"), entry.get("tries", 0), entry.get("when", ""), places.get(name, "")
+            )
         )
-    return Page(stem, title, minutes, paths[0] if paths else None, items)
+    return LessonProgress(stem, title, minutes, paths[0] if paths else None, items)
 
 
-def _places(lesson: lessons.Lesson, names: list[str]) -> dict[str, str]:
+def _heading_cells(lesson: lessons.Lesson, names: list[str]) -> dict[str, str]:
     """For each exercise, as they follow each other on the page, the id of the cell with its heading; in markdown cells
     have none."""
     ids = {}

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from utils import lessons
-from utils.notebook.pages import Item, Page
+from utils.notebook.pages import ExerciseProgress, LessonProgress
 from utils.show.html import escape
 
 NAME = "my_course.html"
@@ -20,13 +20,13 @@ summary { cursor: pointer; }
 """.strip()
 
 
-def showcase(pages: list[Page], who: str = "") -> str:
+def showcase_html(pages: list[LessonProgress], who: str = "") -> str:
     """The page: each lesson with the exercises that are passed, and the learner's own code where it can be read."""
     title = f"{who}: what I built" if who else "What I built"
-    passed, total = sum(page.done for page in pages), sum(len(page.items) for page in pages)
+    passed, total = sum(page.n_passed for page in pages), sum(len(page.exercises) for page in pages)
     told = f"{passed} of {total} exercises of a course on attention, from byte pairs to a GPT-2."
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{told}</p>"]
-    parts += [_lesson(page) for page in pages if page.done]
+    parts += [_lesson(page) for page in pages if page.n_passed]
     parts.append(f"<p><small>{date.today().isoformat()}</small></p>")
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     return (
@@ -36,21 +36,24 @@ def showcase(pages: list[Page], who: str = "") -> str:
     )
 
 
-def _lesson(page: Page) -> str:
-    passed = [item for item in page.items if item.state == "passed"]
+def _lesson(page: LessonProgress) -> str:
+    passed = [item for item in page.exercises if item.state == "passed"]
     head = f"<h2>{page.stem[:2]} {escape(page.title)}</h2>"
     return head + "".join(_exercise(page, item) for item in passed)
 
 
-def _exercise(page: Page, item: Item) -> str:
+def _exercise(page: LessonProgress, item: ExerciseProgress) -> str:
     name, code = f"<code>{escape(item.name)}</code>", _code(page.path, item.name)
     return f"<details><summary>{name}</summary><pre>{escape(code)}</pre></details>" if code else f"<p>{name}</p>"
 
 
-def without_code(pages: list[Page]) -> list[str]:
+def exercises_without_code(pages: list[LessonProgress]) -> list[str]:
     """The exercises that are passed, and whose code is not in their notebook as it is saved."""
     return [
-        item.name for page in pages for item in page.items if item.state == "passed" and not _code(page.path, item.name)
+        item.name
+        for page in pages
+        for item in page.exercises
+        if item.state == "passed" and not _code(page.path, item.name)
     ]
 
 

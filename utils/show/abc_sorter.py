@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_numbers, shape_text
+from utils.show.arguments import parse_numbers, shape_text
 from utils.show.colours import DIVERGING, INK, MUTED, SEQUENTIAL, SERIES, VERMILION
-from utils.show.marks import bare, write_numbers
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.marks import hide_frame, write_numbers
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH, SMALL, TEXT
-from utils.show.words import listed, number_text, token_label
+from utils.show.words import list_values, number_text, token_label
 
 CELL = 0.36  # inches
 
 
-@themed
+@with_course_theme
 def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
     """How gated weights are made, a row for each head: gate × base = weight; the gate alone where there is no base.
 
@@ -25,7 +25,7 @@ def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
         gate: [heads, embed_dim, d_head], between 0 and 1; at most 4 heads.
         base: [heads, embed_dim, d_head], or None for the strict variant.
     """
-    shares = read_numbers(gate, "gate", [3], "[heads, embed_dim, d_head]")
+    shares = parse_numbers(gate, "gate", [3], "[heads, embed_dim, d_head]")
     wrong = shares.min() if shares.min() < 0 else shares.max()
     if wrong < 0 or wrong > 1:
         raise ValueError(f"a gate lies between 0 and 1; found {number_text(wrong)}.")
@@ -33,14 +33,14 @@ def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
         raise ValueError(f"gates draws at most 4 heads of 8 × 8; got {shape_text(shares)}.")
     tables = [("gate: softmax(A @ B)", shares)]
     if base is not None:
-        free = read_numbers(base, "base", [3], "[heads, embed_dim, d_head]")
+        free = parse_numbers(base, "base", [3], "[heads, embed_dim, d_head]")
         if free.shape != shares.shape:
             raise ValueError(f"base has the shape {shape_text(free)} and gate {shape_text(shares)}; expected the same.")
         tables += [("base", free), ("weight = gate × base", shares * free)]
     limit = max([float(np.abs(values).max()) for _, values in tables[1:]] or [1.0])
     heads, rows, columns = shares.shape
     width, height = columns * CELL, rows * CELL
-    figure, words = new_page(), []
+    figure, words = new_figure(), []
     for h in range(heads):
         y = BENCH - 1 - (h + 1) * height - h * 0.3
         for k, (name, values) in enumerate(tables):
@@ -50,7 +50,7 @@ def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
             colours = DIVERGING if signed else SEQUENTIAL
             axes.imshow(values[h], cmap=colours, vmin=scale[0], vmax=scale[1], aspect="auto")
             write_numbers(axes, values[h], CELL, SMALL)
-            bare(axes)
+            hide_frame(axes)
             if h == 0:
                 axes.set_title(name, size=SMALL, color=MUTED, pad=5)
             if k == 0:
@@ -61,10 +61,12 @@ def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
             flat = "; ".join(", ".join(map(number_text, row)) for row in values[h])
             words.append(f"Head {h}, {name}: {flat}.")
     whole = "Without a base, the gate itself is the weight"
-    return finish(figure, title, whole if base is None else "A gate lets a share of the base through", "\n".join(words))
+    return finish_picture(
+        figure, title, whole if base is None else "A gate lets a share of the base through", "\n".join(words)
+    )
 
 
-@themed
+@with_course_theme
 def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
     """How the sorter writes its answer: a row for each letter, with the probabilities and where each head looked.
 
@@ -76,18 +78,18 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
     if not steps:
         raise ValueError("steps is empty; expected the three steps of utils.models.abc_sorter.trace(model, letters).")
     longest = max(len(step.seen) for step in steps)
-    figure, words = new_page(), []
+    figure, words = new_figure(), []
     side, bars, gap, pitch = CELL, 1.55, 0.55, 1.12
     for k, step in enumerate(steps):
         y = BENCH - 1 - (k + 1) * pitch
-        weights = read_numbers(step.weights, "weights", [2], "[heads, seq]")
+        weights = parse_numbers(step.weights, "weights", [2], "[heads, seq]")
         heads = len(weights)
         axes = new_axes(figure, 2, y + (0.72 - heads * side) / 2 + 0.06, longest * side, heads * side)
         shown = np.full((heads, longest), np.nan)
         shown[:, : weights.shape[1]] = weights
         axes.imshow(np.ma.masked_invalid(shown), cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
         write_numbers(axes, weights, side, SMALL - 1)
-        bare(axes)
+        hide_frame(axes)
         axes.set_yticks(range(heads), [f"head {h}" for h in range(heads)], size=SMALL)
         axes.xaxis.tick_top()
         axes.set_xticks(range(len(step.seen)), list(step.seen), size=TEXT + 1, weight="bold")
@@ -99,14 +101,14 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
         chart.set(xlim=(0, 1.32), ylim=(len(names) - 0.5, -0.5))
         for i, value in enumerate(values):
             chart.text(value + 0.04, i, f"{value:.3f}", va="center", size=SMALL, color=INK)
-        bare(chart)
+        hide_frame(chart)
         chart.set_yticks(range(len(names)), [f"p({token_label(name)})" for name in names], size=SMALL)
         chart.tick_params(length=0)
         large = {"size": TEXT + 3, "weight": "bold", "color": VERMILION}
         chart.text(1.06, 0.5, f"→ {step.chosen}", transform=chart.transAxes, va="center", **large)
-        looked = "; ".join(f"head {h}: {listed(list(step.seen), row)}" for h, row in enumerate(weights))
+        looked = "; ".join(f"head {h}: {list_values(list(step.seen), row)}" for h, row in enumerate(weights))
         chances = ", ".join(f"p({name}) {value:.3f}" for name, value in step.probs.items())
         words.append(f"Step {k + 1}: sees {step.seen}, {chances}, writes {step.chosen}. {looked}.")
     asked = steps[0].seen.rstrip("·")
     answer = "".join(step.chosen for step in steps)
-    return finish(figure, title, f"{asked} becomes {answer}, one letter at a time", "\n".join(words))
+    return finish_picture(figure, title, f"{asked} becomes {answer}, one letter at a time", "\n".join(words))

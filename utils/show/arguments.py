@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.words import number_text, visible
+from utils.show.words import escape_invisible, number_text
 
 
 def as_lists(value: Any) -> Any:
@@ -25,14 +25,14 @@ def shape_text(array: np.ndarray) -> str:
     return "[" + ", ".join(map(str, array.shape)) + "]"
 
 
-def refuse_unfilled(value: Any, name: str) -> None:
+def require_filled(value: Any, name: str) -> None:
     if value is ...:
         # The word Ellipsis is what the notebook's calm line knows an unfilled value by.
         raise ValueError(f"{name} is still `...` (Ellipsis): fill in the exercise that makes it, then draw it.")
 
 
-def read_array(value: Any, name: str, dims: Sequence[int], expected: str) -> np.ndarray:
-    refuse_unfilled(value, name)
+def parse_array(value: Any, name: str, dims: Sequence[int], expected: str) -> np.ndarray:
+    require_filled(value, name)
     plain = as_lists(value)
     try:
         array = np.asarray(plain)
@@ -48,49 +48,54 @@ def read_array(value: Any, name: str, dims: Sequence[int], expected: str) -> np.
     return array
 
 
-def read_numbers(value: Any, name: str, dims: Sequence[int], expected: str, blocked: bool = False) -> np.ndarray:
+def parse_numbers(value: Any, name: str, dims: Sequence[int], expected: str, allow_neg_inf: bool = False) -> np.ndarray:
     """`value` as float64. NaN is refused, infinity too, but -inf is let through where `blocked`."""
-    array = read_array(value, name, dims, expected).astype(np.float64)
+    array = parse_array(value, name, dims, expected).astype(np.float64)
     if np.isnan(array).any():
         where = ", ".join(str(int(i)) for i in np.argwhere(np.isnan(array))[0])
         raise ValueError(f"{name}[{where}] is nan, which cannot be drawn; look for the step that made it.")
-    bad = array == np.inf if blocked else np.isinf(array)
+    bad = array == np.inf if allow_neg_inf else np.isinf(array)
     if bad.any():
         where = ", ".join(str(int(i)) for i in np.argwhere(bad)[0])
-        raise ValueError(f"{name}[{where}] is infinite; expected finite numbers{' or -inf' if blocked else ''}.")
+        raise ValueError(f"{name}[{where}] is infinite; expected finite numbers{' or -inf' if allow_neg_inf else ''}.")
     return array
 
 
-def refuse_beyond_one(shares: np.ndarray, name: str, cure: str, above: float = 1e-6) -> np.ndarray:
+def require_unit_interval(shares: np.ndarray, name: str, remedy: str, tolerance: float = 1e-6) -> np.ndarray:
     """Numbers between 0 and 1, rounding of at most `above` aside; `cure` says what to do about others."""
     wrong = shares.min() if shares.min() < 0 else shares.max()
-    if wrong < -1e-6 or wrong > 1 + above:
-        raise ValueError(f"{name} must lie between 0 and 1; found {number_text(wrong)}. {cure}")
+    if wrong < -1e-6 or wrong > 1 + tolerance:
+        raise ValueError(f"{name} must lie between 0 and 1; found {number_text(wrong)}. {remedy}")
     return shares
 
 
-def read_whole(value: Any, name: str, least: int, most: int | None = None, what: str = "a whole number") -> int:
+def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = None, what: str = "a whole number") -> int:
     """A whole number from `least` to `most`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
-        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or value < minimum
+        or (maximum is not None and value > maximum)
+    ):
+        bounds = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
         raise ValueError(f"{name} must be {what} {bounds}; got {value!r}.")
     return value
 
 
-def read_names(given: Any, count: int, name: str, what: str) -> list[str]:
+def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
     """`given` as `count` strings, one for each of `what`."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of strings, one for each of {count} {what}; got {given!r}.")
-    names = [visible(str(item)) for item in given]
+    names = [escape_invisible(str(item)) for item in given]
     if len(names) != count:
         raise ValueError(f"{len(names)} {name} were given for {count} {what}; expected one for each.")
     return names
 
 
-def read_position(query: Any, names: Sequence[str]) -> int:
+def parse_position(query: Any, names: Sequence[str]) -> int:
     """Which of the tokens asks: its index, or its name where that is there once."""
     if isinstance(query, str):
-        name = visible(query)
+        name = escape_invisible(query)
         if names.count(name) != 1:
             times = names.count(name)
             raise ValueError(f"the query {name!r} is in the tokens {times} times; give its index instead.")
@@ -98,10 +103,10 @@ def read_position(query: Any, names: Sequence[str]) -> int:
     if not isinstance(query, bool):
         with suppress(TypeError):
             query = operator.index(query)  # an argmax of numpy or torch is a whole number, too
-    return read_whole(query, "query", 0, len(names) - 1, "a token or an index")
+    return parse_integer(query, "query", 0, len(names) - 1, "a token or an index")
 
 
-def read_title(title: Any, default: str) -> str:
+def parse_title(title: Any, default: str) -> str:
     if title is None:
         return default
     if not isinstance(title, str):

@@ -7,32 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_names, read_numbers, read_whole
-from utils.show.colours import BLUE, FAINT, MUTED, NO, PAPER, SEQUENTIAL, VERMILION, readable_on
-from utils.show.marks import lines_between_cells
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.arguments import parse_integer, parse_names, parse_numbers
+from utils.show.colours import BLUE, FAINT, MUTED, NO, PAPER, SEQUENTIAL, VERMILION, text_colour_on
+from utils.show.marks import draw_cell_borders
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, TEXT, WIDEST
-from utils.show.words import fitting_size, listed, number_text, text_width, token_label
+from utils.show.words import fit_font_size, list_values, number_text, text_width, token_label
 
 MOST_POSITIONS = 16
 
 
-def read_scores(scores: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[str]]:
+def parse_scores(scores: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[str]]:
     """A square table of finite scores and the names of its positions."""
-    values = read_numbers(scores, "scores", [2], "a table of scores [seq, seq], before the softmax")
+    values = parse_numbers(scores, "scores", [2], "a table of scores [seq, seq], before the softmax")
     if values.shape[0] != values.shape[1] or not 2 <= len(values) <= MOST_POSITIONS:
         shape = f"{values.shape[0]} × {values.shape[1]}"
         raise ValueError(f"scores is {shape}; expected a square table of 2 to {MOST_POSITIONS} positions.")
-    return values, read_names(tokens, len(values), "tokens", "positions")
+    return values, parse_names(tokens, len(values), "tokens", "positions")
 
 
-def shares(row: np.ndarray, seen: int) -> np.ndarray:
+def prefix_softmax(row: np.ndarray, n_visible: int) -> np.ndarray:
     """The softmax of the first `seen` scores of a row, and 0 for the rest."""
-    powers = np.exp(np.where(np.arange(len(row)) < seen, row, -np.inf) - row[:seen].max())
+    powers = np.exp(np.where(np.arange(len(row)) < n_visible, row, -np.inf) - row[:n_visible].max())
     return powers / powers.sum()
 
 
-@themed
+@with_course_theme
 def causal(
     scores: Any, tokens: Sequence[str], position: int | str, masked: bool = True, title: str | None = None
 ) -> Picture:
@@ -51,13 +51,13 @@ def causal(
     Raises:
         ValueError: wrong shape, a score that is not finite, the wrong number of tokens, an unknown position.
     """
-    values, names = read_scores(scores, tokens)
-    at = _read_position(position, names)
+    values, names = parse_scores(scores, tokens)
+    at = _parse_position(position, names)
     n = len(names)
-    free = shares(values[at], n)
-    weights = shares(values[at], at + 1) if masked else free
+    free = prefix_softmax(values[at], n)
+    weights = prefix_softmax(values[at], at + 1) if masked else free
 
-    figure = new_page()
+    figure = new_figure()
     labels = [token_label(name) for name in names]
     widest = max(text_width(label, SMALL) for label in labels)
     slot = min(0.78, (WIDEST - 2 * PAD - 0.4) / n)
@@ -83,7 +83,7 @@ def causal(
         dashed = {"linestyle": (0, (3, 2)), "linewidth": 1.2, "zorder": 3}
         axes.bar(range(at + 1, n), free[at + 1 :], width=0.72, fill=False, edgecolor=MUTED, **dashed)
         axes.hlines(free[: at + 1], np.arange(at + 1) - 0.34, np.arange(at + 1) + 0.34, color=PAPER, **dashed)
-    size = fitting_size("0.00", TEXT, slot * 0.92)
+    size = fit_font_size("0.00", TEXT, slot * 0.92)
     for j, weight in enumerate(weights):
         hidden = masked and j > at
         text, colour = ("×", MUTED) if hidden else (number_text(weight), colours[j])
@@ -105,13 +105,13 @@ def causal(
     ahead = float(weights[at + 1 :].sum())
     may = ", ".join(names[: at + 1] if masked else names)
     default = f"{names[at]!r} gives {number_text(ahead)} of its weight to the future"
-    alt = f"{names[at]} asks and may use: {may}. Weights: {listed(names, weights)}."
+    alt = f"{names[at]} asks and may use: {may}. Weights: {list_values(names, weights)}."
     if masked and at < n - 1:
-        alt += f"\nDashed, without the mask: {listed(names, free)}."
-    return finish(figure, title, default, alt)
+        alt += f"\nDashed, without the mask: {list_values(names, free)}."
+    return finish_picture(figure, title, default, alt)
 
 
-@themed
+@with_course_theme
 def dropped(weights: Any, after: Any, tokens: Sequence[str], title: str | None = None) -> Picture:
     """Causal weights before and after dropout, side by side, with the sum of each row; what was dropped is a ×.
 
@@ -119,11 +119,11 @@ def dropped(weights: Any, after: Any, tokens: Sequence[str], title: str | None =
         weights, after: [seq, seq], at most 8 positions; a weight was dropped where `after` alone is 0.
         tokens: seq strings.
     """
-    tables = [read_scores(table, tokens) for table in (weights, after)]
+    tables = [parse_scores(table, tokens) for table in (weights, after)]
     (before, names), (left_over, _) = tables
     if before.shape != left_over.shape or len(names) > MOST_NUMBERS:
         raise ValueError(f"dropped draws two tables of one size, of at most {MOST_NUMBERS} positions.")
-    figure, n, gone = new_page(), len(names), (left_over == 0) & (before > 0)
+    figure, n, gone = new_figure(), len(names), (left_over == 0) & (before > 0)
     labels = [token_label(name) for name in names]
     side = min(0.36, (WIDEST - 2 * PAD - 1.6 - max(text_width(label, SMALL) for label in labels)) / (2 * n))
     for k, (name, values) in enumerate((("weights", before), ("after dropout", left_over))):
@@ -131,14 +131,14 @@ def dropped(weights: Any, after: Any, tokens: Sequence[str], title: str | None =
         seen = np.ma.masked_equal(values, 0)
         image = axes.imshow(seen, cmap=SEQUENTIAL, vmin=0, vmax=max(1, left_over.max()), aspect="auto")
         for i, j in zip(*values.nonzero()):
-            text, colour = number_text(values[i, j]), readable_on(image.to_rgba(values[i, j]))
-            size = fitting_size(text, TEXT, side * 0.9)
+            text, colour = number_text(values[i, j]), text_colour_on(image.to_rgba(values[i, j]))
+            size = fit_font_size(text, TEXT, side * 0.9)
             axes.text(j, i, text, ha="center", va="center", size=size, color=colour)
         axes.set_title(name, size=SMALL + 1, weight="bold", pad=6)
         axes.set_yticks(range(n), labels if k == 0 else [""] * n, size=SMALL)
         axes.set_xticks(range(n), labels, size=SMALL, rotation=90)
         axes.tick_params(length=0)
-        lines_between_cells(axes, values.shape, PAPER, 1.2)
+        draw_cell_borders(axes, values.shape, PAPER, 1.2)
         axes.spines[:].set_visible(False)
         for i, total in enumerate(values.sum(axis=1)):
             axes.text(n - 0.4, i, number_text(total), va="center", size=SMALL, color=MUTED)
@@ -147,15 +147,15 @@ def dropped(weights: Any, after: Any, tokens: Sequence[str], title: str | None =
             for i, j in zip(*gone.nonzero()):
                 axes.text(j, i, "×", ha="center", va="center", size=TEXT + 2, weight="bold", color=VERMILION)
     lost = (f"{names[i]} loses {', '.join(names[j] for j in row.nonzero()[0]) or 'none'}" for i, row in enumerate(gone))
-    sums = listed(names, left_over.sum(axis=1))
+    sums = list_values(names, left_over.sum(axis=1))
     count = f"Of {int((before > 0).sum())} weights {int(gone.sum())} are dropped"
     alt = f"{count}: {'; '.join(lost)}.\nRow sums after: {sums}."
-    return finish(figure, title, "What dropout takes, and what it enlarges", alt)
+    return finish_picture(figure, title, "What dropout takes, and what it enlarges", alt)
 
 
-def _read_position(position: Any, names: Sequence[str]) -> int:
+def _parse_position(position: Any, names: Sequence[str]) -> int:
     if isinstance(position, str):
         if position not in names:
             raise ValueError(f"no token is {position!r}; there are: {', '.join(names)}.")
         return names.index(position)
-    return read_whole(position, "position", 0, len(names) - 1, what="a token or a number")
+    return parse_integer(position, "position", 0, len(names) - 1, what="a token or a number")

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_names, read_numbers
+from utils.show.arguments import parse_names, parse_numbers
 from utils.show.colours import FAINT, MUTED, PAPER, SERIES
-from utils.show.marks import bare
-from utils.show.page import Picture, finish, new_axes, new_page, spread, themed
+from utils.show.marks import hide_frame
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
-from utils.show.words import listed, number_text, text_width, token_label
+from utils.show.words import list_values, number_text, text_width, token_label
 
 LEADER = 0.25  # inches: the room for hair lines that lead from lines to their names
 
 
-@themed
+@with_course_theme
 def bars(
     values: Any,
     labels: Sequence[str],
@@ -41,9 +41,10 @@ def bars(
     if not 1 <= len(groups) <= 2:
         raise ValueError(f"bars draws one or two groups; got {len(groups)}.")
     arrays = {
-        str(k): read_numbers(v, f"values[{k!r}]" if k else "values", [1], "a row of numbers") for k, v in groups.items()
+        str(k): parse_numbers(v, f"values[{k!r}]" if k else "values", [1], "a row of numbers")
+        for k, v in groups.items()
     }
-    names = read_names(labels, len(next(iter(arrays.values()))), "labels", "bars")
+    names = parse_names(labels, len(next(iter(arrays.values()))), "labels", "bars")
     for group, array in arrays.items():
         if len(array) != len(names):
             raise ValueError(
@@ -51,9 +52,9 @@ def bars(
             )
     if len(names) > 40:
         raise ValueError(f"bars draws at most 40 bars; got {len(names)}.")
-    mark = _reference(reference)
+    mark = _parse_reference(reference)
 
-    figure = new_page()
+    figure = new_figure()
     pitch = 0.3 if len(names) <= 16 else 0.16
     size = TEXT if pitch == 0.3 else 7.5
     texts = [token_label(name, 16) for name in names]
@@ -80,16 +81,16 @@ def bars(
         axes.text(x, len(names) - 0.42, _mark_label(mark), ha=anchor, va="top", size=SMALL, color=MUTED)
     first = next(iter(arrays.values()))
     default = f"{names[int(first.argmax())]!r} has the largest, {number_text(first.max())}"
-    words = "\n".join(f"{group or 'Bars'}: {listed(names, array)}." for group, array in arrays.items())
+    words = "\n".join(f"{group or 'Bars'}: {list_values(names, array)}." for group, array in arrays.items())
     note = f"\nDashed line: {mark[0]} {number_text(mark[1])}." if mark is not None else ""
-    return finish(figure, title, default, words + note)
+    return finish_picture(figure, title, default, words + note)
 
 
-def _reference(reference: Any) -> tuple[str, float] | None:
+def _parse_reference(reference: Any) -> tuple[str, float] | None:
     if reference is None:
         return None
     name, value = reference if isinstance(reference, tuple) and len(reference) == 2 else ("reference", reference)
-    return str(name), float(read_numbers(value, "reference", [0], "a number or a (name, number) pair"))
+    return str(name), float(parse_numbers(value, "reference", [0], "a number or a (name, number) pair"))
 
 
 def _bar_group(
@@ -111,10 +112,10 @@ def _bar_group(
             text, (x, i), (shift, 0), textcoords="offset points", ha=anchor, va="center", size=size, bbox=card, zorder=5
         )
     axes.tick_params(length=0)
-    bare(axes)
+    hide_frame(axes)
 
 
-@themed
+@with_course_theme
 def lines(
     x: Any,
     series: Mapping[str, Any],
@@ -135,7 +136,7 @@ def lines(
     return _line_chart(x, series, {}, title, xlabel, ylabel, logx, reference)
 
 
-@themed
+@with_course_theme
 def curves(
     x: Any,
     runs: Mapping[str, Any],
@@ -158,7 +159,7 @@ def curves(
             f"runs must be a dict of named tables [runs, n], as in {{'standard': accuracy}}; got {type(runs).__name__}."
         )
     tables = {
-        str(name): read_numbers(rows, f"runs[{name!r}]", [2], "a row for each run, [runs, n]")
+        str(name): parse_numbers(rows, f"runs[{name!r}]", [2], "a row for each run, [runs, n]")
         for name, rows in runs.items()
     }
     means = {name: rows.mean(0) for name, rows in tables.items()}
@@ -176,19 +177,19 @@ def _line_chart(
     reference: Any,
 ) -> Picture:
     """Lines, with the bands of the runs that they are means of."""
-    xs, ys = read_series(x, series, logx)
-    mark = _reference(reference)
-    figure = new_page()
+    xs, ys = parse_series(x, series, logx)
+    mark = _parse_reference(reference)
+    figure = new_figure()
     axes = new_axes(figure, 2, 2, *chart_size(ys, mark, 2.6))
     for rows, colour in zip(runs.values(), SERIES):
         axes.fill_between(xs, rows.min(0), rows.max(0), color=colour, alpha=0.18, linewidth=0)
     draw_lines(axes, xs, ys, xlabel, ylabel, logx, mark)
     what = f"{ylabel or 'Lines'} against {xlabel or 'x'}{', means of runs' if runs else ''}."
-    bands = [_band_in_words(name, xs, rows) for name, rows in runs.items()]
-    return finish(figure, title, "", "\n".join([what, lines_in_words(xs, ys, xlabel or "x", mark), *bands]))
+    bands = [_describe_band(name, xs, rows) for name, rows in runs.items()]
+    return finish_picture(figure, title, "", "\n".join([what, describe_lines(xs, ys, xlabel or "x", mark), *bands]))
 
 
-def _band_in_words(name: str, xs: np.ndarray, rows: np.ndarray) -> str:
+def _describe_band(name: str, xs: np.ndarray, rows: np.ndarray) -> str:
     if len(rows) == 1:
         return f"{name}: 1 run."
     i = int(np.ptp(rows, axis=0).argmax())
@@ -196,15 +197,15 @@ def _band_in_words(name: str, xs: np.ndarray, rows: np.ndarray) -> str:
     return f"{name}: {len(rows)} runs, furthest apart at {xs[i]:g} from {low} to {high}."
 
 
-def read_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    xs = read_numbers(x, "x", [1], "a row of numbers")
+def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    xs = parse_numbers(x, "x", [1], "a row of numbers")
     if (np.diff(xs) <= 0).any():
         raise ValueError("x must increase from each number to the next.")
     if logx and xs[0] <= 0:
         raise ValueError(f"x starts at {number_text(xs[0])}; a logarithmic axis needs numbers above 0.")
     if not isinstance(series, Mapping) or not 1 <= len(series) <= len(SERIES):
         raise ValueError(f"series must be a dict of 1 to {len(SERIES)} named lines, as in {{'loss': [1.0, 0.5]}}.")
-    ys = {str(name): read_numbers(y, f"series[{name!r}]", [1], "a row of numbers") for name, y in series.items()}
+    ys = {str(name): parse_numbers(y, f"series[{name!r}]", [1], "a row of numbers") for name, y in series.items()}
     for name, y in ys.items():
         if len(y) != len(xs):
             raise ValueError(f"series[{name!r}] has {len(y)} numbers for {len(xs)} of x; expected one for each.")
@@ -254,20 +255,20 @@ def draw_lines(
         ends.append((mark[1], _mark_label(mark), MUTED))
     axes.set_ylim(bottom=bottom)
     low, high = axes.get_ylim()
-    _name_ends(axes, float(xs[-1]), ends, height / (high - low))
+    _label_line_ends(axes, float(xs[-1]), ends, height / (high - low))
     axes.set_ylim(low, high)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
 
 
-def _name_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]], inch: float) -> None:
+def _label_line_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]], inch: float) -> None:
     """Names (y, text, colour) at the right; where one stands away from its line, hair lines lead to all of them.
 
     Args:
         x: where the lines end; inch: how many inches a unit of y has.
     """
-    places = spread([y for y, _, _ in ends], 0.18 / inch)
+    places = separate_positions([y for y, _, _ in ends], 0.18 / inch)
     far = any(abs(at - y) * inch > 0.1 for (y, _, _), at in zip(ends, places))
     to_axes = (axes.transData + axes.transAxes.inverted()).transform
     right = 1 + (LEADER if far else 0) / (BENCH * axes.get_position().width)
@@ -280,7 +281,7 @@ def _name_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]], inch
             axes.plot(*zip(start, place), transform=axes.transAxes, color=colour, linewidth=0.7, clip_on=False)
 
 
-@themed
+@with_course_theme
 def strips(x: Any, series: Mapping[str, Any], title: str | None = None, xlabel: str = "", ylabel: str = "") -> Picture:
     """A line chart in which each line has a strip of its own, one below the other, all on one scale.
 
@@ -290,8 +291,8 @@ def strips(x: Any, series: Mapping[str, Any], title: str | None = None, xlabel: 
         x: [n] numbers, increasing.
         series: {name: [n] numbers}, one to six lines.
     """
-    xs, ys = read_series(x, series, False)
-    figure, (wide, high) = new_page(), chart_size(ys, None, 0.62)
+    xs, ys = parse_series(x, series, False)
+    figure, (wide, high) = new_figure(), chart_size(ys, None, 0.62)
     low, top = min(y.min() for y in ys.values()), max(y.max() for y in ys.values())
     room = 0.08 * (top - low) or 1.0
     pitch, whole = high + 0.14, high * len(ys) + 0.14 * (len(ys) - 1)
@@ -310,10 +311,10 @@ def strips(x: Any, series: Mapping[str, Any], title: str | None = None, xlabel: 
             axes.yaxis.set_label_coords(-0.5 / wide, 1 - whole / high / 2)
     axes.set_xlabel(xlabel)
     what = f"{ylabel or 'Lines'} against {xlabel or 'x'}, a strip for each line."
-    return finish(figure, title, "", f"{what}\n{lines_in_words(xs, ys, xlabel or 'x', None)}")
+    return finish_picture(figure, title, "", f"{what}\n{describe_lines(xs, ys, xlabel or 'x', None)}")
 
 
-def lines_in_words(xs: np.ndarray, ys: Mapping[str, np.ndarray], xname: str, mark: tuple[str, float] | None) -> str:
+def describe_lines(xs: np.ndarray, ys: Mapping[str, np.ndarray], xname: str, mark: tuple[str, float] | None) -> str:
     if len(xs) <= 12:
         at = lambda y: ", ".join(f"{number_text(value)} at {x:g}" for x, value in zip(xs, y))
     else:

@@ -158,9 +158,9 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def interactive(picture: str, title: str, props: dict[str, Any], with_library: bool) -> str:
+def interactive_html(picture: str, title: str, props: dict[str, Any], with_library: bool) -> str:
     """The picture, which gives way to circuitsvis where the script that comes with it runs."""
-    library = packed_library()
+    library = compressed_library()
     if library is None:  # circuitsvis is not installed: the picture says it all
         return picture
     data = script_json(props)
@@ -179,7 +179,7 @@ def interactive(picture: str, title: str, props: dict[str, Any], with_library: b
 
 
 @functools.cache
-def packed_library() -> str | None:
+def compressed_library() -> str | None:
     """circuitsvis for the browser, gzipped, in base64 (0.5 MB instead of 1.3); None where it is not installed."""
     found = importlib.util.find_spec("circuitsvis")  # importing it would import torch and more
     path = Path(found.origin).parent / "dist" / "cdn" / "iife.js" if found and found.origin else None
@@ -201,7 +201,7 @@ def _shades() -> str:
     return "".join(to_hex(colormaps[SEQUENTIAL](k))[1:] for k in range(256))
 
 
-class Bundle:
+class LibraryTracker:
     """Which output carries the library: one per notebook, and such that a figure can always draw.
 
     The first figure that a kernel shows carries it, and its cell is remembered. That cell carries it again whenever it
@@ -213,32 +213,32 @@ class Bundle:
     def __init__(self) -> None:
         self.cell: str | None = None  # None: no output has it
         self.session: str | None = None
-        self.run: int | None = None
-        self.watched: Any = None  # the shell whose cells are watched
+        self.execution_count: int | None = None
+        self.shell: Any = None  # the shell whose cells are watched
 
-    def is_due(self) -> bool:
+    def claim_library(self) -> bool:
         """Whether the figure that is shown now is to carry the library."""
         shell = _shell()
         if shell is None:  # no notebook: every figure is a page of its own
             return True
         self._watch(shell)
-        cell, session, _ = _asked(shell)
+        cell, session, _ = _request_info(shell)
         run = shell.execution_count
-        if self.cell is not None and (self.session, self.cell, self.run) == (session, cell, run):
+        if self.cell is not None and (self.session, self.cell, self.execution_count) == (session, cell, run):
             return False  # it stands above, in this same output
         due = self.cell is None or session != self.session  # its own cell forgets it before it runs
         if due:
-            self.cell, self.session, self.run = cell, session, run
+            self.cell, self.session, self.execution_count = cell, session, run
         return due
 
     def _watch(self, shell: Any) -> None:
-        if self.watched is not shell:
-            self.watched, self.cell = shell, None
-            shell.events.register("pre_run_cell", self.before)
+        if self.shell is not shell:
+            self.shell, self.cell = shell, None
+            shell.events.register("pre_run_cell", self.on_pre_run_cell)
 
-    def before(self, info: Any = None) -> None:
+    def on_pre_run_cell(self, info: Any = None) -> None:
         """A cell is about to run: is the one with the library among those that lose their outputs?"""
-        cell, _, deleted = _asked(self.watched, info)
+        cell, _, deleted = _request_info(self.shell, info)
         if self.cell in (cell, *deleted):
             self.cell = None
 
@@ -250,7 +250,7 @@ def _shell() -> Any:
     return shell if getattr(shell, "kernel", None) is not None else None
 
 
-def _asked(shell: Any, info: Any = None) -> tuple[str, str, list[str]]:
+def _request_info(shell: Any, info: Any = None) -> tuple[str, str, list[str]]:
     """The cell that runs (its id, or its source where the page tells no id), the page's session, and deleted cells."""
     parent = (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
     about = parent.get("metadata") or {}
@@ -259,10 +259,10 @@ def _asked(shell: Any, info: Any = None) -> tuple[str, str, list[str]]:
     return cell, (parent.get("header") or {}).get("session") or "", list(about.get("deletedCells") or [])
 
 
-_bundle = Bundle()
+_library_tracker = LibraryTracker()
 
 
-class Heads(Picture):
+class AttentionHeadsPicture(Picture):
     """A picture of every head that a notebook also shows interactively.
 
     Args:
@@ -276,4 +276,7 @@ class Heads(Picture):
         self.title, self.props = title, props
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": self.alt, "text/html": interactive(self.html(), self.title, self.props, _bundle.is_due())}
+        return {
+            "text/plain": self.alt,
+            "text/html": interactive_html(self.html(), self.title, self.props, _library_tracker.claim_library()),
+        }

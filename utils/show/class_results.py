@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from utils.show.arguments import read_names, read_whole
+from utils.show.arguments import parse_integer, parse_names
 from utils.show.colours import BLUE, GREY, INK, MUTED, OCHRE, PAPER, PURPLE, TINTS, VERMILION
-from utils.show.marks import bare, lines_between_cells
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.marks import draw_cell_borders, hide_frame
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import PAD, SMALL, SMALLEST, WIDEST
 from utils.show.words import text_width, token_label
 
@@ -28,7 +28,7 @@ MOST_LINES = 60  # students between whom lines are drawn, and who may be named
 TALLEST = 8.6  # inches
 
 
-@themed
+@with_course_theme
 def standing(
     states: Sequence[Sequence[str]],
     exercises: Sequence[str],
@@ -52,12 +52,12 @@ def standing(
         raise ValueError("states must be rows of one length, a row for each exercise and a word for each student.")
     if unknown := {state for row in states for state in row} - set(names):
         raise ValueError(f"states holds {min(unknown)!r}; expected one of {', '.join(names)}.")
-    exercises = read_names(exercises, len(states), "exercises", "rows")
+    exercises = parse_names(exercises, len(states), "exercises", "rows")
     rows = [token_label(name, 34) for name in exercises]
     table = np.array([[names.index(state) for state in row] for row in states])
     n, m = table.shape
     if students is not None:
-        students = [token_label(name, 24) for name in read_names(students, m, "students", "columns")]
+        students = [token_label(name, 24) for name in parse_names(students, m, "students", "columns")]
 
     from matplotlib.colors import ListedColormap
 
@@ -65,7 +65,7 @@ def standing(
     size = SMALL if tall >= 0.15 else min(SMALLEST, 72 * tall / 1.15)
     left = max(text_width(row, size) for row in rows) + 0.1
     cell = min(0.25, (WIDEST - 2 * PAD - left - 0.05) / m)
-    figure = new_page()
+    figure = new_figure()
     axes = new_axes(figure, 2.4, 0.7, cell * m, tall * n)
     axes.imshow(
         table, cmap=ListedColormap(list(STATES.values())), vmin=-0.5, vmax=len(names) - 0.5, aspect="auto",
@@ -74,12 +74,12 @@ def standing(
     axes.set_xticks([])
     axes.tick_params(length=0, pad=3)
     if m <= MOST_LINES:
-        lines_between_cells(axes, table.shape, PAPER, 0.6)
+        draw_cell_borders(axes, table.shape, PAPER, 0.6)
         if students is not None:
             axes.set_xticks(range(m), students, size=min(SMALL, 72 * cell / 1.1), rotation=90)
     axes.spines[:].set(visible=True, color=MUTED, linewidth=0.6)
     counts = Counter(state for row in states for state in row)
-    _key(axes, [name for name in names if counts[name]], left, cell * m, tall * n)
+    _draw_legend(axes, [name for name in names if counts[name]], left, cell * m, tall * n)
     whole = n * m
     default = f"{round(100 * counts['passed'] / whole)} % of all exercises are passed"
     ranked = sorted(range(n), key=lambda i: -int((table[i] == 0).sum()))
@@ -88,10 +88,10 @@ def standing(
         f"{counts[name]} {name}" for name in names if counts[name]
     )
     most = f"Passed by most: {', '.join(map(said, ranked[:3]))}; by fewest: {', '.join(map(said, ranked[-3:]))}."
-    return finish(figure, title, default, f"{alt}.\n{most}" if n > 1 else f"{alt}.")
+    return finish_picture(figure, title, default, f"{alt}.\n{most}" if n > 1 else f"{alt}.")
 
 
-def _key(axes, names: Sequence[str], left: float, width: float, height: float) -> None:
+def _draw_legend(axes, names: Sequence[str], left: float, width: float, height: float) -> None:
     """The colours with their names, below the table, in as many lines as they need."""
     from matplotlib.patches import Rectangle
 
@@ -113,7 +113,7 @@ def _key(axes, names: Sequence[str], left: float, width: float, height: float) -
         x += room
 
 
-def _fitting(label: str, room: float) -> str:
+def _fit_label(label: str, room: float) -> str:
     """A label, cut to what fits into `room` inches."""
     most = len(label)
     while most > 1 and text_width(token_label(label, most), SMALL) > room:
@@ -121,7 +121,7 @@ def _fitting(label: str, room: float) -> str:
     return token_label(label, most)
 
 
-@themed
+@with_course_theme
 def counted(counts: Sequence[int], labels: Sequence[str], title: str | None = None) -> Picture:
     """Horizontal bars of how often something occurred, each ending in its count, with room for long labels.
 
@@ -133,23 +133,23 @@ def counted(counts: Sequence[int], labels: Sequence[str], title: str | None = No
     Raises:
         ValueError: no counts, one that is no whole number of at least 0, or the wrong number of labels.
     """
-    numbers = [read_whole(count, f"counts[{i}]", 0) for i, count in enumerate(counts)]
+    numbers = [parse_integer(count, f"counts[{i}]", 0) for i, count in enumerate(counts)]
     if not numbers:
         raise ValueError("counts is empty; expected at least one whole number.")
-    labels = read_names(labels, len(numbers), "labels", "bars")
-    texts = [_fitting(label, 3.8) for label in labels]
-    figure = new_page()
+    labels = parse_names(labels, len(numbers), "labels", "bars")
+    texts = [_fit_label(label, 3.8) for label in labels]
+    figure = new_figure()
     side = max(text_width(text, SMALL) for text in texts) + 0.1
     width, pitch = max(0.8, WIDEST - 2 * PAD - side - 0.35), 0.22
     axes = new_axes(figure, 4.2, 1, width, pitch * len(numbers))
     axes.barh(range(len(numbers)), numbers, height=0.72, color=BLUE)
     axes.set_xlim(0, max(max(numbers), 1))
     axes.set_ylim(len(numbers) - 0.45, -0.55)
-    bare(axes)
+    hide_frame(axes)
     axes.set_yticks(range(len(numbers)), texts, size=SMALL)
     axes.tick_params(length=0)
     for i, count in enumerate(numbers):
         axes.annotate(str(count), (count, i), (3, 0), textcoords="offset points", va="center", size=SMALL)
     largest = max(range(len(numbers)), key=lambda i: numbers[i])
     default = f"{labels[largest]}: {numbers[largest]}"
-    return finish(figure, title, default, ", ".join(f"{label} {n}" for label, n in zip(labels, numbers)) + ".")
+    return finish_picture(figure, title, default, ", ".join(f"{label} {n}" for label, n in zip(labels, numbers)) + ".")

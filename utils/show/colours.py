@@ -41,7 +41,7 @@ BLOCKED = "#e4e7eb"  # a cell of such a table that holds no number
 ACCENT = {"passed": "#2a8f5b", "failed": "#d1543a", "todo": "#7a7f8a"}
 
 
-def readable_on(rgba: Sequence[float]) -> str:
+def text_colour_on(rgba: Sequence[float]) -> str:
     """Black or white, whichever has the higher WCAG contrast on the colour: 4.54 at least, at luminance 0.179.
 
     The white is a hair off paper's, which turns dark on a dark page: what stands in a coloured cell stays as it is.

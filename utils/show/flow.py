@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_names, read_numbers, read_position, shape_text
-from utils.show.colours import GREEN, INK, MUTED, SEQUENTIAL, SHADE, TINTS, VERMILION, readable_on
-from utils.show.marks import arrow, rounded
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.arguments import parse_names, parse_numbers, parse_position, shape_text
+from utils.show.colours import GREEN, INK, MUTED, SEQUENTIAL, SHADE, TINTS, VERMILION, text_colour_on
+from utils.show.marks import draw_arrow, draw_rounded_box
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH, MOST_NUMBERS, SMALL
-from utils.show.words import fitting_size, listed, number_text, token_label, vector_text
+from utils.show.words import fit_font_size, list_values, number_text, token_label, vector_text
 
 
-@themed
+@with_course_theme
 def steps(
     inputs: Any,
     tokens: Sequence[str],
@@ -37,13 +37,13 @@ def steps(
         query: which position asks: its index, or its token if that is there once.
         W_query, W_key: [d_in, d_k]; W_value: [d_in, d_v]. All three or none. Of an `nn.Linear` pass `.weight.T`.
     """
-    x = read_numbers(inputs, "inputs", [2], "one vector in each row, [seq, d_in]")
+    x = parse_numbers(inputs, "inputs", [2], "one vector in each row, [seq, d_in]")
     n, d_in = x.shape
     if n > MOST_NUMBERS:
         cure = f"Choose some, as in inputs[:{MOST_NUMBERS}]."
         raise ValueError(f"steps draws at most {MOST_NUMBERS} tokens; got {n}. {cure}")
-    names = read_names(tokens, n, "tokens", "inputs (rows)")
-    at = read_position(query, names)
+    names = parse_names(tokens, n, "tokens", "inputs (rows)")
+    at = parse_position(query, names)
     given = {"W_query": W_query, "W_key": W_key, "W_value": W_value}
     missing = [name for name, W in given.items() if W is None]
     if len(missing) in (1, 2):
@@ -52,7 +52,7 @@ def steps(
     if missing:
         q, keys, values, scale = x[at], x, x, 1.0
     else:
-        W = {name: read_numbers(one, name, [2], f"[d_in, d_out], here [{d_in}, …]") for name, one in given.items()}
+        W = {name: parse_numbers(one, name, [2], f"[d_in, d_out], here [{d_in}, …]") for name, one in given.items()}
         for name, one in W.items():
             if len(one) != d_in:
                 raise ValueError(
@@ -72,21 +72,21 @@ def steps(
     context = pattern @ values
 
     flow = _Flow(n, names, at)
-    flow.vectors("inputs", "one vector per token", x)
+    flow.draw_vectors("inputs", "one vector per token", x)
     if not missing:
-        flow.vectors("keys", "inputs @ W_key", keys)
-        flow.beside("query", "@ W_query", q)
-    flow.numbers("scores", "query · each key" if not missing else "query · each input", points)
+        flow.draw_vectors("keys", "inputs @ W_key", keys)
+        flow.draw_query("query", "@ W_query", q)
+    flow.draw_numbers("scores", "query · each key" if not missing else "query · each input", points)
     softmax = "softmax(scores)" if missing else f"softmax(scores / √{len(q)})"
-    flow.numbers("weights", softmax, pattern, coloured=True)
+    flow.draw_numbers("weights", softmax, pattern, coloured=True)
     if not missing:
-        flow.vectors("values", "inputs @ W_value", values, linked="×")
-    flow.result("context", "sum of weight × " + ("input" if missing else "value"), context)
-    flow.close()
+        flow.draw_vectors("values", "inputs @ W_value", values, linked="×")
+    flow.draw_result("context", "sum of weight × " + ("input" if missing else "value"), context)
+    flow.crop_axes()
     default = f"How {names[at]!r} gets its context vector"
     route = f"inputs → {'' if missing else 'query, keys, values → '}scores → weights → context"
     alt = "\n".join([f"A flow from top to bottom for the query {names[at]!r}: {route}.", *flow.words])
-    return finish(flow.figure, title, default, alt)
+    return finish_picture(flow.figure, title, default, alt)
 
 
 class _Flow:
@@ -96,7 +96,7 @@ class _Flow:
 
     def __init__(self, n: int, names: Sequence[str], at: int) -> None:
         self.n, self.names, self.at = n, names, at
-        self.figure = new_page()
+        self.figure = new_figure()
         self.axes = new_axes(self.figure, 1, 1, 5.7, 8)
         self.axes.set(xlim=(0, 5.7), ylim=(8, 0))
         self.axes.axis("off")
@@ -107,7 +107,7 @@ class _Flow:
         for j, name in enumerate(names):
             colour, weight = (VERMILION, "bold") if j == at else (INK, "normal")
             text = token_label(name, 9)
-            size = fitting_size(text, SMALL, self.step - 0.04, j == at)
+            size = fit_font_size(text, SMALL, self.step - 0.04, j == at)
             self.axes.text(self.x(j), 0.2, text, ha="center", va="bottom", size=size, color=colour, weight=weight)
 
     def x(self, j: float) -> float:
@@ -121,9 +121,9 @@ class _Flow:
     def _box(self, x: float, y: float, lines: Sequence[str], fill: Any, edge: str, heavy: bool = False) -> float:
         height, width = self.LINE * len(lines) + 0.06, self.step - 0.08
         linewidth = 1.6 if heavy else 0.8
-        rounded(self.axes, x - width / 2, y, width, height, fill, edge, 0.05, linewidth=linewidth)
-        colour = readable_on(fill) if not isinstance(fill, str) else INK
-        size = min(fitting_size(line, SMALL, width - 0.04) for line in lines)
+        draw_rounded_box(self.axes, x - width / 2, y, width, height, fill, edge, 0.05, linewidth=linewidth)
+        colour = text_colour_on(fill) if not isinstance(fill, str) else INK
+        size = min(fit_font_size(line, SMALL, width - 0.04) for line in lines)
         for k, line in enumerate(lines):
             self.axes.text(x, y + 0.03 + self.LINE * (k + 0.5), line, ha="center", va="center", size=size, color=colour)
         return y + height
@@ -132,7 +132,7 @@ class _Flow:
         self.axes.text(0, y, f"{name} {list(shape)}", weight="bold", va="center")
         self.axes.text(0, y + 0.17, how, size=SMALL - 0.5, color=MUTED, va="center")
 
-    def vectors(self, name: str, how: str, rows: np.ndarray, linked: str = "") -> None:
+    def draw_vectors(self, name: str, how: str, rows: np.ndarray, linked: str = "") -> None:
         first = not self.words
         top = self.y if first else self.y + self.GAP
         for j, row in enumerate(rows):
@@ -141,7 +141,7 @@ class _Flow:
             if linked:
                 self.axes.text(self.x(j), top - self.GAP / 2, linked, ha="center", va="center", color=MUTED)
             elif not first:
-                arrow(self.axes, (self.x(j), self.y), (self.x(j), top), MUTED, 0.9)
+                draw_arrow(self.axes, (self.x(j), self.y), (self.x(j), top), MUTED, 0.9)
         if first:
             self.bus = (self.x(self.at), bottom)
         self._name((top + bottom) / 2 - 0.08, name, how, rows.shape)
@@ -149,11 +149,11 @@ class _Flow:
         cells = "; ".join(f"{token} {vector_text(row)}" for token, row in zip(self.names, rows))
         self.words.append(f"{name} {list(rows.shape)}, {how}: {cells}.")
 
-    def beside(self, name: str, how: str, vector: np.ndarray) -> None:
+    def draw_query(self, name: str, how: str, vector: np.ndarray) -> None:
         """The query in a column of its own, on the right, fed by the asking token's input."""
         x, turn = self.x(self.n) + 0.12, self.above + 0.12
         self.axes.plot([self.x(self.at), self.x(self.at), x], [self.above, turn, turn], color=VERMILION, linewidth=1.4)
-        arrow(self.axes, (x, turn), (x, self.top), VERMILION, 1.4)
+        draw_arrow(self.axes, (x, turn), (x, self.top), VERMILION, 1.4)
         head = {"weight": "bold", "color": VERMILION}
         self.axes.text(x, turn - 0.2, f"{name} {[len(vector)]}", ha="center", va="bottom", **head)
         self.axes.text(x, turn - 0.05, how, size=SMALL - 0.5, color=MUTED, ha="center", va="bottom")
@@ -161,7 +161,7 @@ class _Flow:
         self.bus = (x, bottom)
         self.words.append(f"{name} {[len(vector)]}, {self.names[self.at]} {how}: {vector_text(vector)}.")
 
-    def numbers(self, name: str, how: str, values: np.ndarray, coloured: bool = False) -> None:
+    def draw_numbers(self, name: str, how: str, values: np.ndarray, coloured: bool = False) -> None:
         from matplotlib import colormaps
 
         top = self.y + self.GAP
@@ -175,24 +175,24 @@ class _Flow:
             self.bus = None
         for j, value in enumerate(values):
             fill = colormaps[SEQUENTIAL](float(value)) if coloured else SHADE
-            arrow(self.axes, (self.x(j), self.y), (self.x(j), top), MUTED, 0.9)
+            draw_arrow(self.axes, (self.x(j), self.y), (self.x(j), top), MUTED, 0.9)
             bottom = self._box(self.x(j), top, [number_text(value)], fill, MUTED)
         self._name((top + bottom) / 2 - 0.08, name, how, values.shape)
         self.y = bottom
-        self.words.append(f"{name} {list(values.shape)}, {how}: {listed(self.names, values)}.")
+        self.words.append(f"{name} {list(values.shape)}, {how}: {list_values(self.names, values)}.")
 
-    def close(self) -> None:
+    def crop_axes(self) -> None:
         """Cut the axes off below the last box."""
         self.axes.set_ylim(self.y + 0.02, 0)
         self.axes.set_position([0.1, 0.1, 5.7 / BENCH, (self.y + 0.02) / BENCH])
 
-    def result(self, name: str, how: str, vector: np.ndarray) -> None:
+    def draw_result(self, name: str, how: str, vector: np.ndarray) -> None:
         middle, top = self.x((self.n - 1) / 2), self.y + self.GAP + 0.12
         meet = self.y + 0.18
         for j in range(self.n):
             self.axes.plot([self.x(j), self.x(j)], [self.y, meet], color=MUTED, linewidth=0.9)
         self.axes.plot([self.x(0), self.x(self.n - 1)], [meet, meet], color=MUTED, linewidth=0.9)
-        arrow(self.axes, (middle, meet), (middle, top), MUTED, 0.9)
+        draw_arrow(self.axes, (middle, meet), (middle, top), MUTED, 0.9)
         bottom = self._box(middle, top, self._lines(vector), TINTS[2], GREEN, heavy=True)
         self._name((top + bottom) / 2 - 0.08, name, how, vector.shape)
         self.y = bottom

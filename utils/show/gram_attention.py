@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_numbers, shape_text
+from utils.show.arguments import parse_numbers, shape_text
 from utils.show.colours import BLUE, FAINT, GREEN, INK, MUTED, PAPER, VERMILION
-from utils.show.marks import vector
-from utils.show.page import Picture, finish, new_axes, new_page, spread, themed
+from utils.show.marks import draw_vector
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.words import number_text, text_width, vector_text
 
@@ -23,7 +23,7 @@ UP = np.array([-math.sin(TILT) * math.cos(TURN), -math.sin(TILT) * math.sin(TURN
 TOWARDS = np.cross(RIGHT, UP)
 
 
-def placed(query: np.ndarray, key: np.ndarray, reference: np.ndarray) -> np.ndarray:
+def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """The three vectors turned so that query and reference lie on the floor and the key rises from it, [3, 3] in the
     order given.
 
@@ -43,7 +43,7 @@ def placed(query: np.ndarray, key: np.ndarray, reference: np.ndarray) -> np.ndar
     return np.array([found[name] for name in NAMES])
 
 
-@themed
+@with_course_theme
 def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit: float | None = None) -> Picture:
     """Three vectors and the body that they span, their Gram matrix, the volume and the score −volume².
 
@@ -55,11 +55,13 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
         limit: holds the frame still for a query and a reference of length 1 and a key of at most this length, as an
             explorer needs it; by default the frame fits what is drawn.
     """
-    vectors = [read_numbers(given, name, [1], "one vector, [d]") for name, given in zip(NAMES, (query, key, reference))]
+    vectors = [
+        parse_numbers(given, name, [1], "one vector, [d]") for name, given in zip(NAMES, (query, key, reference))
+    ]
     if len({one.shape for one in vectors}) > 1:
         shapes = ", ".join(map(shape_text, vectors))
         raise ValueError(f"query, key and reference have the shapes {shapes}; expected one shape.")
-    rows = placed(*vectors)
+    rows = align_to_floor(*vectors)
     table, size = np.stack(vectors) @ np.stack(vectors).T, abs(float(np.linalg.det(rows)))
     if not np.isfinite(size * size):
         raise ValueError(
@@ -71,32 +73,32 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
     if limit is not None:
         framed = np.array([(1, 0, 0), (-0.5, 0.87, 0), (1, 1, limit), (1 + limit / 2, 1 + limit / 2, 0.7 * limit)])
 
-    figure = new_page()
-    drawn = np.vstack([_flat(framed), np.zeros(2)])
+    figure = new_figure()
+    drawn = np.vstack([_project(framed), np.zeros(2)])
     low, high = drawn.min(0), drawn.max(0)
-    tips, pitch = _flat(rows), _pitch(table)
+    tips, pitch = _project(rows), _column_width(table)
     side = SIDE
     for _ in range(4):  # names stand beyond the tips; what they take is taken from the body
         inch = min(side / max((high - low)[0], 1e-9), HIGH / max((high - low)[1], 1e-9), 1e12)
         wide, tall = np.maximum((high - low) * inch, 0.3)
-        edges = [_name_edges(name, tip, inch) for name, tip in zip(NAMES, tips)]
+        edges = [_label_extent(name, tip, inch) for name, tip in zip(NAMES, tips)]
         left = min(0.0, *(a - low[0] * inch for a, _ in edges))
         right = max(wide, *(b - low[0] * inch for _, b in edges)) + 0.75
         side -= max(0.0, right - left + max(3 * pitch, WORDS - 0.3) - (WIDEST - 2 * PAD))
     axes = new_axes(figure, 2, 2.1 if tall > 2.4 else 3.3 - tall / 2, wide, tall)
     axes.set(xlim=(low[0], low[0] + wide / inch), ylim=(low[1], low[1] + tall / inch))
     axes.axis("off")
-    _body(axes, rows, size > 0)
+    _draw_body(axes, rows, size > 0)
     if size > 0:  # from the key's tip straight down to the floor
-        foot = _flat(np.stack([rows[1] * (1, 1, 0), rows[1]]))
+        foot = _project(np.stack([rows[1] * (1, 1, 0), rows[1]]))
         axes.plot(*foot.T, color=VERMILION, linewidth=1.3, linestyle=(0, (1, 1.3)), zorder=5, clip_on=False)
         axes.plot(*foot[0], marker="o", color=VERMILION, markersize=2.5, zorder=5, clip_on=False)
     for row, colour in zip(rows, COLOURS):
-        vector(axes, (0, 0), _flat(row), colour, 2.2, 12.0, zorder=6)
-    _names(axes, tips, inch)
+        draw_vector(axes, (0, 0), _project(row), colour, 2.2, 12.0, zorder=6)
+    _draw_labels(axes, tips, inch)
     area = abs(float(np.linalg.det(rows[[0, 2], :2])))
     results = {"area of q and r": area, "height of k": float(rows[1, 2]), "volume": size, "score": score}
-    _numbers(figure, 2 + right, table, pitch, results)
+    _draw_gram_matrix(figure, 2 + right, table, pitch, results)
 
     default = f"Volume {number_text(size)}, score {number_text(score)}"
     default = default if size else "Flat: no volume, and the highest score there is, 0"
@@ -107,17 +109,17 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
         f" {number_text(rows[1, 2])}. Gram matrix: {gram}. Its determinant, the squared volume, is"
         f" {number_text(size**2)}; the volume is {number_text(size)}, the score {number_text(score)}."
     )
-    return finish(figure, title, default, alt)
+    return finish_picture(figure, title, default, alt)
 
 
-def _flat(points: np.ndarray) -> np.ndarray:
+def _project(points: np.ndarray) -> np.ndarray:
     return np.stack([points @ RIGHT, points @ UP], axis=-1)
 
 
-def _body(axes: Any, rows: np.ndarray, solid: bool) -> None:
+def _draw_body(axes: Any, rows: np.ndarray, solid: bool) -> None:
     """The floor that query and reference span, and, unless it is flat, the faces above it; hidden edges are dashed."""
     query, key, reference = rows
-    floor = _flat(_corners(np.zeros(3), query, reference))
+    floor = _project(_corners(np.zeros(3), query, reference))
     axes.fill(*floor.T, facecolor=GREEN, alpha=0.16, edgecolor=GREEN, linewidth=0.8, zorder=1, clip_on=False)
     if not solid:
         return
@@ -131,10 +133,10 @@ def _body(axes: Any, rows: np.ndarray, solid: bool) -> None:
     shown = {_edge(face / scale, i) for front, face in faces for i in range(4) if front}
     for front, face in faces:
         if front:
-            axes.fill(*_flat(face).T, facecolor=BLUE, alpha=0.09, linewidth=0, zorder=2, clip_on=False)
+            axes.fill(*_project(face).T, facecolor=BLUE, alpha=0.09, linewidth=0, zorder=2, clip_on=False)
         for i in range(4):
             seen = _edge(face / scale, i) in shown
-            ends = _flat(face[[i, (i + 1) % 4]])
+            ends = _project(face[[i, (i + 1) % 4]])
             line = {"linewidth": 0.9, "linestyle": "-"} if seen else {"linewidth": 0.7, "linestyle": (0, (3, 3))}
             axes.plot(*ends.T, color=MUTED, zorder=3, clip_on=False, **line)
 
@@ -147,27 +149,27 @@ def _edge(face: np.ndarray, i: int) -> frozenset:
     return frozenset(tuple(np.round(face[j % 4], 6) + 0.0) for j in (i, i + 1))
 
 
-def _name_edges(name: str, tip: np.ndarray, inch: float) -> tuple[float, float]:
+def _label_extent(name: str, tip: np.ndarray, inch: float) -> tuple[float, float]:
     """From where to where a name reaches, in inches from the origin: to the right of its tip, unless that is far to the
     left."""
     width, x = text_width(name, TEXT, bold=True), float(tip[0]) * inch
     return (x - 0.06 - width, x - 0.06) if x < -0.4 else (x + 0.06, x + 0.06 + width)
 
 
-def _names(axes: Any, tips: np.ndarray, inch: float) -> None:
+def _draw_labels(axes: Any, tips: np.ndarray, inch: float) -> None:
     """A name beyond each tip, moved apart where two would touch."""
     card = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
     away = np.array([-0.14, 0.14, 0.14]) / inch  # the query's below its tip, the others' above
-    for tip, y, name, colour in zip(tips, spread(list(tips[:, 1] + away), 0.18 / inch), NAMES, COLOURS):
-        x = _name_edges(name, tip, inch)[0] / inch
+    for tip, y, name, colour in zip(tips, separate_positions(list(tips[:, 1] + away), 0.18 / inch), NAMES, COLOURS):
+        x = _label_extent(name, tip, inch)[0] / inch
         axes.text(x, y, name, color=colour, va="center", weight="bold", bbox=card, zorder=9)
 
 
-def _pitch(table: np.ndarray) -> float:
+def _column_width(table: np.ndarray) -> float:
     return max(0.52, max(text_width(number_text(value), TEXT, bold=True) for value in table.flat) + 0.14)
 
 
-def _numbers(figure: Any, x: float, table: np.ndarray, pitch: float, results: dict[str, float]) -> None:
+def _draw_gram_matrix(figure: Any, x: float, table: np.ndarray, pitch: float, results: dict[str, float]) -> None:
     """The Gram matrix with its letters, and under it what comes of it."""
     axes = new_axes(figure, x, 3.35, 3 * pitch, 0.9)
     axes.set(xlim=(-0.5, 2.5), ylim=(2.5, -0.5))

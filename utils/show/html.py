@@ -22,17 +22,17 @@ def escape(text: str) -> str:
     return html.escape(text)
 
 
-def inline(text: str) -> str:
+def inline_html(text: str) -> str:
     """Plain text as HTML: escaped, and what stands between backticks as code."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)).replace("\n", "<br>")
 
 
-def line(inside: str) -> str:
+def text_line(content: str) -> str:
     """HTML as a line of text of a readable width."""
-    return f'<div style="{MEASURE}">{inside}</div>'
+    return f'<div style="{MEASURE}">{content}</div>'
 
 
-def card(inside: str, state: str = "todo", wide: str = "", status: bool = False) -> str:
+def card(content: str, state: str = "todo", wide_content: str = "", status: bool = False) -> str:
     """HTML in a card whose edge has the colour of a state ("passed", "failed" or "todo").
 
     Args:
@@ -42,10 +42,10 @@ def card(inside: str, state: str = "todo", wide: str = "", status: bool = False)
     """
     role = ' role="status"' if status else ""
     style = f"border-left:4px solid {ACCENT[state]};padding:4px 12px;margin:4px 0;{TEXT_COLOUR}"
-    return f'<div{role} style="{style}">{line(inside)}{wide}</div>'
+    return f'<div{role} style="{style}">{text_line(content)}{wide_content}</div>'
 
 
-def mark(state: str) -> str:
+def status_mark(state: str) -> str:
     """The sign of a state, in the colour of the text around it, which is read in light and dark."""
     return f"<span>{MARK[state]}</span>"
 
@@ -55,7 +55,7 @@ def code_block(text: str) -> str:
     return f'<pre style="margin:4px 0;white-space:pre;overflow-x:auto">{escape(text)}</pre>'
 
 
-def table(caption: str, rows: Sequence[Sequence[str]], wrong: Collection[tuple[int, int]] = ()) -> str:
+def table(caption: str, rows: Sequence[Sequence[str]], outlined: Collection[tuple[int, int]] = ()) -> str:
     """Rows of text as a table that others can stand beside; the cells at `wrong` (row, column) are outlined."""
 
     def cell(text: str, differs: bool) -> str:
@@ -65,7 +65,8 @@ def table(caption: str, rows: Sequence[Sequence[str]], wrong: Collection[tuple[i
         return f'<td{title} style="{style}">{escape(text)}</td>'
 
     body = "".join(
-        f"<tr>{''.join(cell(text, (i, j) in wrong) for j, text in enumerate(row))}</tr>" for i, row in enumerate(rows)
+        f"<tr>{''.join(cell(text, (i, j) in outlined) for j, text in enumerate(row))}</tr>"
+        for i, row in enumerate(rows)
     )
     style = "display:inline-table;vertical-align:top;white-space:nowrap;margin:6px 24px 0 0"
     style += ";border-collapse:separate;border-spacing:3px"

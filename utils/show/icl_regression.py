@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_names, read_numbers, shape_text
+from utils.show.arguments import parse_names, parse_numbers, shape_text
 from utils.show.colours import DIVERGING, FAINT, INK, MUTED, PAPER, SERIES, VERMILION
 from utils.show.marks import write_numbers
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
 from utils.show.words import number_text
 
 
-@themed
+@with_course_theme
 def prompts(z_q: Any, z: Any, y_q: Any, title: str | None = None) -> Picture:
     """Prompts of one-dimensional regression, side by side: examples as dots, the question as a dashed line, its answer
     as a ring.
@@ -27,7 +27,7 @@ def prompts(z_q: Any, z: Any, y_q: Any, title: str | None = None) -> Picture:
         y_q: [n, 1, 1], the answers.
     """
     asked, shown, answers = (
-        read_numbers(t, name, [3], form)
+        parse_numbers(t, name, [3], form)
         for t, name, form in ((z_q, "z_q", "[n, 1, 2]"), (z, "z", "[n, L, 2]"), (y_q, "y_q", "[n, 1, 1]"))
     )
     n = len(shown)
@@ -36,7 +36,7 @@ def prompts(z_q: Any, z: Any, y_q: Any, title: str | None = None) -> Picture:
             f"prompts draws up to 4 prompts with one-dimensional x; got z_q {shape_text(asked)}, z {shape_text(shown)},"
             f" y_q {shape_text(answers)}."
         )
-    figure, words = new_page(), []
+    figure, words = new_figure(), []
     side = (WIDEST - 2 * PAD - 0.4) / max(3, len(shown)) - 0.15
     drawn = np.concatenate([shown.reshape(-1, 2), np.stack([asked[..., 0].ravel(), answers.ravel()], 1)])
     reach = np.abs(drawn).max(0) * 1.15
@@ -52,10 +52,10 @@ def prompts(z_q: Any, z: Any, y_q: Any, title: str | None = None) -> Picture:
         axes.set(**({"yticklabels": []} if k else {"ylabel": "y"}))
         x, y = number_text(question), number_text(answer)
         words.append(f"Prompt {k}: {len(points)} dots, asked at x = {x}, the answer is {y}.")
-    return finish(figure, title, "Each prompt has a line of its own", "\n".join(words))
+    return finish_picture(figure, title, "Each prompt has a line of its own", "\n".join(words))
 
 
-@themed
+@with_course_theme
 def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title: str | None = None) -> Picture:
     """What heads amount to: each head's QK product as a square, and beside it its OV product as a column.
 
@@ -67,19 +67,19 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
         ov: [n, D], a column for each of n squares.
         names: n strings, or one for each column.
     """
-    squares = read_numbers(qk, "qk", [3, 4], "[n, D, D] or [rows, columns, D, D]")
+    squares = parse_numbers(qk, "qk", [3, 4], "[n, D, D] or [rows, columns, D, D]")
     by_head = squares.ndim == 4
     grid = squares if by_head else squares[None]
     rows, columns, D, last = grid.shape
     if last != D or D > 8 or rows * columns > 24:
         raise ValueError(f"circuits draws at most 24 squares of at most 8 × 8; got {shape_text(squares)}.")
-    sides = None if ov is None else read_numbers(ov, "ov", [2], "[n, D]")
+    sides = None if ov is None else parse_numbers(ov, "ov", [2], "[n, D]")
     if sides is not None and (rows > 1 or sides.shape != (columns, D)):
         raise ValueError(
             f"ov has the shape {shape_text(sides)}; expected [{columns}, {D}], one column for each square of a single"
             " row."
         )
-    called = read_names(
+    called = parse_names(
         names if names is not None else [f"head {k}" for k in range(columns)], columns, "names", "columns"
     )
     across = columns if by_head else min(columns, 4)
@@ -88,27 +88,27 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
     between = 0.25 if sides is None else 0.75 if numbers else 0.3
     limit, side_limit = float(np.abs(grid).max()) or 1.0, 1.0 if sides is None else float(np.abs(sides).max()) or 1.0
     labels = [f"x{i + 1}" for i in range(D - 1)] + ["y"] if D * cell > 1.3 else None
-    figure, words = new_page(), []
+    figure, words = new_figure(), []
     wide = D * cell + between + (cell if sides is not None else 0)
     high = D * cell + (0.15 if by_head else 0.4)
     for k, square in enumerate(grid.reshape(-1, D, D)):
         i, j = divmod(k, across)
         x, y = 1.5 + j * wide, BENCH - 1.5 - D * cell - i * high
-        axes = _square(figure, x, y, cell, square, limit, numbers, labels)
+        axes = _draw_square(figure, x, y, cell, square, limit, numbers, labels)
         axes.axvline(D - 1.5, color=MUTED, linewidth=0.9, linestyle=(0, (3, 2)))
         if not (by_head and i):
             axes.set_title(called[k], size=SMALL, color=INK, weight="bold", pad=16 if labels else 5)
         if rows > 1 and j == 0:
             axes.set_ylabel(f"head {i}", color=SERIES[i % len(SERIES)], weight="bold")
         if sides is not None:
-            column = _square(figure, x + D * cell + 0.12, y, cell, sides[k][:, None], side_limit, numbers, None)
+            column = _draw_square(figure, x + D * cell + 0.12, y, cell, sides[k][:, None], side_limit, numbers, None)
             column.set_title("OV", size=SMALL, color=MUTED, pad=5)
         name = f"{called[j]}, head {i}" if rows > 1 else called[k]
-        words.append(_in_words(name, square, None if sides is None else sides[k]))
-    return finish(figure, title, "What each head's weights amount to", "\n".join(words))
+        words.append(_describe_head(name, square, None if sides is None else sides[k]))
+    return finish_picture(figure, title, "What each head's weights amount to", "\n".join(words))
 
 
-@themed
+@with_course_theme
 def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
     """Every head's w, and beside it every head's μ, from step to step; a head has the same colour in both.
 
@@ -121,11 +121,11 @@ def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
     names = list(given[0])
     if not 1 <= len(names) <= 3 or any(list(t) != names for t in given):
         raise ValueError("dynamics draws one to three runs; steps, w and mu must name the same ones.")
-    figure, words = new_page(), []
+    figure, words = new_figure(), []
     wide, high = 2.3, 1.9 if len(names) == 1 else 1.15
     for i, name in enumerate(names):
-        xs = read_numbers(given[0][name], "steps", [1], "a row of numbers")
-        tables = [read_numbers(t[name], what, [2], "[readings, heads]") for t, what in zip(given[1:], ("w", "mu"))]
+        xs = parse_numbers(given[0][name], "steps", [1], "a row of numbers")
+        tables = [parse_numbers(t[name], what, [2], "[readings, heads]") for t, what in zip(given[1:], ("w", "mu"))]
         if any(len(t) != len(xs) for t in tables) or tables[0].shape != tables[1].shape:
             raise ValueError(
                 f"{name or 'the run'}: w and mu need a row for each of {len(xs)} steps, and as many heads."
@@ -141,20 +141,20 @@ def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
                 axes.set_xlabel("step")
             ends = ", ".join(number_text(v) for v in table[-1])
             words.append(f"{what}{f', {name}' if name else ''}: at step {xs[-1]:g} the heads have {ends}.")
-    return finish(figure, title, "Where each head goes", "\n".join(words))
+    return finish_picture(figure, title, "Where each head goes", "\n".join(words))
 
 
-@themed
+@with_course_theme
 def against(x: Any, y: Any, xlabel: str, ylabel: str, title: str | None = None) -> Picture:
     """Two ways of answering the same questions: a dot for each question, and the line on which both agree.
 
     Args:
         x, y: [n] numbers each, at least two.
     """
-    xs, ys = read_numbers(x, "x", [1], "a row of numbers"), read_numbers(y, "y", [1], "a row of numbers")
+    xs, ys = parse_numbers(x, "x", [1], "a row of numbers"), parse_numbers(y, "y", [1], "a row of numbers")
     if len(xs) != len(ys) or len(xs) < 2:
         raise ValueError(f"against needs two rows of the same length; got {len(xs)} and {len(ys)} numbers.")
-    figure, reach = new_page(), 1.08 * float(np.abs([xs, ys]).max())
+    figure, reach = new_figure(), 1.08 * float(np.abs([xs, ys]).max())
     axes = new_axes(figure, 2, 2, 3.4, 3.4)
     axes.plot([-reach, reach], [-reach, reach], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     axes.plot(xs, ys, "o", color=SERIES[0], markersize=3.5, alpha=0.5, markeredgewidth=0)
@@ -162,10 +162,10 @@ def against(x: Any, y: Any, xlabel: str, ylabel: str, title: str | None = None) 
     axes.tick_params(length=2, colors=MUTED)
     apart = number_text(float(np.sqrt(np.mean((xs - ys) ** 2))))
     words = f"{len(xs)} questions; {xlabel} and {ylabel} are {apart} apart, the root of the mean square."
-    return finish(figure, title, "Two ways to answer", words)
+    return finish_picture(figure, title, "Two ways to answer", words)
 
 
-def _square(
+def _draw_square(
     figure: Any, x: float, y: float, cell: float, values: np.ndarray, limit: float, numbers: bool, labels: Any
 ) -> Any:
     """Signed numbers as colours, the last row parted from the others, with `labels` on top and left where there are."""
@@ -185,7 +185,7 @@ def _square(
     return axes
 
 
-def _in_words(name: str, square: np.ndarray, side: np.ndarray | None) -> str:
+def _describe_head(name: str, square: np.ndarray, side: np.ndarray | None) -> str:
     d = len(square) - 1
     diagonal = np.diag(square)[:d]
     rest = np.abs(square[:d] - np.eye(d, d + 1) * diagonal[:, None]).max()
@@ -196,7 +196,7 @@ def _in_words(name: str, square: np.ndarray, side: np.ndarray | None) -> str:
     return f"{words}; OV has {number_text(side[-1])} at y, and at most {number_text(np.abs(side[:d]).max())} at x."
 
 
-@themed
+@with_course_theme
 def valley(w: Any, mu: Any, points: Mapping[str, Sequence[tuple[float, float]]], title: str | None = None) -> Picture:
     """The best μ for each w as a curve, and pairs (w, μ) on or off it.
 
@@ -205,12 +205,12 @@ def valley(w: Any, mu: Any, points: Mapping[str, Sequence[tuple[float, float]]],
         mu: [n] numbers.
         points: {name: [(w, μ), …]}, one to five names.
     """
-    ws, mus = read_numbers(w, "w", [1], "a row of numbers"), read_numbers(mu, "mu", [1], "a row of numbers")
+    ws, mus = parse_numbers(w, "w", [1], "a row of numbers"), parse_numbers(mu, "mu", [1], "a row of numbers")
     if len(ws) != len(mus) or (np.diff(ws) <= 0).any() or ws[0] <= 0:
         raise ValueError("w must be positive and increase, with one mu for each.")
     if not isinstance(points, Mapping) or not 1 <= len(points) <= 5:
         raise ValueError("points must be a dict of one to five named lists of (w, mu) pairs.")
-    figure = new_page()
+    figure = new_figure()
     axes = new_axes(figure, 2, 2, 4.2, 2.7)
     axes.plot(ws, mus, color=MUTED, linewidth=1.8, zorder=1)
     place = {"textcoords": "offset points", "ha": "right"}
@@ -218,10 +218,10 @@ def valley(w: Any, mu: Any, points: Mapping[str, Sequence[tuple[float, float]]],
     some = list(zip(ws, mus))[:: max(1, len(ws) // 8)]
     words = [f"The curve: {', '.join(f'μ {number_text(b)} at w {a:g}' for a, b in some)}."]
     for (name, pairs), colour, marker in zip(points.items(), SERIES, "osD^v"):
-        table = read_numbers(list(map(list, pairs)), f"points[{name!r}]", [2], "a list of (w, mu) pairs")
+        table = parse_numbers(list(map(list, pairs)), f"points[{name!r}]", [2], "a list of (w, mu) pairs")
         axes.plot(*table.T, marker, color=colour, markersize=7, label=name, zorder=3, markeredgecolor=PAPER)
         words.append(f"{name}: " + ", ".join(f"(w {number_text(a)}, μ {number_text(b)})" for a, b in table) + ".")
     axes.set(xlabel="w", ylabel="μ", xlim=(0, None), ylim=(0, None))
     axes.grid(color=FAINT, linewidth=0.5)
     axes.legend(frameon=False, fontsize=TEXT - 0.5, loc="upper right", handletextpad=0.3)
-    return finish(figure, title, "Where trained pairs end up", "\n".join(words))
+    return finish_picture(figure, title, "Where trained pairs end up", "\n".join(words))

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_numbers
+from utils.show.arguments import parse_numbers
 from utils.show.colours import BLUE, GREEN, MUTED, PAPER, SERIES, TINTS, VERMILION
-from utils.show.marks import arrow, rounded
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.marks import draw_arrow, draw_rounded_box
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.words import number_text, token_label
 
 
-@themed
+@with_course_theme
 def distributions(groups: Mapping[str, Any], title: str | None = None, limit: float | None = None) -> Picture:
     """Histograms side by side on one scale, each with its mean and standard deviation.
 
@@ -28,7 +28,7 @@ def distributions(groups: Mapping[str, Any], title: str | None = None, limit: fl
             "groups must be a dict of one to three named groups of numbers, as in {'before': x, 'after': y}."
         )
     arrays = {
-        str(name): read_numbers(values, f"groups[{name!r}]", range(1, 5), "numbers of any shape").ravel()
+        str(name): parse_numbers(values, f"groups[{name!r}]", range(1, 5), "numbers of any shape").ravel()
         for name, values in groups.items()
     }
     together = np.concatenate(list(arrays.values()))
@@ -40,7 +40,7 @@ def distributions(groups: Mapping[str, Any], title: str | None = None, limit: fl
     tallest = max(float(c.max()) for c in counts.values()) or 1.0
     gap = 0.35
     width = (WIDEST - 2 * PAD - 0.3 - gap * (len(arrays) - 1)) / len(arrays)
-    figure, words = new_page(), []
+    figure, words = new_figure(), []
     for k, (name, a) in enumerate(arrays.items()):
         axes = new_axes(figure, 2 + k * (width + gap), 2, width, 1.6)
         look = {"align": "edge", "color": SERIES[k], "edgecolor": PAPER, "linewidth": 0.3}
@@ -54,7 +54,7 @@ def distributions(groups: Mapping[str, Any], title: str | None = None, limit: fl
         facts = f"mean {number_text(mean)}, standard deviation {number_text(spread)}"
         axes.text(0, 1.02, facts, transform=axes.transAxes, color=MUTED, size=SMALL - (len(arrays) > 2), va="bottom")
         words.append(f"{name}: {len(a)} numbers, {facts}, from {number_text(a.min())} to {number_text(a.max())}.")
-    return finish(figure, title, "How the numbers are spread", "\n".join(["Histograms on one scale.", *words]))
+    return finish_picture(figure, title, "How the numbers are spread", "\n".join(["Histograms on one scale.", *words]))
 
 
 # the parts of a layer: on the branch; on the stream, where there is no branch; on the stream, after the sum
@@ -75,7 +75,7 @@ IN_WORDS = {
 COLUMN, STREAM, BRANCH, BOX = 1.14, 0.24, 0.72, (0.72, 0.24)  # inches, as are all places below
 
 
-@themed
+@with_course_theme
 def norm_places(names: Sequence[str] | None = None, title: str | None = None) -> Picture:
     """One layer, drawn once for each place in which its norm may stand: the stream from top to bottom, what reads from
     it at its right.
@@ -87,25 +87,27 @@ def norm_places(names: Sequence[str] | None = None, title: str | None = None) ->
     if not names or not set(names) <= set(PLACES):
         raise ValueError(f"names must be some of {', '.join(PLACES)}; got {names!r}.")
     wide, high = COLUMN * len(names), 2.2
-    figure = new_page()
+    figure = new_figure()
     axes = new_axes(figure, 2, 2, wide, high)
     axes.set(xlim=(0, wide), ylim=(high, 0))
     axes.axis("off")
     for k, name in enumerate(names):
         _layer(axes, COLUMN * k, high, name, *PLACES[name])
     words = "\n".join(f"{name}: {IN_WORDS[name]}." for name in names)
-    return finish(figure, title, "Where the norm may stand in a layer", f"The stream runs from top to bottom.\n{words}")
+    return finish_picture(
+        figure, title, "Where the norm may stand in a layer", f"The stream runs from top to bottom.\n{words}"
+    )
 
 
 def _layer(axes: Any, left: float, high: float, name: str, branch: Any, instead: Any, after: Any) -> None:
     stream, side, start, out, back = left + STREAM, left + BRANCH, 0.3, 0.46, 1.5
     axes.text(left + 0.06, 0.1, name, weight="bold", va="center", size=SMALL)
     axes.plot([stream, stream], [start, high - 0.1], color=TINTS[1], linewidth=7, zorder=1, solid_capstyle="butt")
-    arrow(axes, (stream, high - 0.2), (stream, high), VERMILION, 1.2, 9, zorder=2)
+    draw_arrow(axes, (stream, high - 0.2), (stream, high), VERMILION, 1.2, 9, zorder=2)
     if branch:
         way = [(stream, out), (side, out), (side, back), (stream + 0.08, back)]
         axes.plot(*zip(*way), color=BLUE, linewidth=1.3, zorder=2)
-        arrow(axes, (stream + 0.2, back), (stream + 0.07, back), BLUE, 1.3, 8, zorder=2)
+        draw_arrow(axes, (stream + 0.2, back), (stream + 0.07, back), BLUE, 1.3, 8, zorder=2)
         axes.plot([stream], [out], "o", color=BLUE, markersize=4, zorder=3)
         axes.plot([stream], [back], "o", color=PAPER, markeredgecolor=BLUE, markersize=11, zorder=3)
         axes.text(stream, back, "+", color=BLUE, weight="bold", ha="center", va="center_baseline", size=TEXT, zorder=4)
@@ -120,5 +122,5 @@ def _layer(axes: Any, left: float, high: float, name: str, branch: Any, instead:
 def _box(axes: Any, x: float, y: float, part: str) -> None:
     width, height = BOX
     edge = {"attention": BLUE, "norm": GREEN}[part]
-    rounded(axes, x - width / 2, y - height / 2, width, height, PAPER, edge, 0.06, linewidth=1.3, zorder=4)
+    draw_rounded_box(axes, x - width / 2, y - height / 2, width, height, PAPER, edge, 0.06, linewidth=1.3, zorder=4)
     axes.text(x, y, part, ha="center", va="center_baseline", size=SMALL, zorder=5)

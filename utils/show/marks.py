@@ -8,44 +8,44 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.colours import FAINT, MUTED, readable_on
+from utils.show.colours import FAINT, MUTED, text_colour_on
 from utils.show.page import new_axes
 from utils.show.sizes import SMALL, TEXT
-from utils.show.words import fitting_size, number_text
+from utils.show.words import fit_font_size, number_text
 
 Point = Sequence[float]
 
 
-def arrow(axes: Any, start: Point, end: Point, colour: str, width: float, head: float = 7.0, **more: Any) -> None:
+def draw_arrow(axes: Any, start: Point, end: Point, colour: str, width: float, head: float = 7.0, **more: Any) -> None:
     """An arrow between two points of the axes, its line and its head in points."""
     style = {"arrowstyle": "-|>", "mutation_scale": head, "shrinkA": 0, "shrinkB": 0, "color": colour}
     axes.annotate("", end, start, arrowprops={**style, "linewidth": width}, **more)
 
 
-def vector(axes: Any, start: Point, end: Point, colour: str, width: float, head: float, **more: Any) -> None:
+def draw_vector(axes: Any, start: Point, end: Point, colour: str, width: float, head: float, **more: Any) -> None:
     """An arrow of any length: a short one gets a small head, so that head and shaft both show, the shortest a dot."""
     x, y = axes.transData.transform(end) - axes.transData.transform(start)
     length = math.hypot(x, y)
     if length < 2:
         axes.plot(*end, marker="o", color=colour, markersize=4, clip_on=False, **more)
     else:
-        arrow(axes, start, end, colour, width, min(head, max(3.0, 0.45 * length)), **more)
+        draw_arrow(axes, start, end, colour, width, min(head, max(3.0, 0.45 * length)), **more)
 
 
-def cross(axes: Any) -> None:
+def draw_origin_lines(axes: Any) -> None:
     """Thin lines through the origin, behind everything else."""
     axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
 
 
-def quiet(axes: Any) -> None:
+def mute_axes(axes: Any) -> None:
     """Axes of a plane that stand back: few ticks, faint edges."""
     axes.locator_params(nbins=5)
     axes.tick_params(colors=MUTED, length=2)
     axes.spines[:].set_color(FAINT)
 
 
-def rounded(
+def draw_rounded_box(
     axes: Any, x: float, y: float, width: float, height: float, fill: Any, edge: str, radius: float, **more: Any
 ) -> None:
     """A box with round corners; a narrow one has smaller ones."""
@@ -55,7 +55,7 @@ def rounded(
     axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=fill, edgecolor=edge, **more))
 
 
-def bare(axes: Any) -> None:
+def hide_frame(axes: Any) -> None:
     """Take away ticks and spines."""
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
@@ -65,19 +65,19 @@ def write_numbers(axes: Any, values: np.ndarray, cell: float, size: float = TEXT
     """The numbers into the cells of a table, `cell` inches wide, legible on their colours."""
     for (i, j), value in np.ndenumerate(values):
         text, image = number_text(value), axes.images[0]
-        colour = readable_on(image.to_rgba(value) if np.isfinite(value) else (1, 1, 1))
-        fitting = fitting_size(text, size, cell * 0.9)
+        colour = text_colour_on(image.to_rgba(value) if np.isfinite(value) else (1, 1, 1))
+        fitting = fit_font_size(text, size, cell * 0.9)
         axes.text(j, i, text, ha="center", va="center", color=colour, size=fitting)
 
 
-def lines_between_cells(axes: Any, shape: tuple[int, ...], colour: str, width: float) -> None:
+def draw_cell_borders(axes: Any, shape: tuple[int, ...], colour: str, width: float) -> None:
     axes.set_xticks(np.arange(shape[1] + 1) - 0.5, minor=True)
     axes.set_yticks(np.arange(shape[0] + 1) - 0.5, minor=True)
     axes.grid(which="minor", color=colour, linewidth=width)
     axes.tick_params(which="minor", length=0)
 
 
-def colour_bar(
+def draw_colour_bar(
     image: Any, x: float, y: float, width: float, height: float, ticks: Sequence[float], labels: Any = None
 ) -> None:
     """A thin bar of the colours of an image, at a place of the scratch page in inches."""
@@ -85,7 +85,7 @@ def colour_bar(
     bar = new_axes(image.axes.figure, x, y, width, height)
     shades = np.linspace(low, high, 64)[:, None]
     bar.imshow(shades, cmap=image.cmap, vmin=low, vmax=high, aspect="auto", origin="lower", extent=(0, 1, low, high))
-    bare(bar)
+    hide_frame(bar)
     bar.yaxis.tick_right()
     bar.set_yticks(ticks, labels or [number_text(tick) for tick in ticks], size=SMALL - 1)
     bar.tick_params(length=0, pad=2)

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from utils.show.arguments import read_whole
+from utils.show.arguments import parse_integer
 from utils.show.colours import INK, MUTED, PAPER, TINTS
-from utils.show.marks import bare, lines_between_cells
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.marks import draw_cell_borders, hide_frame
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import SMALL, TEXT, WIDEST
-from utils.show.words import fitting_size, token_label
+from utils.show.words import fit_font_size, token_label
 
 CELL, GAP = 0.19, 0.3  # inches: the side of a cell, and the room for a sign between two tables
 
 
-@themed
+@with_course_theme
 def cuts(
     ways: Mapping[str, Callable[[torch.Tensor, int], torch.Tensor]],
     seq: int = 4,
@@ -42,9 +42,9 @@ def cuts(
     from matplotlib.colors import ListedColormap
 
     numbered = torch.arange(seq * d_out, dtype=torch.float32).view(1, seq, d_out)
-    figure, words, cell = new_page(), [], min(0.5, 2.2 / d_out)
+    figure, words, cell = new_figure(), [], min(0.5, 2.2 / d_out)
     for k, (name, split) in enumerate(ways.items()):
-        given = _cells(name, split(numbered.clone(), num_heads), num_heads, seq * d_out)
+        given = _entries_per_head(name, split(numbered.clone(), num_heads), num_heads, seq * d_out)
         owner = np.empty(seq * d_out, dtype=int)
         for head, cells in enumerate(given):
             owner[cells] = head
@@ -57,15 +57,15 @@ def cuts(
         axes.set_yticks(range(seq), [f"position {i}" for i in range(seq)] if k == 0 else [""] * seq, size=SMALL)
         axes.set_xlabel("entry")
         axes.tick_params(length=0)
-        lines_between_cells(axes, owner.shape, PAPER, 1.5)
+        draw_cell_borders(axes, owner.shape, PAPER, 1.5)
         axes.spines[:].set_visible(False)
         axes.set_title(token_label(name, 28), size=SMALL + 1, weight="bold", pad=6)
         rows = (f"position {i} goes to heads {', '.join(map(str, row))}" for i, row in enumerate(owner))
         words.append(f"{name}: {'; '.join(rows)}.")
-    return finish(figure, title, "Which head gets which entry", "\n".join(words))
+    return finish_picture(figure, title, "Which head gets which entry", "\n".join(words))
 
 
-def _cells(name: str, heads: Any, num_heads: int, total: int) -> list[list[int]]:
+def _entries_per_head(name: str, heads: Any, num_heads: int, total: int) -> list[list[int]]:
     """The numbers that each head was given; together each of them once."""
     if not isinstance(heads, torch.Tensor) or heads.dim() != 4 or heads.shape[:2] != (1, num_heads):
         shape = list(heads.shape) if isinstance(heads, torch.Tensor) else type(heads).__name__
@@ -76,7 +76,7 @@ def _cells(name: str, heads: Any, num_heads: int, total: int) -> list[list[int]]
     return cells
 
 
-@themed
+@with_course_theme
 def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2, title: str | None = None) -> Picture:
     """The queries of several heads, by one product for each head and by one product for all; a tint for each head.
 
@@ -87,23 +87,23 @@ def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2,
         raise ValueError(
             f"one_matrix draws 2 or 3 heads in up to 8 × 8 cells; got {seq=}, {d_in=}, {d_head=}, {num_heads=}."
         )
-    figure, tall = new_page(), CELL * max(seq, d_in) + 0.55
+    figure, tall = new_figure(), CELL * max(seq, d_in) + 0.55
     right = 1 + CELL * (d_in + 2 * d_head) + 2 * GAP + 0.7
     for head in range(num_heads):
         name = f"wrapper: {num_heads} products" if head == 0 else ""
-        _product(figure, 1, 8 - head * tall, (seq, d_in), [head] * d_head, f"_{head}", name)
+        _draw_product(figure, 1, 8 - head * tall, (seq, d_in), [head] * d_head, f"_{head}", name)
     every = [head for head in range(num_heads) for _ in range(d_head)]
-    _product(figure, right, 8 - (num_heads - 1) * tall / 2, (seq, d_in), every, "", "one product, then cut")
+    _draw_product(figure, right, 8 - (num_heads - 1) * tall / 2, (seq, d_in), every, "", "one product, then cut")
     alt = (
         f"Left, the wrapper: {num_heads} products of x [{seq}, {d_in}] with a W_query [{d_in}, {d_head}] each, and"
         f" {num_heads} results [{seq}, {d_head}]. Right: the same columns side by side in one W_query"
         f" [{d_in}, {len(every)}]; one product gives [{seq}, {len(every)}], of which head 0's queries are the first"
         f" {d_head} columns."
     )
-    return finish(figure, title, "The same columns, side by side in one matrix", alt)
+    return finish_picture(figure, title, "The same columns, side by side in one matrix", alt)
 
 
-def _product(
+def _draw_product(
     figure: Any, x: float, y: float, size: tuple[int, int], owners: list[int], suffix: str, title: str
 ) -> None:
     """x @ W = Q as tables of cells, W and Q with a column for each of `owners`."""
@@ -115,8 +115,8 @@ def _product(
         width = CELL * len(columns)
         axes = new_axes(figure, x, y + CELL * (seq - rows) / 2, width, CELL * rows)
         axes.imshow(to_rgba_array([TINTS[owner] for owner in columns] * rows).reshape(rows, -1, 4), aspect="auto")
-        bare(axes)
-        lines_between_cells(axes, (rows, len(columns)), PAPER, 1.2)
+        hide_frame(axes)
+        draw_cell_borders(axes, (rows, len(columns)), PAPER, 1.2)
         axes.set_xlabel(f"{name}\n[{rows}, {len(columns)}]", size=SMALL - 1, labelpad=3)
         axes.text(1 + GAP / 2 / width, 0.5, sign, ha="center", va="center", size=TEXT, transform=axes.transAxes)
         if name == "x":
@@ -124,7 +124,7 @@ def _product(
         x += width + GAP
 
 
-@themed
+@with_course_theme
 def packed(n_heads: int, d_model: int, head: int = 0, title: str | None = None) -> Picture:
     """GPT-2's `c_attn`, [d_model, 3 d_model]: all heads' query columns, then their keys', then their values'; one head
     is outlined.
@@ -132,15 +132,15 @@ def packed(n_heads: int, d_model: int, head: int = 0, title: str | None = None) 
     Args:
         n_heads: at most 25; d_model: divisible by it; head: the one that is outlined.
     """
-    read_whole(n_heads, "n_heads", 1, 25)
-    read_whole(head, "head", 0, n_heads - 1)
+    parse_integer(n_heads, "n_heads", 1, 25)
+    parse_integer(head, "head", 0, n_heads - 1)
     from matplotlib.patches import Rectangle
 
-    figure, d_head = new_page(), d_model // n_heads
+    figure, d_head = new_figure(), d_model // n_heads
     axes = new_axes(figure, 2, 2, WIDEST - 1.0, 0.8)
     axes.set(xlim=(0, 3 * n_heads), ylim=(0, 1))
-    bare(axes)
-    size = fitting_size("00", SMALL, 0.9 * (WIDEST - 1.0) / (3 * n_heads), bold=True)
+    hide_frame(axes)
+    size = fit_font_size("00", SMALL, 0.9 * (WIDEST - 1.0) / (3 * n_heads), bold=True)
     for part, name in enumerate(("queries", "keys", "values")):
         left = part * n_heads
         for h in range(n_heads):
@@ -157,4 +157,4 @@ def packed(n_heads: int, d_model: int, head: int = 0, title: str | None = None) 
         f" for the values. In each third every head has {d_head} neighbouring columns. Head {head}'s begin at columns"
         f" {', '.join(str(part * d_model + head * d_head) for part in range(3))}."
     )
-    return finish(figure, title, f"Head {head} owns three blocks of columns", alt)
+    return finish_picture(figure, title, f"Head {head} owns three blocks of columns", alt)

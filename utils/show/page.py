@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from utils.show.arguments import read_title
+from utils.show.arguments import parse_title
 from utils.show.colours import INK, MUTED, PAPER
 from utils.show.sizes import BENCH, CSS_DPI, HEADLINE, NARROWEST, PAD, PNG_DPI, SMALL, TEXT, TITLE
-from utils.show.words import drawable, wrap
+from utils.show.words import escape_undrawable, wrap_text
 
 THEME = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so every machine draws the same letters
@@ -38,7 +38,7 @@ THEME = {
 
 
 @contextmanager
-def theme():
+def course_theme():
     """matplotlib's defaults and ours, whatever style the reader has set; theirs comes back afterwards."""
     import matplotlib
 
@@ -48,10 +48,10 @@ def theme():
         yield
 
 
-def themed(draw):
+def with_course_theme(draw):
     @functools.wraps(draw)
     def inner(*args, **kwargs):
-        with theme():
+        with course_theme():
             return draw(*args, **kwargs)
 
     return inner
@@ -77,16 +77,16 @@ class Picture:
     def png(self, dpi: int = PNG_DPI) -> bytes:
         """The figure as the bytes of a PNG file."""
         buffer = io.BytesIO()
-        with theme():
+        with course_theme():
             self.figure.savefig(buffer, format="png", dpi=dpi)
         return buffer.getvalue()
 
     def html(self) -> str:
         """An `<svg>` in the colours of the page that it stands on, light or dark, and never wider than it."""
-        from utils.show.svg import svg
+        from utils.show.svg import render_svg
 
-        with theme():
-            return svg(self.figure, self.alt)
+        with course_theme():
+            return render_svg(self.figure, self.alt)
 
     def save(self, path: str | Path) -> Path:
         """Write the figure, on paper, to `path` (.png, .svg or .pdf); give the path back."""
@@ -94,28 +94,28 @@ class Picture:
         stamps = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         if path.suffix not in stamps:
             raise ValueError(f"cannot save a picture as {path.name!r}: the name must end in .png, .svg or .pdf.")
-        with theme():
+        with course_theme():
             self.figure.savefig(path, dpi=PNG_DPI, metadata=stamps[path.suffix])
         return path
 
 
-def balanced(title: str, width: float) -> list[str]:
+def balance_lines(title: str, width: float) -> list[str]:
     """`title` in as few lines as fit, of about the same length: no last line of one word."""
-    lines = wrap(title, width, TITLE, bold=True)
+    lines = wrap_text(title, width, TITLE, bold=True)
     for share in (0.9, 0.8, 0.7, 0.6):
-        narrower = wrap(title, width * share, TITLE, bold=True)
+        narrower = wrap_text(title, width * share, TITLE, bold=True)
         if len(narrower) > len(lines):
             break
         lines = narrower
     return lines
 
 
-def spread(wanted: Sequence[float], gap: float) -> list[float]:
+def separate_positions(positions: Sequence[float], gap: float) -> list[float]:
     """The positions nearest to `wanted`, in the same order, that are at least `gap` apart."""
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
     blocks: list[tuple[float, int]] = []  # the centre and the size of runs of touching labels
     for i in order:
-        blocks.append((wanted[i], 1))
+        blocks.append((positions[i], 1))
         while len(blocks) > 1:
             (low, n), (high, m) = blocks[-2:]
             if high - low >= gap * (n + m) / 2:
@@ -128,7 +128,7 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
 # ---------------------------------------------------------------- the page
 
 
-def new_page():
+def new_figure():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -142,22 +142,22 @@ def new_axes(figure: Any, x: float, y: float, width: float, height: float) -> An
     return figure.add_axes([x / BENCH, y / BENCH, width / BENCH, height / BENCH])
 
 
-def inches(axes: Any) -> list[float]:
+def axes_bounds_inches(axes: Any) -> list[float]:
     """Where axes are on the scratch page: x, y, width and height."""
     return [BENCH * side for side in axes.get_position().bounds]
 
 
-def finish(figure: Any, title: Any, default: str, alt: str) -> Picture:
+def finish_picture(figure: Any, title: Any, default: str, alt: str) -> Picture:
     """Cut the page to what is on it, with the title above: nothing can be cut off. Gives alt text after the title.
 
     Args:
         title: as the caller of the figure gave it; None takes the default, "" draws none.
     """
-    title = read_title(title, default)
+    title = parse_title(title, default)
     box = figure.get_tightbbox(figure.canvas.get_renderer())
-    places = {axes: inches(axes) for axes in figure.axes}
+    places = {axes: axes_bounds_inches(axes) for axes in figure.axes}
     width = max(NARROWEST, box.width + 2 * PAD)
-    lines = balanced(drawable(title), min(width, HEADLINE) - 2 * PAD) if title else []
+    lines = balance_lines(escape_undrawable(title), min(width, HEADLINE) - 2 * PAD) if title else []
     above = len(lines) * TITLE * 1.35 / 72 + 0.1 if lines else 0.0
     height = box.height + 2 * PAD + above
     dx, dy = (width - box.width) / 2 - box.x0, PAD - box.y0

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_names, read_numbers, read_title, refuse_beyond_one, shape_text
-from utils.show.circuitsvis import Heads
+from utils.show.arguments import parse_names, parse_numbers, parse_title, require_unit_interval, shape_text
+from utils.show.circuitsvis import AttentionHeadsPicture
 from utils.show.colours import INK, SEQUENTIAL
-from utils.show.marks import colour_bar, write_numbers
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.marks import draw_colour_bar, write_numbers
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH, MOST_NUMBERS, PAD, SMALL, SMALLEST, WIDEST
-from utils.show.words import fitting_size, number_text, text_width, token_label
+from utils.show.words import fit_font_size, number_text, text_width, token_label
 
 MOST_HEADS, MOST_TOKENS = 32, 64
 ACROSS = 4  # small tables in a row
 
 
-@themed
-def _draw(names: list[str], called: list[str], values: np.ndarray, title: str) -> Picture:
+@with_course_theme
+def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: str) -> Picture:
     heads, n = values.shape[:2]
     across = 3 if heads in (5, 6, 9) else min(ACROSS, heads)
     texts = [token_label(name, 13) for name in names]
@@ -31,7 +31,7 @@ def _draw(names: list[str], called: list[str], values: np.ndarray, title: str) -
     side = (WIDEST - 2 * PAD - left - 0.5 - gap * (across - 1)) / across
     side = min(side, 0.34 * n if heads > 1 else 0.5 * n, 3.6)
     step = max(1, math.ceil(size * 1.1 / 72 / (side / n)))
-    figure = new_page()
+    figure = new_figure()
     top = BENCH - 1
     for k in range(heads):
         row, column = divmod(k, across)
@@ -39,7 +39,7 @@ def _draw(names: list[str], called: list[str], values: np.ndarray, title: str) -
         image = axes.imshow(values[k], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
         if heads > 1:
             label = token_label(called[k], 26)
-            axes.set_title(label, size=fitting_size(label, SMALL, side + gap - 0.06), color=INK, pad=3)
+            axes.set_title(label, size=fit_font_size(label, SMALL, side + gap - 0.06), color=INK, pad=3)
         axes.tick_params(length=0, pad=2)
         axes.set_yticks(range(0, n, step) if column == 0 else [], texts[::step] if column == 0 else [], size=size)
         lowest = k + across >= heads  # no table below it
@@ -52,14 +52,14 @@ def _draw(names: list[str], called: list[str], values: np.ndarray, title: str) -
         if n <= MOST_NUMBERS and side / n >= 0.28:
             write_numbers(axes, values[k], side / n)
     tall = min(side, 1.6)
-    colour_bar(image, 1 + left + across * (side + gap), top - tall, 0.1, tall, [0, 0.5, 1], ["0", "0.5", "1"])
+    draw_colour_bar(image, 1 + left + across * (side + gap), top - tall, 0.1, tall, [0, 0.5, 1], ["0", "0.5", "1"])
     several = f"{heads} heads" if heads > 1 else "1 head"
     what = f"Attention weights of {several} over {n} tokens, queries down, keys across."
-    alt = f"{what}\n{_in_words(names, called, values)}"
-    return finish(figure, title, "", alt)
+    alt = f"{what}\n{_describe_heads(names, called, values)}"
+    return finish_picture(figure, title, "", alt)
 
 
-def _in_words(names: Sequence[str], called: Sequence[str], values: np.ndarray) -> str:
+def _describe_heads(names: Sequence[str], called: Sequence[str], values: np.ndarray) -> str:
     """For each head: where each query looks most, or of many tokens where the head looks on average."""
     lines = []
     for k, table in enumerate(values):
@@ -87,7 +87,7 @@ def _largest(values: np.ndarray) -> tuple[int, ...]:
 
 def attention(
     tokens: Sequence[str], patterns: Any, title: str | None = None, heads: Sequence[str] | None = None
-) -> Heads:
+) -> AttentionHeadsPicture:
     """Every head's attention pattern: circuitsvis, to choose heads and point at weights, or where that cannot run small
     tables.
 
@@ -101,7 +101,7 @@ def attention(
         ValueError: another shape, another number of tokens, nan, a number outside 0…1, or wrong names of heads.
     """
     expected = "[heads, seq, seq], or [seq, seq] for one head"
-    values = read_numbers(patterns, "patterns", [2, 3], expected)
+    values = parse_numbers(patterns, "patterns", [2, 3], expected)
     values = values[None] if values.ndim == 2 else values
     count, n, m = values.shape
     if n != m:
@@ -111,15 +111,17 @@ def attention(
         raise ValueError(f"attention draws at most {MOST_HEADS} heads; got {count}. Draw some, as in patterns[:12].")
     if n > MOST_TOKENS:
         raise ValueError(f"attention draws at most {MOST_TOKENS} tokens; got {n}. Choose a shorter text.")
-    values = refuse_beyond_one(values, "patterns", "Are these scores? Take their softmax.", above=1e-4).clip(0, 1)
-    names = read_names(tokens, n, "tokens", "positions")
-    called = read_names([f"head {k}" for k in range(count)] if heads is None else heads, count, "heads", "patterns")
+    values = require_unit_interval(values, "patterns", "Are these scores? Take their softmax.", tolerance=1e-4).clip(
+        0, 1
+    )
+    names = parse_names(tokens, n, "tokens", "positions")
+    called = parse_names([f"head {k}" for k in range(count)] if heads is None else heads, count, "heads", "patterns")
     if len(set(called)) < count:
         raise ValueError(f"heads must differ, so that one can be chosen; got {', '.join(called)}.")
     k, i, j = _largest(values)
     default = f"The largest weight: {names[i]!r} → {names[j]!r}, {number_text(values[k, i, j])}"
-    title = read_title(title, default if count == 1 else f"{default} in {called[k]}")
-    picture = _draw(names, called, values, title)
+    title = parse_title(title, default if count == 1 else f"{default} in {called[k]}")
+    picture = _draw_heads(names, called, values, title)
     props = {
         "tokens": [name if len(name) <= 24 else name[:23] + "…" for name in names],
         "attention": values.round(4).tolist(),
@@ -128,4 +130,4 @@ def attention(
         "maxValue": 1,
         "maskUpperTri": False,  # a weight of 0 has a colour of its own, as in the picture
     }
-    return Heads(picture.figure, picture.alt, title, props)
+    return AttentionHeadsPicture(picture.figure, picture.alt, title, props)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_names, read_numbers, shape_text
+from utils.show.arguments import parse_names, parse_numbers, shape_text
 from utils.show.colours import INK, MUTED, PAPER, SERIES
-from utils.show.marks import cross, quiet, vector
-from utils.show.page import Picture, finish, new_axes, new_page, spread, themed
+from utils.show.marks import draw_origin_lines, draw_vector, mute_axes
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.words import number_text, text_width, token_label, vector_text
 
@@ -28,16 +28,16 @@ def _plane(figure: Any, points: np.ndarray, side: float, limit: float | None = N
     width, height = (high - low) * inch
     axes = new_axes(figure, 2.5, 2.5, width, height)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    cross(axes)
-    quiet(axes)
+    draw_origin_lines(axes)
+    mute_axes(axes)
     return axes, inch
 
 
-def _at_tips(axes: Any, inch: float, tips: Mapping[str, np.ndarray], colours: Sequence[str]) -> None:
+def _label_tips(axes: Any, inch: float, tips: Mapping[str, np.ndarray], colours: Sequence[str]) -> None:
     """A name beside each tip, moved apart where they would touch, with a hair line where it was moved."""
     for right in (True, False):
         here = [(name, tip, colour) for (name, tip), colour in zip(tips.items(), colours) if (tip[0] >= 0) == right]
-        for (name, tip, colour), y in zip(here, spread([tip[1] for _, tip, _ in here], 0.19 / inch)):
+        for (name, tip, colour), y in zip(here, separate_positions([tip[1] for _, tip, _ in here], 0.19 / inch)):
             x = tip[0] + (0.1 if right else -0.1) / inch
             moved = abs(y - tip[1]) * inch > 0.04
             if moved:
@@ -48,7 +48,7 @@ def _at_tips(axes: Any, inch: float, tips: Mapping[str, np.ndarray], colours: Se
             axes.text(x, y, token_label(name), color=colour, ha=side, va="center", weight="bold", bbox=card, zorder=5)
 
 
-def _pair(pair: Any, arrows: Mapping[str, np.ndarray], name: str) -> tuple[str, str]:
+def _parse_pair(pair: Any, arrows: Mapping[str, np.ndarray], name: str) -> tuple[str, str]:
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise ValueError(f"{name} must name two of the vectors, as in {name}=('a', 'b'); got {pair!r}.")
     for one in pair:
@@ -57,8 +57,8 @@ def _pair(pair: Any, arrows: Mapping[str, np.ndarray], name: str) -> tuple[str, 
     return pair[0], pair[1]
 
 
-def _flat(value: Any, name: str) -> np.ndarray:
-    vector = read_numbers(value, name, [1], "two numbers [x, y]")
+def _parse_point(value: Any, name: str) -> np.ndarray:
+    vector = parse_numbers(value, name, [1], "two numbers [x, y]")
     if len(vector) != 2:
         raise ValueError(
             f"{name} has {len(vector)} numbers; expected 2, as the picture is flat. Choose two, as in v[:2]."
@@ -66,7 +66,7 @@ def _flat(value: Any, name: str) -> np.ndarray:
     return vector
 
 
-@themed
+@with_course_theme
 def vectors(
     vectors: Mapping[str, Any],
     title: str | None = None,
@@ -87,12 +87,12 @@ def vectors(
         raise ValueError(
             f"vectors must be a dict of 1 to {len(SERIES)} named vectors, as in {{'journey': [0.55, 0.87]}}."
         )
-    arrows = {str(name): _flat(v, f"vectors[{name!r}]") for name, v in vectors.items()}
-    pair = _pair(angle, arrows, "angle") if angle is not None else None
-    shadow = _pair(projection, arrows, "projection") if projection is not None else None
-    foot = _foot(arrows[shadow[0]], arrows[shadow[1]], shadow[1]) if shadow else np.zeros(2)
+    arrows = {str(name): _parse_point(v, f"vectors[{name!r}]") for name, v in vectors.items()}
+    pair = _parse_pair(angle, arrows, "angle") if angle is not None else None
+    shadow = _parse_pair(projection, arrows, "projection") if projection is not None else None
+    foot = _projection_foot(arrows[shadow[0]], arrows[shadow[1]], shadow[1]) if shadow else np.zeros(2)
 
-    figure = new_page()
+    figure = new_figure()
     sides = [
         max((text_width(token_label(n), TEXT, bold=True) for n, v in arrows.items() if (v[0] >= 0) == right), default=0)
         for right in (0, 1)
@@ -112,28 +112,28 @@ def vectors(
         below.append(f"shadow of {token_label(shadow[0])} on {token_label(shadow[1])}: {number_text(length)}")
         words.append(f"The shadow of {shadow[0]} on {shadow[1]} is {number_text(length)} long.")
     for name, tip in arrows.items():
-        vector(axes, np.zeros(2), tip, of[name], 1.8, 12.6)
+        draw_vector(axes, np.zeros(2), tip, of[name], 1.8, 12.6)
     default = "Arrows from the origin"
     if pair:
         a, b = (arrows[name] for name in pair)
         dot = float(a @ b)
         default = f"{pair[0]} · {pair[1]} = {number_text(dot)}"
-        text = _angle(axes, a, b, inch)
+        text = _draw_angle(axes, a, b, inch)
         below.insert(0, f"{token_label(pair[0])} · {token_label(pair[1])} = {text}{number_text(dot)}")
         words.append(f"{pair[0]} · {pair[1]} = {text}{number_text(dot)}.")
-    _at_tips(axes, inch, arrows, colours)
+    _label_tips(axes, inch, arrows, colours)
     if below:
         axes.set_xlabel("\n".join(below), color=INK, linespacing=1.4)
-    return finish(figure, title, default, " ".join(words))
+    return finish_picture(figure, title, default, " ".join(words))
 
 
-def _foot(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
+def _projection_foot(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
     if not b.any():
         raise ValueError(f"nothing can be projected on {name!r}: it has length 0.")
     return b * (a @ b) / (b @ b)
 
 
-def _angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
+def _draw_angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
     """Draw the arc between two vectors; gives `|a| × |b| × cos θ = ` in numbers ('' if one has no length)."""
     from matplotlib.patches import Arc
 
@@ -157,7 +157,7 @@ def _angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
     return f"{number_text(lengths[0])} × {number_text(lengths[1])} × cos {text} = "
 
 
-@themed
+@with_course_theme
 def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None = None) -> Picture:
     """A weighted sum of vectors, walked tip to tail; the result is the bold arrow.
 
@@ -167,27 +167,27 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
         labels: n strings, at most 12.
         title: by default the result's numbers.
     """
-    w = read_numbers(weights, "weights", [1], "one weight for each vector, [n]")
-    v = read_numbers(vectors, "vectors", [2], "one vector in each row, [n, d]")
+    w = parse_numbers(weights, "weights", [1], "one weight for each vector, [n]")
+    v = parse_numbers(vectors, "vectors", [2], "one vector in each row, [n, d]")
     if len(w) != len(v):
         raise ValueError(f"{len(w)} weights were given for {len(v)} vectors; expected one for each.")
     if v.shape[1] < 2:
         raise ValueError(f"vectors has the shape {shape_text(v)}; expected rows of at least 2 numbers.")
-    names = read_names(labels, len(w), "labels", "vectors")
+    names = parse_names(labels, len(w), "labels", "vectors")
     if len(names) > 12:
         raise ValueError(f"mixing draws at most 12 vectors; got {len(names)}.")
     result = w @ v
     tips = np.vstack([np.zeros(2), np.cumsum(w[:, None] * v[:, :2], axis=0)])
 
-    figure = new_page()
+    figure = new_figure()
     notes = [f"{number_text(weight)} × {token_label(name)}" for weight, name in zip(w, names)]
     axes, inch = _plane(figure, tips, min(3.3, WIDEST - 2 * PAD - 1.0 - max(text_width(note, TEXT) for note in notes)))
     middles = (tips[1:] + tips[:-1]) / 2
     x = axes.get_xlim()[1] + 0.1 / inch
-    vector(axes, np.zeros(2), tips[-1], INK, 3.2, 15.4)  # first, so that the small arrows lie on it
-    for k, (note, y) in enumerate(zip(notes, spread(list(middles[:, 1]), 0.2 / inch))):
+    draw_vector(axes, np.zeros(2), tips[-1], INK, 3.2, 15.4)  # first, so that the small arrows lie on it
+    for k, (note, y) in enumerate(zip(notes, separate_positions(list(middles[:, 1]), 0.2 / inch))):
         colour = SERIES[k % 5]
-        vector(axes, tips[k], tips[k + 1], colour, 1.8, 12.6)
+        draw_vector(axes, tips[k], tips[k + 1], colour, 1.8, 12.6)
         axes.plot(
             [middles[k, 0], x - 0.04 / inch], [middles[k, 1], y], color=colour, linewidth=0.6, alpha=0.6, clip_on=False
         )
@@ -200,4 +200,4 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
     total = vector_text(result, 4)
     parts = ", ".join(f"{number_text(weight)} × {name}" for weight, name in zip(w, names))
     alt = f"A weighted sum walked tip to tail: {parts}. The bold arrow is the result, {total}.{drawn}"
-    return finish(figure, title, f"The bold arrow is the sum: {total}", alt)
+    return finish_picture(figure, title, f"The bold arrow is the sum: {total}", alt)

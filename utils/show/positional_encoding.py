@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_numbers, shape_text
+from utils.show.arguments import parse_numbers, shape_text
 from utils.show.colours import DIVERGING, FAINT, MUTED, SERIES
-from utils.show.marks import arrow, colour_bar, cross, quiet
-from utils.show.page import Picture, finish, inches, new_axes, new_page, themed
+from utils.show.marks import draw_arrow, draw_colour_bar, draw_origin_lines, mute_axes
+from utils.show.page import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import PAD, TEXT, WIDEST
 from utils.show.words import number_text, vector_text
 
 
-@themed
+@with_course_theme
 def heat(values: Any, title: str | None = None, rows: str = "position", columns: str = "entry") -> Picture:
     """A table of signed numbers as colours alone, red above 0 and blue below; for tables too large for numbers.
 
@@ -24,25 +24,25 @@ def heat(values: Any, title: str | None = None, rows: str = "position", columns:
         values: [n, m] finite numbers, at most 512 × 512.
         rows, columns: what the axes count.
     """
-    table = read_numbers(values, "values", [2], "a table [rows, columns]")
+    table = parse_numbers(values, "values", [2], "a table [rows, columns]")
     if max(table.shape) > 512:
         raise ValueError(f"heat draws at most 512 × 512 numbers; got {shape_text(table)}.")
     n, m = table.shape
     limit = float(np.abs(table).max()) or 1.0
     width = WIDEST - 2 * PAD - 1.15
-    figure = new_page()
+    figure = new_figure()
     axes = new_axes(figure, 2, 2, width, min(3.4, max(1.2, width * n / m)))
     axes.imshow(table, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
     axes.set(xlabel=columns, ylabel=rows)
     axes.tick_params(length=2, colors=MUTED)
     axes.spines[:].set_visible(False)
-    x, y, w, h = inches(axes)
-    colour_bar(axes.images[0], x + w + 0.12, y, 0.11, h, [-limit, 0, limit])
+    x, y, w, h = axes_bounds_inches(axes)
+    draw_colour_bar(axes.images[0], x + w + 0.12, y, 0.11, h, [-limit, 0, limit])
     some = [0, n // 2, n - 1] if n > 2 else list(range(n))
     words = "\n".join(
         f"{rows} {i}: {', '.join(map(number_text, table[i, :6]))}{' …' if m > 6 else ''}." for i in dict.fromkeys(some)
     )
-    return finish(
+    return finish_picture(
         figure,
         title,
         f"{n} × {m} numbers",
@@ -50,7 +50,7 @@ def heat(values: Any, title: str | None = None, rows: str = "position", columns:
     )
 
 
-@themed
+@with_course_theme
 def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title: str | None = None) -> Picture:
     """One pair of entries as an arrow, turned by `speed` radians a position; the arrows of several positions on one
     circle.
@@ -60,34 +60,34 @@ def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title
         positions: up to eight whole numbers.
         speed: radians a position.
     """
-    start = read_numbers(pair, "pair", [1], "two numbers [a, b]")
+    start = parse_numbers(pair, "pair", [1], "two numbers [a, b]")
     if start.shape != (2,) or not start.any():
         raise ValueError(f"pair must be two numbers, not both 0; got {pair!r}.")
-    steps = read_numbers(positions, "positions", [1], "a row of positions")
+    steps = parse_numbers(positions, "positions", [1], "a row of positions")
     if len(steps) > 8:
         raise ValueError(f"turning draws at most 8 positions; got {len(steps)}.")
-    rate = float(read_numbers(speed, "speed", [0], "a number"))
+    rate = float(parse_numbers(speed, "speed", [0], "a number"))
     length = math.hypot(*start)
-    figure = new_page()
+    figure = new_figure()
     axes = new_axes(figure, 2, 2, 3.0, 3.0)
     reach = 1.28 * length
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="first entry of the pair", ylabel="second entry")
     circle = np.linspace(0, 2 * math.pi, 181)
     axes.plot(length * np.cos(circle), length * np.sin(circle), color=FAINT, linewidth=1)
-    cross(axes)
-    quiet(axes)
+    draw_origin_lines(axes)
+    mute_axes(axes)
     words = []
     for k, position in enumerate(steps):
         angle = math.atan2(start[1], start[0]) + rate * position
         tip = length * np.array([math.cos(angle), math.sin(angle)])
         colour = SERIES[k % 5]
-        arrow(axes, (0, 0), tip, colour, 1.8, TEXT)
+        draw_arrow(axes, (0, 0), tip, colour, 1.8, TEXT)
         name = number_text(position).replace(".00", "")
         axes.text(*(tip * 1.14), name, color=colour, weight="bold", ha="center", va="center", size=TEXT)
         words.append(f"position {position:g}: {vector_text(tip)}")
     degrees = math.degrees(rate)
     default = f"The pair turns by {degrees:.0f}° a position and keeps its length"
-    return finish(
+    return finish_picture(
         figure,
         title,
         default,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from utils.show.arguments import read_whole
-from utils.show.charts import chart_size, draw_lines, lines_in_words, read_series
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.arguments import parse_integer
+from utils.show.charts import chart_size, describe_lines, draw_lines, parse_series
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH
 
 
@@ -37,7 +37,7 @@ def saturation_study(
         nats, `gradient` the Frobenius norm of the softmax's Jacobian at that row. And `d_k`, int64.
     """
     for name, value in {"seq": seq, "draws": draws, **{f"d_ks[{i}]": d for i, d in enumerate(d_ks)}}.items():
-        read_whole(value, name, 1)
+        parse_integer(value, name, 1)
     if not d_ks:
         raise ValueError("d_ks is empty; expected at least one size.")
     rows: dict[str, list[float]] = {}
@@ -58,7 +58,7 @@ def saturation_study(
     }
 
 
-@themed
+@with_course_theme
 def saturation(
     d_ks: Sequence[int] = (2, 8, 32, 128, 512),
     scaled: Sequence[bool] = (False, True),
@@ -82,19 +82,19 @@ def saturation(
         "entropy": ("entropy, nats", entropy(uniform).item()),
         "gradient": ("size of the gradient", jacobian_norm(uniform).item()),
     }
-    figure, words = new_page(), []
+    figure, words = new_figure(), []
     for k, (fact, (ylabel, at_uniform)) in enumerate(panels.items()):
-        xs, ys = read_series(d_ks, {label: study[f"{fact}_{how}"] for label, how in lines_}, logx=True)
+        xs, ys = parse_series(d_ks, {label: study[f"{fact}_{how}"] for label, how in lines_}, logx=True)
         mark = ("uniform", at_uniform)
         axes = new_axes(figure, 2, 6 - 1.65 * k, *chart_size(ys, mark, 1.35))
         draw_lines(axes, xs, ys, "d_k" if k == 2 else "", ylabel, True, mark, bottom=0)
         axes.yaxis.set_label_coords(-0.42 / (BENCH * axes.get_position().width), 0.5)
         if k < 2:
             axes.tick_params(labelbottom=False)
-        words.append(f"Mean {ylabel}.\n{lines_in_words(xs, ys, 'd_k', mark)}")
+        words.append(f"Mean {ylabel}.\n{describe_lines(xs, ys, 'd_k', mark)}")
     default = {
         (False,): "Unscaled scores saturate the softmax as d_k grows",
         (True,): "Divided by √d_k, scores leave the softmax as it is at any d_k",
     }.get(tuple(map(bool, scaled)), "Unscaled scores saturate the softmax as d_k grows; divided by √d_k they do not")
     head = f"Three charts against d_k for {seq} random keys per query."
-    return finish(figure, title, default, "\n".join([head, *words]))
+    return finish_picture(figure, title, default, "\n".join([head, *words]))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from utils.show.arguments import read_names
+from utils.show.arguments import parse_names
 from utils.show.colours import BLUE, FAINT, GREEN, INK, MUTED, NO, PAPER, SERIES, TINTS, VERMILION
-from utils.show.marks import arrow, rounded
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.marks import draw_arrow, draw_rounded_box
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import SMALL, TEXT
-from utils.show.words import fitting_size, token_label
+from utils.show.words import fit_font_size, token_label
 
 MOST_WORDS = 8
 WIDE = 5.7  # inches, as are all places below
@@ -18,7 +18,7 @@ HIGH, UP, DOWN = 0.26, 0.48, 1.2  # a box of a state, and where the encoder's an
 APART = 2.0  # from one translator to the other
 
 
-@themed
+@with_course_theme
 def looking_back(
     read: Sequence[str], written: Sequence[str], asks: str, finds: str, title: str | None = None
 ) -> Picture:
@@ -30,23 +30,23 @@ def looking_back(
         asks: the written word that looks back.
         finds: the word whose state it needs most; its line is drawn wider.
     """
-    words = {"read": _words(read, "read"), "written": _words(written, "written")}
+    words = {"read": _parse_words(read, "read"), "written": _parse_words(written, "written")}
     for name, where, given in (("asks", "written", asks), ("finds", "read", finds)):
         if words[where].count(given) != 1:
             raise ValueError(f"{name} must be one of the {where} words, there once; got {given!r}.")
     source, target = words.values()
     at, found = target.index(asks), source.index(finds)
-    figure = new_page()
+    figure = new_figure()
     axes = new_axes(figure, 0.5, 0.5, WIDE, 2 * APART - 0.4)
     axes.set(xlim=(0, WIDE), ylim=(2 * APART - 0.4, 0))
     axes.axis("off")
-    (*_, last), (first, *_) = _translator(
+    (*_, last), (first, *_) = _draw_translator(
         axes, 0, "One state for everything", source, target, len(source) - 1, VERMILION
     )
     turn = UP + HIGH + 0.13
     axes.plot([last, last, first], [UP + HIGH, turn, turn], color=VERMILION, linewidth=1.6)
-    arrow(axes, (first, turn), (first, DOWN), VERMILION, 1.6, 9)
-    states, boxes = _translator(axes, APART, "Looking back at every state", source, target, found, BLUE)
+    draw_arrow(axes, (first, turn), (first, DOWN), VERMILION, 1.6, 9)
+    states, boxes = _draw_translator(axes, APART, "Looking back at every state", source, target, found, BLUE)
     for j, x in enumerate(states):
         line = {"linewidth": 3.2, "alpha": 1.0} if j == found else {"linewidth": 0.9, "alpha": 0.6}
         axes.plot([x, boxes[at]], [APART + UP + HIGH, APART + DOWN], color=BLUE, zorder=1, **line)
@@ -56,18 +56,18 @@ def looking_back(
         "Above, one state for everything: only the last state reaches the decoder. Below, it looks back: lines "
         f"lead from all {len(source)} states to the word {asks!r}, and the line from {finds!r} is the widest."
     )
-    return finish(figure, title, "The decoder gets one state, or looks back at all of them", alt)
+    return finish_picture(figure, title, "The decoder gets one state, or looks back at all of them", alt)
 
 
-def _words(given: Any, name: str) -> list[str]:
+def _parse_words(given: Any, name: str) -> list[str]:
     count = len(given) if isinstance(given, Sequence) else 0
-    words = read_names(given, count, name, "words")
+    words = parse_names(given, count, name, "words")
     if not 2 <= count <= MOST_WORDS:
         raise ValueError(f"{name} must hold 2 to {MOST_WORDS} words; got {count}.")
     return words
 
 
-def _translator(
+def _draw_translator(
     axes: Any, y: float, title: str, source: Sequence[str], target: Sequence[str], marked: int, colour: str
 ) -> list[list[float]]:
     """An encoder's row above a decoder's, with one state marked; gives where their boxes stand from the left."""
@@ -84,11 +84,11 @@ def _translator(
             heavy = words is source and j == marked
             look = {"linewidth": 1.6 if heavy else 1.0, "zorder": 3}
             fill = {VERMILION: TINTS[1], BLUE: TINTS[0]}[colour] if heavy else PAPER
-            rounded(axes, x - half, row, 2 * half, HIGH, fill, colour if heavy else edge, 0.05, **look)
+            draw_rounded_box(axes, x - half, row, 2 * half, HIGH, fill, colour if heavy else edge, 0.05, **look)
             text = token_label(word)
-            axes.text(x, row + label, text, ha="center", va="center", size=fitting_size(text, SMALL, step - 0.05))
+            axes.text(x, row + label, text, ha="center", va="center", size=fit_font_size(text, SMALL, step - 0.05))
             if j:
-                arrow(axes, (places[j - 1] + half, middle), (x - half, middle), edge, 1.0)
+                draw_arrow(axes, (places[j - 1] + half, middle), (x - half, middle), edge, 1.0)
         rows.append(places)
     return rows
 
@@ -101,10 +101,10 @@ STEPS = (
 )
 
 
-@themed
+@with_course_theme
 def variants(title: str | None = None) -> Picture:
     """The road of four variants: each is drawn as a table of who looks at whom, beside what is new in it."""
-    figure = new_page()
+    figure = new_figure()
     axes = new_axes(figure, 0.5, 0.5, WIDE, 1.95)
     axes.set(xlim=(0, WIDE), ylim=(1.95, 0))
     axes.axis("off")
@@ -115,13 +115,13 @@ def variants(title: str | None = None) -> Picture:
         axes.text(left, 0.29, lesson, size=SMALL, color=MUTED, va="center")
         for back in (2, 1, 0) if k == 3 else (0,):
             shift = 0.11 * back
-            _table(axes, left + shift, top - shift, side, TINTS[back], SERIES[back], causal=k >= 2)
+            _draw_attention_table(axes, left + shift, top - shift, side, TINTS[back], SERIES[back], causal=k >= 2)
         if k == 1:
             for row, matrix in enumerate(("W_query", "W_key", "W_value")):
                 axes.text(left + side + 0.06, top + 0.1 + 0.2 * row, matrix, size=SMALL - 1.5, color=MUTED, va="center")
         axes.text(left, top + side + 0.12, new, size=SMALL - 0.5, color=INK, va="top", linespacing=1.3)
         if k:
-            arrow(axes, (left - 0.3, 0.1), (left - 0.08, 0.1), MUTED, 1.2, 9)
+            draw_arrow(axes, (left - 0.3, 0.1), (left - 0.08, 0.1), MUTED, 1.2, 9)
     parts = "; ".join(
         f"{k + 1}. {name} ({lesson}): {' '.join(new.split())}" for k, (name, lesson, new) in enumerate(STEPS)
     )
@@ -129,10 +129,12 @@ def variants(title: str | None = None) -> Picture:
         f"Four variants of self-attention from left to right. {parts}. The first two are drawn as full tables of who "
         "looks at whom, the third as a lower triangle, the fourth as three lower triangles, one behind the other."
     )
-    return finish(figure, title, "Four steps lead to GPT's attention; each adds one thing", alt)
+    return finish_picture(figure, title, "Four steps lead to GPT's attention; each adds one thing", alt)
 
 
-def _table(axes: Any, x: float, y: float, side: float, fill: str, edge: str, causal: bool, n: int = 4) -> None:
+def _draw_attention_table(
+    axes: Any, x: float, y: float, side: float, fill: str, edge: str, causal: bool, n: int = 4
+) -> None:
     """A table of who looks at whom: the cells that may be looked at are filled."""
     from matplotlib.patches import Rectangle
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from utils.show.arguments import read_whole
+from utils.show.arguments import parse_integer
 from utils.show.colours import BLUE, GREEN, INK, MUTED, PAPER, PURPLE, TINTS, VERMILION
-from utils.show.marks import arrow, rounded
-from utils.show.page import Picture, finish, inches, new_axes, new_page, themed
+from utils.show.marks import draw_arrow, draw_rounded_box
+from utils.show.page import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH, SMALL, TEXT
 
 MOST_LAYERS = 4
@@ -13,31 +13,31 @@ WIDE = 5.7  # inches, as are all places below
 ROAD, BRANCH = 1.35, 3.25  # where the middle of the stream and of its parts stand, from the left
 
 
-@themed
+@with_course_theme
 def residual_stream(n_layers: int = 2) -> Picture:
     """A transformer from top to bottom: tokens, embedding, the residual stream with its layers, logits, probabilities.
 
     Args:
         n_layers: 1 to 4; each is an attention and an MLP that read the stream and add to it.
     """
-    read_whole(n_layers, "n_layers", 1, MOST_LAYERS)
-    drawing = _Drawing()
+    parse_integer(n_layers, "n_layers", 1, MOST_LAYERS)
+    drawing = _Diagram()
     drawing.box("tokens", "[batch, seq]", "whole numbers, the ids")
     drawing.arrow()
     drawing.box("embedding", "[batch, seq, d_model]", "each token's vector, plus its position's", GREEN, "W_E + W_pos")
     top = drawing.start_road()
-    drawing.station("x0", "the embeddings, as they are")
+    drawing.draw_stream_state("x0", "the embeddings, as they are")
     for layer in range(n_layers):
-        drawing.branch("attention", "moves information\nbetween positions", BLUE)
-        drawing.branch("MLP", "works on each\nposition alone", PURPLE)
-        drawing.station(f"x{layer + 1}", f"x{layer} + attention + MLP: after layer {layer}")
+        drawing.draw_branch("attention", "moves information\nbetween positions", BLUE)
+        drawing.draw_branch("MLP", "works on each\nposition alone", PURPLE)
+        drawing.draw_stream_state(f"x{layer + 1}", f"x{layer} + attention + MLP: after layer {layer}")
     drawing.end_road(top)
     drawing.box("final norm", "[batch, seq, d_model]", "each vector to one size", GREEN)
     drawing.arrow()
     drawing.box("unembedding", "[batch, seq, vocab]", "a score for every token: the logits", GREEN, "W_U")
     drawing.arrow()
     drawing.box("softmax", "[batch, seq, vocab]", "probabilities of the next token", VERMILION)
-    drawing.close()
+    drawing.crop_axes()
     states = ", ".join(f"x{k}" for k in range(n_layers + 1))
     alt = (
         f"A transformer of {n_layers} {'layer' if n_layers == 1 else 'layers'}, from top to bottom. "
@@ -47,26 +47,26 @@ def residual_stream(n_layers: int = 2) -> Picture:
         "and its output is added to the stream. Below, the final norm and the unembedding W_U give the logits "
         "[batch, seq, vocab], and softmax turns them into probabilities of the next token."
     )
-    return finish(drawing.figure, None, "Every layer reads from the residual stream, and adds to it", alt)
+    return finish_picture(drawing.figure, None, "Every layer reads from the residual stream, and adds to it", alt)
 
 
-class _Drawing:
+class _Diagram:
     """Parts from top to bottom, in inches; the axes are cut to their height at the end."""
 
     def __init__(self) -> None:
-        self.figure = new_page()
+        self.figure = new_figure()
         self.axes = new_axes(self.figure, 0.5, 0.2, WIDE, 9)
         self.axes.set(xlim=(0, WIDE), ylim=(9, 0))
         self.axes.axis("off")
         self.y = 0.0
 
     def _frame(self, x: float, y: float, width: float, height: float, edge: str) -> None:
-        rounded(self.axes, x, y, width, height, PAPER, edge, 0.07, clip_on=False, linewidth=1.3, zorder=4)
+        draw_rounded_box(self.axes, x, y, width, height, PAPER, edge, 0.07, clip_on=False, linewidth=1.3, zorder=4)
 
     def _line(self, points: list[tuple[float, float]], colour: str) -> None:
         """A way along `points`, with an arrow's head at its end."""
         self.axes.plot(*zip(*points), color=colour, linewidth=1.4, zorder=3, solid_capstyle="butt")
-        arrow(self.axes, points[-2], points[-1], colour, 1.4, 11, zorder=3)
+        draw_arrow(self.axes, points[-2], points[-1], colour, 1.4, 11, zorder=3)
 
     def box(self, name: str, shape: str, remark: str, colour: str = MUTED, weights: str = "") -> None:
         """A part on the way itself; its output's shape and a remark stand beside it."""
@@ -92,7 +92,7 @@ class _Drawing:
     def start_road(self) -> float:
         return self.y
 
-    def station(self, name: str, remark: str) -> None:
+    def draw_stream_state(self, name: str, remark: str) -> None:
         """A state of the stream."""
         from matplotlib.patches import Circle
 
@@ -102,7 +102,7 @@ class _Drawing:
         self._beside(self.y, "[batch, seq, d_model]", remark)
         self.y += 0.16
 
-    def branch(self, name: str, remark: str, colour: str) -> None:
+    def draw_branch(self, name: str, remark: str, colour: str) -> None:
         """A part that reads from the stream and adds to it."""
         from matplotlib.patches import Circle
 
@@ -132,7 +132,7 @@ class _Drawing:
         look = {"rotation": 90, "size": TEXT + 1, "color": VERMILION, "weight": "bold"}
         self.axes.text(ROAD - 0.3, (top + self.y) / 2, "the residual stream", ha="right", va="center", **look)
 
-    def close(self) -> None:
-        x, _, width, _ = inches(self.axes)
+    def crop_axes(self) -> None:
+        x, _, width, _ = axes_bounds_inches(self.axes)
         self.axes.set_ylim(self.y + 0.02, -0.02)
         self.axes.set_position([x / BENCH, 0.02, width / BENCH, (self.y + 0.04) / BENCH])

@@ -39,7 +39,7 @@ _NAMED = {light: name for name, (light, _) in PALETTE.items()}
 _PREFIX = "\N{SECTION SIGN}"  # stands where the hash will: no other text of an SVG has it
 
 
-def svg(figure: Any, alt: str) -> str:
+def render_svg(figure: Any, alt: str) -> str:
     """A matplotlib figure as an `<svg>` for a page, `alt` being what it says to who cannot see it.
 
     An untrusted notebook takes the drawing away and leaves the words.
@@ -49,12 +49,12 @@ def svg(figure: Any, alt: str) -> str:
     try:
         figure.dpi = DPI
         figure.patch.set_visible(False)
-        drawing = Drawing(width, height)
+        drawing = SvgRenderer(width, height)
         figure.draw(drawing)
     finally:
         figure.dpi = dpi
         figure.patch.set_visible(paper)
-    body = drawing.text()
+    body = drawing.markup()
     used = sorted(set(re.findall(r"var\(--([\w-]+)", body)) | {"ink"})
     variables = ";".join(f"--{name}:light-dark({','.join(PALETTE[name])})" for name in used)
     words = html.escape(" ".join(alt.split()), quote=False)
@@ -62,21 +62,21 @@ def svg(figure: Any, alt: str) -> str:
     style = "display:block;max-width:100%;height:auto"
     head = (
         f'<svg class="course-figure" role="img" aria-label="{said}" viewBox="0 0 {width} {height}" '
-        f'width="{round(figure.get_figwidth() * CSS_DPI)}" style="{style}" fill="{paint(PALETTE["ink"][0])}">'
+        f'width="{round(figure.get_figwidth() * CSS_DPI)}" style="{style}" fill="{css_colour(PALETTE["ink"][0])}">'
         f"<style>{_THEME.replace('VARIABLES', variables)}</style><desc>{words}</desc>"
     )
     mark = "f" + hashlib.sha256(body.encode()).hexdigest()[:6]
     return f"{head}{body.replace(_PREFIX, mark)}</svg>"
 
 
-def paint(colour: Any) -> str:
+def css_colour(colour: Any) -> str:
     """A colour of the palette by its name with the light tone as fallback, another one in hexadecimals."""
     if not isinstance(colour, str):
         colour = "#%02x%02x%02x" % tuple(round(255 * part) for part in colour[:3])  # noqa: UP031
     return f"var(--{_NAMED[colour]},{colour})" if colour in _NAMED else colour
 
 
-def decimal(x: float, digits: int = 2) -> str:
+def format_decimal(x: float, digits: int = 2) -> str:
     """A number in as few characters as it takes."""
     text = f"{x:.{digits}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
@@ -84,7 +84,7 @@ def decimal(x: float, digits: int = 2) -> str:
     return "0" if text in ("", "-0", "-") else text
 
 
-def joined(numbers: Any) -> str:
+def join_numbers(numbers: Any) -> str:
     """Whole numbers, parted by a blank where no minus parts them."""
     return " ".join(map(str, numbers)).replace(" -", "-")
 
@@ -93,7 +93,7 @@ _LETTERS = {Path.LINETO: "l", Path.CURVE3: "q", Path.CURVE4: "c"}
 _LONG = {Path.LINETO: 1, Path.CURVE3: 2, Path.CURVE4: 3}
 
 
-def outline(points: np.ndarray, codes: np.ndarray) -> str:
+def path_data(points: np.ndarray, codes: np.ndarray) -> str:
     """A path's data: absolute where it starts, relative from then on."""
     places = np.rint(points).astype(int).tolist()
     codes = codes.tolist()
@@ -102,7 +102,7 @@ def outline(points: np.ndarray, codes: np.ndarray) -> str:
         code = codes[i]
         if code == Path.MOVETO:
             at = places[i]
-            parts.append(f"M{joined(at)}")
+            parts.append(f"M{join_numbers(at)}")
             last, i = "M", i + 1
         elif code == Path.CLOSEPOLY:
             parts.append("z")
@@ -115,7 +115,7 @@ def outline(points: np.ndarray, codes: np.ndarray) -> str:
             at, i = places[i + n - 1], i + n
             if n == 1 and moved == [0, 0] and last == "l":
                 continue
-            text = joined(moved)
+            text = join_numbers(moved)
             letter = _LETTERS[code]
             parts.append(letter + text if letter != last else text if text[0] == "-" else f" {text}")
             last = letter
@@ -123,7 +123,7 @@ def outline(points: np.ndarray, codes: np.ndarray) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def line_of_text(font_file: str, text: str) -> tuple[tuple[str, int], ...]:
+def layout_glyphs(font_file: str, text: str) -> tuple[tuple[str, int], ...]:
     """The glyphs of a text and where each stands, in units of its size."""
     font = get_font(font_file)
     font.set_size(text_to_path.FONT_SCALE, 72)
@@ -133,7 +133,7 @@ def line_of_text(font_file: str, text: str) -> tuple[tuple[str, int], ...]:
     for name, x, _, _ in glyphs:
         if name not in _GLYPHS:
             points, codes = outlines[name]
-            _GLYPHS[name] = outline(np.asarray(points) * (scale, -scale), np.asarray(codes)) if len(points) else ""
+            _GLYPHS[name] = path_data(np.asarray(points) * (scale, -scale), np.asarray(codes)) if len(points) else ""
         placed.append((name, round(x * scale)))
     return tuple(placed)
 
@@ -141,7 +141,7 @@ def line_of_text(font_file: str, text: str) -> tuple[tuple[str, int], ...]:
 _GLYPHS: dict[str, str] = {}
 
 
-class Drawing(RendererBase):
+class SvgRenderer(RendererBase):
     """What matplotlib draws a figure on."""
 
     def __init__(self, width: int, height: int) -> None:
@@ -166,8 +166,8 @@ class Drawing(RendererBase):
 
     # ---------------------------------------------------------------- pieces
 
-    def text(self) -> str:
-        self._end_lines()
+    def markup(self) -> str:
+        self._flush_lines()
         kept = [f'<path id="{name}" d="{data}"/>' for data, name in self.shapes.items()]
         kept += [f'<clipPath id="{name}"><path d="{data}"/></clipPath>' for data, name in self.clips.items()]
         return (f"<defs>{''.join(kept)}</defs>" if kept else "") + "".join(self.parts)
@@ -177,10 +177,10 @@ class Drawing(RendererBase):
         return self.shapes.setdefault(data, f"{_PREFIX}{len(self.shapes):x}")
 
     def _add(self, element: str) -> None:
-        self._end_lines()
+        self._flush_lines()
         self.parts.append(element)
 
-    def _end_lines(self) -> None:
+    def _flush_lines(self) -> None:
         if self.lines is not None:
             look, data = self.lines
             self.lines = None
@@ -197,14 +197,16 @@ class Drawing(RendererBase):
         if face is None or alphas[0] == 0:
             look += ' fill="none"'
         else:
-            look += f' fill="{paint(face)}"' + (f' fill-opacity="{decimal(alphas[0])}"' if alphas[0] < 1 else "")
+            look += f' fill="{css_colour(face)}"' + (
+                f' fill-opacity="{format_decimal(alphas[0])}"' if alphas[0] < 1 else ""
+            )
         width = self.points_to_pixels(gc.get_linewidth())
         if width and alphas[1]:
-            look += f' stroke="{paint(gc.get_rgb())}" stroke-width="{decimal(width, 1)}"'
-            look += f' stroke-opacity="{decimal(alphas[1])}"' if alphas[1] < 1 else ""
+            look += f' stroke="{css_colour(gc.get_rgb())}" stroke-width="{format_decimal(width, 1)}"'
+            look += f' stroke-opacity="{format_decimal(alphas[1])}"' if alphas[1] < 1 else ""
             offset, dashes = gc.get_dashes()
             if dashes is not None and len(dashes):
-                look += f' stroke-dasharray="{joined(round(self.points_to_pixels(dash)) for dash in dashes)}"'
+                look += f' stroke-dasharray="{join_numbers(round(self.points_to_pixels(dash)) for dash in dashes)}"'
                 look += f' stroke-dashoffset="{round(self.points_to_pixels(offset))}"' if offset else ""
             cap = {"projecting": "square"}.get(gc.get_capstyle(), gc.get_capstyle())
             look += f' stroke-linecap="{cap}"' if cap != "butt" else ""
@@ -224,7 +226,7 @@ class Drawing(RendererBase):
         data = f"M{round(left)} {round(top)}H{round(right)}V{round(bottom)}H{round(left)}z"
         return f' clip-path="url(#{self.clips.setdefault(data, f"{_PREFIX}c{len(self.clips)}")})"'
 
-    def _outline(self, path: Any, transform: Any, simplify: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _transform_path(self, path: Any, transform: Any, simplify: bool) -> tuple[np.ndarray, np.ndarray]:
         cleaned = path.cleaned(transform=transform + self.flip, remove_nans=True, simplify=simplify, curves=True)
         return cleaned.vertices, cleaned.codes
 
@@ -232,17 +234,17 @@ class Drawing(RendererBase):
 
     def draw_path(self, gc: Any, path: Any, transform: Any, rgbFace: Any = None) -> None:
         look = self._look(gc, rgbFace)
-        points, codes = self._outline(path, transform, path.should_simplify and rgbFace is None)
+        points, codes = self._transform_path(path, transform, path.should_simplify and rgbFace is None)
         drawn = points[codes != Path.STOP]
         if not look or len(drawn) == 0:
             return
         look += self._clip(gc, drawn.min(axis=0), drawn.max(axis=0))
-        data = outline(points, codes)
+        data = path_data(points, codes)
         joinable = look.startswith(' fill="none"') and "opacity" not in look
         if joinable and self.lines is not None and self.lines[0] == look:
             self.lines = (look, self.lines[1] + data)
             return
-        self._end_lines()
+        self._flush_lines()
         if joinable:
             self.lines = (look, data)
         else:
@@ -255,8 +257,8 @@ class Drawing(RendererBase):
             super().draw_markers(gc, marker_path, marker_trans, path, trans, rgbFace)
             return
         look = self._look(gc, rgbFace)
-        points, codes = self._outline(marker_path, marker_trans + Affine2D().translate(0, self.height), False)
-        name = self._shape(outline(points, codes))
+        points, codes = self._transform_path(marker_path, marker_trans + Affine2D().translate(0, self.height), False)
+        name = self._shape(path_data(points, codes))
         places = (trans + self.flip).transform(path.vertices)
         box = gc.get_clip_rectangle()
         if box is not None:  # as Agg has it: a marker is cut at the edge of its axes only with its line
@@ -275,31 +277,31 @@ class Drawing(RendererBase):
         left, right, top, bottom = *sorted((left, right)), *sorted((top, bottom))
         cells = [["#%02x%02x%02x" % tuple(cell[:3]) for cell in row] for row in im.tolist()] if im.size <= 4096 else []  # noqa: UP031
         if cells and {cell for row in cells for cell in row} <= _NAMED.keys():
-            self._add(tinted(cells, left, top, (right - left) / columns, (bottom - top) / rows))
+            self._add(render_cells(cells, left, top, (right - left) / columns, (bottom - top) / rows))
             return
         self._add(
             f'<image x="{round(left)}" y="{round(top)}" width="{round(right - left)}" height="{round(bottom - top)}" '
-            f'preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{png(im)}"/>'
+            f'preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{png_base64(im)}"/>'
         )
 
     def draw_text(
         self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
     ) -> None:
         scale = self.points_to_pixels(prop.get_size_in_points()) / EM
-        turn = f"rotate({decimal(-angle)})" if angle else ""
+        turn = f"rotate({format_decimal(-angle)})" if angle else ""
         uses = ""
-        for name, at in line_of_text(findfont(prop), s):
+        for name, at in layout_glyphs(findfont(prop), s):
             if data := _GLYPHS[name]:
                 across = f' x="{at}"' if at else ""
                 uses += f'<use href="#{self._shape(data)}"{across}/>'
-        colour, alpha = paint(gc.get_rgb()), gc.get_rgb()[3] if not gc.get_forced_alpha() else gc.get_alpha()
-        look = "" if colour == paint(PALETTE["ink"][0]) else f' fill="{colour}"'
-        look += f' fill-opacity="{decimal(alpha)}"' if alpha < 1 else ""
-        place = f"translate({joined((round(x), round(y)))}){turn}scale({decimal(scale, 4)})"
+        colour, alpha = css_colour(gc.get_rgb()), gc.get_rgb()[3] if not gc.get_forced_alpha() else gc.get_alpha()
+        look = "" if colour == css_colour(PALETTE["ink"][0]) else f' fill="{colour}"'
+        look += f' fill-opacity="{format_decimal(alpha)}"' if alpha < 1 else ""
+        place = f"translate({join_numbers((round(x), round(y)))}){turn}scale({format_decimal(scale, 4)})"
         self._add(f'<g transform="{place}"{look}>{uses}</g>')
 
 
-def tinted(cells: list[list[str]], left: float, top: float, wide: float, high: float) -> str:
+def render_cells(cells: list[list[str]], left: float, top: float, wide: float, high: float) -> str:
     """Cells in colours of the palette, neighbours of one colour as one rectangle."""
     parts = []
     for i, row in enumerate(cells):
@@ -314,10 +316,10 @@ def tinted(cells: list[list[str]], left: float, top: float, wide: float, high: f
     looks: dict[str, str] = {}
     for colour, data in parts:
         looks[colour] = looks.get(colour, "") + data
-    return "".join(f'<path d="{data}" fill="{paint(colour)}"/>' for colour, data in looks.items())
+    return "".join(f'<path d="{data}" fill="{css_colour(colour)}"/>' for colour, data in looks.items())
 
 
-def png(image: np.ndarray) -> str:
+def png_base64(image: np.ndarray) -> str:
     """Cells as a PNG of one pixel each, in base64."""
     from PIL import Image
 

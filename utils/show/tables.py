@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_array, read_names, read_numbers, refuse_beyond_one
+from utils.show.arguments import parse_array, parse_names, parse_numbers, require_unit_interval
 from utils.show.colours import BLOCKED, DIVERGING, INK, MUTED, NO, PAPER, SEQUENTIAL, YES
-from utils.show.marks import colour_bar, lines_between_cells, write_numbers
-from utils.show.page import Picture, finish, inches, new_axes, new_page, themed
+from utils.show.marks import draw_cell_borders, draw_colour_bar, write_numbers
+from utils.show.page import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, SMALLEST, TEXT, WIDEST
-from utils.show.words import listed, number_text, text_width, token_label
+from utils.show.words import list_values, number_text, text_width, token_label
 
 
-def _table(
+def _draw_table(
     values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str], cmap: Any, limits: tuple[float, float]
 ) -> tuple[Any, Any, float]:
     """Coloured cells with token strings on both sides; gives figure, axes and the side of a cell in inches."""
@@ -27,7 +27,7 @@ def _table(
     left = max((text_width(text, row_size) for text in row_texts), default=0.0) + 0.35
     cell = min(0.52, (WIDEST - 2 * PAD - left - 0.55) / m, 6.0 / n)
 
-    figure = new_page()
+    figure = new_figure()
     axes = new_axes(figure, 2.0, 1.0, cell * m, cell * n)
     axes.imshow(values, cmap=cmap, vmin=limits[0], vmax=limits[1], aspect="auto")
     axes.xaxis.set_label_position("top")
@@ -46,15 +46,15 @@ def _table(
         axes.set_ylabel("query (asks)" if n * cell > 0.9 else "query")
     axes.spines[:].set_visible(False)
     if max(n, m) <= 24:  # lines between the cells
-        lines_between_cells(axes, values.shape, PAPER, 1.2)
+        draw_cell_borders(axes, values.shape, PAPER, 1.2)
     return figure, axes, cell
 
 
-def signed_table(
+def draw_signed_table(
     values: np.ndarray, rows: Sequence[str], columns: Sequence[str], limit: float
 ) -> tuple[Any, Any, float]:
     """Cells that are red above 0 and blue below; gives figure, axes and the side of a cell in inches."""
-    return _table(values, rows, columns, DIVERGING, (-limit, limit))
+    return _draw_table(values, rows, columns, DIVERGING, (-limit, limit))
 
 
 def _range(weights: np.ndarray) -> tuple[float, float]:
@@ -63,15 +63,17 @@ def _range(weights: np.ndarray) -> tuple[float, float]:
     return (0, 1) if high > 0.5 or high - low < 1e-3 else (low, high)
 
 
-def _numbers(axes: Any, values: np.ndarray, cell: float, ticks: Sequence[float], scale: bool = False) -> None:
+def _draw_numbers_or_scale(
+    axes: Any, values: np.ndarray, cell: float, ticks: Sequence[float], scale: bool = False
+) -> None:
     """The numbers into the cells of a small table; beside a larger one, or with `scale`, the scale of its colours."""
     if max(values.shape) <= MOST_NUMBERS:
         write_numbers(axes, values, cell)
         if not scale:
             return
-    x, y, w, h = inches(axes)
+    x, y, w, h = axes_bounds_inches(axes)
     tall = min(h, 2.0)
-    colour_bar(axes.images[0], x + w + 0.12, y + h - tall, 0.11, tall, ticks)
+    draw_colour_bar(axes.images[0], x + w + 0.12, y + h - tall, 0.11, tall, ticks)
 
 
 def _largest(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str]) -> str:
@@ -80,27 +82,27 @@ def _largest(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[s
     return f"{whom}, {number_text(values[i, j])}"
 
 
-def _sides(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarray, list[str] | None, list[str]]:
+def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarray, list[str] | None, list[str]]:
     """`values` as a table, with the names of its rows (None for a single unnamed query) and columns."""
     if values.ndim == 1 and keys is None:
-        return values[None], None, read_names(tokens, len(values), "tokens", "keys")
+        return values[None], None, parse_names(tokens, len(values), "tokens", "keys")
     if values.ndim == 1:
-        single = read_names([tokens] if isinstance(tokens, str) else tokens, 1, "tokens", "query")
-        return values[None], single, read_names(keys, len(values), "keys", "keys")
+        single = parse_names([tokens] if isinstance(tokens, str) else tokens, 1, "tokens", "query")
+        return values[None], single, parse_names(keys, len(values), "keys", "keys")
     if keys is None and values.shape[0] != values.shape[1]:
         raise ValueError(
             f"a {values.shape[0]} × {values.shape[1]} table needs keys= for its columns, tokens for its rows."
         )
-    rows = read_names(tokens, values.shape[0], "tokens", "queries (rows)")
-    return values, rows, rows if keys is None else read_names(keys, values.shape[1], "keys", "keys (columns)")
+    rows = parse_names(tokens, values.shape[0], "tokens", "queries (rows)")
+    return values, rows, rows if keys is None else parse_names(keys, values.shape[1], "keys", "keys (columns)")
 
 
-def _rows_in_words(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str]) -> str:
+def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str]) -> str:
     """Every number of a small table; of a larger one each row's largest; of a very large one the largest of all."""
     n, m = values.shape
     heads = [f"{row}: " for row in rows] if rows is not None else [""] * n
     if n <= MOST_NUMBERS and m <= MOST_NUMBERS:
-        return "\n".join(f"{head}{listed(columns, row)}." for head, row in zip(heads, values))
+        return "\n".join(f"{head}{list_values(columns, row)}." for head, row in zip(heads, values))
     if n <= 16:
         tops = values.argmax(axis=1)
         return "\n".join(f"{heads[i]}largest at {columns[j]}, {number_text(values[i, j])}." for i, j in enumerate(tops))
@@ -108,12 +110,12 @@ def _rows_in_words(values: np.ndarray, rows: Sequence[str] | None, columns: Sequ
     return f"The largest is {number_text(values[i, j])}: row {i} ({rows[i]}), column {j} ({columns[j]})."
 
 
-def _size_in_words(values: np.ndarray, rows: Sequence[str] | None) -> str:
+def _describe_size(values: np.ndarray, rows: Sequence[str] | None) -> str:
     n, m = values.shape
     return f"1 query, {m} keys" if rows is None else f"{n} {'query' if n == 1 else 'queries'} down, {m} keys across"
 
 
-@themed
+@with_course_theme
 def grid(tokens: Sequence[str], title: str | None = None) -> Picture:
     """An empty table for the reader to complete: each row asks, each column answers.
 
@@ -121,22 +123,22 @@ def grid(tokens: Sequence[str], title: str | None = None) -> Picture:
         tokens: seq strings.
         title: what to do; by default a question.
     """
-    names = read_names(tokens, len(list(tokens)) if isinstance(tokens, Iterable) else 0, "tokens", "positions")
+    names = parse_names(tokens, len(list(tokens)) if isinstance(tokens, Iterable) else 0, "tokens", "positions")
     if not names:
         raise ValueError("tokens is empty; expected at least one string.")
     n = len(names)
     from matplotlib.colors import ListedColormap
 
-    figure, axes, _ = _table(np.zeros((n, n)), names, names, ListedColormap([PAPER]), (0, 1))
+    figure, axes, _ = _draw_table(np.zeros((n, n)), names, names, ListedColormap([PAPER]), (0, 1))
     axes.grid(visible=False, which="minor")
     for edge in range(n + 1):
         axes.plot([-0.5, n - 0.5], [edge - 0.5] * 2, color=MUTED, linewidth=0.8, clip_on=False)
         axes.plot([edge - 0.5] * 2, [-0.5, n - 0.5], color=MUTED, linewidth=0.8, clip_on=False)
     alt = f"An empty table, {n} rows by {n} columns, {n * n} cells. Rows ask, columns answer: {', '.join(names)}."
-    return finish(figure, title, "Row asks, column answers: which cells are yes?", alt)
+    return finish_picture(figure, title, "Row asks, column answers: which cells are yes?", alt)
 
 
-@themed
+@with_course_theme
 def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None) -> Picture:
     """A table of yes (✓, may attend) and no (×).
 
@@ -148,13 +150,15 @@ def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Seque
     Raises:
         ValueError: not bool, not 2-D, or the wrong number of tokens.
     """
-    values = read_array(mask, "mask", [2], "a bool table [queries, keys]")
+    values = parse_array(mask, "mask", [2], "a bool table [queries, keys]")
     if values.dtype != bool:
-        raise ValueError(f"mask holds {_kind(mask, values)}; expected bool, True where a query may attend to a key.")
-    values, rows, columns = _sides(values, tokens, keys)
+        raise ValueError(
+            f"mask holds {_dtype_name(mask, values)}; expected bool, True where a query may attend to a key."
+        )
+    values, rows, columns = _parse_labels(values, tokens, keys)
     from matplotlib.colors import ListedColormap
 
-    figure, axes, cell = _table(values.astype(float), rows, columns, ListedColormap([NO, YES]), (0, 1))
+    figure, axes, cell = _draw_table(values.astype(float), rows, columns, ListedColormap([NO, YES]), (0, 1))
     n, m = values.shape
     if max(n, m) <= 16:
         for (i, j), yes in np.ndenumerate(values):
@@ -170,14 +174,14 @@ def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Seque
         words = "\n".join(f"{name} may attend to: {', '.join(yes) or 'nothing'}." for name, yes in zip(rows, allowed))
     else:
         words = f"Row by row, the number of yes cells is {', '.join(str(int(row.sum())) for row in values)}."
-    return finish(figure, title, default, f"A mask, {n} queries down, {m} keys across; {default}.\n{words}")
+    return finish_picture(figure, title, default, f"A mask, {n} queries down, {m} keys across; {default}.\n{words}")
 
 
-def _kind(given: Any, array: np.ndarray) -> str:
+def _dtype_name(given: Any, array: np.ndarray) -> str:
     return str(getattr(given, "dtype", array.dtype)).replace("torch.", "")
 
 
-@themed
+@with_course_theme
 def weights(
     weights: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
 ) -> Picture:
@@ -195,13 +199,13 @@ def weights(
         ValueError: wrong shape, wrong number of tokens, nan, or a number outside 0…1.
     """
     expected = "a table [queries, keys] or one row [keys]"
-    values = read_numbers(weights, "weights", [1, 2], expected)
-    refuse_beyond_one(values, "weights", "Draw scores with show.scores.")
-    values, rows, columns = _sides(values, tokens, keys)
+    values = parse_numbers(weights, "weights", [1, 2], expected)
+    require_unit_interval(values, "weights", "Draw scores with show.scores.")
+    values, rows, columns = _parse_labels(values, tokens, keys)
     low, high = _range(values)
-    figure, axes, cell = _table(values, rows, columns, SEQUENTIAL, (low, high))
+    figure, axes, cell = _draw_table(values, rows, columns, SEQUENTIAL, (low, high))
     whole = (low, high) == (0, 1)
-    _numbers(axes, values, cell, [0, 0.5, 1] if whole else [low, high], scale=not whole)
+    _draw_numbers_or_scale(axes, values, cell, [0, 0.5, 1] if whole else [low, high], scale=not whole)
     default = f"The largest weight: {_largest(values, rows, columns)}"
     if np.ptp(values) < 1e-9:
         default = f"Every weight is {number_text(values[0, 0])}"
@@ -211,12 +215,12 @@ def weights(
     total = "Every row sums to 1." if ones else span
     colours = "" if whole else f" The colours run from {number_text(low)} to {number_text(high)}."
     alt = (
-        f"Attention weights, {_size_in_words(values, rows)}. {total}{colours}\n{_rows_in_words(values, rows, columns)}"
+        f"Attention weights, {_describe_size(values, rows)}. {total}{colours}\n{_describe_rows(values, rows, columns)}"
     )
-    return finish(figure, title, default, alt)
+    return finish_picture(figure, title, default, alt)
 
 
-@themed
+@with_course_theme
 def scores(scores: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None) -> Picture:
     """Scores, before softmax: red above 0, blue below; blocked ones (-inf) are grey. Numbers up to 8 × 8.
 
@@ -228,15 +232,15 @@ def scores(scores: Any, tokens: Sequence[str], title: str | None = None, keys: S
     Raises:
         ValueError: wrong shape, wrong number of tokens, nan or +inf.
     """
-    values = read_numbers(scores, "scores", [1, 2], "a table [queries, keys] or one row [keys]", blocked=True)
-    values, rows, columns = _sides(values, tokens, keys)
+    values = parse_numbers(scores, "scores", [1, 2], "a table [queries, keys] or one row [keys]", allow_neg_inf=True)
+    values, rows, columns = _parse_labels(values, tokens, keys)
     finite = values[np.isfinite(values)]
     limit = float(np.abs(finite).max(initial=0)) or 1.0
-    figure, axes, cell = _table(np.ma.masked_invalid(values), rows, columns, DIVERGING, (-limit, limit))
+    figure, axes, cell = _draw_table(np.ma.masked_invalid(values), rows, columns, DIVERGING, (-limit, limit))
     axes.set_facecolor(BLOCKED)  # shows through where a score is blocked
-    _numbers(axes, values, cell, [-limit, 0, limit])
+    _draw_numbers_or_scale(axes, values, cell, [-limit, 0, limit])
     default = f"The highest score: {_largest(values, rows, columns)}"
     blocked = values.size - finite.size
     note = f" {blocked} are blocked (−∞)." if blocked else ""
-    alt = f"Scores, {_size_in_words(values, rows)}.{note}\n{_rows_in_words(values, rows, columns)}"
-    return finish(figure, title, default, alt)
+    alt = f"Scores, {_describe_size(values, rows)}.{note}\n{_describe_rows(values, rows, columns)}"
+    return finish_picture(figure, title, default, alt)

@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_numbers, read_title, read_whole, refuse_beyond_one, refuse_unfilled
+from utils.show.arguments import parse_integer, parse_numbers, parse_title, require_filled, require_unit_interval
 from utils.show.charts import bars
 from utils.show.colours import INK, MUTED, TINTS, VERMILION
-from utils.show.marks import rounded
-from utils.show.page import Picture, finish, new_axes, new_page, themed
+from utils.show.marks import draw_rounded_box
+from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
-from utils.show.words import drawable, fitting_size, number_text, text_width, visible
+from utils.show.words import escape_invisible, escape_undrawable, fit_font_size, number_text, text_width
 
 CHIPS = TINTS[:5]
 MOST_TOKENS, MOST_ROWS, MOST_UNITS = 200, 24, 40
 LONGEST = 40  # characters of one token that are drawn
 
 
-def read_tokens(given: Any, name: str = "tokens") -> list[str | bytes]:
+def parse_tokens(given: Any, name: str = "tokens") -> list[str | bytes]:
     """`given` as a list of tokens, each a string or bytes."""
-    refuse_unfilled(given, name)
+    require_filled(given, name)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of strings, one for each token; got {given!r}.")
     tokens = list(given)
@@ -37,7 +37,7 @@ def read_tokens(given: Any, name: str = "tokens") -> list[str | bytes]:
     return tokens
 
 
-def read_ids(given: Any, count: int) -> list[int] | None:
+def parse_ids(given: Any, count: int) -> list[int] | None:
     """`given` as `count` whole numbers; None stays None."""
     if given is None:
         return None
@@ -60,47 +60,47 @@ def chip_text(token: str | bytes) -> str:
         try:
             token = token.decode("utf-8")
         except UnicodeDecodeError:  # a part of a character
-            return "".join(visible(chr(byte)) if byte < 128 else f"\\x{byte:02x}" for byte in token)
-    return visible(token).replace(" ", "·").replace("\u00a0", "·")
+            return "".join(escape_invisible(chr(byte)) if byte < 128 else f"\\x{byte:02x}" for byte in token)
+    return escape_invisible(token).replace(" ", "·").replace("\u00a0", "·")
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def truncate_text(text: str, max_length: int = LONGEST) -> str:
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
-def quoted(token: str | bytes) -> str:
+def quote_token(token: str | bytes) -> str:
     return f"'{chip_text(token)}'"
 
 
 @functools.cache
-def _byte_of() -> dict[str, int]:
+def _bytes_by_letter() -> dict[str, int]:
     """GPT-2 writes its 256 bytes as letters: those that can be seen as themselves, the others from 256 on."""
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in seen]
     return {chr(byte): byte for byte in seen} | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
-def token_of(tokenizer: Any, number: int) -> str | bytes:
+def decode_token(tokenizer: Any, token_id: int) -> str | bytes:
     """The token with this id: its text, or its bytes where these are only a part of a character."""
-    text = tokenizer.decode([number])
+    text = tokenizer.decode([token_id])
     if "\ufffd" not in text:
         return text
-    letters = tokenizer.convert_ids_to_tokens(number) if hasattr(tokenizer, "convert_ids_to_tokens") else None
+    letters = tokenizer.convert_ids_to_tokens(token_id) if hasattr(tokenizer, "convert_ids_to_tokens") else None
     if letters is None and hasattr(tokenizer, "id_to_token"):
-        letters = tokenizer.id_to_token(number)
-    if letters and all(letter in _byte_of() for letter in letters):
-        raw = bytes(_byte_of()[letter] for letter in letters)
+        letters = tokenizer.id_to_token(token_id)
+    if letters and all(letter in _bytes_by_letter() for letter in letters):
+        raw = bytes(_bytes_by_letter()[letter] for letter in letters)
         with contextlib.suppress(UnicodeDecodeError):
             return raw.decode("utf-8")  # the replacement character itself
         return raw
     return text
 
 
-def counted(count: int, noun: str) -> str:
+def count_text(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-@themed
+@with_course_theme
 def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, title: str | None = None) -> Picture:
     """A text as coloured chips, one for each token, with its id below; a space is drawn as ·.
 
@@ -109,13 +109,13 @@ def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, titl
         ids: a whole number for each, or a tensor of them.
         title: by default the number of tokens and of characters.
     """
-    pieces = read_tokens(tokens)
+    pieces = parse_tokens(tokens)
     if len(pieces) > MOST_TOKENS:
         raise ValueError(f"tokens draws at most {MOST_TOKENS} tokens; got {len(pieces)}. Draw some: tokens[:100].")
-    numbers = read_ids(ids, len(pieces))
+    numbers = parse_ids(ids, len(pieces))
     width = WIDEST - 2 * PAD
     high, below, gap = 0.27, 0.2 if numbers else 0.0, 0.05
-    texts = [shortened(drawable(chip_text(piece))) for piece in pieces]
+    texts = [truncate_text(escape_undrawable(chip_text(piece))) for piece in pieces]
     under = [str(number) for number in numbers] if numbers else [""] * len(pieces)
     rooms = [max(text_width(a, TEXT + 1), text_width(b, SMALL - 1)) + 0.14 for a, b in zip(texts, under)]
     places, x, y = [], 0.0, 0.0
@@ -125,31 +125,31 @@ def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, titl
         places.append((x, y))
         x += room + gap
     wide, tall = max(x + room for (x, _), room in zip(places, rooms)), y + high + below
-    figure = new_page()
+    figure = new_figure()
     axes = new_axes(figure, 1, 1, wide, tall)
     axes.set(xlim=(0, wide), ylim=(tall, 0))
     axes.axis("off")
     for i, ((x, y), room) in enumerate(zip(places, rooms)):
-        _chip(axes, x, y, room, high, texts[i], CHIPS[i % len(CHIPS)], size=TEXT + 1)
+        _draw_chip(axes, x, y, room, high, texts[i], CHIPS[i % len(CHIPS)], size=TEXT + 1)
         if numbers:
             axes.text(x + room / 2, y + high + 0.04, under[i], ha="center", va="top", size=SMALL - 1, color=MUTED)
     characters = sum(len(piece) for piece in pieces if isinstance(piece, str))
     whole = all(isinstance(piece, str) for piece in pieces)
-    default = counted(len(pieces), "token") + (f" for {counted(characters, 'character')}" if whole else "")
-    names = [quoted(piece) for piece in pieces]
+    default = count_text(len(pieces), "token") + (f" for {count_text(characters, 'character')}" if whole else "")
+    names = [quote_token(piece) for piece in pieces]
     said = [f"{name} {number}" for name, number in zip(names, numbers)] if numbers else names
     what = "Tokens with their ids" if numbers else "Tokens"
-    return finish(figure, title, default, f"{what}, in order: {', '.join(said)}.")
+    return finish_picture(figure, title, default, f"{what}, in order: {', '.join(said)}.")
 
 
-def _chip(
+def _draw_chip(
     axes: Any, x: float, y: float, width: float, height: float, text: str, fill: str, size: float, edge: str = "none"
 ) -> None:
-    rounded(axes, x, y, width, height, fill, edge, 0.06, linewidth=1.6)
+    draw_rounded_box(axes, x, y, width, height, fill, edge, 0.06, linewidth=1.6)
     axes.text(x + width / 2, y + height / 2, text, ha="center", va="center_baseline", size=size, color=INK)
 
 
-@themed
+@with_course_theme
 def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None = None) -> Picture:
     """One short text in chips, once for each step of byte-pair encoding; the tokens that a step made have an edge.
 
@@ -158,15 +158,15 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
             At most 24 steps and 40 characters (or bytes).
         title: by default how many tokens there were and are.
     """
-    rows = _read_steps(steps)
+    rows = _parse_steps(steps)
     names = [name for name, _ in rows]
     units = sum(map(len, rows[0][1]))
-    labels = [shortened(drawable(name), 24) for name in names]
+    labels = [truncate_text(escape_undrawable(name), 24) for name in names]
     left = max(text_width(label, SMALL) for label in labels) + 0.16
-    count = max(text_width(counted(len(row), "token"), SMALL - 0.5) for _, row in rows) + 0.12
+    count = max(text_width(count_text(len(row), "token"), SMALL - 0.5) for _, row in rows) + 0.12
     room = WIDEST - 2 * PAD - left - count
     unit = min(0.26, room / units)
-    figure = new_page()
+    figure = new_figure()
     pitch, high = 0.36, 0.26
     axes = new_axes(figure, 1, 1, left + unit * units + count, pitch * len(rows))
     axes.set(xlim=(0, left + unit * units + count), ylim=(pitch * len(rows), 0))
@@ -175,23 +175,23 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
     colours = _colours([row for _, row in rows])
     said = ["The same text after each step, one row each."]
     for k, (name, row) in enumerate(rows):
-        y, spans, made = k * pitch, _spans(row), []
+        y, spans, made = k * pitch, _token_spans(row), []
         axes.text(0, y + high / 2, labels[k], size=SMALL, va="center", color=INK)
         for piece, (start, end) in zip(row, spans):
             new = bool(before) and (start, end) not in before
-            made += [quoted(piece)] if new else []
-            width, text = unit * (end - start) - 0.03, drawable(chip_text(piece))
-            size = fitting_size(text, TEXT, width - 0.02)  # an escape is wider than a letter
+            made += [quote_token(piece)] if new else []
+            width, text = unit * (end - start) - 0.03, escape_undrawable(chip_text(piece))
+            size = fit_font_size(text, TEXT, width - 0.02)  # an escape is wider than a letter
             x, edge = left + unit * start + 0.015, VERMILION if new else "none"
-            _chip(axes, x, y, width, high, text, colours[piece], size, edge)
-        number = counted(len(row), "token")
+            _draw_chip(axes, x, y, width, high, text, colours[piece], size, edge)
+        number = count_text(len(row), "token")
         axes.text(left + unit * units + 0.1, y + high / 2, number, size=SMALL - 0.5, va="center", color=MUTED)
         new_words = f" New: {', '.join(dict.fromkeys(made))}." if made else ""
         said.append(f"{name}: {' | '.join(map(chip_text, row))} ({number}).{new_words}")
         before = set(spans)
     first, last = len(rows[0][1]), len(rows[-1][1])
-    default = f"{counted(len(rows) - 1, 'step')}: {first} tokens become {last}"
-    return finish(figure, title, counted(first, "token") if len(rows) == 1 else default, "\n".join(said))
+    default = f"{count_text(len(rows) - 1, 'step')}: {first} tokens become {last}"
+    return finish_picture(figure, title, count_text(first, "token") if len(rows) == 1 else default, "\n".join(said))
 
 
 def _colours(rows: Iterable[Sequence[str | bytes]]) -> dict[str | bytes, str]:
@@ -210,14 +210,14 @@ def _colours(rows: Iterable[Sequence[str | bytes]]) -> dict[str | bytes, str]:
     return colours
 
 
-def _spans(row: Sequence[str | bytes]) -> list[tuple[int, int]]:
+def _token_spans(row: Sequence[str | bytes]) -> list[tuple[int, int]]:
     """Where each token starts and ends in the text that they join to."""
     ends = list(itertools.accumulate(map(len, row)))
     return list(zip([0, *ends], ends))
 
 
-def _read_steps(steps: Any) -> list[tuple[str, list[str | bytes]]]:
-    refuse_unfilled(steps, "steps")
+def _parse_steps(steps: Any) -> list[tuple[str, list[str | bytes]]]:
+    require_filled(steps, "steps")
     pairs = list(steps.items()) if hasattr(steps, "items") else steps
     if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
         raise ValueError(f"steps must be (name, tokens) pairs, one for each row; got {steps!r}.")
@@ -225,7 +225,7 @@ def _read_steps(steps: Any) -> list[tuple[str, list[str | bytes]]]:
     for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
             raise ValueError(f"a step is a (name, tokens) pair, as in ('a + b → ab', ['ab', 'c']); got {pair!r}.")
-        rows.append((visible(pair[0]), read_tokens(pair[1], f"the tokens of step {pair[0]!r}")))
+        rows.append((escape_invisible(pair[0]), parse_tokens(pair[1], f"the tokens of step {pair[0]!r}")))
     if not 1 <= len(rows) <= MOST_ROWS:
         raise ValueError(f"merges draws 1 to {MOST_ROWS} steps; got {len(rows)}.")
     for name, row in rows:
@@ -256,12 +256,12 @@ def next_tokens(probs: Any, tokenizer: Any, k: int = 10, title: str | None = Non
     Raises:
         ValueError: not one row, not probabilities, or a k out of range.
     """
-    values = read_numbers(probs, "probs", [1], "one row of probabilities, [vocab]")
-    refuse_beyond_one(values, "probs", "Are these logits? Take their softmax.", above=1e-4)
+    values = parse_numbers(probs, "probs", [1], "one row of probabilities, [vocab]")
+    require_unit_interval(values, "probs", "Are these logits? Take their softmax.", tolerance=1e-4)
     if abs(values.sum() - 1) > 1e-2:
         raise ValueError(f"probs sum to {number_text(values.sum())}; expected 1, over the whole vocabulary.")
-    read_whole(k, "k", 1, 40)
+    parse_integer(k, "k", 1, 40)
     order = np.argsort(-values, kind="stable")[: min(k, len(values))]
-    labels = [quoted(token_of(tokenizer, int(number))) for number in order]
+    labels = [quote_token(decode_token(tokenizer, int(number))) for number in order]
     default = f"Most likely next: {labels[0]}, {number_text(values[order[0]])}"
-    return bars(values[order], labels, title=read_title(title, default), limit=1.0)
+    return bars(values[order], labels, title=parse_title(title, default), limit=1.0)

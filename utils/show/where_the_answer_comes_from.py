@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import read_names, read_numbers
-from utils.show.marks import colour_bar, write_numbers
-from utils.show.page import Picture, finish, inches, themed
-from utils.show.tables import signed_table
+from utils.show.arguments import parse_names, parse_numbers
+from utils.show.marks import draw_colour_bar, write_numbers
+from utils.show.page import Picture, axes_bounds_inches, finish_picture, with_course_theme
+from utils.show.tables import draw_signed_table
 from utils.show.words import number_text
 
 
-@themed
+@with_course_theme
 def effects(
     values: Any, rows: Sequence[str], columns: Sequence[str], title: str | None = None, xlabel: str = "position"
 ) -> Picture:
@@ -31,20 +31,20 @@ def effects(
     Raises:
         ValueError: wrong shape, wrong number of names, nan or inf.
     """
-    table = read_numbers(values, "values", [2], "a table [layers, positions]")
-    down = read_names(rows, table.shape[0], "rows", "layers (rows)")
-    across = read_names(columns, table.shape[1], "columns", "columns")
+    table = parse_numbers(values, "values", [2], "a table [layers, positions]")
+    down = parse_names(rows, table.shape[0], "rows", "layers (rows)")
+    across = parse_names(columns, table.shape[1], "columns", "columns")
     limit = float(np.abs(table).max()) or 1.0
-    figure, axes, cell = signed_table(table, down, across, limit)
+    figure, axes, cell = draw_signed_table(table, down, across, limit)
     axes.set(xlabel=xlabel, ylabel="")
     if table.shape[1] <= 16:
         write_numbers(axes, table.round(2) + 0.0, cell)
     else:
-        x, y, w, h = inches(axes)
-        colour_bar(axes.images[0], x + w + 0.12, y, 0.11, h, [-limit, 0, limit])
+        x, y, w, h = axes_bounds_inches(axes)
+        draw_colour_bar(axes.images[0], x + w + 0.12, y, 0.11, h, [-limit, 0, limit])
     i, j = np.unravel_index(np.abs(table).argmax(), table.shape)
     largest = f"{down[i]}, {across[j]}: {number_text(table[i, j])}"
     tops = np.abs(table).argmax(axis=1)
     words = [f"{name}: largest at {across[k]} ({k}), {number_text(row[k])}." for name, row, k in zip(down, table, tops)]
     alt = f"A table of effects, {table.shape[0]} rows by {table.shape[1]} columns ({xlabel}).\n" + "\n".join(words)
-    return finish(figure, title, f"The largest effect: {largest}", alt)
+    return finish_picture(figure, title, f"The largest effect: {largest}", alt)

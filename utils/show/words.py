@@ -18,7 +18,7 @@ def course_font():
     return get_font(findfont("DejaVu Sans"))
 
 
-def drawable(text: str) -> str:
+def escape_undrawable(text: str) -> str:
     """Characters that are hidden, or that the font lacks, as escapes: no empty boxes, no warnings."""
 
     def fine(char: str) -> bool:
@@ -27,7 +27,7 @@ def drawable(text: str) -> str:
     return "".join(c if fine(c) or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def visible(token: str) -> str:
+def escape_invisible(token: str) -> str:
     """A token in words: spaces at its ends as dots, control characters as escapes, an empty one as quotes."""
     core = token.strip(" \u00a0")
     start = len(token) - len(token.lstrip(" \u00a0")) if core else len(token)
@@ -37,10 +37,10 @@ def visible(token: str) -> str:
     )
 
 
-def token_label(token: str, longest: int = 12) -> str:
+def token_label(token: str, max_length: int = 12) -> str:
     """A token as it is drawn: visible, in letters that the font has, shortened."""
-    text = drawable(visible(token))
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    text = escape_undrawable(escape_invisible(token))
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
 def number_text(x: float) -> str:
@@ -54,13 +54,13 @@ def number_text(x: float) -> str:
     return (text if float(text) else text.lstrip("-")).replace("-", "−")
 
 
-def listed(names: Sequence[str], values: Iterable[float]) -> str:
+def list_values(names: Sequence[str], values: Iterable[float]) -> str:
     return ", ".join(f"{name} {number_text(value)}" for name, value in zip(names, values))
 
 
-def vector_text(vector: Sequence[float], most: int | None = None) -> str:
+def vector_text(vector: Sequence[float], max_entries: int | None = None) -> str:
     """A vector in brackets; of a long one the first `most` numbers."""
-    cut = vector[:most]
+    cut = vector[:max_entries]
     return f"({', '.join([*map(number_text, cut), *(['…'] if len(cut) < len(vector) else [])])})"
 
 
@@ -74,12 +74,12 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
     return RendererAgg(1, 1, 72).get_text_width_height_descent(text, font, False)[0] / 72
 
 
-def fitting_size(text: str, size: float, room: float, bold: bool = False) -> float:
+def fit_font_size(text: str, size: float, width: float, bold: bool = False) -> float:
     """`size` in points, or what of it lets `text` fit into `room` inches."""
-    return min(size, size * room / text_width(text, size, bold))
+    return min(size, size * width / text_width(text, size, bold))
 
 
-def wrap(text: str, width: float, size: float, bold: bool = False) -> list[str]:
+def wrap_text(text: str, width: float, size: float, bold: bool = False) -> list[str]:
     """`text` in lines of at most `width` inches; a word that is wider is cut."""
     lines = []
     for paragraph in text.split("\n"):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.gpt2 import load_tokenizer
-from utils.gpt2.tokenizer import backend
+from utils.gpt2.tokenizer import backend_tokenizer
 
 VOCAB = 50257  # of GPT-2
 END = VOCAB - 1  # <|endoftext|>
@@ -25,14 +25,14 @@ class LazyTokenizer:
     def encode(self, text: Any, *args: Any, **kwargs: Any) -> Any:
         if type(text) is not str or args or kwargs:
             return load_tokenizer().encode(text, *args, **kwargs)
-        return backend().encode(text).ids
+        return backend_tokenizer().encode(text).ids
 
     def decode(self, token_ids: Any, *args: Any, skip_special_tokens: bool = False, **kwargs: Any) -> Any:
         ids = token_ids.tolist() if isinstance(token_ids, Tensor) else token_ids
         ids = [ids] if type(ids) is int else ids
         if args or kwargs or not isinstance(ids, (list, tuple)) or not all(type(i) is int for i in ids):
             return load_tokenizer().decode(token_ids, *args, skip_special_tokens=skip_special_tokens, **kwargs)
-        return backend().decode(list(ids), skip_special_tokens=skip_special_tokens)
+        return backend_tokenizer().decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

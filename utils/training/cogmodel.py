@@ -13,7 +13,13 @@ from torch import nn
 from utils.models import toy_transformer as toy
 from utils.models.toy_transformer import ASSET, LONGEST, SHORTEST, VOCAB_SIZE
 from utils.training.loop import History
-from utils.training.publish import deterministic, publish, require_finished, require_free, write_card
+from utils.training.publish import (
+    deterministic_algorithms,
+    replace_asset,
+    require_finished,
+    require_writable_asset,
+    write_card,
+)
 
 KEPT = ("depth.json",)  # written by bench/toy_transformer.py; it stays when the model is made anew
 HELD_OUT = ("minecraft", "attention", "strawberry")  # real words that no training text holds
@@ -21,7 +27,7 @@ LENGTHS = (3, 4, *range(SHORTEST, LONGEST + 1), 11, 12)
 
 
 @dataclass(frozen=True)
-class Recipe:
+class CogModelRecipe:
     """Everything that decides what comes out, besides the code and the machine."""
 
     seed: int = 0
@@ -33,7 +39,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CogModelMetrics:
     """What the card quotes: loss and exact match on random words of each length, echoed and shouted, and on real
     words."""
 
@@ -41,7 +47,7 @@ class Measured:
     by_length: dict[int, dict[str, float]]
     real: dict[str, bool]
 
-    def lines(self) -> str:
+    def summary_text(self) -> str:
         """The same as text, for a terminal."""
         rows = [
             f"  {n:2} letters: " + ", ".join(f"{name} {share:.1%}" for name, share in row.items())
@@ -52,7 +58,7 @@ class Measured:
 
 
 @torch.no_grad()
-def measure(model: nn.Module, seed: int, n: int = 1000) -> Measured:
+def measure_cogmodel(model: nn.Module, seed: int, n: int = 1000) -> CogModelMetrics:
     """Ask a model for `n` random words of each length with each command, from a seed that is not the training's."""
     generator = torch.Generator().manual_seed(seed)
     ask = lambda words, command: toy.exact_match(model, *toy.tokens_of([f"{word} {command}" for word in words]))
@@ -62,41 +68,41 @@ def measure(model: nn.Module, seed: int, n: int = 1000) -> Measured:
         by_length[length] = {command: ask(words, command) for command in toy.COMMANDS}
     real = {f"{word} {command}": ask([word], command) == 1 for word in HELD_OUT for command in toy.COMMANDS}
     tokens, asked = toy.draw_batch(4 * n, generator)
-    return Measured(float(toy.course_loss()(model(tokens), tokens, asked)), by_length, real)
+    return CogModelMetrics(float(toy.lesson_loss_function()(model(tokens), tokens, asked)), by_length, real)
 
 
-def make(
+def train_and_publish(
     out: Path = ASSET,
     replace: bool = False,
-    recipe: Recipe = Recipe(),
+    recipe: CogModelRecipe = CogModelRecipe(),
     device: str | None = None,
     progress: bool = True,
     build: Callable | None = None,
     n: int = 1000,
-) -> tuple[Measured, History]:
+) -> tuple[CogModelMetrics, History]:
     """Train, measure, and write the folder `out`: all of its files, or none. With `replace` older ones give way.
 
     Raises:
         PublishError: the files are there, the folder is not of ours, or the training was interrupted.
     """
     out, device = Path(out), device or "cpu"  # so small a model gains nothing from a GPU
-    require_free(out, KEPT, replace)
-    build = build or toy.course_model()
-    with deterministic(device):
+    require_writable_asset(out, KEPT, replace)
+    build = build or toy.lesson_model_class()
+    with deterministic_algorithms(device):
         torch.manual_seed(recipe.seed)
         model = build(VOCAB_SIZE, recipe.embed_dim, recipe.num_layers).to(device)
         history = toy.train_cogmodel(
             model, recipe.steps, recipe.batch, recipe.rate, recipe.seed, words=toy.REAL_WORDS, progress=progress
         )
     require_finished(history, recipe.steps)
-    measured = measure(model.cpu(), recipe.seed + 1, n)
-    with publish(out, KEPT) as stage:
+    measured = measure_cogmodel(model.cpu(), recipe.seed + 1, n)
+    with replace_asset(out, KEPT) as stage:
         _save(stage, model, recipe)
         write_card(stage, "cogmodel", device, **card_fields(model, recipe, history, measured, n))
     return measured, history
 
 
-def _save(folder: Path, model: nn.Module, recipe: Recipe) -> None:
+def _save(folder: Path, model: nn.Module, recipe: CogModelRecipe) -> None:
     from safetensors.torch import save_file
 
     weights = {name: value.detach().contiguous() for name, value in sorted(model.named_parameters())}
@@ -105,7 +111,9 @@ def _save(folder: Path, model: nn.Module, recipe: Recipe) -> None:
     (folder / "config.json").write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
 
 
-def card_fields(model: nn.Module, recipe: Recipe, history: History, measured: Measured, n: int) -> dict[str, object]:
+def card_fields(
+    model: nn.Module, recipe: CogModelRecipe, history: History, measured: CogModelMetrics, n: int
+) -> dict[str, object]:
     """What the card's template asks for, besides what `write_card` knows itself."""
 
     def rows(lengths: Iterable[int]) -> str:

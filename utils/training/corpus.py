@@ -78,36 +78,36 @@ _SHE, _NAMES, _PLACES, _OBJECTS = frozenset(SHE), frozenset(NAMES), frozenset(PL
 _HEADLINE = (("John", "Mary"), ("store", "drink"))  # of the sentence that everyone who studies attention knows
 
 
-def kept_back(first: str, second: str) -> bool:
+def is_held_out_pair(first: str, second: str) -> bool:
     """True when no training text holds both: two names in any order, or a place and an object."""
     pair = tuple(sorted((first, second))) if first in _NAMES else (first, second)
     return pair in _HEADLINE or hashlib.sha256("|".join(pair).encode()).digest()[0] < 26
 
 
-def holds_kept_back(text: str) -> bool:
+def has_held_out_pair(text: str) -> bool:
     """True when the text holds a combination that is kept back."""
     words = set(re.findall(r"[A-Za-z]+", text))
-    names = any(kept_back(a, b) for a, b in combinations(sorted(words & _NAMES), 2))
-    return names or any(kept_back(place, thing) for place in words & _PLACES for thing in words & _OBJECTS)
+    names = any(is_held_out_pair(a, b) for a, b in combinations(sorted(words & _NAMES), 2))
+    return names or any(is_held_out_pair(place, thing) for place in words & _PLACES for thing in words & _OBJECTS)
 
 
 def sentences(seed: int) -> Iterator[str]:
     """Training texts without end, each of one to eight sentences; no one holds a combination that is kept back."""
-    writer = _Writer(seed)
+    writer = _TextSampler(seed)
     kinds, weights = zip(*_KINDS.items())
     while True:
-        text = writer.often(kinds, weights)(writer)
-        if not holds_kept_back(text):
+        text = writer.choose_weighted(kinds, weights)(writer)
+        if not has_held_out_pair(text):
             yield text
 
 
-def random_lists(words: Sequence[str], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
+def random_word_lists(words: Sequence[str], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
     """Lists without end of `shortest` to `longest` different places in `words`; no list's words hold a combination
     that is kept back."""
-    writer = _Writer(seed)
+    writer = _TextSampler(seed)
     while True:
-        places = writer.some(range(len(words)), writer.number(shortest, longest))
-        if not holds_kept_back(" ".join(words[place] for place in places)):
+        places = writer.sample(range(len(words)), writer.random_integer(shortest, longest))
+        if not has_held_out_pair(" ".join(words[place] for place in places)):
             yield places
 
 
@@ -118,18 +118,18 @@ def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, s
     With `held_out` both the pair of names and the pair of place and object are kept back from `sentences`; without,
     neither is.
     """
-    writer, found = _Writer(seed), {}
+    writer, found = _TextSampler(seed), {}
     for _ in range(1000 * (n + 1)):
         if len(found) == n:
             return list(found.items())
-        (a, b), place, thing = writer.people(2), writer.one(PLACES), writer.one(OBJECTS)
-        if kept_back(a, b) == kept_back(place, thing) == held_out:
-            prompt, other = writer.giving(a, b, place, thing)
+        (a, b), place, thing = writer.people(2), writer.choose(PLACES), writer.choose(OBJECTS)
+        if is_held_out_pair(a, b) == is_held_out_pair(place, thing) == held_out:
+            prompt, other = writer.gift_prompt(a, b, place, thing)
             found[prompt] = " " + other
     raise ValueError(f"{len(found)} of {n} sentences found: so many different ones may not exist.")
 
 
-class _Writer:
+class _TextSampler:
     """Draws words and writes texts. Uses `random()` alone, which gives the same numbers in every version of Python."""
 
     def __init__(self, seed: int) -> None:
@@ -137,16 +137,16 @@ class _Writer:
 
     # Drawing
 
-    def one(self, options: Sequence[T]) -> T:
+    def choose(self, options: Sequence[T]) -> T:
         return options[int(self._random() * len(options))]
 
-    def number(self, low: int, high: int) -> int:
+    def random_integer(self, low: int, high: int) -> int:
         return low + int(self._random() * (high - low + 1))
 
-    def chance(self, p: float) -> bool:
+    def is_chosen(self, p: float) -> bool:
         return self._random() < p
 
-    def often(self, options: Sequence[T], weights: Sequence[float] | None = None) -> T:
+    def choose_weighted(self, options: Sequence[T], weights: Sequence[float] | None = None) -> T:
         """One of the options by its weight; without weights the first ones come up most often."""
         weights = weights or [1 / (rank + 3) for rank in range(len(options))]
         left = self._random() * sum(weights)
@@ -156,46 +156,46 @@ class _Writer:
                 return option
         return options[-1]
 
-    def some(self, options: Sequence[T], n: int) -> list[T]:
+    def sample(self, options: Sequence[T], n: int) -> list[T]:
         """`n` different options, in random order."""
         rest = list(options)
         return [rest.pop(int(self._random() * len(rest))) for _ in range(n)]
 
     def people(self, n: int) -> list[str]:
-        return self.some(NAMES, n)
+        return self.sample(NAMES, n)
 
     def thing(self) -> str:
-        return self.often(OBJECTS)
+        return self.choose_weighted(OBJECTS)
 
     def place(self) -> str:
-        return self.often(PLACES)
+        return self.choose_weighted(PLACES)
 
     # Texts
 
-    def giving(self, a: str, b: str, place: str, thing: str) -> tuple[str, str]:
+    def gift_prompt(self, a: str, b: str, place: str, thing: str) -> tuple[str, str]:
         """`When Mary and John went to the store, John gave a drink to`, and who gets it: the one who does not give."""
-        giver, other = (a, b) if self.chance(0.5) else (b, a)
-        first = self.one(("When", "When", "After", "While", "As", "Once"))
-        verb = self.one(
+        giver, other = (a, b) if self.is_chosen(0.5) else (b, a)
+        first = self.choose(("When", "When", "After", "While", "As", "Once"))
+        verb = self.choose(
             ("were at", "were at", "played at", "sat at", "met at")
             if first == "While"
             else ("went to", "went to", "came to", "got to", "walked to", "were at")
         )
-        gave = self.one(("gave", "gave", "gave", "handed", "passed", "offered", "brought", "sold", "showed"))
-        what = _a(thing) if self.chance(0.75) else f"the {thing}"
+        gave = self.choose(("gave", "gave", "gave", "handed", "passed", "offered", "brought", "sold", "showed"))
+        what = _with_article(thing) if self.is_chosen(0.75) else f"the {thing}"
         return f"{first} {a} and {b} {verb} the {place}, {giver} {gave} {what} to", other
 
     def _who_gave(self) -> str:
         (a, b), thing = self.people(2), self.thing()
-        text, other = self.giving(a, b, self.place(), thing)
+        text, other = self.gift_prompt(a, b, self.place(), thing)
         giver = b if other == a else a
-        end = self.one((
-            f" {_he(other).capitalize()} said thank you.", f" {other} said thank you.", f" {other} was happy.",
+        end = self.choose((
+            f" {_pronoun(other).capitalize()} said thank you.", f" {other} said thank you.", f" {other} was happy.",
             f" {other} liked the {thing}.",
             f" Now {other} has the {thing}.", f" {other} gave the {thing} back to {giver}.", " Then they went home.",
             "",
         ))  # fmt: skip
-        question = self.one(
+        question = self.choose(
             (
                 "",
                 "",
@@ -208,7 +208,7 @@ class _Writer:
 
     def _gave_first(self) -> str:
         (a, b), thing = self.people(2), self.thing()
-        start = self.one(
+        start = self.choose(
             (
                 f"{a} and {b} went to the {self.place()}.",
                 f"{a} and {b} were at the {self.place()}.",
@@ -216,16 +216,16 @@ class _Writer:
                 f"{a} went to see {b}.",
             )
         )
-        giver, other = (a, b) if self.chance(0.5) else (b, a)
-        deed = self.one(
+        giver, other = (a, b) if self.is_chosen(0.5) else (b, a)
+        deed = self.choose(
             (
-                f"{giver} had {_a(thing)} and gave it to {other}.",
-                f"{giver} gave {other} {_a(thing)}.",
-                f"{giver} gave {_a(thing)} to {other}.",
-                f"{giver} bought {_a(thing)} for {other}.",
+                f"{giver} had {_with_article(thing)} and gave it to {other}.",
+                f"{giver} gave {other} {_with_article(thing)}.",
+                f"{giver} gave {_with_article(thing)} to {other}.",
+                f"{giver} bought {_with_article(thing)} for {other}.",
             )
         )
-        end = self.one(
+        end = self.choose(
             (
                 f"{other} was happy.",
                 f"{other} said thank you.",
@@ -239,95 +239,95 @@ class _Writer:
 
     def _story(self) -> str:
         a, b = self.people(2)
-        he, thing, place = _he(a), self.thing(), self.place()
-        what = self.one((*ADJECTIVES, *COLORS))
-        lines = [self.one((
+        he, thing, place = _pronoun(a), self.thing(), self.place()
+        what = self.choose((*ADJECTIVES, *COLORS))
+        lines = [self.choose((
             f"{a} went to the {place}.", f"One day {a} went to the {place}.",
-            f"It was a {self.one(WEATHER)} day. {a} went to the {place}.",
-            f"On {self.one(DAYS)} {a} went to the {place}.", f"{a} was at the {place}.",
+            f"It was a {self.choose(WEATHER)} day. {a} went to the {place}.",
+            f"On {self.choose(DAYS)} {a} went to the {place}.", f"{a} was at the {place}.",
             f"In the morning {a} walked to the {place}.",
             f"Every day {a} goes to the {place}. One day {he} went there with {b}.",
         ))]  # fmt: skip
-        if self.chance(0.5):
+        if self.is_chosen(0.5):
             lines += [
-                f"{he.capitalize()} {self.one(('found', 'saw', 'bought', 'had'))} {_a(f'{what} {thing}')}.",
-                self.one((f"The {thing} was {what}.", f"{a} liked the {thing}.", f"{a} took the {thing} home.")),
+                f"{he.capitalize()} {self.choose(('found', 'saw', 'bought', 'had'))} {_with_article(f'{what} {thing}')}.",
+                self.choose((f"The {thing} was {what}.", f"{a} liked the {thing}.", f"{a} took the {thing} home.")),
             ]
         else:
-            animal = self.often(ANIMALS)
+            animal = self.choose_weighted(ANIMALS)
             lines += [
-                f"{he.capitalize()} saw {_a(f'{what} {animal}')}.",
-                self.one(
+                f"{he.capitalize()} saw {_with_article(f'{what} {animal}')}.",
+                self.choose(
                     (
                         f"The {animal} was {what}.",
-                        f"{a} gave the {animal} some {self.one(FOODS + DRINKS)}.",
+                        f"{a} gave the {animal} some {self.choose(FOODS + DRINKS)}.",
                         f"The {animal} looked at {a}.",
                         f"The {animal} ran away.",
                     )
                 ),
             ]
-        if self.chance(0.5):
-            lines.append(self.one((
+        if self.is_chosen(0.5):
+            lines.append(self.choose((
                 f"Then {he} met {b}. {b} said hello to {a}.",
-                f"There {he} met {b}. They talked about the {self.one(('weather', 'school', 'game', 'music'))}.",
+                f"There {he} met {b}. They talked about the {self.choose(('weather', 'school', 'game', 'music'))}.",
                 f"{a} and {b} played together.",
-                f"Then {b} came. {a} and {b} had {self.one(DRINKS)} and {self.one(FOODS)}.",
+                f"Then {b} came. {a} and {b} had {self.choose(DRINKS)} and {self.choose(FOODS)}.",
             )))  # fmt: skip
             lines.append(
-                self.one(
+                self.choose(
                     ("Then they went home.", "They were happy.", "It was a good day.", "In the evening they went home.")
                 )
             )
         else:
             lines.append(
-                self.one(
+                self.choose(
                     (
                         f"Then {he} went home.",
-                        f"{a} was {self.one(FEELINGS)}.",
+                        f"{a} was {self.choose(FEELINGS)}.",
                         f"In the evening {he} went home.",
-                        f"{he.capitalize()} was very {self.one(FEELINGS)}.",
+                        f"{he.capitalize()} was very {self.choose(FEELINGS)}.",
                     )
                 )
             )
         return " ".join(lines)
 
     def _where(self) -> str:
-        people, places = self.people(self.number(2, 3)), self.some(PLACES, 3)
+        people, places = self.people(self.random_integer(2, 3)), self.sample(PLACES, 3)
         known = list(zip(people, places))
-        text = " ".join(f"{who} is {self.one(('at', 'at', 'in'))} the {place}." for who, place in known)
-        for who, place in self.some(known, self.number(1, 2)):
+        text = " ".join(f"{who} is {self.choose(('at', 'at', 'in'))} the {place}." for who, place in known)
+        for who, place in self.sample(known, self.random_integer(1, 2)):
             text += f" Where is {who}? {who} is at the {place}."
         return text
 
     def _likes(self) -> str:
         people, things = (
-            self.people(self.number(2, 3)),
-            self.some((*FOODS, *DRINKS, "music", "books", "flowers", "games"), 3),
+            self.people(self.random_integer(2, 3)),
+            self.sample((*FOODS, *DRINKS, "music", "books", "flowers", "games"), 3),
         )
         known = list(zip(people, things))
-        if self.chance(0.3):
-            known = list(zip(people, [_a(job) for job in self.some(JOBS, 3)]))
+        if self.is_chosen(0.3):
+            known = list(zip(people, [_with_article(job) for job in self.sample(JOBS, 3)]))
             return (
                 " ".join(f"{who} is {job}." for who, job in known)
                 + " "
-                + " ".join(f"What is {who}? {who} is {job}." for who, job in self.some(known, 2))
+                + " ".join(f"What is {who}? {who} is {job}." for who, job in self.sample(known, 2))
             )
         return (
             " ".join(f"{who} likes {thing}." for who, thing in known)
             + " "
-            + " ".join(f"What does {who} like? {who} likes {thing}." for who, thing in self.some(known, 2))
+            + " ".join(f"What does {who} like? {who} likes {thing}." for who, thing in self.sample(known, 2))
         )
 
     def _dialogue(self) -> str:
         (a, b), thing, place = self.people(2), self.thing(), self.place()
-        said, feels = self.one(("said", "said", "asked")), self.one(("fine", "well", *FEELINGS))
-        return self.one((
+        said, feels = self.choose(("said", "said", "asked")), self.choose(("fine", "well", *FEELINGS))
+        return self.choose((
             f'"Hello, {a}," said {b}. "Hello, {b}," said {a}. "How are you?" "I am {feels}," said {b}.',
             (
                 f'"Where are you going?" asked {a}. "I am going to the {place}," said {b}. "May I come with you?"'
                 f' "Yes, please," said {b}. So {a} and {b} went to the {place}.'
             ),
-            f'"Do you want {_a(thing)}?" asked {a}. "{self.one(("Yes, please", "No, thank you"))}," said {b}.',
+            f'"Do you want {_with_article(thing)}?" asked {a}. "{self.choose(("Yes, please", "No, thank you"))}," said {b}.',
             (
                 f'"Who has the {thing}?" asked {a}. "I have the {thing}," said {b}. "Here it is."'
                 f' "Thank you, {b}," said {a}.'
@@ -338,82 +338,82 @@ class _Writer:
             ),
             f"{a}: Hello, {b}. How are you?\n{b}: I am {feels}, thank you. And you?\n{a}: I am {feels} too.",
             f"{a}: What is your name?\n{b}: My name is {b}. And what is your name?\n{a}: My name is {a}.",
-            f"My name is {a}. I am a {self.one(JOBS)}. I live near the {place}. My friend is {b}. {b} has {_a(thing)}.",
+            f"My name is {a}. I am a {self.choose(JOBS)}. I live near the {place}. My friend is {b}. {b} has {_with_article(thing)}.",
             f"{a}: Where is the {thing}?\n{b}: The {thing} is at the {place}.\n{a}: Thank you, {b}.",
         ))  # fmt: skip
 
     def _count(self) -> str:
-        kind = self.number(0, 8)
-        join = self.one((" ", " ", ", ", ", "))
+        kind = self.random_integer(0, 8)
+        join = self.choose((" ", " ", ", ", ", "))
         if kind <= 2:
-            low = self.one((0, 0, 0, self.number(0, 14)))
-            run = NUMBERS[low : self.number(low + 5, 20)]
+            low = self.choose((0, 0, 0, self.random_integer(0, 14)))
+            run = NUMBERS[low : self.random_integer(low + 5, 20)]
         elif kind <= 4:
-            low = self.one((1, 1, self.number(0, 80)))
-            run = [str(number) for number in range(low, low + self.number(6, 16))]
+            low = self.choose((1, 1, self.random_integer(0, 80)))
+            run = [str(number) for number in range(low, low + self.random_integer(6, 16))]
         elif kind == 5:
-            step, low = self.one((2, 2, 5, 10)), self.number(0, 2)
+            step, low = self.choose((2, 2, 5, 10)), self.random_integer(0, 2)
             run = [str(number) for number in range(step * low, step * (low + 10), step)]
         elif kind == 6:
-            high = self.number(5, 20)
+            high = self.random_integer(5, 20)
             run = NUMBERS[high - 1 :: -1]
         elif kind == 7:
-            run = self.one((DAYS, MONTHS))
-            start = self.number(0, len(run) - 1)
+            run = self.choose((DAYS, MONTHS))
+            start = self.random_integer(0, len(run) - 1)
             run = (run * 2)[start : start + len(run)]
         else:
-            start = self.number(0, 12)
-            run = LETTERS[start : start + self.number(6, 13)]
+            start = self.random_integer(0, 12)
+            run = LETTERS[start : start + self.random_integer(6, 13)]
         text = join.join(run)
-        if kind <= 2 and self.chance(0.3):
+        if kind <= 2 and self.is_chosen(0.3):
             return f"{self.people(1)[0]} can count from {run[0]} to {run[-1]}: {text}."
-        return text + self.one((".", ""))
+        return text + self.choose((".", ""))
 
     def _repeat(self) -> str:
         """A list, and the same list again: what came after this word the last time comes now."""
-        source = self.one((WORDS, WORDS, WORDS, ANIMALS, COLORS, NUMBERS, OBJECTS, LETTERS, NAMES))
-        n = self.number(3, min(12, len(source) - 1))
-        words = self.some(source, n)
-        join = self.one((" ", " ", " ", ", "))
-        return join.join(words * self.number(2, max(2, 28 // n)))
+        source = self.choose((WORDS, WORDS, WORDS, ANIMALS, COLORS, NUMBERS, OBJECTS, LETTERS, NAMES))
+        n = self.random_integer(3, min(12, len(source) - 1))
+        words = self.sample(source, n)
+        join = self.choose((" ", " ", " ", ", "))
+        return join.join(words * self.random_integer(2, max(2, 28 // n)))
 
     def _fact(self) -> str:
-        kind = self.number(0, 9)
+        kind = self.random_integer(0, 9)
         if kind <= 4:
-            return " ".join(self.some(FACTS, self.number(1, 3)))
+            return " ".join(self.sample(FACTS, self.random_integer(1, 3)))
         if kind <= 6:
-            country = self.one(list(CAPITALS))
+            country = self.choose(list(CAPITALS))
             city = CAPITALS[country]
-            return self.one((
+            return self.choose((
                 f"The capital of {country} is {city}.", f"{city} is the capital of {country}.",
                 f"{city} is a city in {country}.",
                 f"What is the capital of {country}? The capital of {country} is {city}.",
                 f"{self.people(1)[0]} lives in {city}, the capital of {country}.",
             ))  # fmt: skip
         if kind == 7:
-            first, second = self.some(self.one(OPPOSITES), 2)
-            return self.one(
+            first, second = self.sample(self.choose(OPPOSITES), 2)
+            return self.choose(
                 (
                     f"The opposite of {first} is {second}.",
                     f"What is the opposite of {first}? The opposite of {first} is {second}.",
                 )
             )
-        a, b = self.number(1, 9), self.number(1, 9)
+        a, b = self.random_integer(1, 9), self.random_integer(1, 9)
         if kind == 8:
             return f"{a} + {b} = {a + b}"
         return f"{NUMBERS[a - 1].capitalize()} and {NUMBERS[b - 1]} is {NUMBERS[a + b - 1]}."
 
 
-def _he(name: str) -> str:
+def _pronoun(name: str) -> str:
     return "she" if name in _SHE else "he"
 
 
-def _a(noun: str) -> str:
+def _with_article(noun: str) -> str:
     """The noun with its article: `a drink`, `an apple`."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-_KINDS: dict[Callable[[_Writer], str], float] = {
-    _Writer._who_gave: 30, _Writer._gave_first: 7, _Writer._story: 18, _Writer._where: 5, _Writer._likes: 5,
-    _Writer._dialogue: 9, _Writer._count: 9, _Writer._repeat: 30, _Writer._fact: 8,
+_KINDS: dict[Callable[[_TextSampler], str], float] = {
+    _TextSampler._who_gave: 30, _TextSampler._gave_first: 7, _TextSampler._story: 18, _TextSampler._where: 5, _TextSampler._likes: 5,
+    _TextSampler._dialogue: 9, _TextSampler._count: 9, _TextSampler._repeat: 30, _TextSampler._fact: 8,
 }  # fmt: skip

@@ -11,7 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from utils.training import corpus
-from utils.training.gpt2_rows import load_tokenizer, log_many, make_data, places, random_lists
+from utils.training.gpt2_rows import (
+    compact_indices,
+    load_tokenizer,
+    make_training_rows,
+    random_token_lists,
+    untrained_logit_offset,
+)
 
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
@@ -22,7 +28,7 @@ N_LISTS, LIST_LENGTHS = 100, (10, 30)
 
 
 @dataclass(frozen=True)
-class Measured:
+class GPT2Metrics:
     """What the model card quotes. Probabilities and weights are means, `other` is that of all untrained tokens
     together."""
 
@@ -39,11 +45,11 @@ class Measured:
     induction: Tensor  # [n_layers, n_heads] mean weight there on what followed the token the first time
     previous: Tensor  # [n_layers, n_heads] mean weight in these lists on the previous position
 
-    def lines(self) -> str:
+    def summary_text(self) -> str:
         """The same as text, for a terminal."""
         heads = [
             f"  head 0.{i}: previous {p:.2f}, current {c:.2f}, first {f:.2f}: {kind}"
-            for i, ((p, c, f), kind) in enumerate(zip(self.heads.tolist(), self.kinds()))
+            for i, ((p, c, f), kind) in enumerate(zip(self.heads.tolist(), self.head_kinds()))
         ]
         layers = [
             f"  layer {layer}: previous {p:.2f} (head {layer}.{i}), induction {s:.2f} (head {layer}.{j})"
@@ -58,7 +64,7 @@ class Measured:
             f"Random lists that repeat: {self.repeated:.1%} right. The best heads:", *layers,
         ))  # fmt: skip
 
-    def kinds(self) -> list[str]:
+    def head_kinds(self) -> list[str]:
         """The kind of each head of layer 0: the largest of its three weights, if it is 1.4 times what a uniform pattern
         has there."""
         names = ("previous", "current", "first")
@@ -72,10 +78,10 @@ class Measured:
 
 
 @torch.no_grad()
-def measure(model: GPT2LMHeadModel, ids: Tensor, seed: int, n: int = N_ASKED) -> Measured:
+def measure_gpt2(model: GPT2LMHeadModel, ids: Tensor, seed: int, n: int = N_ASKED) -> GPT2Metrics:
     """Ask a compact model what it never read: `n` sentences that are kept back, and texts and random lists from another
     seed."""
-    tokenizer, extra, compact = load_tokenizer(), log_many(len(ids)), places(ids)
+    tokenizer, extra, compact = load_tokenizer(), untrained_logit_offset(len(ids)), compact_indices(ids)
     model.set_attn_implementation("eager")
 
     def run(prompt: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -98,13 +104,13 @@ def measure(model: GPT2LMHeadModel, ids: Tensor, seed: int, n: int = N_ASKED) ->
         uniform.append((1 / (rows + 1)).mean())
     headline = run(HEADLINE)[0][-1]
     best = int(headline.argmax())
-    fresh = make_data([(model.config.n_positions, 100, 1)], seed)
-    inputs, targets = (compact[fresh.ids][tensor] for tensor in fresh.steps[0])
+    fresh = make_training_rows([(model.config.n_positions, 100, 1)], seed)
+    inputs, targets = (compact[fresh.ids][tensor] for tensor in fresh.batches[0])
     logits = model(inputs).logits + extra
     others.append(logits.softmax(-1)[..., -1].flatten())
     other = torch.cat(others)
     repeated, induction, previous = _measure_lists(model, ids, seed)
-    return Measured(
+    return GPT2Metrics(
         loss=float(F.cross_entropy(logits.flatten(0, 1), targets.flatten())),
         headline=tokenizer.decode([int(ids[best])]) if best < len(ids) else "(an untrained token)",
         headline_prob=float(headline[best]),
@@ -122,10 +128,10 @@ def measure(model: GPT2LMHeadModel, ids: Tensor, seed: int, n: int = N_ASKED) ->
 
 def _measure_lists(model: GPT2LMHeadModel, ids: Tensor, seed: int) -> tuple[float, Tensor, Tensor]:
     """`repeated`, `induction` and `previous` of `Measured`."""
-    extra, compact = log_many(len(ids)), places(ids)
+    extra, compact = untrained_logit_offset(len(ids)), compact_indices(ids)
     right, induction, previous = [], [], []
     longest = min(LIST_LENGTHS[1], model.config.n_positions // 2)
-    for tokens in islice(random_lists(ids, seed, min(LIST_LENGTHS[0], longest), longest), N_LISTS):
+    for tokens in islice(random_token_lists(ids, seed, min(LIST_LENGTHS[0], longest), longest), N_LISTS):
         n, row = len(tokens), compact[tokens].repeat(2)
         out = model(row[None], output_attentions=True)
         patterns = torch.cat(out.attentions).detach()  # [layer, head, query, key]

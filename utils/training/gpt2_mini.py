@@ -24,10 +24,24 @@ from torch import Tensor
 
 from utils.lessons import ROOT
 from utils.training import gpt2_rows
-from utils.training.gpt2_measure import HEADLINE, LIST_LENGTHS, N_ASKED, N_LISTS, Measured, measure
-from utils.training.gpt2_rows import END, IGNORED, VOCAB, Data, Stage, log_many, make_data
-from utils.training.loop import History, one_cycle, train
-from utils.training.publish import deterministic, publish, require_finished, require_free, write_card
+from utils.training.gpt2_measure import HEADLINE, LIST_LENGTHS, N_ASKED, N_LISTS, GPT2Metrics, measure_gpt2
+from utils.training.gpt2_rows import (
+    END,
+    IGNORED,
+    VOCAB,
+    Stage,
+    TrainingRows,
+    make_training_rows,
+    untrained_logit_offset,
+)
+from utils.training.loop import History, one_cycle_schedule, train
+from utils.training.publish import (
+    deterministic_algorithms,
+    replace_asset,
+    require_finished,
+    require_writable_asset,
+    write_card,
+)
 
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
@@ -38,7 +52,7 @@ KEPT = ("transformer.wte.", "transformer.wpe.", "transformer.h.0.ln_1.", "transf
 
 
 @dataclass(frozen=True)
-class Recipe:
+class GPT2MiniRecipe:
     """Everything that decides what comes out, besides the code and the machine."""
 
     seed: int = 0
@@ -59,29 +73,29 @@ class Recipe:
     lists: float = 0.7  # the share of random lists at its beginning
     attention_rate: float = 5e-3  # in it, of AdamW, for queries, keys and values
 
-    def stages(self) -> list[Stage]:
+    def first_stages(self) -> list[Stage]:
         """Those of the first part, in order."""
         first = round(self.short * self.steps)
         lengths = ((min(self.short_row, self.n_positions), first), (self.n_positions, self.steps - first))
         return [(length, self.batch // length, steps) for length, steps in lengths]
 
-    def more_stages(self) -> list[Stage]:
+    def second_stages(self) -> list[Stage]:
         """The one of the second part."""
         return [(self.n_positions, self.batch // self.n_positions, max(1, round(self.more * self.steps)))]
 
 
-def first_data(recipe: Recipe) -> Data:
+def first_part_rows(recipe: GPT2MiniRecipe) -> TrainingRows:
     """The rows of the first part."""
-    return make_data(recipe.stages(), recipe.seed, recipe.unknown)
+    return make_training_rows(recipe.first_stages(), recipe.seed, recipe.unknown)
 
 
-def second_data(recipe: Recipe, ids: Tensor) -> Data:
+def second_part_rows(recipe: GPT2MiniRecipe, ids: Tensor) -> TrainingRows:
     """The rows of the second part, of tokens that the first has trained. The seed between is that of the
     measurements."""
-    return make_data(recipe.more_stages(), recipe.seed + 2, recipe.unknown, recipe.lists, ids)
+    return make_training_rows(recipe.second_stages(), recipe.seed + 2, recipe.unknown, recipe.lists, ids)
 
 
-def new_model(recipe: Recipe, n_ids: int):
+def new_model(recipe: GPT2MiniRecipe, n_ids: int):
     """A `GPT2LMHeadModel` over the compact ids. Positions start as waves, which makes "one place back" a rotation to be
     found."""
     from transformers import GPT2LMHeadModel
@@ -96,7 +110,7 @@ def new_model(recipe: Recipe, n_ids: int):
     return model
 
 
-def _config(recipe: Recipe, vocab_size: int, activation_function: str = "gelu_new"):
+def _config(recipe: GPT2MiniRecipe, vocab_size: int, activation_function: str = "gelu_new"):
     from transformers import GPT2Config
 
     whole = vocab_size == VOCAB
@@ -118,27 +132,29 @@ def _config(recipe: Recipe, vocab_size: int, activation_function: str = "gelu_ne
     )
 
 
-def fit(recipe: Recipe, data: Data, progress: bool = True, device: str = "cpu") -> tuple[GPT2LMHeadModel, History]:
+def train_first_part(
+    recipe: GPT2MiniRecipe, data: TrainingRows, progress: bool = True, device: str = "cpu"
+) -> tuple[GPT2LMHeadModel, History]:
     """The first part. Returns the model, on the CPU and rounded to the float16 that is stored, and the history."""
-    with deterministic(device):
+    with deterministic_algorithms(device):
         model = new_model(recipe, len(data.ids))
         return _train(recipe, model, data, progress, device)
 
 
-def fit_more(
-    recipe: Recipe, model: GPT2LMHeadModel, data: Data, progress: bool = True, device: str = "cpu"
+def train_second_part(
+    recipe: GPT2MiniRecipe, model: GPT2LMHeadModel, data: TrainingRows, progress: bool = True, device: str = "cpu"
 ) -> tuple[GPT2LMHeadModel, History]:
     """The second part, which changes `model`. Returns as `fit` does."""
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(not name.startswith(KEPT))
-    with deterministic(device):
+    with deterministic_algorithms(device):
         return _train(recipe, model, data, progress, device, recipe.attention_rate)
 
 
 def _train(
-    recipe: Recipe,
+    recipe: GPT2MiniRecipe,
     model: GPT2LMHeadModel,
-    data: Data,
+    data: TrainingRows,
     progress: bool,
     device: str,
     attention_rate: float | None = None,
@@ -146,21 +162,29 @@ def _train(
     model = model.to(device).train()
     if device != "cpu":
         model.set_attn_implementation("eager")  # its gradient adds up in one order
-    extra = log_many(len(data.ids), device)
+    extra = untrained_logit_offset(len(data.ids), device)
 
     def step_loss(step: int) -> Tensor:
-        inputs, targets = (tensor.to(device) for tensor in data.steps[step])
+        inputs, targets = (tensor.to(device) for tensor in data.batches[step])
         logs = (model(inputs).logits + extra).log_softmax(-1).flatten(0, 1)
         return F.nll_loss(logs, targets.flatten(), ignore_index=IGNORED) + recipe.push * logs[:, -1].exp().mean()
 
     optimisers = _optimisers(recipe, model, attention_rate)
     history = train(
-        step_loss, optimisers, len(data.steps), schedule=one_cycle, clip=1.0, progress=progress, title="gpt2-mini"
+        step_loss,
+        optimisers,
+        len(data.batches),
+        schedule=one_cycle_schedule,
+        clip=1.0,
+        progress=progress,
+        title="gpt2-mini",
     )
     return model.cpu().half().float().eval(), history
 
 
-def _optimisers(recipe: Recipe, model: GPT2LMHeadModel, attention_rate: float | None) -> list[torch.optim.Optimizer]:
+def _optimisers(
+    recipe: GPT2MiniRecipe, model: GPT2LMHeadModel, attention_rate: float | None
+) -> list[torch.optim.Optimizer]:
     """Muon for the layers' matrices, AdamW for the rest, layer 0's queries, keys and values among them; with
     `attention_rate` those of all layers.
 
@@ -186,7 +210,7 @@ def _optimisers(recipe: Recipe, model: GPT2LMHeadModel, attention_rate: float | 
     ]
 
 
-def save(folder: Path, model: "GPT2LMHeadModel", ids: Tensor, recipe: Recipe) -> None:
+def save(folder: Path, model: "GPT2LMHeadModel", ids: Tensor, recipe: GPT2MiniRecipe) -> None:
     """Write `config.json` and `model.safetensors`: float16, and of `wte` the trained rows and the one that all others
     share."""
     from safetensors.torch import save_file
@@ -206,7 +230,7 @@ def save(folder: Path, model: "GPT2LMHeadModel", ids: Tensor, recipe: Recipe) ->
     (folder / "config.json").write_text(_config(recipe, VOCAB).to_json_string() + "\n", encoding="utf-8")
 
 
-def load(folder: Path, recipe: Recipe) -> tuple[GPT2LMHeadModel, Tensor]:
+def load(folder: Path, recipe: GPT2MiniRecipe) -> tuple[GPT2LMHeadModel, Tensor]:
     """What `save` has written: the compact model, and the ids of its tokens."""
     from safetensors.torch import load_file
 
@@ -219,14 +243,14 @@ def load(folder: Path, recipe: Recipe) -> tuple[GPT2LMHeadModel, Tensor]:
     return model.eval(), ids.long()
 
 
-def make(
+def train_and_publish(
     out: Path = ASSET,
     replace: bool = False,
-    recipe: Recipe = Recipe(),
+    recipe: GPT2MiniRecipe = GPT2MiniRecipe(),
     device: str | None = None,
     progress: bool = True,
     start: Path | None = None,
-) -> tuple[Measured, History]:
+) -> tuple[GPT2Metrics, History]:
     """Train, measure, and write the folder `out`: all of its files, or none. With `replace` an older one gives way.
 
     Args:
@@ -240,45 +264,45 @@ def make(
         PublishError: the folder is there, or is not of ours, or the training was interrupted.
     """
     out = Path(out)
-    require_free(out, replace=replace)
+    require_writable_asset(out, replace=replace)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if start is None:
-        data = first_data(recipe)
-        model, first = fit(recipe, data, progress, device)
+        data = first_part_rows(recipe)
+        model, first = train_first_part(recipe, data, progress, device)
         require_finished(first, recipe.steps)
         ids, minutes = data.ids, first.seconds / 60
     else:
-        (model, ids), minutes = load(Path(start), recipe), _minutes(Path(start))
+        (model, ids), minutes = load(Path(start), recipe), _read_training_minutes(Path(start))
     first_digest = _digest(model, ids, recipe)
-    data = second_data(recipe, ids)
-    model, history = fit_more(recipe, model, data, progress, device)
-    require_finished(history, len(data.steps))
-    measured = measure(model, ids, recipe.seed + 1)
+    data = second_part_rows(recipe, ids)
+    model, history = train_second_part(recipe, model, data, progress, device)
+    require_finished(history, len(data.batches))
+    measured = measure_gpt2(model, ids, recipe.seed + 1)
     took = {"first_minutes": minutes, "minutes": history.seconds / 60, "first_digest": first_digest}
-    with publish(out) as stage:
+    with replace_asset(out) as stage:
         save(stage, model, ids, recipe)
         write_card(stage, "gpt2-mini", device, **card_fields(recipe, len(ids), measured), **took)
     history.seconds += 60 * minutes
     return measured, history
 
 
-def _digest(model: GPT2LMHeadModel, ids: Tensor, recipe: Recipe) -> str:
+def _digest(model: GPT2LMHeadModel, ids: Tensor, recipe: GPT2MiniRecipe) -> str:
     """Of the weights as they would be stored."""
     with tempfile.TemporaryDirectory() as folder:
         save(Path(folder), model, ids, recipe)
         return hashlib.sha256((Path(folder) / "model.safetensors").read_bytes()).hexdigest()
 
 
-def _minutes(folder: Path) -> float:
+def _read_training_minutes(folder: Path) -> float:
     """How long the training took of which `folder` holds the result."""
     return float(re.findall(r"took ([\d.]+) minutes", (folder / "README.md").read_text(encoding="utf-8"))[0])
 
 
-def card_fields(recipe: Recipe, n_ids: int, measured: Measured) -> dict[str, object]:
+def card_fields(recipe: GPT2MiniRecipe, n_ids: int, measured: GPT2Metrics) -> dict[str, object]:
     """What the card's template asks for, besides what `write_card` knows itself and how long it took."""
     heads = [
         f"| 0.{head} | {' | '.join(f'{weight:.2f}' for weight in weights)} | {kind} |"
-        for head, (weights, kind) in enumerate(zip(measured.heads.tolist(), measured.kinds()))
+        for head, (weights, kind) in enumerate(zip(measured.heads.tolist(), measured.head_kinds()))
     ]
     layers = [
         f"| {layer} | {layer}.{i} | {previous:.2f} | {layer}.{j} | {induction:.2f} |"
@@ -290,8 +314,8 @@ def card_fields(recipe: Recipe, n_ids: int, measured: Measured) -> dict[str, obj
         | {
             "vocab": VOCAB,
             "n_ids": n_ids,
-            "stages": _in_words(recipe.stages()),
-            "more_stages": _in_words(recipe.more_stages()),
+            "stages": _in_words(recipe.first_stages()),
+            "more_stages": _in_words(recipe.second_stages()),
             "percent": 100 * recipe.unknown,
             "headline_prompt": HEADLINE,
             "n_asked": N_ASKED,

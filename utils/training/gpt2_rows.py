@@ -31,11 +31,11 @@ Asked = tuple[list[int], list[int]]  # tokens as they are read, and as they are 
 
 
 @dataclass(frozen=True)
-class Data:
+class TrainingRows:
     """`steps[i]`: `(inputs, targets)` `[rows, length]`, of places in `ids`; `len(ids)` stands for every other token."""
 
     ids: Tensor
-    steps: list[tuple[Tensor, Tensor]]
+    batches: list[tuple[Tensor, Tensor]]
 
 
 def load_tokenizer() -> GPT2TokenizerFast:
@@ -44,9 +44,9 @@ def load_tokenizer() -> GPT2TokenizerFast:
     return gpt2.load_tokenizer()
 
 
-def make_data(
-    stages: Sequence[Stage], seed: int, unknown: float = 0.0, lists: float = 0.0, ids: Tensor | None = None
-) -> Data:
+def make_training_rows(
+    stages: Sequence[Stage], seed: int, hidden_share: float = 0.0, list_chance: float = 0.0, ids: Tensor | None = None
+) -> TrainingRows:
     """Rows of texts with `<|endoftext|>` between them, each row from the beginning of a text on; half of them begin
     with the token too.
 
@@ -56,22 +56,22 @@ def make_data(
             to nothing after the last step.
         ids: the trained tokens, ascending; those that the rows hold when left out, which goes without lists only.
     """
-    reader, blocks = _Reader(seed, unknown, ids), []
+    reader, blocks = _RowSampler(seed, hidden_share, ids), []
     for length, n_rows, steps in stages:
         for step in range(steps):
-            rows = [reader.row(length, lists * (1 - step / steps)) for _ in range(n_rows)]
+            rows = [reader.row(length, list_chance * (1 - step / steps)) for _ in range(n_rows)]
             blocks.append([torch.tensor(tokens) for tokens in zip(*rows)])
-    own = _held(blocks) if ids is None else ids
-    return Data(own, [_compact(own, read, asked) for read, asked in blocks])
+    own = _distinct_ids(blocks) if ids is None else ids
+    return TrainingRows(own, [_to_compact_indices(own, read, asked) for read, asked in blocks])
 
 
-def _held(blocks: list[list[Tensor]]) -> Tensor:
+def _distinct_ids(blocks: list[list[Tensor]]) -> Tensor:
     """The ids of all tokens in the rows, ascending."""
     found = torch.cat([tokens.flatten() for block in blocks for tokens in block]).unique()
     return found[found >= 0]
 
 
-def _compact(ids: Tensor, read: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
+def _to_compact_indices(ids: Tensor, read: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
     """Places instead of tokens."""
     return (
         torch.searchsorted(ids, read).masked_fill(read == UNKNOWN, len(ids)),
@@ -79,12 +79,15 @@ def _compact(ids: Tensor, read: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-class _Reader:
+class _RowSampler:
     """Draws texts and random lists, and fills rows with them."""
 
     def __init__(self, seed: int, unknown: float, ids: Tensor | None) -> None:
         self.draw, self.unknown = random.Random(seed).random, unknown
-        self.texts, self.lists = _tokenized(seed), iter(()) if ids is None else random_lists(ids, seed, *LIST_LENGTHS)
+        self.texts, self.lists = (
+            _tokenized(seed),
+            iter(()) if ids is None else random_token_lists(ids, seed, *LIST_LENGTHS),
+        )
 
     def row(self, length: int, lists: float) -> Asked:
         """What is read at `length` places, and what is asked for there: the token after each."""
@@ -114,20 +117,20 @@ def _tokenized(seed: int) -> Iterator[list[int]]:
         yield from tokenizer(list(islice(texts, 2000)))["input_ids"]
 
 
-def random_lists(ids: Tensor, seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
+def random_token_lists(ids: Tensor, seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
     """Lists of different tokens without end, drawn from the trained ones; no one holds a combination that is kept
     back."""
     own = [token for token in ids.tolist() if token != END]
     words = [load_tokenizer().decode([token]) for token in own]
-    return ([own[place] for place in places] for places in corpus.random_lists(words, seed, shortest, longest))
+    return ([own[place] for place in places] for places in corpus.random_word_lists(words, seed, shortest, longest))
 
 
-def places(ids: Tensor) -> Tensor:
+def compact_indices(ids: Tensor) -> Tensor:
     """The place `[50257]` of every token in the compact vocabulary."""
     return torch.full((VOCAB,), len(ids)).scatter(0, ids, torch.arange(len(ids)))
 
 
-def log_many(n_ids: int, device: torch.device | str = "cpu") -> Tensor:
+def untrained_logit_offset(n_ids: int, device: torch.device | str = "cpu") -> Tensor:
     """What is added to the compact logits: the last one stands for every token that is not trained."""
     extra = torch.zeros(n_ids + 1, device=device)
     extra[-1] = math.log(VOCAB - n_ids)

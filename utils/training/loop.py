@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from utils.explore.training import watch
+from utils.explore.training import open_training_display
 
 Schedule = Callable[[int, int], float]
 SMALL = 1_000_000  # parameters; a step of a model below this gains nothing from a second thread
@@ -28,39 +28,43 @@ class History:
     interrupted: bool = False
 
 
-def constant(step: int, steps: int) -> float:
+def constant_schedule(step: int, steps: int) -> float:
     """The full rate all the way."""
     return 1.0
 
 
-def cosine(step: int, steps: int) -> float:
+def cosine_schedule(step: int, steps: int) -> float:
     """From the full rate at the first step towards 0 after the last, along half a cosine."""
     return 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
-def one_cycle(step: int, steps: int, warmup: float = 0.1) -> float:
+def one_cycle_schedule(step: int, steps: int, warmup: float = 0.1) -> float:
     """Up in a line over the first part of the steps, then down along half a cosine."""
     rising = max(1, round(warmup * steps))
     if step < rising:
         return (step + 1) / rising
-    return cosine(step - rising, max(1, steps - rising))
+    return cosine_schedule(step - rising, max(1, steps - rising))
 
 
-SCHEDULES: dict[str, Schedule] = {"cosine": cosine, "constant": constant, "one_cycle": one_cycle}
+SCHEDULES: dict[str, Schedule] = {
+    "cosine": cosine_schedule,
+    "constant": constant_schedule,
+    "one_cycle": one_cycle_schedule,
+}
 
 
 def train(
     step_loss: Callable[[int], Tensor],
     optimiser: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
     steps: int,
-    schedule: Schedule = constant,
+    schedule: Schedule = constant_schedule,
     clip: float | None = None,
     log_every: int = 10,
     progress: bool = True,
     title: str = "training",
-    first: int = 0,
-    before: Callable[[int], None] | None = None,
-    graph: bool = False,
+    first_step: int = 0,
+    before_step: Callable[[int], None] | None = None,
+    use_cuda_graph: bool = False,
 ) -> History:
     """Make the steps from `first` to `steps` of `optimiser` down the loss that `step_loss(step)` returns.
 
@@ -87,9 +91,9 @@ def train(
     optimisers = [optimiser] if isinstance(optimiser, torch.optim.Optimizer) else list(optimiser)
     groups = [group for each in optimisers for group in each.param_groups]
     rates = [float(group["lr"]) for group in groups]
-    shown = watch(steps, title, first) if progress else None
-    make_step = (GraphStep if graph else EagerStep)(step_loss, optimisers, clip)
-    history.done = first
+    shown = open_training_display(steps, title, first_step) if progress else None
+    make_step = (GraphStep if use_cuda_graph else EagerStep)(step_loss, optimisers, clip)
+    history.done = first_step
 
     def look(step: int, loss: Tensor) -> None:
         """On steps that are logged; before the step changes anything, so that a loss that is no number spoils no
@@ -105,16 +109,16 @@ def train(
     small = sum(p.numel() for group in groups for p in group["params"]) < SMALL
     try:
         with one_thread() if small else contextlib.nullcontext():
-            for step in range(first, steps):
-                if before:
-                    before(step)
+            for step in range(first_step, steps):
+                if before_step:
+                    before_step(step)
                 factor = schedule(step, steps)
                 for group, rate in zip(groups, rates):
                     _set_rate(group, rate * factor)
                 make_step(step, look)
                 history.done = step + 1
                 if shown:
-                    shown.step(history.done, history.losses[-1] if history.steps[-1:] == [step] else None)
+                    shown.update(history.done, history.losses[-1] if history.steps[-1:] == [step] else None)
     except KeyboardInterrupt:
         history.interrupted = True
     finally:

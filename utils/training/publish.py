@@ -22,7 +22,7 @@ class PublishError(ValueError):
     """The asset cannot be made or written; nothing was changed."""
 
 
-def require_free(folder: Path, kept: Collection[str] = (), replace: bool = False) -> None:
+def require_writable_asset(folder: Path, kept: Collection[str] = (), replace: bool = False) -> None:
     """Ask, before a long training, whether `folder` may be written.
 
     Args:
@@ -45,7 +45,7 @@ def require_free(folder: Path, kept: Collection[str] = (), replace: bool = False
 
 
 @contextlib.contextmanager
-def publish(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
+def replace_asset(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
     """An empty folder to write into, which takes the place of `folder` when the block ends without an error.
 
     The files named in `kept` are carried over from the older folder. After an error the older one is there unchanged.
@@ -60,7 +60,7 @@ def publish(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def deterministic(device: str) -> Iterator[None]:
+def deterministic_algorithms(device: str) -> Iterator[None]:
     """The same numbers again on the same machine; nothing that the caller draws changes."""
     before = torch.are_deterministic_algorithms_enabled()
     if device != "cpu":

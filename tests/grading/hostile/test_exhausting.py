@@ -96,9 +96,9 @@ def test_a_loop_is_told_with_its_line_as_in_the_notebook(sandbox):
 
 def test_a_loop_costs_its_exercise_and_not_the_page(sandbox):
     """In lesson 02: a value whose cell does not end, those that build on it, and those that do not."""
-    from tests.grading.pages import answering
+    from tests.grading.pages import notebook_with_answer
 
-    page = answering("attn_weights_2", "while True:\n    attn_weights_2 = attn_scores_2.softmax(0)")
+    page = notebook_with_answer("attn_weights_2", "while True:\n    attn_weights_2 = attn_scores_2.softmax(0)")
     task = Submission("anna", "02_simplified_attention", {"02_simplified_attention.ipynb": page}, "key")
     done = {e.name: e for e in Judge(sandbox, ResourceLimits(1.0, 1 << 30)).grade(task).exercises}
     assert {name: e.state for name, e in done.items()} == {

@@ -23,10 +23,10 @@ import torch
 from safetensors.torch import save
 
 from tests.grading.hostile.conftest import WRONG, graded, untouched
-from utils.grading.codec import LARGEST, Packer, TooLarge, Unpacker, tensors_of
-from utils.grading.framing import FROM_RUNNER, Bounds, Broken, Channel, parsed
-from utils.grading.isolation import Ended, ResourceLimits
-from utils.grading.sandbox import Over, Session
+from utils.grading.codec import LARGEST, Packer, TooLarge, Unpacker, parse_tensors
+from utils.grading.framing import FROM_RUNNER, Bounds, Channel, ProtocolError, parse_json
+from utils.grading.isolation import ProcessExit, ResourceLimits
+from utils.grading.sandbox import RunnerStopped, Session
 
 
 def frame(message: object, blob: bytes = b"") -> bytes:
@@ -60,8 +60,8 @@ def test_a_pickle_is_no_tensor(tmp_path: Path) -> None:
     assert (tmp_path / "made").is_dir()
     (tmp_path / "made").rmdir()
     for blob in (evil, safetensors(tensor([1], (0, len(evil)), "U8"), evil), safetensors(evil)):
-        with pytest.raises(Broken):
-            Unpacker(tensors_of(blob, FROM_RUNNER), FROM_RUNNER).unpack({"is": "pickle", "of": 0})
+        with pytest.raises(ProtocolError):
+            Unpacker(parse_tensors(blob, FROM_RUNNER), FROM_RUNNER).unpack({"is": "pickle", "of": 0})
     assert not (tmp_path / "made").exists()
 
 
@@ -114,13 +114,13 @@ def trusted(blob: bytes) -> list[torch.Tensor]:
 def test_bad_tensors_are_refused(name: str) -> None:
     with contextlib.nullcontext() if name in TAKEN else pytest.raises(DEATHS):
         trusted(BAD_TENSORS[name])
-    with pytest.raises(Broken):
-        tensors_of(BAD_TENSORS[name], FROM_RUNNER)
+    with pytest.raises(ProtocolError):
+        parse_tensors(BAD_TENSORS[name], FROM_RUNNER)
 
 
 def test_good_tensors_are_taken() -> None:
     """So that the former can fail: the same way of writing, without the fault."""
-    for read in (trusted, lambda blob: tensors_of(blob, FROM_RUNNER)):
+    for read in (trusted, lambda blob: parse_tensors(blob, FROM_RUNNER)):
         (found,) = read(safetensors(tensor([1]), struct.pack("<f", 2.5)))
         assert found.tolist() == [2.5]
     kinds = [
@@ -130,7 +130,7 @@ def test_good_tensors_are_taken() -> None:
         torch.arange(3),
         torch.ones(2, dtype=torch.bfloat16),
     ]
-    for mine, theirs in zip(kinds, tensors_of(save({str(i): t for i, t in enumerate(kinds)}), FROM_RUNNER)):
+    for mine, theirs in zip(kinds, parse_tensors(save({str(i): t for i, t in enumerate(kinds)}), FROM_RUNNER)):
         assert mine.dtype == theirs.dtype and torch.equal(mine, theirs)
 
 
@@ -176,7 +176,7 @@ def test_bad_values_are_refused(name: str) -> None:
     value = BAD_VALUES[name]
     with contextlib.nullcontext() if name in HARM else pytest.raises(DEATHS):
         assert made(value) is HARM[name]  # what a runner asked for is in the judge's hands
-    with pytest.raises(Broken):
+    with pytest.raises(ProtocolError):
         Unpacker([torch.ones(1)], FROM_RUNNER).unpack(value)
 
 
@@ -198,8 +198,8 @@ def test_bad_texts_are_refused(name: str) -> None:
     taken = name in ("deep", "wide", "nan", "infinity", "a long text")
     with contextlib.nullcontext() if taken else pytest.raises(DEATHS):
         json.loads(BAD_TEXTS[name])
-    with pytest.raises(Broken):
-        parsed(BAD_TEXTS[name], FROM_RUNNER)
+    with pytest.raises(ProtocolError):
+        parse_json(BAD_TEXTS[name], FROM_RUNNER)
 
 
 def test_a_foreign_object_is_a_name_and_equal_to_nothing() -> None:
@@ -216,8 +216,8 @@ def test_a_foreign_object_is_a_name_and_equal_to_nothing() -> None:
 class Nobody:
     """A sandbox whose runner has ended."""
 
-    def ended(self, at_once: bool) -> Ended:
-        return Ended(0, 0.0)
+    def ended(self, at_once: bool) -> ProcessExit:
+        return ProcessExit(0, 0.0)
 
 
 @pytest.fixture
@@ -262,7 +262,7 @@ WHOLE = {name: sent for name, sent in TURNS.items() if "giga" not in name and "l
 def test_who_looks_at_no_number_takes_any_reply(sent: list[bytes]) -> None:
     ours, theirs = socket.socketpair()
     theirs.sendall(sent[0])
-    assert Channel(ours, FROM_RUNNER).take(1.0)[0]["done"] is None
+    assert Channel(ours, FROM_RUNNER).receive(1.0)[0]["done"] is None
 
 
 @pytest.mark.parametrize("sent", TURNS.values(), ids=list(TURNS))
@@ -272,34 +272,34 @@ def test_any_other_reply_ends_the_session(line: tuple[Session, socket.socket], s
     if early:
         theirs.sendall(sent[0])
     else:
-        session.channel.unasked = lambda: False  # they come while it is waited for
+        session.channel.has_unread_data = lambda: False  # they come while it is waited for
         theirs.sendall(b"".join(sent))
-    with pytest.raises(Over) as over:
+    with pytest.raises(RunnerStopped) as over:
         session.ask("run")
     assert over.value.kind == "tampering"
-    with pytest.raises(Over):  # and it stays ended
+    with pytest.raises(RunnerStopped):  # and it stays ended
         session.ask("run")
 
 
 def test_a_second_reply_is_not_taken_for_the_next(line: tuple[Session, socket.socket]) -> None:
     session, theirs = line
-    session.channel.unasked = lambda: False
+    session.channel.has_unread_data = lambda: False
     theirs.sendall(reply(1) + reply(1))
     naive = Channel(socket.socket(fileno=os.dup(session.channel.connection.fileno())), Bounds())
     assert session.ask("run")[0]["id"] == 1
-    with pytest.raises(Over) as over:
+    with pytest.raises(RunnerStopped) as over:
         session.ask("run")
     assert over.value.kind == "tampering"
     theirs.sendall(reply(1))
-    assert naive.take()[0]["id"] == 1  # as a reader takes it that does not look at numbers
+    assert naive.receive()[0]["id"] == 1  # as a reader takes it that does not look at numbers
 
 
 def test_half_a_reply_is_not_waited_for_without_end(line: tuple[Session, socket.socket]) -> None:
     session, theirs = line
     session.left = 0.2
     theirs.sendall(reply(1)[:-3])
-    session.channel.unasked = lambda: False
-    with pytest.raises(Over) as over:
+    session.channel.has_unread_data = lambda: False
+    with pytest.raises(RunnerStopped) as over:
         session.ask("run")
     assert over.value.kind == "time"
 
@@ -307,7 +307,7 @@ def test_half_a_reply_is_not_waited_for_without_end(line: tuple[Session, socket.
 def test_who_takes_no_question_is_not_waited_for_without_end(line: tuple[Session, socket.socket]) -> None:
     session, theirs = line
     session.left = 0.2
-    with pytest.raises(Over) as over:
+    with pytest.raises(RunnerStopped) as over:
         session.ask("pages", bytes(8 << 20))
     assert over.value.kind == "time"
     assert theirs.recv(1)  # it was not for a lack of words
@@ -320,16 +320,16 @@ def test_replies_that_come_in_time_one_by_one_are_late_together(
     session, theirs = line
     clock = itertools.count(0.0, 0.6 * session.left)
     monkeypatch.setattr("utils.grading.sandbox.time", SimpleNamespace(monotonic=lambda: next(clock)))
-    session.channel.unasked = lambda: False
+    session.channel.has_unread_data = lambda: False
     whole = session.left
     theirs.sendall(reply(1) + reply(2) + reply(3))
     naive = Channel(socket.socket(fileno=os.dup(session.channel.connection.fileno())), FROM_RUNNER)
     for number in (1, 2):
         assert session.ask("run")[0]["id"] == number
-    with pytest.raises(Over) as over:
+    with pytest.raises(RunnerStopped) as over:
         session.ask("run")
     assert over.value.kind == "time"
-    assert naive.take(whole)[0]["id"] == 3  # which is there, for a reader who gives each all of the time
+    assert naive.receive(whole)[0]["id"] == 3  # which is there, for a reader who gives each all of the time
 
 
 # --- the same by a page -----------------------------------------------------------------------------------
@@ -366,17 +366,17 @@ SAYS_IT_IS_RIGHT = """
 import sys
 class Attack:
     messages = sys.modules["utils.grading.schema"]
-    old = messages.observation_data
+    old = messages.encode_observation
     def always(packer, seen, old=old):
         return {**old(packer, seen), "passed": True, "expected": None, "misconception": None, "status": "passed"}
-    messages.observation_data = always
+    messages.encode_observation = always
 """
 HUGE = {
     "a result of a gigabyte": "def row_sums(x):\n    import torch\n    return torch.zeros(1).expand(1 << 28)",
     "a result of a million dimensions": """
 import sys
 def row_sums(x):
-    sys.modules["utils.grading.schema"].observation_data = lambda packer, seen: {
+    sys.modules["utils.grading.schema"].encode_observation = lambda packer, seen: {
         "value": {"is": "elsewhere", "device": "meta", "dtype": "float32", "shape": [1] * 1_000_000}}
     return x.sum(dim=1)
 """,
@@ -406,7 +406,7 @@ def test_without_a_bound_a_huge_result_is_made_and_taken() -> None:
         Packer(largest=LARGEST).pack(large)
     shape = {"is": "elsewhere", "device": "meta", "dtype": "float32", "shape": [1] * 1_000_000}
     assert Unpacker([], Bounds(axes=1_000_000)).unpack(shape).dim() == 1_000_000
-    with pytest.raises(Broken):
+    with pytest.raises(ProtocolError):
         Unpacker([], FROM_RUNNER).unpack(shape)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.grading.hostile.conftest import RIGHT, graded, untouched
-from utils.grading.isolation import FILES, ROOM
+from utils.grading.isolation import TMP_BYTES, TMP_FILES
 from utils.grading.sandbox import Sandbox
 
 SECRET = "what-nobody-may-read"
@@ -183,7 +183,7 @@ FILLS = {
     "a gigabyte": "[open(f'{place}/{n}', 'wb').write(bytes(1 << 24)) for n in range({})] and 'all'",
 }
 ALL = {"10,000 files": 10_000, "a gigabyte": 64}
-A_LITTLE_MORE = {"10,000 files": FILES + 1, "a gigabyte": (ROOM >> 24) + 1}  # than is allowed
+A_LITTLE_MORE = {"10,000 files": TMP_FILES + 1, "a gigabyte": (TMP_BYTES >> 24) + 1}  # than is allowed
 
 
 @pytest.mark.parametrize("what", FILLS)

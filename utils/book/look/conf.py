@@ -44,9 +44,9 @@ html_context = {"default_mode": "auto"}  # light or dark as the reader's system 
 
 
 def setup(app):
-    app.connect("html-page-context", no_empty_headings)
+    app.connect("html-page-context", remove_empty_headings)
 
 
-def no_empty_headings(app, pagename, templatename, context, doctree):
+def remove_empty_headings(app, pagename, templatename, context, doctree):
     """The corner of a table heads nothing, and who listens should not be told that it does."""
     context["body"] = re.sub(r"<th( [^>]*)?>\s*(<p></p>)?\s*</th>", "<td></td>", context.get("body", ""))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from utils import show
-from utils.grading.reports.pages import counted, number, page, share, table
-from utils.grading.reports.redact import without_name
+from utils.grading.reports.pages import format_count, format_number, format_percent, html_document, html_table
+from utils.grading.reports.redact import redact_name
 from utils.grading.reports.tally import WRONG, Mistake, Tally
 from utils.grading.roster import Student
-from utils.show.html import code_block, escape, inline
+from utils.show.html import code_block, escape, inline_html
 
 MOST_BARS = 15
 OTHER_STATES = ("not attempted", "waits for another exercise", "stopped", "unreadable", "absent")
@@ -48,7 +48,7 @@ def class_page(tally: Tally, files: dict[str, str], names: bool = False) -> str:
         _tries(tally),
         _incidents(tally),
     ]
-    return page("What the class got wrong", "\n".join(filter(None, parts)), SORT)
+    return html_document("What the class got wrong", "\n".join(filter(None, parts)), SORT)
 
 
 def _summary(tally: Tally) -> str:
@@ -57,11 +57,11 @@ def _summary(tally: Tally) -> str:
     passed = states.count("passed")
     wrong = sum(state in WRONG for state in states)
     named = sum(len(mistake.students) for mistake in tally.mistakes.values() if mistake.id)
-    lessons = counted(len(tally.lessons), "lesson")
+    lessons = format_count(len(tally.points_by_lesson), "lesson")
     said = (
-        f"{present} of {counted(len(tally.students), 'student')} handed something in, from {lessons}:"
-        f" {counted(len(states), 'exercise')}, of which {share(passed, len(states))} are passed."
-        f" {counted(wrong, 'answer')} went wrong; in {share(named, wrong)} of them the mistake has a name."
+        f"{present} of {format_count(len(tally.students), 'student')} handed something in, from {lessons}:"
+        f" {format_count(len(states), 'exercise')}, of which {format_percent(passed, len(states))} are passed."
+        f" {format_count(wrong, 'answer')} went wrong; in {format_percent(named, wrong)} of them the mistake has a name."
     )
     return f"<p>{said}</p>"
 
@@ -69,7 +69,7 @@ def _summary(tally: Tally) -> str:
 # --- who is where -----------------------------------------------------------------------------------------
 
 
-def in_order(tally: Tally) -> tuple[list[int], list[int]]:
+def display_order(tally: Tally) -> tuple[list[int], list[int]]:
     """Columns (exercises) from the one that most passed of those who handed it in, rows (students) from the one who
     passed most.
 
@@ -77,14 +77,17 @@ def in_order(tally: Tally) -> tuple[list[int], list[int]]:
     worth a look.
     """
     students = len(tally.students)
-    ease = [tally.count(n, "passed") / max(1, students - tally.count(n, "absent")) for n in range(len(tally.columns))]
+    ease = [
+        tally.count_students(n, "passed") / max(1, students - tally.count_students(n, "absent"))
+        for n in range(len(tally.columns))
+    ]
     columns = sorted(range(len(ease)), key=lambda column: (-ease[column], column))
     rows = sorted(range(len(tally.states)), key=lambda row: (-tally.states[row].count("passed"), row))
     return columns, rows
 
 
 def _standing(tally: Tally, names: bool) -> str:
-    columns, rows = in_order(tally)
+    columns, rows = display_order(tally)
     picture = show.standing(
         [[tally.states[row][column] for row in rows] for column in columns],
         [f"{tally.columns[c].exercise} {tally.columns[c].lesson[:2]}" for c in columns],
@@ -105,7 +108,7 @@ def _exercises(tally: Tally) -> str:
     shown = [state for state in OTHER_STATES if any(state in row for row in tally.states)]
     rows = []
     for n, column in enumerate(tally.columns):
-        mistakes = tally.of(column.exercise)
+        mistakes = tally.mistakes_in(column.exercise)
         commonest = ""
         if mistakes and len(mistakes[0].students) > (len(mistakes[1].students) if mistakes[1:] else 1):
             commonest = f"{escape(mistakes[0].name)} ({len(mistakes[0].students)})"
@@ -114,19 +117,19 @@ def _exercises(tally: Tally) -> str:
             [
                 column.lesson[:2],
                 f"{link}<code>{escape(column.exercise)}</code>{'</a>' if link else ''}",
-                share(tally.count(n, "passed"), _attempts(tally, n)),
+                format_percent(tally.count_students(n, "passed"), _attempts(tally, n)),
                 commonest,
-                str(tally.count(n, "failed")),
-                *(str(tally.count(n, state)) for state in shown),
+                str(tally.count_students(n, "failed")),
+                *(str(tally.count_students(n, state)) for state in shown),
             ]
         )
     header = ["Lesson", "Exercise", "Passed of tried", "Mostly", "Failed", *map(str.capitalize, shown)]
     numbers = (0, 2, *range(4, 5 + len(shown)))
-    return f"<h2>The exercises</h2>{table(header, rows, numbers, sort=True)}"
+    return f"<h2>The exercises</h2>{html_table(header, rows, numbers, sort=True)}"
 
 
 def _attempts(tally: Tally, column: int) -> int:
-    return tally.count(column, "passed", *WRONG)
+    return tally.count_students(column, "passed", *WRONG)
 
 
 def _anchor(exercise: str) -> str:
@@ -137,10 +140,10 @@ def _mistakes(tally: Tally, names: bool) -> str:
     """Every exercise with its mistakes, the message and one real answer each."""
     parts = ["<h2>Exercise by exercise</h2>"]
     for n, column in enumerate(tally.columns):
-        mistakes, tried = tally.of(column.exercise), _attempts(tally, n)
+        mistakes, tried = tally.mistakes_in(column.exercise), _attempts(tally, n)
         if not mistakes:
             continue
-        wrong = tally.count(n, *WRONG)
+        wrong = tally.count_students(n, *WRONG)
         head = f"<code>{escape(column.exercise)}</code>, lesson {column.lesson[:2]}: {wrong} of {tried} went wrong"
         told = "".join(_mistake(mistake, tried, names) for mistake in mistakes)
         parts.append(f'<details id="{_anchor(column.exercise)}"><summary>{head}</summary>{told}</details>')
@@ -150,25 +153,27 @@ def _mistakes(tally: Tally, names: bool) -> str:
 def _mistake(mistake: Mistake, tried: int, names: bool) -> str:
     count = len(mistake.students)
     width = round(12 * count / tried, 1) if tried else 0
-    head = f"{escape(mistake.name)}: {counted(count, 'student')}, {share(count, tried)} of those who tried"
+    head = (
+        f"{escape(mistake.name)}: {format_count(count, 'student')}, {format_percent(count, tried)} of those who tried"
+    )
     bar = f'<span class="bar" style="width:{width}em" aria-hidden="true"></span>'
-    told = f"<p>{_message(mistake, names)}</p>{_who(mistake.students, names)}{_example(mistake, names)}"
+    told = f"<p>{_message(mistake, names)}</p>{_student_names(mistake.students, names)}{_example(mistake, names)}"
     return f"<h3>{bar}{head}</h3>{told}"
 
 
 def _message(mistake: Mistake, names: bool) -> str:
     # A message may quote what its author wrote.
     author = None if names else (mistake.students[0] if mistake.students else None)
-    return inline(without_name(mistake.message, author))
+    return inline_html(redact_name(mistake.message, author))
 
 
 def _example(mistake: Mistake, names: bool) -> str:
     if not mistake.example:
         return ""
-    return code_block(without_name(mistake.example, None if names else mistake.author))
+    return code_block(redact_name(mistake.example, None if names else mistake.author))
 
 
-def _who(students: Sequence[Student], names: bool) -> str:
+def _student_names(students: Sequence[Student], names: bool) -> str:
     if not names:
         return ""
     return f'<p class="quiet">{escape(", ".join(student.name for student in students))}</p>'
@@ -178,9 +183,9 @@ def _who(students: Sequence[Student], names: bool) -> str:
 
 
 def _families(tally: Tally, names: bool) -> str:
-    found = [family for family in tally.families() if len(family.students) > 1]
+    found = [family for family in tally.mistake_families() if len(family.students) > 1]
     parts = []
-    commonest = tally.commonest()[:MOST_BARS]
+    commonest = tally.commonest_mistakes()[:MOST_BARS]
     if commonest and len(commonest[0].students) > 1:
         labels = [f"{mistake.exercise}: {mistake.name}" for mistake in commonest]
         counts = [len(mistake.students) for mistake in commonest]
@@ -202,12 +207,12 @@ def _families(tally: Tally, names: bool) -> str:
         header = ["Mistake", "Students", "Exercises", "Where, and by how many", *(["Who"] if names else [])]
         said = "What went wrong in the same way in more than one lesson: worth ten minutes in class."
         parts.append(f"<h2>The same mistake in several lessons</h2><p class='quiet'>{said}</p>")
-        parts.append(table(header, rows, (1, 2), sort=True))
+        parts.append(html_table(header, rows, (1, 2), sort=True))
     return "\n".join(parts)
 
 
 def _clusters(tally: Tally, files: dict[str, str], names: bool) -> str:
-    found = tally.clusters()
+    found = tally.failure_clusters()
     if not found:
         return ""
     several = [mistake for mistake in found if len(mistake.students) > 1]
@@ -227,14 +232,16 @@ def _clusters(tally: Tally, files: dict[str, str], names: bool) -> str:
 
 def _head(mistake: Mistake) -> str:
     what = f"<code>{escape(mistake.exercise)}</code>, lesson {mistake.lesson[:2]}: {escape(mistake.name)}"
-    return f"{counted(len(mistake.students), 'student')}: {what}"
+    return f"{format_count(len(mistake.students), 'student')}: {what}"
 
 
 def _cluster(mistake: Mistake, files: dict[str, str], names: bool) -> str:
     """What its authors read, an answer, and the command that makes it a misconception."""
     path = files.get(cluster_key(mistake))
     command = code_block(f"coginst misconception {mistake.exercise} {path} --id what-is-wrong") if path else ""
-    return f"<p>{_message(mistake, names)}</p>{_who(mistake.students, names)}{_example(mistake, names)}{command}"
+    return (
+        f"<p>{_message(mistake, names)}</p>{_student_names(mistake.students, names)}{_example(mistake, names)}{command}"
+    )
 
 
 def cluster_key(mistake: Mistake) -> str:
@@ -244,15 +251,17 @@ def cluster_key(mistake: Mistake) -> str:
 
 def _tries(tally: Tally) -> str:
     rows = [
-        [f"<code>{escape(name)}</code>", number(middle), str(count)]
-        for name, middle, count in tally.hardest()
+        [f"<code>{escape(name)}</code>", format_number(middle), str(count)]
+        for name, middle, count in tally.median_tries()
         if count > 1
     ]
     if not rows:
         return ""
     said = "How often students pressed <i>run</i> until it passed, where they handed in their progress.json."
     header = ["Exercise", "Tries, median", "Of how many"]
-    return f"<h2>What takes longest to pass</h2><p class='quiet'>{said}</p>" + table(header, rows, (1, 2), sort=True)
+    return f"<h2>What takes longest to pass</h2><p class='quiet'>{said}</p>" + html_table(
+        header, rows, (1, 2), sort=True
+    )
 
 
 def _incidents(tally: Tally) -> str:
@@ -263,4 +272,4 @@ def _incidents(tally: Tally) -> str:
         kinds.setdefault(incident.kind, set()).add(student.id)
     rows = [[escape(kind), str(len(who))] for kind, who in sorted(kinds.items())]
     said = "Limits that answers met, and what they did and may not do. <code>incidents.csv</code> says who, and where."
-    return f"<h2>Incidents</h2><p>{said}</p>" + table(["Kind", "Students"], rows, (1,))
+    return f"<h2>Incidents</h2><p>{said}</p>" + html_table(["Kind", "Students"], rows, (1,))

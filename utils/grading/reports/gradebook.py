@@ -11,27 +11,27 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from utils.grading.reports.pages import number
-from utils.grading.reports.student_page import in_words
-from utils.grading.reports.tally import NOT_GRADED, Column, Tally, title_of
+from utils.grading.reports.pages import format_number
+from utils.grading.reports.student_page import describe_states
+from utils.grading.reports.tally import NOT_GRADED, Column, Tally, lesson_title
 from utils.grading.results import ExerciseResult
 from utils.grading.roster import Student
-from utils.grading.spreadsheet import table_text
+from utils.grading.spreadsheet import format_csv
 
 
-def grades(tally: Tally) -> str:
+def grades_csv(tally: Tally) -> str:
     """`grades.csv`: for each student the points, then the state of every exercise in words."""
-    stems = tally.lessons
-    header = ["id", "name", "email", "section", f"points of {number(sum(stems.values()))}"]
-    header += [f"{stem[:2]} points of {number(most)}" for stem, most in stems.items()]
+    stems = tally.points_by_lesson
+    header = ["id", "name", "email", "section", f"points of {format_number(sum(stems.values()))}"]
+    header += [f"{stem[:2]} points of {format_number(most)}" for stem, most in stems.items()]
     header += [f"{column.lesson[:2]} {column.exercise}" for column in tally.columns]
     rows = []
     for student, states, points in zip(tally.students, tally.states, tally.points):
         per_lesson = [_lesson_points(stem, tally.columns, states, points) for stem in stems]
         known = [student.id, student.name, student.email, student.section]
         none = all(state in NOT_GRADED for state in states)
-        rows.append([*known, "" if none else number(sum(points)), *per_lesson, *states])
-    return table_text(header, rows)
+        rows.append([*known, "" if none else format_number(sum(points)), *per_lesson, *states])
+    return format_csv(header, rows)
 
 
 def _lesson_points(stem: str, columns: Sequence[Column], states: Sequence[str], points: Sequence[float]) -> str:
@@ -39,49 +39,49 @@ def _lesson_points(stem: str, columns: Sequence[Column], states: Sequence[str], 
     found = [(state, earned) for column, state, earned in zip(columns, states, points) if column.lesson == stem]
     if all(state in NOT_GRADED for state, _ in found):
         return found[0][0]
-    return number(sum(earned for _, earned in found))
+    return format_number(sum(earned for _, earned in found))
 
 
-def incidents(tally: Tally) -> str:
+def incidents_csv(tally: Tally) -> str:
     """`incidents.csv`: what submissions did and may not do, and the limits that they met."""
     rows = (
         [student.id, student.name, stem, incident.exercise, incident.kind, incident.detail]
         for student, stem, incident in tally.incidents
     )
-    return table_text(["id", "name", "lesson", "exercise", "kind", "what happened"], rows)
+    return format_csv(["id", "name", "lesson", "exercise", "kind", "what happened"], rows)
 
 
-def canvas(tally: Tally) -> str:
+def canvas_csv(tally: Tally) -> str:
     """For Canvas: Grades → Import. What was not graded is left empty, and stays there as it is."""
-    stems = tally.lessons
-    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *map(title_of, stems)]
-    rows: list[list[str]] = [["    Points Possible", "", "", "", "", *map(number, stems.values())]]
-    for student, points in _graded(tally):
+    stems = tally.points_by_lesson
+    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *map(lesson_title, stems)]
+    rows: list[list[str]] = [["    Points Possible", "", "", "", "", *map(format_number, stems.values())]]
+    for student, points in _lesson_points_by_student(tally):
         known = [student.name, student.canvas, student.sis or student.id, student.login, student.section]
         rows.append([*known, *points])
-    return table_text(header, rows)
+    return format_csv(header, rows)
 
 
-def moodle(tally: Tally) -> str:
+def moodle_csv(tally: Tally) -> str:
     """For Moodle: Grades → Import → CSV file, mapped from "ID number". What was not graded is left empty."""
     header = ["ID number", "Full name"]
     mail = all(student.email for student in tally.students)
     rows = []
-    for student, points in _graded(tally):
+    for student, points in _lesson_points_by_student(tally):
         rows.append([student.id, student.name, *([student.email] if mail else []), *points])
-    return table_text([*header, *(["Email address"] if mail else []), *map(title_of, tally.lessons)], rows)
+    return format_csv([*header, *(["Email address"] if mail else []), *map(lesson_title, tally.points_by_lesson)], rows)
 
 
-def _graded(tally: Tally) -> list[tuple[Student, list[str]]]:
+def _lesson_points_by_student(tally: Tally) -> list[tuple[Student, list[str]]]:
     """Each student with the points of every lesson, "" where it could not be graded."""
     rows = []
     for student, states, points in zip(tally.students, tally.states, tally.points):
-        found = [_lesson_points(stem, tally.columns, states, points) for stem in tally.lessons]
+        found = [_lesson_points(stem, tally.columns, states, points) for stem in tally.points_by_lesson]
         rows.append((student, ["" if cell in NOT_GRADED else cell for cell in found]))
     return rows
 
 
-def gradescope(stem: str, results: Sequence[ExerciseResult]) -> str:
+def gradescope_json(stem: str, results: Sequence[ExerciseResult]) -> str:
     """One student's lesson as the `results.json` of an autograder."""
     tests = [
         {
@@ -97,7 +97,7 @@ def gradescope(stem: str, results: Sequence[ExerciseResult]) -> str:
     ]
     whole = {
         "score": sum(r.points for r in results),
-        "output": f"{title_of(stem)}: {in_words(results)}",
+        "output": f"{lesson_title(stem)}: {describe_states(results)}",
         "tests": tests,
     }
     return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"

@@ -42,7 +42,7 @@ figure {{ margin: 1rem 0; }} img {{ max-width: 100%; height: auto; }}
 """
 
 
-def page(title: str, body: str, script: str = "") -> str:
+def html_document(title: str, body: str, script: str = "") -> str:
     """A whole document. Nothing is loaded from anywhere, and no script runs but `script`."""
     hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     allowed = f" script-src 'sha256-{hashed}';" if script else ""
@@ -59,7 +59,9 @@ def page(title: str, body: str, script: str = "") -> str:
     )
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = (), sort: bool = False) -> str:
+def html_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = (), sort: bool = False
+) -> str:
     """Cells of HTML as a table; the columns `numbers` stand at the right. With `sort` a script may sort it."""
     align = lambda i: ' class="number"' if i in numbers else ""
     heads = (f'<button type="button">{cell}</button>' if sort and cell else cell for cell in header)
@@ -71,16 +73,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequenc
     )
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """A number of points as people write it: 3, 2.5."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def share(part: int, whole: int) -> str:
+def format_percent(part: int, whole: int) -> str:
     """ "75 %", or a dash of nothing."""
     return f"{round(100 * part / whole)} %" if whole else "–"
 
 
-def counted(count: int, what: str, plural: str = "") -> str:
+def format_count(count: int, what: str, plural: str = "") -> str:
     """ "1 student", "3 students"."""
     return f"{count:,} {what if count == 1 else plural or what + 's'}"

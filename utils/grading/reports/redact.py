@@ -11,7 +11,7 @@ SHORTEST, TELLING = 3, 5  # letters of a part of a name: as a word of its own in
 _PROSE = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
 
 
-def without_name(text: str, student: Student | None) -> str:
+def redact_name(text: str, student: Student | None) -> str:
     """`text` without the parts of a student's name, id and email address.
 
     A short part, which may be a word of Python as well ("Max"), goes from comments and strings alone.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from utils.grading.reports.pages import counted, number, page, table
-from utils.grading.reports.tally import NOT_GRADED, Column, title_of
+from utils.grading.reports.pages import format_count, format_number, html_document, html_table
+from utils.grading.reports.tally import NOT_GRADED, Column, lesson_title
 from utils.grading.results import ExerciseResult
 from utils.grading.roster import Student
-from utils.show.html import MARK, card, escape, inline
+from utils.show.html import MARK, card, escape, inline_html
 
 # The colour and the sign of a state, those of the notebook's three.
 LIKE = {"passed": "passed", "failed": "failed", "stopped": "failed", "unreadable": "failed"}
@@ -20,17 +20,17 @@ def student_page(student: Student, columns: Sequence[Column], row: Sequence[Exer
     of = {stem: [result for column, result in zip(columns, row) if column.lesson == stem] for stem in stems}
     graded = [result for result in row if result.state not in NOT_GRADED]
     earned, most = sum(result.points for result in graded), sum(result.max_points for result in graded)
-    said = f"{number(earned)} of {number(most)} points"
-    if _ungraded(row):
+    said = f"{format_number(earned)} of {format_number(most)} points"
+    if _is_ungraded(row):
         said = "nothing that could be graded"
-    overview = table(
+    overview = html_table(
         ["Lesson", "Points", "of", "Exercises"],
         [
             [
-                _linked(stem, of[stem]),
-                "–" if _ungraded(of[stem]) else number(sum(result.points for result in of[stem])),
-                number(sum(result.max_points for result in of[stem])),
-                escape(in_words(of[stem])),
+                _lesson_link(stem, of[stem]),
+                "–" if _is_ungraded(of[stem]) else format_number(sum(result.points for result in of[stem])),
+                format_number(sum(result.max_points for result in of[stem])),
+                escape(describe_states(of[stem])),
             ]
             for stem in stems
         ],
@@ -41,12 +41,12 @@ def student_page(student: Student, columns: Sequence[Column], row: Sequence[Exer
         f'<p class="quiet">{escape(student.id)}</p>',
         f"<p><b>{said[0].upper()}{said[1:]}.</b></p>",
         overview,
-        *(_lesson(stem, of[stem]) for stem in stems if _handed_in(of[stem])),
+        *(_lesson(stem, of[stem]) for stem in stems if _is_handed_in(of[stem])),
     ]
-    return page(f"{student.name}: {said}", "\n".join(parts))
+    return html_document(f"{student.name}: {said}", "\n".join(parts))
 
 
-def in_words(results: Sequence[ExerciseResult]) -> str:
+def describe_states(results: Sequence[ExerciseResult]) -> str:
     """ "5 passed, 1 failed": how many are in which state; one word where all are in one."""
     states = list(dict.fromkeys(result.state for result in results))
     if len(states) == 1 and states[0] in ("absent", "unreadable"):
@@ -54,28 +54,28 @@ def in_words(results: Sequence[ExerciseResult]) -> str:
     return ", ".join(f"{sum(r.state == state for r in results)} {state}" for state in states)
 
 
-def _ungraded(results: Sequence[ExerciseResult]) -> bool:
+def _is_ungraded(results: Sequence[ExerciseResult]) -> bool:
     return all(result.state in NOT_GRADED for result in results)
 
 
-def _handed_in(results: Sequence[ExerciseResult]) -> bool:
+def _is_handed_in(results: Sequence[ExerciseResult]) -> bool:
     return any(result.state != "absent" for result in results)
 
 
-def _linked(stem: str, results: Sequence[ExerciseResult]) -> str:
-    title = escape(title_of(stem))
-    return f'<a href="#l{stem[:2]}">{title}</a>' if _handed_in(results) else title
+def _lesson_link(stem: str, results: Sequence[ExerciseResult]) -> str:
+    title = escape(lesson_title(stem))
+    return f'<a href="#l{stem[:2]}">{title}</a>' if _is_handed_in(results) else title
 
 
 def _lesson(stem: str, results: Sequence[ExerciseResult]) -> str:
-    head = f'<h2 id="l{stem[:2]}">{escape(title_of(stem))}</h2>'
-    if _ungraded(results):  # one file, one reason
+    head = f'<h2 id="l{stem[:2]}">{escape(lesson_title(stem))}</h2>'
+    if _is_ungraded(results):  # one file, one reason
         return head + _card(results[0])
     return "\n".join([head, *map(_exercise, results)])
 
 
 def _exercise(result: ExerciseResult) -> str:
-    points = f"{number(result.points)} of {counted_points(result.max_points)}"
+    points = f"{format_number(result.points)} of {format_points(result.max_points)}"
     head = f"<h3><code>{escape(result.name)}</code>: {escape(result.state)}, {points}</h3>"
     return head + (result.html or _card(result))
 
@@ -83,12 +83,12 @@ def _exercise(result: ExerciseResult) -> str:
 def _card(result: ExerciseResult) -> str:
     like = LIKE.get(result.state, "todo")
     words = result.message or _without_a_message(result)
-    return card(f'<span aria-hidden="true">{MARK[like]} </span>{inline(words)}', like)
+    return card(f'<span aria-hidden="true">{MARK[like]} </span>{inline_html(words)}', like)
 
 
-def counted_points(points: float) -> str:
+def format_points(points: float) -> str:
     """ "1 point", "2.5 points"."""
-    return counted(int(points), "point") if points == int(points) else f"{number(points)} points"
+    return format_count(int(points), "point") if points == int(points) else f"{format_number(points)} points"
 
 
 def _without_a_message(result: ExerciseResult) -> str:

@@ -56,7 +56,7 @@ class Mistake:
     example: str = ""
     author: Student | None = None
 
-    def add(self, student: Student, answer: str) -> None:
+    def add_student(self, student: Student, answer: str) -> None:
         """One more who made it."""
         self.students.append(student)
         answer = answer.strip("\n")
@@ -83,7 +83,7 @@ REASONS = {
 
 
 @dataclass
-class Family:
+class MistakeFamily:
     """A mistake that was made in several lessons: one id and alike words, an entry for each exercise."""
 
     id: str
@@ -108,34 +108,36 @@ class Tally:
     tries: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     @property
-    def lessons(self) -> dict[str, float]:
+    def points_by_lesson(self) -> dict[str, float]:
         """Each lesson's stem with what can be earned in it."""
         found: dict[str, float] = {}
         for column in self.columns:
             found[column.lesson] = found.get(column.lesson, 0.0) + column.max_points
         return found
 
-    def add(self, student: Student, results: dict[str, LessonResult], tries: dict[str, int]) -> list[ExerciseResult]:
+    def add_student(
+        self, student: Student, results: dict[str, LessonResult], tries: dict[str, int]
+    ) -> list[ExerciseResult]:
         """Count one student; gives a result for every column, "absent" where the lesson was not handed in."""
-        row = [self._of(column, results) for column in self.columns]
+        row = [self._find_result(column, results) for column in self.columns]
         self.students.append(student)
         self.states.append([result.state for result in row])
         self.points.append([result.points for result in row])
         for column, result in zip(self.columns, row):
             if result.state in WRONG:
-                self._mistake(column, result).add(student, result.answer)
+                self._get_mistake(column, result).add_student(student, result.answer)
             if result.state == "passed" and tries.get(result.name):
                 self.tries[result.name].append(tries[result.name])
         for stem, result in results.items():
-            self.incidents += [(student, stem, incident) for incident in grouped(result.incidents)]
+            self.incidents += [(student, stem, incident) for incident in merge_incidents(result.incidents)]
         return row
 
-    def _of(self, column: Column, results: dict[str, LessonResult]) -> ExerciseResult:
+    def _find_result(self, column: Column, results: dict[str, LessonResult]) -> ExerciseResult:
         lesson = results.get(column.lesson)
         found = next((e for e in lesson.exercises if e.name == column.exercise), None) if lesson else None
         return found or ExerciseResult(column.exercise, "absent", 0.0, column.max_points)
 
-    def _mistake(self, column: Column, result: ExerciseResult) -> Mistake:
+    def _get_mistake(self, column: Column, result: ExerciseResult) -> Mistake:
         kind = result.misconception or result.fingerprint or f"{result.reason}: {result.message}"
         key = (column.exercise, kind)
         if key not in self.mistakes:
@@ -147,19 +149,19 @@ class Tally:
 
     # --- what is asked of it ----------------------------------------------------------------------------
 
-    def count(self, column: int, *states: str) -> int:
+    def count_students(self, column: int, *states: str) -> int:
         """How many students are in one of these states in an exercise."""
         return sum(row[column] in states for row in self.states)
 
-    def of(self, exercise: str) -> list[Mistake]:
+    def mistakes_in(self, exercise: str) -> list[Mistake]:
         """The mistakes in an exercise, the commonest first."""
         return _commonest_first(m for m in self.mistakes.values() if m.exercise == exercise)
 
-    def commonest(self) -> list[Mistake]:
+    def commonest_mistakes(self) -> list[Mistake]:
         """All mistakes that have a name, the commonest first."""
         return _commonest_first(m for m in self.mistakes.values() if m.id)
 
-    def families(self) -> list[Family]:
+    def mistake_families(self) -> list[MistakeFamily]:
         """The mistakes that were made in several lessons, those of most students first."""
         by_id: dict[str, list[Mistake]] = defaultdict(list)
         for mistake in self.mistakes.values():
@@ -167,18 +169,18 @@ class Tally:
                 by_id[mistake.id].append(mistake)
         order = {column.exercise: n for n, column in enumerate(self.columns)}
         families = [
-            Family(id, sorted(group, key=lambda m: order[m.exercise]))
+            MistakeFamily(id, sorted(group, key=lambda m: order[m.exercise]))
             for id, found in by_id.items()
-            for group in _alike(found)
+            for group in _group_similar(found)
             if len({mistake.lesson for mistake in group}) > 1
         ]
         return sorted(families, key=lambda family: (-len(family.students), family.id))
 
-    def clusters(self) -> list[Mistake]:
+    def failure_clusters(self) -> list[Mistake]:
         """The failures without a name, each with all who gave the same wrong results, the largest first."""
         return _commonest_first(m for m in self.mistakes.values() if not m.id and m.reason != "stopped")
 
-    def hardest(self) -> list[tuple[str, float, int]]:
+    def median_tries(self) -> list[tuple[str, float, int]]:
         """Where tries are known: exercise, their median until it passed, and of how many students; the most first."""
         found = [(name, float(median(tries)), len(tries)) for name, tries in self.tries.items()]
         return sorted(found, key=lambda row: (-row[1], -row[2], row[0]))
@@ -193,25 +195,25 @@ ABOUT = {
 MOST_DETAILS = 3
 
 
-def grouped(incidents: Iterable[Incident]) -> list[Incident]:
+def merge_incidents(incidents: Iterable[Incident]) -> list[Incident]:
     """One incident for all of a kind in an exercise, and for all exercises where the same happened."""
     details: dict[tuple[str, str], list[str]] = defaultdict(list)
     for incident in incidents:
         details[incident.kind, incident.exercise].append(incident.detail)
     exercises: dict[tuple[str, str], list[str]] = defaultdict(list)
     for (kind, exercise), found in details.items():
-        exercises[kind, _told(kind, list(dict.fromkeys(found)))].append(exercise)
+        exercises[kind, _describe_details(kind, list(dict.fromkeys(found)))].append(exercise)
     return [Incident(cast(Kind, kind), ", ".join(where), told) for (kind, told), where in exercises.items()]
 
 
-def _told(kind: str, details: Sequence[str]) -> str:
+def _describe_details(kind: str, details: Sequence[str]) -> str:
     if kind not in ABOUT:
         return " ".join(details)
     more = f", and {len(details) - MOST_DETAILS} more" if len(details) > MOST_DETAILS else ""
     return f"{ABOUT[kind]}: {', '.join(details[:MOST_DETAILS])}{more}"
 
 
-def _alike(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
+def _group_similar(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
     """Mistakes of one id in groups that speak of the same: an id is short, and "not-scaled" is said of scores and of
     dropout. Two belong together where their messages share a quarter of their longer words."""
     groups: list[list[Mistake]] = []
@@ -234,7 +236,7 @@ def _commonest_first(mistakes: Iterable[Mistake]) -> list[Mistake]:
 # --- reading --------------------------------------------------------------------------------------------
 
 
-def columns_of(results: Path) -> list[Column]:
+def read_columns(results: Path) -> list[Column]:
     """The exercises of every lesson of which there is a result, in the course's order.
 
     Raises:
@@ -251,12 +253,12 @@ def columns_of(results: Path) -> list[Column]:
     return [Column(stem, e.name, e.max_points) for stem in sorted(found) for e in found[stem].exercises]
 
 
-def results_of(results: Path, student: Student) -> dict[str, LessonResult]:
+def read_student_results(results: Path, student: Student) -> dict[str, LessonResult]:
     """One student's results by lesson. Raises `ResultError`."""
     return {path.stem: read_result(path) for path in sorted((results / student.folder).glob("[0-9][0-9]_*.json"))}
 
 
-def tries_of(handed_in: Path, student: Student) -> dict[str, int]:
+def read_tries(handed_in: Path, student: Student) -> dict[str, int]:
     """How often a student tried each exercise, as their own `.progress.json` has it; empty where it says nothing."""
     path = handed_in / student.folder / "progress.json"
     try:
@@ -278,7 +280,7 @@ def unknown_students(results: Path, students: Sequence[Student]) -> list[str]:
 
 
 @functools.cache
-def title_of(stem: str) -> str:
+def lesson_title(stem: str) -> str:
     """A lesson's number and heading, or its stem where the course has no such lesson (any more)."""
     try:
         return f"{stem[:2]} {lessons.read_lesson(lessons.find_lesson(stem)).title}"

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from utils import lessons
 from utils.instructor import ipynb
-from utils.instructor.blocked_cells import cells_that_need
+from utils.instructor.blocked_cells import mark_blocked_cells
 from utils.instructor.build import student_files, student_metadata
-from utils.instructor.strip import CellFaults, student_cell, without_notes
+from utils.instructor.strip import CellFaults, strip_cell, strip_notes
 from utils.lessons import ROOT, Cell, markers
 from utils.lessons.markers import MarkedCell
 
@@ -45,7 +45,7 @@ class ExportError(ValueError):
 
 
 @dataclass
-class Exported:
+class ExportSummary:
     """The notebooks that were written, the points of each lesson, and a sentence for what was left as it was."""
 
     written: list[Path] = field(default_factory=list)
@@ -53,9 +53,9 @@ class Exported:
     kept: list[str] = field(default_factory=list)
 
 
-def export(
+def export_lessons(
     out: str | Path, names: Iterable[str] = (), replace: bool = False, source: str | Path | None = None
-) -> Exported:
+) -> ExportSummary:
     """Write the named lessons (all when none is named) as assignments into the nbgrader course folder `out`.
 
     Raises:
@@ -69,11 +69,11 @@ def export(
     if out.resolve() == ROOT / "course" or ROOT / "course" in out.resolve().parents:
         raise ExportError(f"{out} is where students' copies lie, and assignments hold answers; name another folder.")
     student_files(source)  # every marker is right and nothing leaks, or this raises
-    done = Exported()
+    done = ExportSummary()
     texts: dict[Path, str] = {}
     for path in [lessons.find_lesson(name, source) for name in names] or lessons.all_lessons(source):
-        notebook = assignment(path)
-        texts[out / "source" / path.stem / f"{path.stem}.ipynb"] = ipynb.text(notebook)
+        notebook = make_assignment(path)
+        texts[out / "source" / path.stem / f"{path.stem}.ipynb"] = ipynb.notebook_text(notebook)
         done.points[path.stem] = sum(
             cell["metadata"].get("nbgrader", {}).get("points", 0) for cell in notebook["cells"]
         )
@@ -96,15 +96,15 @@ def export(
     return done
 
 
-def assignment(path: str | Path) -> dict:
+def make_assignment(path: str | Path) -> dict:
     """The notebook of one lesson for nbgrader's `source/`: with answers, and what marks and grades them. Raises as
     `strip`."""
     path = Path(path)
-    lesson = lessons.parse_lesson(without_notes(lessons.read_text(path), path), path)
+    lesson = lessons.parse_lesson(strip_notes(lessons.read_text(path), path), path)
     marked = [markers.parse_markers(cell) for cell in lesson.cells]
-    students = [(part.cell, student_cell(part)) for part in marked]
-    needs = cells_that_need(
-        (dataclasses.replace(cell, source=student.source), student.unset) for cell, student in students
+    students = [(part.cell, strip_cell(part)) for part in marked]
+    needs = mark_blocked_cells(
+        (dataclasses.replace(cell, source=student.source), student.unset_names) for cell, student in students
     )
     cells = []
     for part, needed in zip(marked, needs):
@@ -112,15 +112,17 @@ def assignment(path: str | Path) -> dict:
         metadata = student_metadata(cell.metadata, needed)
         if part.regions:
             graded = cell.kind == "markdown"  # by hand
-            metadata |= _marks("answer", _name_of(cell, lesson.stem), cell.kind, solution=True, grade=graded)
-            source = _with_solutions(part)
-        cells.append(ipynb.cell(cell.kind, ipynb.cell_id(lesson.stem, cell.index), metadata, source))
-        for name, arguments in _checked(cell):
-            marks = _marks("points", name, "code", grade=True, locked=True)
+            metadata |= _nbgrader_metadata(
+                "answer", _grade_name(cell, lesson.stem), cell.kind, solution=True, grade=graded
+            )
+            source = _add_solution_markers(part)
+        cells.append(ipynb.make_cell(cell.kind, ipynb.cell_id(lesson.stem, cell.index), metadata, source))
+        for name, arguments in _iter_checks(cell):
+            marks = _nbgrader_metadata("points", name, "code", grade=True, locked=True)
             marks["tags"] = ["raises-exception"]  # it waits for the answer
             made = f"from utils.instructor.nbgrader.grading import grade\n\ngrade({arguments})"
-            cells.append(ipynb.cell("code", ipynb.cell_id(f"{lesson.stem}:{name}", cell.index), marks, made))
-    return ipynb.notebook(cells)
+            cells.append(ipynb.make_cell("code", ipynb.cell_id(f"{lesson.stem}:{name}", cell.index), marks, made))
+    return ipynb.make_notebook(cells)
 
 
 def student_source(source: str) -> str | None:
@@ -133,12 +135,12 @@ def student_source(source: str) -> str | None:
         line.replace(mark, marks[mark]) if (mark := line.strip()) in marks else line for line in source.split("\n")
     ]
     try:
-        return student_cell(markers.parse_markers(Cell("code", "\n".join(lines), 1, {}, 0))).source
+        return strip_cell(markers.parse_markers(Cell("code", "\n".join(lines), 1, {}, 0))).source
     except CellFaults:
         return None
 
 
-def _marks(
+def _nbgrader_metadata(
     what: str, name: str, kind: str, *, solution: bool = False, grade: bool = False, locked: bool = False
 ) -> dict:
     marks = {
@@ -153,12 +155,12 @@ def _marks(
     return {"nbgrader": marks | ({"points": POINTS} if grade else {})}
 
 
-def _name_of(cell: Cell, stem: str) -> str:
+def _grade_name(cell: Cell, stem: str) -> str:
     """What an answer is called in the gradebook: its exercise, or its cell where that checks none."""
-    return next((name for name, _ in _checked(cell)), ipynb.cell_id(stem, cell.index))
+    return next((name for name, _ in _iter_checks(cell)), ipynb.cell_id(stem, cell.index))
 
 
-def _checked(cell: Cell) -> Iterator[tuple[str, str]]:
+def _iter_checks(cell: Cell) -> Iterator[tuple[str, str]]:
     """The exercises that a cell checks, `check(f)` or `check(x=x)` on a line of its own: the name and the arguments."""
     tree = lessons.parse_cell(cell)
     for node in tree.body if tree else ():
@@ -170,22 +172,22 @@ def _checked(cell: Cell) -> Iterator[tuple[str, str]]:
                     yield name, ast.unparse(argument)
 
 
-def _with_solutions(marked: MarkedCell) -> str:
+def _add_solution_markers(marked: MarkedCell) -> str:
     """A cell's source with nbgrader's markers: around regions, and around a statement that a single marker takes."""
     lines = marked.lines
     begin, end = (BEGIN, END) if marked.cell.kind == "code" else (f"<!-- {BEGIN} -->", f"<!-- {END} -->")
     for region in reversed(marked.regions):
         first, last = lines[region.start], lines[region.end - 1]
         if region.comment_position is None:
-            lines[region.start], lines[region.end - 1] = _indent(first) + begin, _indent(last) + end
+            lines[region.start], lines[region.end - 1] = _indent_of(first) + begin, _indent_of(last) + end
         else:
             row, column = region.comment_position
             lines[row] = lines[row][:column].rstrip()
             above = [f"# {region.hint}", begin] if region.hint else [begin]
-            lines.insert(region.end, _indent(first) + end)
-            lines[region.start : region.start] = [_indent(first) + line for line in above]
+            lines.insert(region.end, _indent_of(first) + end)
+            lines[region.start : region.start] = [_indent_of(first) + line for line in above]
     return "\n".join(lines)
 
 
-def _indent(line: str) -> str:
+def _indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]

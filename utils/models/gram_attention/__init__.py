@@ -9,11 +9,11 @@ lesson's.
 
 from utils.models.gram_attention.measures import (
     ASSET,
-    at_longer_lengths,
+    accuracy_by_length,
+    accuracy_with_scaled_keys,
     repeated_texts,
     study,
     weight_by_distance,
-    with_scaled_keys,
 )
 from utils.models.gram_attention.numerics import Cost, cost, upcast
 from utils.models.gram_attention.training import (
@@ -22,13 +22,13 @@ from utils.models.gram_attention.training import (
     REACHED,
     Comparison,
     CopyModel,
-    Measured,
-    Run,
-    copied,
+    SeedResults,
+    SeedRun,
     copied_accuracy,
+    copied_half,
     copied_logits,
     copied_loss,
-    lesson_batch,
+    lesson_batch_function,
     train_comparison,
 )
 
@@ -42,19 +42,19 @@ __all__ = [
     "Comparison",
     "CopyModel",
     "Cost",
-    "Measured",
-    "Run",
-    "at_longer_lengths",
-    "copied",
+    "SeedResults",
+    "SeedRun",
+    "accuracy_by_length",
+    "copied_half",
     "copied_accuracy",
     "copied_logits",
     "copied_loss",
     "cost",
-    "lesson_batch",
+    "lesson_batch_function",
     "repeated_texts",
     "study",
     "train_comparison",
     "upcast",
     "weight_by_distance",
-    "with_scaled_keys",
+    "accuracy_with_scaled_keys",
 ]

@@ -14,19 +14,19 @@ from utils.models.gram_attention.training import (
     HELD_OUT,
     HELD_OUT_TEXTS,
     Comparison,
-    Measured,
-    copied,
+    SeedResults,
+    copied_half,
     copied_logits,
-    seeded,
+    seeded_generator,
 )
 
 ASSET = ROOT / "utils" / "assets" / "gram_attention"
 
 
 @torch.no_grad()
-def at_longer_lengths(
-    comparison: Comparison, lengths: Sequence[int] = (32, 48, 64, 96), period: int | None = None, texts: int = 64
-) -> Measured:
+def accuracy_by_length(
+    comparison: Comparison, lengths: Sequence[int] = (32, 48, 64, 96), period: int | None = None, n_texts: int = 64
+) -> SeedResults:
     """The share of repeated tokens that the trained models get right in texts of other lengths.
 
     Args:
@@ -41,7 +41,7 @@ def at_longer_lengths(
             raise ValueError(
                 f"a text needs an even length and a period from 2 to below it; got length {length} and period {every}."
             )
-        text = repeated_texts(comparison, texts, every, length)
+        text = repeated_texts(comparison, n_texts, every, length)
         inputs, right = text[:, :-1], text[:, every:]
         shares.append(
             [
@@ -49,28 +49,28 @@ def at_longer_lengths(
                 for each in comparison.models.values()
             ]
         )
-    return _by_layer(comparison, list(lengths), shares)
+    return _group_by_layer(comparison, list(lengths), shares)
 
 
 def repeated_texts(comparison: Comparison, n: int, period: int, length: int) -> Tensor:
     """`n` held-out texts [n, length] whose first `period` tokens are repeated to the end."""
-    inputs, _ = comparison.batch(n, 2 * period, comparison.vocab_size, generator=seeded(HELD_OUT))
+    inputs, _ = comparison.batch(n, 2 * period, comparison.vocab_size, generator=seeded_generator(HELD_OUT))
     return inputs[:, torch.arange(length) % period]
 
 
-def _by_layer(comparison: Comparison, points: list, shares: list) -> Measured:
+def _group_by_layer(comparison: Comparison, points: list, shares: list) -> SeedResults:
     table = torch.tensor(shares)  # [points, layers, seeds]
-    return Measured(points, {name: table[:, i].T for i, name in enumerate(comparison.runs)})
+    return SeedResults(points, {name: table[:, i].T for i, name in enumerate(comparison.runs)})
 
 
 @torch.no_grad()
-def with_scaled_keys(
+def accuracy_with_scaled_keys(
     comparison: Comparison,
     factors: Sequence[float] = (1, 2, 5, 10, 50),
     which: str = "all",
-    places: int = 4,
-    texts: int = HELD_OUT_TEXTS,
-) -> Measured:
+    n_scaled: int = 4,
+    n_texts: int = HELD_OUT_TEXTS,
+) -> SeedResults:
     """The share of the copied half that is right when the key vectors of some random places are multiplied by a factor.
 
     What `W_k` gives is multiplied, in every layer alike, at `places` of the seq − 1 places, other ones in each text.
@@ -83,11 +83,13 @@ def with_scaled_keys(
     ways = ("all", "others", "itself")
     if which not in ways:
         raise ValueError(f"which must be one of {', '.join(map(repr, ways))}; got {which!r}.")
-    inputs, targets = comparison.batch(texts, comparison.seq_len, comparison.vocab_size, generator=seeded(HELD_OUT))
+    inputs, targets = comparison.batch(
+        n_texts, comparison.seq_len, comparison.vocab_size, generator=seeded_generator(HELD_OUT)
+    )
     seq = inputs.shape[1]
-    if not 1 <= places < seq:
-        raise ValueError(f"places must be from 1 to {seq - 1}; got {places}.")
-    chosen = torch.rand(texts, seq, generator=seeded(HELD_OUT)).argsort(-1) < places
+    if not 1 <= n_scaled < seq:
+        raise ValueError(f"places must be from 1 to {seq - 1}; got {n_scaled}.")
+    chosen = torch.rand(n_texts, seq, generator=seeded_generator(HELD_OUT)).argsort(-1) < n_scaled
     own = chosen[:, : seq - seq // 2]  # the key to be found for a copied token stands seq // 2 places back
     counted = {"all": torch.ones_like(own), "others": ~own, "itself": own}[which]
     shares = []
@@ -99,7 +101,7 @@ def with_scaled_keys(
                 for each in comparison.models.values()
             ]
         )
-    return _by_layer(comparison, list(factors), shares)
+    return _group_by_layer(comparison, list(factors), shares)
 
 
 def _share_with_scaled_keys(model: nn.Module, inputs: Tensor, targets: Tensor, gain: Tensor, counted: Tensor) -> float:
@@ -111,7 +113,7 @@ def _share_with_scaled_keys(model: nn.Module, inputs: Tensor, targets: Tensor, g
 
     hook = model.attention.W_k.register_forward_hook(scaled)
     try:
-        right = copied_logits(model, inputs).argmax(-1) == copied(targets)
+        right = copied_logits(model, inputs).argmax(-1) == copied_half(targets)
     finally:
         hook.remove()
     if not called:
@@ -144,9 +146,10 @@ def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
     """
     stored = json.loads(Path(path).read_text(encoding="utf-8"))
     return {
-        name: _measured(part) if isinstance(part, dict) and "points" in part else part for name, part in stored.items()
+        name: _parse_results(part) if isinstance(part, dict) and "points" in part else part
+        for name, part in stored.items()
     }
 
 
-def _measured(part: dict) -> Measured:
-    return Measured(part["points"], {name: torch.tensor(rows) for name, rows in part["values"].items()})
+def _parse_results(part: dict) -> SeedResults:
+    return SeedResults(part["points"], {name: torch.tensor(rows) for name, rows in part["values"].items()})

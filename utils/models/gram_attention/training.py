@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.models.lesson_models import of_lesson
-from utils.training.loop import cosine, train
+from utils.models.lesson_models import load_from_lesson
+from utils.training.loop import cosine_schedule, train
 
 REACHED = 0.99  # the share of copied tokens at which a model is said to copy
 HELD_OUT, HELD_OUT_TEXTS = 12345, 128  # the seed and the number of texts that no training sees
@@ -40,7 +40,7 @@ class CopyModel(nn.Module):
 
 
 @dataclass
-class Run:
+class SeedRun:
     """One model's training. `loss` and `accuracy` are those of held-out texts' copied halves, after `steps` steps."""
 
     seed: int
@@ -51,13 +51,13 @@ class Run:
     seconds: float = 0.0  # of training, the measuring included
 
     @property
-    def first(self) -> int | None:
+    def first_copying_step(self) -> int | None:
         """The first logged step at which 99 % of the copied tokens came out right; None if there was none."""
         return next((step for step, share in zip(self.steps, self.accuracy) if share >= REACHED), None)
 
 
 @dataclass(frozen=True)
-class Measured:
+class SeedResults:
     """Numbers of several seeds: `values[name]` is [seeds, points], a column for each of `points`."""
 
     points: list[float]
@@ -89,7 +89,7 @@ class Measured:
 class Comparison:
     """What `train_comparison` did: `runs[name]` is a list with a `Run` for each seed; `batch` draws the texts."""
 
-    runs: dict[str, list[Run]]
+    runs: dict[str, list[SeedRun]]
     batch: Batch
     seq_len: int
     vocab_size: int
@@ -100,28 +100,28 @@ class Comparison:
         return {name: [run.model for run in runs] for name, runs in self.runs.items()}
 
     @property
-    def first(self) -> dict[str, list[int | None]]:
+    def first_copying_steps(self) -> dict[str, list[int | None]]:
         """For each layer and seed the first logged step at which 99 % is reached, or None."""
-        return {name: [run.first for run in runs] for name, runs in self.runs.items()}
+        return {name: [run.first_copying_step for run in runs] for name, runs in self.runs.items()}
 
     @property
-    def accuracy(self) -> Measured:
+    def accuracy(self) -> SeedResults:
         """The share of copied tokens that come out right, against the step."""
         return self._curve("accuracy")
 
     @property
-    def loss(self) -> Measured:
+    def loss(self) -> SeedResults:
         """The loss on the copied half, against the step."""
         return self._curve("loss")
 
-    def _curve(self, what: str) -> Measured:
+    def _curve(self, what: str) -> SeedResults:
         steps = next(iter(self.runs.values()))[0].steps
-        return Measured(
+        return SeedResults(
             list(steps), {name: torch.tensor([getattr(run, what) for run in runs]) for name, runs in self.runs.items()}
         )
 
 
-def copied(tokens: Tensor) -> Tensor:
+def copied_half(tokens: Tensor) -> Tensor:
     """Of targets [..., seq − 1] those that the copied half holds: the last seq / 2."""
     return tokens[..., tokens.shape[-1] // 2 :]
 
@@ -133,13 +133,13 @@ def copied_logits(model: nn.Module, inputs: Tensor) -> Tensor:
 
 def copied_loss(model: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy of the copied half: what can be known. The first half is random, and nobody is asked for it."""
-    return F.cross_entropy(copied_logits(model, inputs).flatten(0, 1), copied(targets).flatten())
+    return F.cross_entropy(copied_logits(model, inputs).flatten(0, 1), copied_half(targets).flatten())
 
 
 @torch.no_grad()
 def copied_accuracy(model: nn.Module, inputs: Tensor, targets: Tensor) -> float:
     """The share of the copied half's tokens that `model` puts first."""
-    return float((copied_logits(model, inputs).argmax(-1) == copied(targets)).float().mean())
+    return float((copied_logits(model, inputs).argmax(-1) == copied_half(targets)).float().mean())
 
 
 def train_comparison(
@@ -165,13 +165,13 @@ def train_comparison(
         steps: of AdamW on the loss of the copied half, at the rate `lr`, which falls along half a cosine.
         every: how often loss and accuracy of held-out texts are taken; they are also taken at the end.
     """
-    batch, seeds = batch or lesson_batch(), list(seeds)
+    batch, seeds = batch or lesson_batch_function(), list(seeds)
     if not layers or not seeds:
         raise ValueError(
             "train_comparison needs at least one layer, as in {'standard': lambda: StandardAttention(64, 4)}, and one"
             " seed."
         )
-    held_out = batch(HELD_OUT_TEXTS, seq_len, vocab_size, generator=seeded(HELD_OUT))
+    held_out = batch(HELD_OUT_TEXTS, seq_len, vocab_size, generator=seeded_generator(HELD_OUT))
     runs = {name: [] for name in layers}
     for seed in seeds:
         for name, make in layers.items():
@@ -200,13 +200,13 @@ def _train_one(
     every: int,
     progress: bool,
     title: str,
-) -> Run:
-    run, generator = Run(seed, model), seeded(seed)
+) -> SeedRun:
+    run, generator = SeedRun(seed, model), seeded_generator(seed)
 
     @torch.no_grad()
     def measure(step: int) -> None:
         inputs, targets = held_out
-        logits, right = copied_logits(model, inputs), copied(targets)
+        logits, right = copied_logits(model, inputs), copied_half(targets)
         run.loss.append(float(F.cross_entropy(logits.flatten(0, 1), right.flatten())))
         run.accuracy.append(float((logits.argmax(-1) == right).float().mean()))
         run.steps.append(step)
@@ -217,7 +217,7 @@ def _train_one(
         return copied_loss(model, *batch(*sizes, generator=generator))
 
     optimiser = torch.optim.AdamW(model.parameters(), lr=lr, fused=True)
-    history = train(loss, optimiser, steps, schedule=cosine, log_every=every, progress=progress, title=title)
+    history = train(loss, optimiser, steps, schedule=cosine_schedule, log_every=every, progress=progress, title=title)
     if history.interrupted:
         raise KeyboardInterrupt  # a comparison of unequal trainings would be none
     measure(steps)
@@ -225,10 +225,10 @@ def _train_one(
     return run
 
 
-def seeded(seed: int) -> torch.Generator:
+def seeded_generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def lesson_batch() -> Batch:
+def lesson_batch_function() -> Batch:
     """The lesson's own `copy_batch`."""
-    return of_lesson("gram_attention", "copy_batch", "train_comparison(layers, batch=copy_batch)")
+    return load_from_lesson("gram_attention", "copy_batch", "train_comparison(layers, batch=copy_batch)")

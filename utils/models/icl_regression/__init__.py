@@ -12,23 +12,23 @@ from utils.models.icl_regression.estimators import (
     best_mu,
     centred_step,
     gradient_step,
+    gradient_step_loss,
     kernel,
     least_squares,
     ridge,
-    step_loss,
 )
-from utils.models.icl_regression.evaluation import Curves, error_curves, mean_squared_error
+from utils.models.icl_regression.evaluation import ErrorCurves, error_curves, mean_squared_error
 from utils.models.icl_regression.experiment import Run, stored, train
-from utils.models.icl_regression.layers import HeadStatistics, build, circuits, statistics
+from utils.models.icl_regression.layers import HeadStatistics, build_model, circuits, statistics
 
 __all__ = [
-    "Curves",
+    "ErrorCurves",
     "HeadStatistics",
     "Prompts",
     "RegressionConfig",
     "Run",
     "best_mu",
-    "build",
+    "build_model",
     "centred_step",
     "circuits",
     "draw",
@@ -39,7 +39,7 @@ __all__ = [
     "mean_squared_error",
     "ridge",
     "statistics",
-    "step_loss",
+    "gradient_step_loss",
     "stored",
     "train",
 ]

@@ -22,7 +22,7 @@ class Prompts(NamedTuple):
         """How many entries an x has."""
         return self.z.shape[-1] - 1
 
-    def parts(self, size: int) -> Iterator["Prompts"]:
+    def split(self, size: int) -> Iterator["Prompts"]:
         """The same prompts, at most `size` at a time."""
         return (Prompts(*part) for part in zip(*(t.split(size) for t in self)))
 
@@ -63,7 +63,7 @@ def draw(
     return Prompts(z_q, z, y_q)
 
 
-class Supply:
+class PromptBuffer:
     """Prompts for training: drawn many batches at a time, dealt out one a step.
 
     Each bulk has a seed of its own, so that a run can be taken up at any step. The place in it is a tensor
@@ -73,26 +73,26 @@ class Supply:
     def __init__(self, config, device: torch.device, bulk: int = 32) -> None:
         self.config, self.device, self.bulk = config, device, bulk
         self.generator = torch.Generator(device)
-        self.place = torch.zeros(1, dtype=torch.int64, device=device)
-        self.held: Prompts | None = None
+        self.position = torch.zeros(1, dtype=torch.int64, device=device)
+        self.buffered: Prompts | None = None
 
-    def ready(self, step: int) -> None:
+    def refill(self, step: int) -> None:
         """Before step `step`: draw anew where a bulk begins, or where a run is taken up."""
-        if self.held is not None and step % self.bulk:
+        if self.buffered is not None and step % self.bulk:
             return
         c = self.config
         self.generator.manual_seed(c.seed * 1_000_003 + step // self.bulk)
         fresh = draw(self.bulk * c.batch_size, c.length, c.d, c.noise_std, c.queries, self.generator)
         fresh = Prompts(*(t.view(self.bulk, c.batch_size, *t.shape[1:]) for t in fresh))
-        if self.held is None:
-            self.held = fresh
+        if self.buffered is None:
+            self.buffered = fresh
         else:
-            for old, new in zip(self.held, fresh):
+            for old, new in zip(self.buffered, fresh):
                 old.copy_(new)  # in place: a captured step reads these tensors and no others
-        self.place.fill_(step % self.bulk)
+        self.position.fill_(step % self.bulk)
 
-    def deal(self) -> Prompts:
+    def next_batch(self) -> Prompts:
         """The next batch."""
-        batch = Prompts(*(t.index_select(0, self.place)[0] for t in self.held))
-        self.place += 1
+        batch = Prompts(*(t.index_select(0, self.position)[0] for t in self.buffered))
+        self.position += 1
         return batch

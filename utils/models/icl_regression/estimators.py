@@ -11,7 +11,7 @@ from torch import Tensor
 Estimator = Callable[[Tensor, Tensor], Tensor]
 
 
-def _parts(z_q: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _split_prompts(z_q: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """x_q [n, queries, d], x [n, L, d], y [n, L, 1]."""
     return z_q[..., :-1], z[..., :-1], z[..., -1:]
 
@@ -27,7 +27,7 @@ def kernel(w: float | Sequence[float], mu: float | Sequence[float]) -> Estimator
         raise ValueError(f"each head has one w and one mu; got {len(w)} of w and {len(mu)} of mu.")
 
     def estimate(z_q: Tensor, z: Tensor) -> Tensor:
-        x_q, x, y = _parts(z_q, z)
+        x_q, x, y = _split_prompts(z_q, z)
         scores = x_q @ x.mT
         return sum(m * (torch.softmax(a * scores, dim=-1) @ y) for a, m in zip(w, mu))
 
@@ -43,7 +43,7 @@ def centred_step(rate: float = 1.0) -> Estimator:
     """The same with x_i − x̄ for x_i: what a pair of heads becomes as w goes to 0, with the rate 2wμ."""
 
     def estimate(z_q: Tensor, z: Tensor) -> Tensor:
-        x_q, x, y = _parts(z_q, z)
+        x_q, x, y = _split_prompts(z_q, z)
         return rate / x.shape[-2] * (x_q @ ((x - x.mean(dim=-2, keepdim=True)).mT @ y))
 
     return estimate
@@ -58,7 +58,7 @@ def ridge(strength: float) -> Estimator:
         raise ValueError(f"strength must be positive; got {strength!r}. For none at all there is least_squares.")
 
     def estimate(z_q: Tensor, z: Tensor) -> Tensor:
-        x_q, x, y = _parts(z_q, z)
+        x_q, x, y = _split_prompts(z_q, z)
         gram = x.mT @ x + strength * torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
         return x_q @ torch.linalg.solve(gram, x.mT @ y)
 
@@ -67,11 +67,11 @@ def ridge(strength: float) -> Estimator:
 
 def least_squares(z_q: Tensor, z: Tensor) -> Tensor:
     """The β of the smallest squared error on the examples, and of these the shortest one."""
-    x_q, x, y = _parts(z_q, z)
+    x_q, x, y = _split_prompts(z_q, z)
     return x_q @ (torch.linalg.pinv(x) @ y)
 
 
-def step_loss(rate: float, L: int, d: int, noise_std: float = 0.01) -> float:
+def gradient_step_loss(rate: float, L: int, d: int, noise_std: float = 0.01) -> float:
     """The expected squared error of `gradient_step(rate)`: d · (1 − 2·rate + rate²·(1 + (d + 1 + d·noise_std²)/L)).
 
     From E[S] = I and E[S²] = (1 + (d + 1)/L) · I for S = XᵀX/L with Gaussian x, and the noise's own d·noise_std²/L.

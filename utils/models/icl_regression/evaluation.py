@@ -12,7 +12,7 @@ from utils.models.icl_regression.data import Prompts, draw
 from utils.models.icl_regression.estimators import Estimator
 
 
-def mean_squared_error(estimator: Estimator, prompts: Prompts, part: int = 20_000) -> float:
+def mean_squared_error(estimator: Estimator, prompts: Prompts, chunk_size: int = 20_000) -> float:
     """The mean of (estimate − y_q)² over all questions; models and estimators are called alike.
 
     Raises:
@@ -20,7 +20,7 @@ def mean_squared_error(estimator: Estimator, prompts: Prompts, part: int = 20_00
     """
     total = torch.zeros((), dtype=torch.float64, device=prompts.y_q.device)
     with torch.no_grad():
-        for z_q, z, y_q in prompts.parts(part):
+        for z_q, z, y_q in prompts.split(chunk_size):
             estimate = estimator(z_q, z)
             if estimate.shape != y_q.shape:
                 raise ValueError(
@@ -32,7 +32,7 @@ def mean_squared_error(estimator: Estimator, prompts: Prompts, part: int = 20_00
 
 
 @dataclass(frozen=True)
-class Curves:
+class ErrorCurves:
     """Errors over lengths: `errors[name]` is [repeats, lengths]."""
 
     lengths: tuple[int, ...]
@@ -55,7 +55,7 @@ def error_curves(
     n: int = 2000,
     repeats: int = 5,
     seed: int = 0,
-) -> Curves:
+) -> ErrorCurves:
     """Mean squared error of each method on `n` prompts of each length, `repeats` times. All methods see the same
     prompts.
 
@@ -71,4 +71,4 @@ def error_curves(
             prompts = draw(n, int(length), d, noise_std, generator=generator)
             for name, method in methods.items():
                 errors[name][repeat, place] = mean_squared_error(method, prompts)
-    return Curves(tuple(int(length) for length in lengths), errors)
+    return ErrorCurves(tuple(int(length) for length in lengths), errors)

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from utils.lessons.files import ROOT, write_atomically
 from utils.models.icl_regression.config import OPTIMISERS, RegressionConfig
-from utils.models.icl_regression.data import Supply, draw
+from utils.models.icl_regression.data import PromptBuffer, draw
 from utils.models.icl_regression.evaluation import mean_squared_error
-from utils.models.icl_regression.layers import build, circuits
+from utils.models.icl_regression.layers import build_model, circuits
 from utils.training import loop
 
 VALIDATION_SEED = 7_654_321
@@ -55,7 +55,7 @@ class Run:
 
     def resume(self, progress: bool = True) -> "Run":
         """The same run, taken up where it stopped and brought to its end; it ends as if it had never stopped."""
-        return self if self.finished else _advance(self, progress)
+        return self if self.finished else _continue_run(self, progress)
 
     def save(self, path: str | Path) -> Path:
         """Weights, readings and the optimiser's state as tensors, the rest as JSON in the same `.safetensors` file;
@@ -103,7 +103,7 @@ class Run:
                 " it again."
             ) from None
         ours = model is None
-        model = build(config) if ours else model
+        model = build_model(config) if ours else model
         weights = {name[len("model.") :]: t for name, t in tensors.items() if name.startswith("model.")}
         try:
             model.load_state_dict(weights)
@@ -151,25 +151,25 @@ def train(config: RegressionConfig, model: nn.Module | None = None, progress: bo
 
     Ctrl-C ends the run after what is done, and `Run.resume` takes it up again.
     """
-    return _advance(Run(config, build(config) if model is None else model), progress)
+    return _continue_run(Run(config, build_model(config) if model is None else model), progress)
 
 
-def _advance(run: Run, progress: bool) -> Run:
+def _continue_run(run: Run, progress: bool) -> Run:
     config, model = run.config, run.model
     device = torch.device(config.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     model.to(device).train()
-    supply, optimiser = Supply(config, device), _optimiser(config, model, device)
+    supply, optimiser = PromptBuffer(config, device), _optimiser(config, model, device)
     if run.optimiser_state:
         held = optimiser.state_dict()
         optimiser.load_state_dict({"state": run.optimiser_state, "param_groups": held["param_groups"]})
-    log = _Log(run, device)
+    log = _RunRecorder(run, device)
 
     def before(step: int) -> None:
-        supply.ready(step)
-        log.read(step)
+        supply.refill(step)
+        log.take_readings(step)
 
     def step_loss(step: int) -> Tensor:
-        z_q, z, y_q = supply.deal()
+        z_q, z, y_q = supply.next_batch()
         return (
             (model(z_q, z) - y_q).square().mean()
         )  # of one shape: the first reading of the validation loss has looked
@@ -183,9 +183,9 @@ def _advance(run: Run, progress: bool) -> Run:
         log_every=config.log_every,
         progress=progress,
         title=f"{config.n_head} head{'s' * (config.n_head > 1)}",
-        first=run.done,
-        before=before,
-        graph=device.type == "cuda",
+        first_step=run.done,
+        before_step=before,
+        use_cuda_graph=device.type == "cuda",
     )
     run.loss_steps += history.steps
     run.losses += history.losses
@@ -222,20 +222,20 @@ def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device)
         ) from None
 
 
-class _Log:
+class _RunRecorder:
     """Readings on the way: the loss on fixed prompts, every head's two numbers, and whole products."""
 
     def __init__(self, run: Run, device: torch.device) -> None:
         self.run, self.config = run, run.config
         c = self.config
-        self.fixed = draw(
+        self.validation_prompts = draw(
             2000, c.length, c.d, c.noise_std, generator=torch.Generator().manual_seed(VALIDATION_SEED)
         ).to(device)
-        self.heads = all(hasattr(layer, "q_proj") for layer in getattr(run.model, "layers", [run.model]))
+        self.has_heads = all(hasattr(layer, "q_proj") for layer in getattr(run.model, "layers", [run.model]))
         self.dynamics = [*zip(run.w, run.mu)]
         self.matrices = [*zip(run.qk, run.ov)]
 
-    def read(self, step: int, last: bool = False) -> None:
+    def take_readings(self, step: int, last: bool = False) -> None:
         """Take the readings that are due; at the last step all of them."""
         run, c = self.run, self.config
 
@@ -244,12 +244,12 @@ class _Log:
 
         if due(c.validate_every, run.validation_steps):
             run.validation_steps.append(step)
-            run.validation_losses.append(mean_squared_error(run.model, self.fixed))
-        if self.heads and due(c.dynamics_every, run.dynamics_steps):
+            run.validation_losses.append(mean_squared_error(run.model, self.validation_prompts))
+        if self.has_heads and due(c.dynamics_every, run.dynamics_steps):
             run.dynamics_steps.append(step)
             qk, ov = self._products()
             self.dynamics.append((qk.diagonal(dim1=-2, dim2=-1)[..., :-1].mean(-1), ov[..., -1]))
-        if self.heads and due(c.matrices_every, run.matrix_steps):
+        if self.has_heads and due(c.matrices_every, run.matrix_steps):
             run.matrix_steps.append(step)
             self.matrices.append(self._products())
 
@@ -261,8 +261,8 @@ class _Log:
         """The state at the end is a reading too, once the run has come to it."""
         run = self.run
         if run.finished:
-            self.fixed = self.fixed.to("cpu")  # where the model is now
-            self.read(run.done, last=True)
+            self.validation_prompts = self.validation_prompts.to("cpu")  # where the model is now
+            self.take_readings(run.done, last=True)
         if self.dynamics:
             run.w, run.mu = (torch.stack(list(part)) for part in zip(*self.dynamics))
         if self.matrices:

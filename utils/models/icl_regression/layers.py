@@ -51,7 +51,7 @@ class Layer(nn.Module):
                 if self.n_out == self.n_embd:
                     self.o_proj.weight.copy_(size * eye.repeat(1, heads))
 
-    def products(self) -> tuple[Tensor, Tensor]:
+    def qk_ov_products(self) -> tuple[Tensor, Tensor]:
         """QK [heads, D, D] with the scale 1/√D in it, and OV [heads, D, n_out]."""
         q, k, v = (
             p.weight.view(self.n_head, self.n_embd, self.n_embd) for p in (self.q_proj, self.k_proj, self.v_proj)
@@ -67,7 +67,7 @@ class QueryLayer(Layer):
     """
 
     def forward(self, z_q: Tensor, z: Tensor, allowed: Tensor | None = None) -> Tensor:
-        qk, ov = self.products()
+        qk, ov = self.qk_ov_products()
         n, queries, D = z_q.shape
         asked = (z_q @ qk.permute(1, 0, 2).reshape(D, -1)).view(n, queries * self.n_head, D)
         scores = asked @ z.mT
@@ -121,7 +121,7 @@ class Stack(nn.Module):
         return self.final_linear(self.streams(z_q, z)[-1])
 
 
-def build(config) -> nn.Module:
+def build_model(config) -> nn.Module:
     """The untrained model of a `RegressionConfig`, drawn from its seed; the global random numbers stay as they were."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
@@ -145,7 +145,7 @@ def circuits(model: nn.Module) -> tuple[Tensor, list[Tensor]]:
     """
     layers = list(getattr(model, "layers", [model]))
     with torch.no_grad():
-        made = [_products(layer) for layer in layers]
+        made = [_layer_products(layer) for layer in layers]
         ov = [o for _, o in made]
         if hasattr(model, "final_linear"):
             ov = [o * model.kept for o in ov]
@@ -153,7 +153,7 @@ def circuits(model: nn.Module) -> tuple[Tensor, list[Tensor]]:
         return torch.stack([qk for qk, _ in made]), ov
 
 
-def _products(layer: nn.Module) -> tuple[Tensor, Tensor]:
+def _layer_products(layer: nn.Module) -> tuple[Tensor, Tensor]:
     missing = [
         name
         for name in ("q_proj", "k_proj", "v_proj", "o_proj")
@@ -171,7 +171,7 @@ def _products(layer: nn.Module) -> tuple[Tensor, Tensor]:
     nn.Module.__init__(same)
     same.n_embd, same.n_head, same.n_out = D, rows // D, layer.o_proj.weight.shape[0]
     same.q_proj, same.k_proj, same.v_proj, same.o_proj = layer.q_proj, layer.k_proj, layer.v_proj, layer.o_proj
-    return same.products()
+    return same.qk_ov_products()
 
 
 @dataclass(frozen=True)

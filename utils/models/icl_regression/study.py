@@ -46,7 +46,7 @@ def study() -> dict[str, dict[str, Any]]:
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
-def make() -> None:
+def run_missing() -> None:
     """Make the runs that are not in `study.json`: three starts of the first two stacks, one of all else."""
     torch.set_num_threads(1)
     fresh = draw(40_000, 40, 5, generator=torch.Generator().manual_seed(99))
@@ -72,4 +72,4 @@ def make() -> None:
 
 
 if __name__ == "__main__":
-    make()
+    run_missing()
