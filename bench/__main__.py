@@ -14,8 +14,8 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from bench import page
-from bench.rows import Row, describe_machine, run_benchmark
+from bench import report
+from bench.measurement import Row, describe_machine, run_benchmark
 
 
 def run_in_subprocess(name: str) -> list[Row]:
@@ -27,20 +27,20 @@ def run_in_subprocess(name: str) -> list[Row]:
 
 
 def write_results(measured: dict) -> None:
-    for path, text in page.render_files(measured).items():
+    for path, text in report.render_files(measured).items():
         path.write_text(text, encoding="utf-8")
 
 
 def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("names", nargs="*", metavar="name", help=", ".join(page.ALL))
+    ask.add_argument("names", nargs="*", metavar="name", help=", ".join(report.ALL))
     ask.add_argument("--try", dest="only_try", action="store_true", help="write nothing")
     ask.add_argument("--render", action="store_true", help="measure nothing")
     given = ask.parse_args()
-    if unknown := set(given.names) - set(page.ALL):
+    if unknown := set(given.names) - set(report.ALL):
         ask.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(page.ALL)}")
-    measured, load, failed = page.load_results(), round(os.getloadavg()[0], 1), []
-    for name in [] if given.render else given.names or page.BENCHMARKS:
+    measured, load, failed = report.load_results(), round(os.getloadavg()[0], 1), []
+    for name in [] if given.render else given.names or report.BENCHMARKS:
         print(f"== {name}", flush=True)
         began = time.perf_counter()
         try:
@@ -50,14 +50,14 @@ def main() -> None:
             failed.append(name)
             continue
         for row in rows:
-            print(" | ".join(page.table_cells(row)))
+            print(" | ".join(report.table_cells(row)))
         print(f"{time.perf_counter() - began:.0f} s", flush=True)
         today = datetime.date.today().isoformat()
         measured[name] = {
             "date": today,
             "machine": describe_machine(),
             "load": load,
-            "rows": [page.row_to_json(row) for row in rows],
+            "rows": [report.row_to_json(row) for row in rows],
         }
         if not given.only_try:
             write_results(measured)

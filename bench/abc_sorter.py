@@ -20,7 +20,7 @@ import torch
 from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from bench.rows import Row
+from bench.measurement import Row
 from solutions import abc_sorter as lesson
 from utils.models import abc_sorter
 

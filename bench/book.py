@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.rows import Row, cpu_seconds
+from bench.measurement import Row, cpu_seconds
 
 MAKE = """
 import sys

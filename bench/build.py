@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.rows import Row, cpu_seconds, time_nbgrader_command
+from bench.measurement import Row, cpu_seconds, time_nbgrader_command
 from utils.instructor.nbgrader.export import export_lessons
 
 LESSONS, CELLS, ROUNDS = 12, 40, 3

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from bench.page import table_cells
-from bench.rows import ROOT, Row, last_printed_line
+from bench.measurement import ROOT, Row, last_printed_line
+from bench.report import table_cells
 from utils import lessons
 from utils.feedback.compare import values_equal
 from utils.feedback.diagnose import diagnose

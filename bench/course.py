@@ -27,9 +27,9 @@ import psutil
 import torch
 
 from bench.abc_sorter import lesson, source_loss, train_until_sorted
-from bench.rows import Row
+from bench.measurement import Row
 from utils import lessons
-from utils.instructor.solved import execute_lesson
+from utils.instructor.solved_notebooks import execute_lesson
 
 STEPS, ROUNDS, SLOW = 200, 3, 68  # of the yardstick; and how many steps a second the slow machine makes
 A_LESSON, ALL = 40, 300  # seconds on the slow machine

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 
 import torch
 
-from bench.rows import Row
+from bench.measurement import Row
 from solutions import abc_sorter, toy_transformer
 from solutions.tokenization import to_str_tokens
 from solutions.where_the_answer_comes_from import patch_stream
 from solutions.your_own_gpt2 import GPT, gpt2_state
-from tests.explore.in_page import WidgetPage, open_chromium_window
+from tests.explore.widget_page import WidgetPage, open_chromium_window
 from utils import explore, show
-from utils.explore.live import make_widget
-from utils.explore.query_road import EXAMPLE
+from utils.explore.query_path import EXAMPLE
+from utils.explore.widget import make_widget
 from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.models import abc_sorter as sorting
 from utils.models import toy_transformer as toy
@@ -143,7 +143,7 @@ def explorer_cases() -> dict[str, ExplorerCase]:
             lambda: explore.writer(writer, characters), text, text_prefixes("strawberry upper"),
             lambda: toy_transformer.generate_text(writer, characters, "strawberry upper"),
         ),
-        "training": ExplorerCase(lambda: make_widget("training", "Training.", start, begun), "svg", None, None),
+        "training": ExplorerCase(lambda: make_widget("training_display", "Training.", start, begun), "svg", None, None),
         "patching": ExplorerCase(
             lambda: explore.patching(own, patch_stream, CLEAN, TWIN), "table button", None,
             lambda: show.effects(effects, list("012"), [str(n) for n in range(14)]),

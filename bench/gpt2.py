@@ -10,7 +10,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from bench.rows import Row, last_printed_line
+from bench.measurement import Row, last_printed_line
 
 PROMPT = "When Mary and John went to the store, John gave a drink to"
 ROUNDS = 3

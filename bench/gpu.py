@@ -3,7 +3,7 @@
 import torch
 
 from bench.icl_regression import SECONDS, compare_with_source, time_source_loop
-from bench.rows import Row
+from bench.measurement import Row
 
 
 def rows() -> list[Row]:

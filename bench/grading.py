@@ -15,8 +15,8 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-from bench.page import table_cells
-from bench.rows import Row, time_nbgrader_command
+from bench.measurement import Row, time_nbgrader_command
+from bench.report import table_cells
 from utils import lessons
 from utils.feedback.exercise import all_exercises
 from utils.grading import engine

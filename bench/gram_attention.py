@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import torch
 from torch import Tensor
 
-from bench.rows import Row
+from bench.measurement import Row
 from utils.models import gram_attention
 
 ROUNDS, SEEDS, D_MODEL, HEADS = 9, 5, 64, 4

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import torch
 from torch import nn
 
-from bench.rows import Row
+from bench.measurement import Row
 from utils.models import icl_regression
 from utils.models.icl_regression.experiment import ASSETS
 

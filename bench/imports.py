@@ -1,6 +1,6 @@
 """`from utils import check` in a new Python, beside `import torch` in another, by turns, in seconds of CPU."""
 
-from bench.rows import Row, last_printed_line
+from bench.measurement import Row, last_printed_line
 
 ROUNDS = 9
 OURS, THEIRS = STATEMENTS = ("from utils import check", "import torch")

@@ -4,7 +4,7 @@
 import torch
 
 from bench.icl_regression import CPU, compare_with_source, time_source_loop
-from bench.rows import Row
+from bench.measurement import Row
 
 
 def rows() -> list[Row]:

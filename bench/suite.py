@@ -5,7 +5,7 @@ import re
 import time
 from pathlib import Path
 
-from bench.rows import Row, cpu_seconds
+from bench.measurement import Row, cpu_seconds
 
 LOG = Path(__file__).resolve().parent.parent / "build" / "suite.log"
 

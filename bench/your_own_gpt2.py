@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from bench.rows import Row
+from bench.measurement import Row
 from solutions.your_own_gpt2 import GPT, generate_cached, generate_plain, gpt2_state
 from utils.models import your_own_gpt2
 

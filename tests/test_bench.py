@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from bench import __main__ as command
-from bench import page
-from bench.rows import ROOT, Row, describe_machine
+from bench import report
+from bench.measurement import ROOT, Row, describe_machine
 
 MACHINE = "A processor, 2 cores"
 ROUNDS = {"what": "the build", "ours": [0.2, 0.5, 0.3], "unit": "s", "beside": "a peer", "theirs": [2.0, 1.0, 1.5]}
@@ -21,26 +21,29 @@ def entry(*rows: dict, machine: str = MACHINE) -> dict:
     return {"date": "2026-01-02", "machine": machine, "load": 0.1, "rows": rows}
 
 
-@pytest.mark.parametrize("path", page.render_files(page.load_results()), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", report.render_files(report.load_results()), ids=lambda path: path.name)
 def test_every_page_says_what_was_measured(path):
     """`python -m bench --render` writes them; a digit that was changed by hand is found here."""
-    assert path.read_text(encoding="utf-8") == page.render_files(page.load_results())[path]
+    assert path.read_text(encoding="utf-8") == report.render_files(report.load_results())[path]
 
 
 def test_every_benchmark_is_a_module_that_says_what_it_does():
-    for name in page.ALL:
+    for name in report.ALL:
         source = ast.parse((ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8"))
         assert "rows" in {node.name for node in source.body if isinstance(node, ast.FunctionDef)}, name
-        assert page.benchmark_summary(name).endswith("."), name
+        assert report.benchmark_summary(name).endswith("."), name
 
 
 def test_what_was_measured_has_a_row_in_readme_its_date_and_its_machine():
-    lines, letters = page.render_headlines(page.load_results()).splitlines(), page.machine_letters(page.load_results())
-    for name, title in page.ALL.items():
-        if name not in page.load_results():
+    lines, letters = (
+        report.render_headlines(report.load_results()).splitlines(),
+        report.machine_letters(report.load_results()),
+    )
+    for name, title in report.ALL.items():
+        if name not in report.load_results():
             assert f"| {title} | | never run | |" in lines
             continue
-        kept = page.load_results()[name]
+        kept = report.load_results()[name]
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", kept["date"])
         heads = [row for row in kept["rows"] if row.get("headline")]
         assert heads, name
@@ -50,7 +53,7 @@ def test_what_was_measured_has_a_row_in_readme_its_date_and_its_machine():
 
 
 def test_a_row_gives_medians_and_each_rounds_own_quotient():
-    assert page.table_cells(Row(**ROUNDS)) == [
+    assert report.table_cells(Row(**ROUNDS)) == [
         "the build",
         "0.300 s (0.200 s to 0.500 s)",
         "a peer",
@@ -58,20 +61,20 @@ def test_a_row_gives_medians_and_each_rounds_own_quotient():
         "0.20 (0.10 to 0.50)",
         "",
     ]
-    assert page.headline_text(Row(**ROUNDS)) == "0.300 s, 0.20 of that"
+    assert report.headline_text(Row(**ROUNDS)) == "0.300 s, 0.20 of that"
 
 
 def test_of_many_things_the_highest_is_named():
-    assert page.table_cells(Row(**THINGS))[1:] == [
+    assert report.table_cells(Row(**THINGS))[1:] == [
         "0.205 s of CPU (10.0 ms to 0.400 s, `b`)",
         "torch",
         "2.00 s of CPU",
         "0.10 (1/200 to 0.20)",
         "at most 1/5",
     ]
-    assert page.headline_text(Row(**THINGS)) == "median 0.10 of that, highest 0.20 of that"
+    assert report.headline_text(Row(**THINGS)) == "median 0.10 of that, highest 0.20 of that"
     alone = THINGS | {"beside": "", "theirs": []}
-    assert page.headline_text(Row(**alone)) == "median 0.205 s of CPU, highest 0.400 s of CPU"
+    assert report.headline_text(Row(**alone)) == "median 0.205 s of CPU, highest 0.400 s of CPU"
 
 
 @pytest.mark.parametrize(
@@ -87,36 +90,36 @@ def test_of_many_things_the_highest_is_named():
     ],
 )
 def test_a_number_has_three_digits_and_long_times_are_in_minutes(value, unit, said):
-    assert page.format_amount(value, unit) == said
+    assert report.format_amount(value, unit) == said
 
 
 def test_a_quotient_has_two_digits_behind_the_point_or_is_a_fraction():
-    assert [page.format_ratio(x) for x in (0.0091, 0.1, 2.904, 53.4)] == ["1/110", "0.10", "2.90", "53"]
-    assert [page.describe_ratio(x) for x in (0.5, 2)] == ["0.50 of that", "2.00 times that"]
+    assert [report.format_ratio(x) for x in (0.0091, 0.1, 2.904, 53.4)] == ["1/110", "0.10", "2.90", "53"]
+    assert [report.describe_ratio(x) for x in (0.5, 2)] == ["0.50 of that", "2.00 times that"]
 
 
 def test_what_was_not_measured_says_so_and_each_machine_has_a_letter():
     measured = {"build": entry(ROUNDS | {"headline": True}), "checks": entry(THINGS, machine="Another, 4 cores")}
-    text = page.render_tables(measured)
+    text = report.render_tables(measured)
     assert "A: Another, 4 cores; B: A processor, 2 cores." in text
-    assert text.count("Never run.") == len(page.ALL) - 2
-    assert "2026-01-02, B, with a load of 0.1 before." in page.render_section(
-        "build", measured, page.machine_letters(measured)
+    assert text.count("Never run.") == len(report.ALL) - 2
+    assert "2026-01-02, B, with a load of 0.1 before." in report.render_section(
+        "build", measured, report.machine_letters(measured)
     )
-    assert "| the build | a peer | 0.300 s, 0.20 of that | 2026-01-02, B |" in page.render_headlines(measured)
+    assert "| the build | a peer | 0.300 s, 0.20 of that | 2026-01-02, B |" in report.render_headlines(measured)
 
 
 def test_only_what_stands_between_the_comments_is_replaced():
     before, after = "# Title\n\nprose\n\n", "\n\nmore <!-- until here --> prose\n"
     text = f"{before}{page.BEGIN}\nold\n{page.END}{after}"
-    assert page.replace_between_comments(text, "new\nlines") == f"{before}{page.BEGIN}\nnew\nlines\n{page.END}{after}"
+    assert report.replace_between_comments(text, "new\nlines") == f"{before}{page.BEGIN}\nnew\nlines\n{page.END}{after}"
 
 
 def test_numbers_are_kept_to_four_digits_and_come_back():
     row = Row("a", (1.23456, 20000.7), "s", headline=True)
-    kept = page.row_to_json(row)
+    kept = report.row_to_json(row)
     assert kept == {"what": "a", "ours": [1.235, 20000.0], "unit": "s", "headline": True}
-    assert '"ours": [1.235, 20000.0]' in page.results_json({"build": entry(kept)})
+    assert '"ours": [1.235, 20000.0]' in report.results_json({"build": entry(kept)})
 
 
 def test_the_machine_is_named_and_not_its_host(monkeypatch):
@@ -133,7 +136,7 @@ def test_one_that_fails_leaves_what_was_measured_and_does_not_stop_the_others(mo
         return [Row(**THINGS)]
 
     kept = {}
-    monkeypatch.setattr(page, "load_results", lambda: {"build": entry(ROUNDS)})
+    monkeypatch.setattr(report, "load_results", lambda: {"build": entry(ROUNDS)})
     monkeypatch.setattr(command, "run_in_subprocess", run)
     monkeypatch.setattr(command, "write_results", kept.update)
     monkeypatch.setattr(sys, "argv", ["bench", "build", "imports"])

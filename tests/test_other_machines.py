@@ -27,9 +27,9 @@ from utils.grading.bubblewrap import SandboxError
 from utils.grading.isolation import ResourceLimits
 from utils.grading.sandbox import Sandbox
 from utils.instructor.build import build, find_drift
-from utils.instructor.solved import solved_cells
+from utils.instructor.solved_notebooks import solved_cells
 from utils.lessons import ROOT, hold_lock
-from utils.notebook.home import ProgressView
+from utils.notebook.progress_view import ProgressView
 
 TEXT_MODE = re.compile(r"\btext=(?:True)\b")  # as an argument; this line does not hold what it looks for
 AT_ONCE = re.compile(r"^(?:import|from) (?:resource|fcntl|pwd|grp|termios|pty|tty|curses)\b", re.MULTILINE)

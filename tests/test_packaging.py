@@ -16,7 +16,7 @@ else:
     import tomli as tomllib
 
 from tests.fresh_python import run_python
-from utils.instructor import online
+from utils.instructor import online_links
 from utils.lessons import ROOT
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
@@ -136,14 +136,14 @@ def test_ci_looks_once_a_week_at_the_newest_of_everything_and_at_colab() -> None
     (asked,) = [step["run"] for step in CI["jobs"]["colab"]["steps"] if "online" in step.get("run", "")]
     code = asked.split('"')[1]
     done = run_python("-c", code)
-    assert done.stdout.split() == online.colab_requirements(), done.stderr
+    assert done.stdout.split() == online_links.colab_requirements(), done.stderr
 
 
 def test_ci_keeps_of_colabs_list_what_the_course_does_not_install() -> None:
     (step,) = [step["run"] for step in CI["jobs"]["colab"]["steps"] if "sed" in step.get("run", "")]
     kept = set(step.split("'")[1].split("|"))
     asked = {Requirement(line).name for line in PROJECT["dependencies"]}
-    assert kept - asked == {"ipython"} and not kept & set(online.FETCHED)
+    assert kept - asked == {"ipython"} and not kept & set(online_links.FETCHED)
 
 
 def test_the_lowest_versions_that_ci_tries_are_those_of_the_list() -> None:

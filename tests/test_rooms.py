@@ -17,7 +17,7 @@ ROOMS = {
     "lessons": set(),
     "gpt2": {"lessons"},
     "show": {"lessons"},
-    "live": set(),  # utils.explore.live and .training: below the loop, which shows what it does while it does it
+    "live": set(),  # utils.explore.widget and .training: below the loop, which shows what it does while it does it
     "loop": {"live"},  # utils.training.loop: below the models that it trains, as the recipes are above them
     "models": {"lessons", "live", "loop", "show", "gpt2"},
     "training": {"lessons", "gpt2", "loop", "models"},
@@ -71,7 +71,7 @@ def imports() -> dict[str, list[tuple[str, str]]]:
 def room(module: str) -> str:
     if module == "utils.training.loop":
         return "loop"
-    if module in ("utils.explore.live", "utils.explore.training"):
+    if module in ("utils.explore.widget", "utils.explore.training_display"):
         return "live"
     return module.split(".")[1] if "." in module else ""
 

@@ -4,7 +4,7 @@ import importlib as _importlib
 import sys as _sys
 
 _FROM = dict.fromkeys(("check", "hint", "solution", "yours"), "feedback.check")
-_FROM |= {"progress": "notebook.home", "load_cogmodel": "models.toy_transformer"}
+_FROM |= {"progress": "notebook.progress_view", "load_cogmodel": "models.toy_transformer"}
 _MODULES = {
     "show": "show",
     "explore": "explore",

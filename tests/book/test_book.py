@@ -18,8 +18,8 @@ from tests.browser.axe import violations
 from tests.browser.harness import outside_loopback, screenshot_on_failure
 from utils import lessons
 from utils.book import site
-from utils.book.executed import CACHE_FOLDER, BookError
 from utils.book.landing import EXERCISE, WRONG
+from utils.book.lesson_outputs import CACHE_FOLDER, BookError
 from utils.feedback.exercise import find_exercise
 from utils.instructor.answers import AnswerFactory
 

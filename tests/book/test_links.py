@@ -6,7 +6,7 @@ import pytest
 
 from utils import lessons
 from utils.book.site import render_commands, resolve_links
-from utils.instructor.online import UNSET
+from utils.instructor.online_links import UNSET
 
 HELD = {"docs/papers.md", "CONTRIBUTING.md", "course/02_simplified_attention.ipynb"}
 LESSON = lessons.read_lesson(lessons.find_lesson("02"))

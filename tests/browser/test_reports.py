@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.grading.test_reports import RESULTS, many, passed
-from utils.grading.reports.write import write_reports
+from utils.grading.reports.report_writer import write_reports
 from utils.grading.results import LessonResult, write_result
 from utils.grading.roster import Student, format_roster
 

@@ -25,7 +25,7 @@ from utils.feedback.runner import (
     observe_answer,
     to_learner_answer,
 )
-from utils.instructor.mutants import AnswerFactory
+from utils.instructor.mutation_testing import AnswerFactory
 
 EXERCISES = all_exercises()
 MISTAKES = [(e, m) for e in EXERCISES.values() for m in e.misconceptions]

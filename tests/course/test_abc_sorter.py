@@ -15,7 +15,7 @@ from utils import show
 from utils.feedback.exercise import find_exercise
 from utils.models import abc_sorter as sorting
 from utils.models.abc_sorter import SEP, VOCAB, encode
-from utils.show.words import number_text
+from utils.show.text_format import number_text
 
 
 def _make_weight(A, B, base=None, temp=1.0):

@@ -10,11 +10,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from solutions import self_attention
-from tests.show.figures import assert_no_overlap, assert_not_clipped
+from tests.show.figure_checks import assert_no_overlap, assert_not_clipped
 from utils import lessons, show
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, find_exercise
-from utils.show.words import number_text
+from utils.show.text_format import number_text
 
 
 class NormByMoments(nn.Module):

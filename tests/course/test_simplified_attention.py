@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from solutions import simplified_attention as lesson
-from tests.show.figures import AWKWARD, assert_no_overlap, assert_not_clipped, text_strings
+from tests.show.figure_checks import AWKWARD, assert_no_overlap, assert_not_clipped, text_strings
 from utils import explore, gpt2, show
 from utils.checks._attention import INPUTS
 from utils.feedback.check import check

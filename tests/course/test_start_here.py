@@ -10,7 +10,7 @@ from utils import lessons
 from utils.cli import reset
 from utils.feedback.check import check
 from utils.feedback.diagnose import TIME_LIMIT
-from utils.notebook.answered import WARM_UP
+from utils.notebook.calibration import WARM_UP
 
 RIGHT = {
     "row_sums": [

@@ -17,7 +17,7 @@ from tests.gpt2.test_real_gpt2 import BOAST, GUESSES
 from utils import lessons
 from utils.checks import tokenization
 from utils.checks.tokenization import DRAWN_FROM, sampling, shares
-from utils.explore.own_sentence import FEWEST, MOST
+from utils.explore.learner_sentence import FEWEST, MOST
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Sampler, find_exercise

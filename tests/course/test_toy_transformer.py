@@ -25,7 +25,7 @@ from utils.feedback.exercise import find_exercise
 from utils.models import toy_transformer as toy
 from utils.models.toy_transformer import ASSET, CONTEXT, STOP, CharTokenizer, tokens_of
 from utils.training import cogmodel as maker
-from utils.training.publish import FILES, PublishError
+from utils.training.asset_publishing import FILES, PublishError
 
 LENGTHS = range(5, 11)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
-from tests.explore.in_page import WidgetPage, open_window
+from tests.explore.widget_page import WidgetPage, open_window
 
 
 @pytest.fixture(scope="package")

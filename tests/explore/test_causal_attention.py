@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.show.figures import TOKENS
+from tests.show.figure_checks import TOKENS
 from utils import explore
 
 TABLE = torch.randn(6, 6, generator=torch.Generator().manual_seed(3)) * 2

@@ -16,9 +16,9 @@ from solutions import abc_sorter, toy_transformer
 from tests.browser import axe
 from tests.browser.contrast import faint
 from tests.explore.test_where_the_answer_comes_from import copying
-from tests.show.figures import TOKENS
+from tests.show.figure_checks import TOKENS
 from utils import explore
-from utils.explore.live import make_widget
+from utils.explore.widget import make_widget
 from utils.gpt2 import load_tokenizer
 from utils.models.abc_sorter import Sorter
 from utils.models.toy_transformer import CharTokenizer, load_cogmodel
@@ -133,7 +133,7 @@ def training(done, running=True):
         "lines": 5,
     }
     state = {"done": done, "loss": 0.1, "losses": losses, "lines": lines, "running": running}
-    return make_widget("training", "Training.", start, state)
+    return make_widget("training_display", "Training.", start, state)
 
 
 def write(text):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.show.figures import TOKENS
+from tests.show.figure_checks import TOKENS
 from utils import explore
 
 SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]

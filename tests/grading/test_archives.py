@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from tests.grading.packed import read_tree, write_zip
+from tests.grading.submission_files import read_tree, write_zip
 from utils.grading import archives
 from utils.grading.archives import MAX_FILE, ArchiveError, ArchiveLimits, iter_files
 

@@ -6,7 +6,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from tests.grading.packed import (
+from tests.grading.submission_files import (
     CANVAS,
     MASK,
     MOODLE,

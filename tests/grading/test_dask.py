@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.grading.pages import notebook
+from tests.grading.student_notebooks import notebook
 from tests.grading.test_engine import PAGE, hand_in, states
 from utils.grading import engine
 from utils.lessons import ROOT

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 import utils
-from tests.grading.pages import notebook, notebook_with_answer, reference_notebook, unsolved_notebook
+from tests.grading.student_notebooks import notebook, notebook_with_answer, reference_notebook, unsolved_notebook
 from utils.cli.commands import app
-from utils.grading import bubblewrap, engine, page
+from utils.grading import answer_extraction, bubblewrap, engine
 from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import Judge, Submission, absent_result
 from utils.grading.results import LessonResult, read_result, read_results, result_path
@@ -230,10 +230,10 @@ def test_for_an_earlier_answer_that_is_refused_no_page_is_run(tmp_path, monkeypa
         f"def {name}(x):\n    return CausalAttention(x) {more}" for name, more in {"f": "", "g": "* scale"}.items()
     ]
     (tmp_path / PAGE).write_bytes(notebook(["from utils import yours", *cells]))
-    monkeypatch.setitem(vars(utils), "yours", page.make_yours({}, tmp_path))
+    monkeypatch.setitem(vars(utils), "yours", answer_extraction.make_yours({}, tmp_path))
     for name, times in {"f": 0, "g": 1}.items():
         ran = []
-        answer = page.load_answer(tmp_path / PAGE, name, "function", {"ran": ran}, 10.0)
+        answer = answer_extraction.load_answer(tmp_path / PAGE, name, "function", {"ran": ran}, 10.0)
         assert len(ran) == times
         with pytest.raises(NameError, match="CausalAttention"):
             answer(1)

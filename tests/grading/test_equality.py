@@ -12,15 +12,15 @@ import pytest
 import torch
 
 import utils
-from tests.grading.pages import lesson_with_sources, notebook, notebook_with_answer, reference_notebook
+from tests.grading.student_notebooks import lesson_with_sources, notebook, notebook_with_answer, reference_notebook
 from utils import gpt2, lessons
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import all_exercises
 from utils.feedback.report import Report
+from utils.grading.answer_extraction import AnswerNotFound, NullObject, load_answer, make_yours
 from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import Judge, Submission
-from utils.grading.page import AnswerNotFound, NullObject, load_answer, make_yours
 from utils.grading.sandbox import Sandbox
 from utils.instructor.answers import Answer, read_answers
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.grading.pages import notebook
+from tests.grading.student_notebooks import notebook
 from utils.grading.bubblewrap import find_bwrap
 from utils.grading.results import read_results
 from utils.lessons import ROOT

@@ -18,11 +18,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.fresh_python import environment_without, isolated_jupyter_environment, run_python
-from tests.grading.pages import reference_notebook
+from tests.grading.student_notebooks import reference_notebook
 from utils.cli.commands import app
 from utils.grading.bubblewrap import isolation_problem
-from utils.grading.gradebook import GradebookError, check_gradebook, record_points
 from utils.grading.judge import absent_result
+from utils.grading.nbgrader_gradebook import GradebookError, check_gradebook, record_points
 from utils.grading.results import ExerciseResult, LessonResult
 from utils.instructor.nbgrader.export import export_lessons
 from utils.lessons import ROOT

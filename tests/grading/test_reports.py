@@ -14,14 +14,14 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from tests.grading.packed import read_tree
+from tests.grading.submission_files import read_tree
 from utils.cli.commands import app
 from utils.feedback.report import Report, Table
 from utils.grading.folders import FolderError
 from utils.grading.reports.class_page import display_order
 from utils.grading.reports.redact import HIDDEN, redact_name
+from utils.grading.reports.report_writer import write_reports
 from utils.grading.reports.tally import Column, ReportError, Tally, merge_incidents, read_columns
-from utils.grading.reports.write import write_reports
 from utils.grading.results import STATES, ExerciseResult, Incident, LessonResult, ResultError, write_result
 from utils.grading.roster import Student, format_roster
 from utils.show import class_results

@@ -24,7 +24,7 @@ def made_up(root: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["grading/judge", "grading/runner", "grading/isolation", "checks/start_here", "feedback/compare"]
+    "name", ["grading/judge", "grading/runner_server", "grading/isolation", "checks/start_here", "feedback/compare"]
 )
 def test_what_judges_or_runs_counts(tmp_path: Path, name: str) -> None:
     root = made_up(tmp_path)

@@ -70,7 +70,7 @@ def test_a_new_lesson_passes_everything_that_a_lesson_has_to(checkout):
         "tests/course/test_flash_attention.py",
         "tests/course/test_voice.py",
         "tests/checks/test_exercises.py",
-        "tests/instructor/test_solved.py",
+        "tests/instructor/test_solved_notebooks.py",
         f"tests/solved/{stem}.ipynb",
         f"course/{stem}.ipynb",
     ]

@@ -337,8 +337,8 @@ def test_places_are_different_in_each_text_and_as_many_as_asked():
 
 @pytest.mark.parametrize("options, words", [
     ({"which": "some"}, "one of 'all', 'others', 'itself'; got 'some'"),
-    ({"places": 0}, "places must be from 1 to 30; got 0"),
-    ({"places": 31}, "got 31"),
+    ({"n_scaled": 0}, "n_scaled must be from 1 to 30; got 0"),
+    ({"n_scaled": 31}, "got 31"),
 ])  # fmt: skip
 def test_what_loud_cannot_do_is_said(options, words):
     with pytest.raises(ValueError, match=re.escape(words)):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.show.figures import TOKENS, text_strings
+from tests.show.figure_checks import TOKENS, text_strings
 from utils import show
 
 SCORES = torch.randn(6, 6, generator=torch.Generator().manual_seed(3)) * 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.show.figures import AWKWARD, assert_not_clipped, awkward_texts
+from tests.show.figure_checks import AWKWARD, assert_not_clipped, awkward_texts
 from utils import show
 from utils.show.class_results import STATES
 

@@ -8,7 +8,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
 import utils.explore
-from tests.show.figures import contrast_ratio
+from tests.show.figure_checks import contrast_ratio
 from utils.show import colours
 from utils.show.colours import PALETTE
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.fresh_python import printed_output
-from tests.show.figures import (
+from tests.show.figure_checks import (
     AWKWARD,
     INPUTS,
     SCORES,

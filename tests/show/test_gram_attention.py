@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.show.figures import assert_no_overlap, assert_not_clipped
+from tests.show.figure_checks import assert_no_overlap, assert_not_clipped
 from utils import show
 from utils.show.gram_attention import align_to_floor
 

@@ -15,8 +15,8 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.explore.in_page import open_tab, open_window
-from tests.show.figures import artist_box, assert_not_clipped, awkward_texts, random_patterns, text_strings
+from tests.explore.widget_page import open_tab, open_window
+from tests.show.figure_checks import artist_box, assert_not_clipped, awkward_texts, random_patterns, text_strings
 from utils import show
 from utils.show import circuitsvis
 from utils.show.circuitsvis import MISSING, TRUST, WORDS, LibraryTracker, compressed_library

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from tests.show.figures import INPUTS, TOKENS, WEIGHTS, random_patterns, text_strings
+from tests.show.figure_checks import INPUTS, TOKENS, WEIGHTS, random_patterns, text_strings
 from utils import show
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.show.figures import INPUTS, TOKENS, WEIGHTS, artist_box, text_artists, text_strings
+from tests.show.figure_checks import INPUTS, TOKENS, WEIGHTS, artist_box, text_artists, text_strings
 from utils import show
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.explore.in_page import open_tab, open_window
-from tests.show.figures import INPUTS, SCORES, TOKENS, WEIGHTS, contrast_ratio, random_patterns
+from tests.explore.widget_page import open_tab, open_window
+from tests.show.figure_checks import INPUTS, SCORES, TOKENS, WEIGHTS, contrast_ratio, random_patterns
 from utils import show
 from utils.show.colours import PALETTE
 

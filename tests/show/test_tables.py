@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from tests.show.figures import SCORES, TOKENS, WEIGHTS, artist_box, awkward_texts, contrast_ratio, pixels, text_strings
+from tests.show.figure_checks import (
+    SCORES,
+    TOKENS,
+    WEIGHTS,
+    artist_box,
+    awkward_texts,
+    contrast_ratio,
+    pixels,
+    text_strings,
+)
 from utils import show
 
 

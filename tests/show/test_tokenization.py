@@ -7,7 +7,7 @@ import torch
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Circle, FancyBboxPatch
 
-from tests.show.figures import (
+from tests.show.figure_checks import (
     AWKWARD,
     artist_box,
     assert_no_overlap,
@@ -19,8 +19,8 @@ from tests.show.figures import (
 from utils import show
 from utils.gpt2 import load_tokenizer
 from utils.show.colours import INK, MUTED, VERMILION
+from utils.show.text_format import escape_undrawable
 from utils.show.tokenization import CHIPS, chip_text, decode_token
-from utils.show.words import escape_undrawable
 
 TEXT = ["I", " like", " to", "ken", "s", "."]
 WORDS = "low lower lowest"

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.show.figures import assert_not_clipped, awkward_texts, text_strings
+from tests.show.figure_checks import assert_not_clipped, awkward_texts, text_strings
 from utils import show
 
 FALLS = torch.tensor([[0.0, 1.234, -0.5], [2.0, -0.001, 0.25]])

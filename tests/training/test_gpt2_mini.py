@@ -21,9 +21,9 @@ from safetensors.torch import load_file
 from utils.gpt2 import load_tokenizer
 from utils.lessons import ROOT
 from utils.training import gpt2_mini as mini
+from utils.training.asset_publishing import PublishError
 from utils.training.corpus import NAMES, PLACES, ioi_sentences, sentences
 from utils.training.gpt2_mini import GPT2MiniRecipe
-from utils.training.publish import PublishError
 
 if TYPE_CHECKING:  # it takes seconds to import, and every worker collects every test
     from transformers import GPT2LMHeadModel
@@ -441,7 +441,7 @@ def test_an_asset_is_never_overwritten_unasked_nor_left_in_halves(
     with monkeypatch.context() as patch:
         cards = tmp_path_factory.mktemp("cards")
         (cards / "gpt2-mini.md").write_text("{nobody}", encoding="utf-8")
-        patch.setattr("utils.training.publish.CARDS", cards)
+        patch.setattr("utils.training.asset_publishing.CARDS", cards)
         with pytest.raises(KeyError):
             mini.train_and_publish(folder, True, replace(TINY, seed=1), "cpu", progress=False)
     assert contents(folder) == old and [path.name for path in tmp_path.iterdir()] == ["asset"]

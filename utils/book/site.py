@@ -24,10 +24,10 @@ from pathlib import Path
 from string import Template
 
 from utils import lessons
-from utils.book import landing, pages, vendor
-from utils.book.executed import CACHE_FOLDER, EXPLORERS, BookError, collect_outputs
+from utils.book import landing, lesson_pages, vendor
 from utils.book.leaks import find_site_leaks
-from utils.instructor import ipynb, online
+from utils.book.lesson_outputs import CACHE_FOLDER, EXPLORERS, BookError, collect_outputs
+from utils.instructor import ipynb, online_links
 from utils.lessons import ROOT, Lesson
 from utils.lessons.files import hold_lock, replace_folder_atomically
 from utils.show import html
@@ -109,8 +109,8 @@ def _build_locked(
     held, stage, site = _site_pages(course), work / "stage", work / "html"
     files = {"index.md": _front_page(course), **_document_files(course)}
     for number, lesson in enumerate(course, 1):
-        made = pages.make_lesson_page(
-            lesson, outputs[lesson.stem], render_commands(online.repository_name(), lesson), lesson.stem in shown
+        made = lesson_pages.make_lesson_page(
+            lesson, outputs[lesson.stem], render_commands(online_links.repository_name(), lesson), lesson.stem in shown
         )
         _link_cells(made["cells"], f"course/{lesson.stem}.md", held)
         files[f"course/{lesson.stem}.ipynb"] = ipynb.notebook_text(made).encode()
@@ -164,7 +164,7 @@ def _front_page(course: Sequence[Lesson]) -> bytes:
     text = Template((LOOK / "index.md").read_text(encoding="utf-8")).substitute(
         wrong=landing.render_wrong_answers(),
         map=landing.render_lesson_map(course),
-        commands=render_commands(online.repository_name()),
+        commands=render_commands(online_links.repository_name()),
         lessons="\n".join(f"{lesson.stem[:2]} {lesson.title} <course/{lesson.stem}>" for lesson in course),
     )
     return text.encode()
@@ -172,7 +172,7 @@ def _front_page(course: Sequence[Lesson]) -> bytes:
 
 def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
     """The pages beside the lessons, as they lie in the clone, with links to what the site does not hold led away."""
-    held, public = _site_pages(course), online.repository_name()
+    held, public = _site_pages(course), online_links.repository_name()
     files = {name: resolve_links(lessons.read_text(ROOT / name), name, held, public).encode() for name in DOCUMENTS}
     return files | {f"docs/{path.name}": path.read_bytes() for path in (ROOT / "docs").glob("*.png")}
 
@@ -196,7 +196,7 @@ def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> st
         path = os.path.normpath(os.path.join(os.path.dirname(name), target)).replace(os.sep, "/")
         if picture or path in site_pages:
             return found[0]
-        if public == online.UNSET:
+        if public == online_links.UNSET:
             return words
         return f"[{words}](https://github.com/{public}/blob/{online.BRANCH}/{path}{anchor or ''})"
 
@@ -215,7 +215,7 @@ def _link_cells(cells: list[dict], name: str, held: set[str]) -> None:
 
     for cell in cells:
         if cell["cell_type"] == "markdown":
-            cell["source"] = resolve_links(cell["source"], name, held, online.repository_name())
+            cell["source"] = resolve_links(cell["source"], name, held, online_links.repository_name())
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
                 output["data"]["text/html"] = _TO_LESSON.sub(page, output["data"]["text/html"])
@@ -227,7 +227,9 @@ def render_commands(name: str, lesson: Lesson | None = None) -> str:
 
     `name` is the clone's public name.
     """
-    clone = [] if name == online.UNSET else [f"git clone https://github.com/{name} && cd {name.partition('/')[2]}"]
+    clone = (
+        [] if name == online_links.UNSET else [f"git clone https://github.com/{name} && cd {name.partition('/')[2]}"]
+    )
     text = html.escape("\n".join([*clone, "make lab"]))
     where = "" if clone else "<p>In the course's folder, a clone or a download of its repository:</p>"
     reading = READING if lesson else ""

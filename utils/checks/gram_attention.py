@@ -5,8 +5,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.checks._attention import causal_mask, mask_scores, restrict_to_cases, rope, strictly_causal_mask
-from utils.checks._drawing import batches_from_their_generator
-from utils.checks._made import made_in_order
+from utils.checks._layer_order import made_in_order
+from utils.checks._sampling import batches_from_their_generator
 from utils.feedback.exercise import Facts, Float, Hints, Int, Wrong, case, exercise, layer_parameters
 from utils.feedback.observe import collect_tensors
 from utils.feedback.phrases import article

@@ -13,8 +13,8 @@ from utils.checks._attention import (
     restrict_to_cases,
     torch_attention,
 )
-from utils.checks._drawing import batches_from_their_generator
-from utils.checks._made import made_in_order
+from utils.checks._layer_order import made_in_order
+from utils.checks._sampling import batches_from_their_generator
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, layer_parameters
 from utils.feedback.observe import collect_tensors
 from utils.feedback.phrases import article

@@ -27,7 +27,7 @@ from utils.checks._attention import (
     torch_causal_attention,
 )
 from utils.checks._dropout import DROPOUT, dropout_misconceptions, make_dropout, make_dropout_parser
-from utils.checks._made import made_in_order
+from utils.checks._layer_order import made_in_order
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, layer_parameters
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one, slopes_agree
 from utils.gpt2.sources import find_source

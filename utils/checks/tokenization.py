@@ -9,7 +9,7 @@ from itertools import pairwise
 import torch
 from torch.nn import functional as F
 
-from utils.checks._drawing import draws_from_its_generator
+from utils.checks._sampling import draws_from_its_generator
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise
 from utils.gpt2.tokenizer import END_OF_TEXT, backend_tokenizer
 from utils.test_doubles.tokenization import END, FakeCausalLM, LazyTokenizer

@@ -20,7 +20,7 @@ def collect(
 ) -> None:
     """Sort what a class handed in by student and lesson, and list every oddity in intake.csv."""
     from utils.grading import collect as collector
-    from utils.grading.reports.pages import format_count
+    from utils.grading.reports.html_parts import format_count
 
     with report_errors():
         done = collector.collect(sources, roster, out)
@@ -47,7 +47,7 @@ def example_class(
 ) -> None:
     """Make up a class to try grading on: a roster, and a zip of submissions as Moodle packs it."""
     from utils.grading import example_class as maker
-    from utils.grading.reports.pages import format_count
+    from utils.grading.reports.html_parts import format_count
 
     with report_errors():
         made = maker.make_example_class(out, students, seed, lesson or [])
@@ -74,11 +74,11 @@ def report(
     names: bool = typer.Option(False, "--names", help="Name students on the page of the class."),
 ) -> None:
     """Write a page for each student, tables for the gradebook, and a page for the class. Nothing is run."""
-    from utils.grading.reports import write
-    from utils.grading.reports.pages import format_count
+    from utils.grading.reports import report_writer
+    from utils.grading.reports.html_parts import format_count
 
     with report_errors():
-        done = write.write_reports(results, handed_in, out or results.parent / "report", names)
+        done = report_writer.write_reports(results, handed_in, out or results.parent / "report", names)
         tally = done.tally
         students, taught = (
             format_count(len(tally.students), "student"),
@@ -123,15 +123,15 @@ def grade(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
 ) -> None:
     """Grade what a class handed in: one result for each student and lesson. What is graded already is left alone."""
-    from utils.grading import engine, gradebook
+    from utils.grading import engine, nbgrader_gradebook
     from utils.grading.bubblewrap import UNPROTECTED
-    from utils.grading.reports.pages import format_count
+    from utils.grading.reports.html_parts import format_count
 
     out = out or handed_in.parent / "results"
     with report_errors():
         stems = engine.resolve_stems(lesson or []) or engine.submitted_lessons(handed_in)
         if nbgrader:
-            gradebook.check_gradebook(nbgrader, stems)
+            nbgrader_gradebook.check_gradebook(nbgrader, stems)
         handed_out = tuple(sorted(engine.resolve_stems(with_answers or [])))
         settings = engine.Settings(engine.parse_limits(limit), isolation, handed_out)
         if isolation == "none":
@@ -161,15 +161,15 @@ def grade(
 
 def _record_points(path: Path, handed_in: Path, results: Path, stems: list[str]) -> None:
     """Write the points of these lessons into nbgrader's gradebook, and say what somebody has to look at."""
-    from utils.grading import gradebook
-    from utils.grading.reports.pages import format_count
+    from utils.grading import nbgrader_gradebook
+    from utils.grading.reports.html_parts import format_count
     from utils.grading.results import read_results
     from utils.grading.roster import read_roster
 
     roster = handed_in / "roster.csv"
     ids = {student.folder: student.id for student in read_roster(roster)} if roster.is_file() else {}
     graded = (r for r in read_results(results) if r.lesson in stems and (handed_in / r.student).is_dir())
-    done = gradebook.record_points(path, graded, ids)
+    done = nbgrader_gradebook.record_points(path, graded, ids)
     typer.echo(f"Points in {path}: {format_count(done.submission_count, 'submission')}.")
     if done.undecided_count:
         print_warning(

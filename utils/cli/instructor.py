@@ -104,10 +104,10 @@ def solve(
     ),
 ) -> None:
     """Run the lessons with their answers, and keep what they print in tests/solved."""
-    from utils.instructor import solved
+    from utils.instructor import solved_notebooks
 
     with report_errors():
-        for path in solved.solve_lessons(lesson or []):
+        for path in solved_notebooks.solve_lessons(lesson or []):
             typer.echo(f"Written: {path}")
 
 
@@ -176,7 +176,7 @@ def online(
     ),
 ) -> None:
     """Make docs/online.md, whose links open the lessons in Binder and Colab."""
-    from utils.instructor import online as maker
+    from utils.instructor import online_links as maker
 
     with report_errors():
         if repository:
@@ -225,7 +225,7 @@ def mutants(
     show: Outcome = typer.Option("wrong", help="List the mutants with this outcome."),
 ) -> None:
     """Change each reference answer in one place after the other, and count what its check says of it."""
-    from utils.instructor import mutants as maker
+    from utils.instructor import mutation_testing as maker
 
     def tell(tally: maker.MutantTally) -> None:
         row = maker.table_row(tally)

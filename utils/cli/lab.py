@@ -134,7 +134,7 @@ def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str
         "ServerApp.open_browser": browser,
         "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,
         "ServerApp.answer_yes": True,  # one Ctrl-C is enough
-        "ServerApp.contents_manager_class": "utils.notebook.contents.Contents",  # to open a page is not to edit it
+        "ServerApp.contents_manager_class": "utils.notebook.contents_manager.CourseContentsManager",  # to open a page is not to edit it
         "ServerApp.log_level": "WARN",
         "LabApp.log_level": "WARN",
         "IdentityProvider.token": token,

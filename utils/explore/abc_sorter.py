@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from utils.explore.live import make_widget
-from utils.explore.weights import pack_tables, require_parameters
+from utils.explore.model_parameters import pack_tables, require_parameters
+from utils.explore.widget import make_widget
 from utils.models import abc_sorter as sorting
 
 WHAT = "lesson 09's Sorter around a DeepQKVAttention"

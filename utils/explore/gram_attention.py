@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from utils.explore.live import make_widget
+from utils.explore.widget import make_widget
 
 START = {"longest": 2, "widest": 120}
 STATE = {"rise": 30, "length": 1.5, "angle": 90, "turn": -23, "tilt": 24}

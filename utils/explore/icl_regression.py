@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from utils.explore.live import make_widget
+from utils.explore.widget import make_widget
 
 D, L, N = 5, 40, 4000
 LOWEST, STEP, COUNT = 0.04, 0.01, 57  # w from 0.04 to 0.6

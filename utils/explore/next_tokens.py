@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from utils.explore.live import make_widget, parse_text
 from utils.explore.tokenization import encode, require_tokenizer
+from utils.explore.widget import make_widget, parse_text
 from utils.show.tokenization import chip_text, decode_token, quote_token
 
 NAMED = 1000  # of the likeliest tokens the page knows the names

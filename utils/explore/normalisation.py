@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from utils.explore.live import make_widget
+from utils.explore.widget import make_widget
 
 VECTOR = (-1.2, -0.4, 0.1, 0.3, 1.6, -0.9, 0.8, -0.3)  # eight numbers of mean 0 and variance near 0.8
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from utils.explore.live import make_widget
+from utils.explore.widget import make_widget
 
 START = {
     "positions": 64,

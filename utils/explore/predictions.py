@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from utils.explore.answered import handle_answer_event
-from utils.explore.live import make_widget, parse_text
+from utils.explore.answer_events import handle_answer_event
+from utils.explore.widget import make_widget, parse_text
 
 WANTED = {"bool": "yes or no", "number": "a number", "word": "a word", "numbers": "numbers, such as 2, 3"}
 SURE = "fairly sure"  # what is marked at first

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from utils.explore.answered import handle_answer_event
-from utils.explore.live import make_widget, parse_text
+from utils.explore.answer_events import handle_answer_event
 from utils.explore.predictions import SURE
+from utils.explore.widget import make_widget, parse_text
 
 
 def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:

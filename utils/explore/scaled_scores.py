@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from utils.explore.live import make_widget
+from utils.explore.widget import make_widget
 from utils.show.arguments import parse_integer
 
 WIDTHS = [2**k for k in range(11)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from utils.explore.live import make_widget
+from utils.explore.widget import make_widget
 from utils.show.arguments import parse_names, parse_numbers
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from utils.explore.live import make_widget, parse_text
+from utils.explore.widget import make_widget, parse_text
 from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, read_merges
 from utils.show.tokenization import chip_text, decode_token
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from utils.explore.live import make_widget, parse_text
-from utils.explore.weights import pack_tables, require_parameters
+from utils.explore.model_parameters import pack_tables, require_parameters
+from utils.explore.widget import make_widget, parse_text
 from utils.models import toy_transformer as toy
 
 MOST = 28  # new characters

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.explore.live import make_widget, parse_text
 from utils.explore.tokenization import encode
+from utils.explore.widget import make_widget, parse_text
 from utils.gpt2 import load_tokenizer
-from utils.show.words import token_label
+from utils.show.text_format import token_label
 
 MOST = 24  # tokens of a sentence: a button for each of them and each block
 AT_ONCE = 5e9  # parameters × tokens × places that are computed before the explorer is shown: a second or so

@@ -1,6 +1,6 @@
 """From what an answer did to what its author should read: the first question that fires speaks.
 
-Not attempted → a known misconception agrees on every case → the questions of `utils.feedback.questions`, in their order
+Not attempted → a known misconception agrees on every case → the questions of `utils.feedback.diagnostics`, in their order
 → a broken property → the plain difference. A misconception that agrees in every respect (shape and exceptions included)
 speaks before the general complaints, because its words are the better ones.
 """
@@ -12,11 +12,11 @@ import sys
 from typing import Any
 
 from utils.feedback.compare import Dtypes, observations_agree, values_equal
+from utils.feedback.diagnostics import DIAGNOSTICS
 from utils.feedback.difference import build_table, describe_difference, select_reported_trial, select_table_trial
 from utils.feedback.exercise import Case, Exercise, Misconception
 from utils.feedback.observe import Observation, build_failure, preserve_global_state
 from utils.feedback.probe import Probe
-from utils.feedback.questions import DIAGNOSTICS
 from utils.feedback.relations import find_relation
 from utils.feedback.report import Report
 from utils.feedback.runner import (

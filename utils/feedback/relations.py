@@ -15,9 +15,9 @@ from torch import Tensor
 
 from utils.feedback.compare import difference_mask
 from utils.feedback.phrases import axis_names, part_text
-from utils.feedback.places import Pairs, ResultPair, places
 from utils.feedback.probe import Probe, ResultPart, Trial
-from utils.feedback.sequences import find_sequence_relation
+from utils.feedback.sequence_relations import find_sequence_relation
+from utils.feedback.wrong_regions import Pairs, ResultPair, places
 
 
 class Relation(NamedTuple):

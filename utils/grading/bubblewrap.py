@@ -42,8 +42,8 @@ MOUNTED_MODULES = (  # the modules of this package that run inside the sandbox
     "fork_server",
     "framing",
     "isolation",
-    "page",
-    "runner",
+    "answer_extraction",
+    "runner_server",
     "schema",
 )
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")

@@ -23,9 +23,9 @@ from pathlib import Path, PurePosixPath
 from utils import lessons
 from utils.grading import archives, lesson_detection, results
 from utils.grading.archives import ArchiveError, SourceFile
+from utils.grading.csv_tables import format_csv, unguard_formula
 from utils.grading.folders import replace_folder, write_text
 from utils.grading.roster import Student, format_roster, read_roster
-from utils.grading.spreadsheet import format_csv, unguard_formula
 from utils.grading.submission_owner import OwnerLookup
 from utils.grading.versions import SubmissionVersion, code_digest, group_versions
 

@@ -40,7 +40,7 @@ JUDGE_MODULES = (
     "bubblewrap",
     "fingerprint",
     "judge",
-    "remote",
+    "remote_runner",
     "sandbox",
 )  # and of this room these alone
 ATTEMPTS = 3  # at a submission whose worker dies

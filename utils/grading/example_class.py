@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
+from utils.grading.csv_tables import format_csv
 from utils.grading.fault_injection import STRANGER, Files, inject_faults
 from utils.grading.folders import write_text
 from utils.grading.lesson_detection import known_lessons
 from utils.grading.roster import Student, format_roster
-from utils.grading.spreadsheet import format_csv
 from utils.instructor import ipynb
 from utils.instructor.answers import Answer, read_answers
 from utils.instructor.strip import strip_answers
-from utils.lessons.code import statement_rows
+from utils.lessons.syntax import statement_rows
 
 BLIND = lessons.ROOT / "tests" / "checks" / "blind"
 ROSTER, SUBMISSIONS, EXPECTED = "roster.csv", "submissions.zip", "expected.csv"

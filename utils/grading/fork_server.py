@@ -27,7 +27,7 @@ import torch
 import utils.gpt2
 import utils.models
 import utils.test_doubles
-from utils.grading import isolation, runner
+from utils.grading import isolation, runner_server
 from utils.grading.framing import FROM_JUDGE, Channel
 
 LARGE_PAGE, COLLAPSE = 2 << 20, 25  # bytes; MADV_COLLAPSE of asm-generic/mman-common.h
@@ -100,9 +100,9 @@ def _run_child(
 
         def work() -> None:
             control.close()
-            runner.silence_output()
+            runner_server.silence_output()
             folder = Path(tempfile.mkdtemp(prefix="page-", dir=None if confined else place))  # or it has its own /tmp
-            runner.RunnerServer(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
+            runner_server.RunnerServer(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
 
         child = isolation.fork_child(work, limits, confined)
         os.close(connection)

@@ -20,7 +20,7 @@ from utils.feedback.exercise import Exercise, all_exercises
 from utils.feedback.report import Report
 from utils.feedback.runner import cached_cases
 from utils.grading.isolation import ResourceLimits
-from utils.grading.remote import RemoteAnswerNotFound, RemoteRunner
+from utils.grading.remote_runner import RemoteAnswerNotFound, RemoteRunner
 from utils.grading.results import NOT_COLLECTED, ExerciseResult, Incident, LessonResult, State
 from utils.grading.sandbox import RunnerStopped, Sandbox, Session
 from utils.lessons.answers import solved_source

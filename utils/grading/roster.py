@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from utils.grading.spreadsheet import format_csv, unguard_formula
+from utils.grading.csv_tables import format_csv, unguard_formula
 
 # What each column may be called, in English or German, in small letters and without blanks, dots or hyphens.
 HEADERS = {

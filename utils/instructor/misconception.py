@@ -12,8 +12,8 @@ from pathlib import Path
 
 from utils import lessons
 from utils.feedback.exercise import Exercise
-from utils.lessons.code import Definition
 from utils.lessons.files import write_atomically
+from utils.lessons.syntax import Definition
 
 TODO = "TODO: say what is wrong, and why, in one or two sentences."
 

@@ -1,6 +1,6 @@
 """One change at a time: an answer's source with another operator, another axis, a dropped line, swapped arguments.
 
-Each change is one that a hand could make; see `utils.instructor.mutants` for what is done with them.
+Each change is one that a hand could make; see `utils.instructor.mutation_testing` for what is done with them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from utils.lessons.code import is_docstring
+from utils.lessons.syntax import is_docstring
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils import lessons
-from utils.lessons import Cell, LessonError, code, markers, stubs
+from utils.lessons import Cell, LessonError, markers, stubs, syntax
 from utils.lessons.markers import MarkedCell, MarkerError, MarkerFault, Region
 
 
@@ -202,7 +202,7 @@ class _CodeRendering:
     def __init__(self, marked: MarkedCell, regions: list[Region]) -> None:
         assert marked.tree is not None, "a cell with regions has parsed"
         self.tree, self.lines = marked.tree, marked.lines
-        self.scopes = code.enclosing_definitions(marked.tree)
+        self.scopes = syntax.enclosing_definitions(marked.tree)
         self.new = {region: self._replacement(region) for region in regions}
         self._fill_empty_blocks()
 
@@ -230,10 +230,10 @@ class _CodeRendering:
 
     def _stub(self, at: ast.stmt, gone: Collection[ast.stmt]) -> list[str]:
         """What stands where `gone` stood, indented as the statement `at`."""
-        line = self.lines[code.statement_rows(at)[0]]
+        line = self.lines[syntax.statement_rows(at)[0]]
         indent = line[: len(line) - len(line.lstrip())]
         scope = self.scopes[at]
-        if scope and isinstance(scope[-1], code.Function):
+        if scope and isinstance(scope[-1], syntax.Function):
             new = stubs.body_stub(".".join(node.name for node in scope))
         else:
             names = dict.fromkeys(name for name in _bound_names(gone) if name != "_")
@@ -243,10 +243,10 @@ class _CodeRendering:
     def _fill_empty_blocks(self) -> None:
         """Where nothing (or a docstring alone) would be left of a block, put a stub for what emptied it."""
         gone = {node: region for region, new in self.new.items() if not new for node in region.statements}
-        for block, owner in code.iter_statement_lists(self.tree):
+        for block, owner in syntax.iter_statement_lists(self.tree):
             emptied = [node for node in block if node in gone]
             left = [node for node in block if node not in gone]
-            docstring = isinstance(owner, code.Function) and len(left) == 1 and code.is_docstring(left[0])
+            docstring = isinstance(owner, syntax.Function) and len(left) == 1 and syntax.is_docstring(left[0])
             if not emptied or (left and not docstring):
                 continue
             answers = [node for node in emptied if gone[node].kind != markers.NOTE]

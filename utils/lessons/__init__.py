@@ -2,7 +2,6 @@
 
 from utils.lessons.answers import definition_source, solved_source
 from utils.lessons.cells import Cell, Lesson, parse_lesson, read_lesson
-from utils.lessons.code import bound_names, parse_cell, strip_magics
 from utils.lessons.files import (
     FILE_NAME,
     ROOT,
@@ -15,6 +14,7 @@ from utils.lessons.files import (
 )
 from utils.lessons.loading import load_lesson
 from utils.lessons.markdown import LANGUAGES, prose_lines
+from utils.lessons.syntax import bound_names, parse_cell, strip_magics
 
 __all__ = [
     "FILE_NAME",

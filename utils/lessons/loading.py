@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 from utils.lessons.cells import Cell, Lesson, read_lesson
-from utils.lessons.code import Definition, bound_names, find_parse_errors, parse_cell
 from utils.lessons.files import ROOT
+from utils.lessons.syntax import Definition, bound_names, find_parse_errors, parse_cell
 
 _loaded: dict[tuple[Path, str], tuple[tuple[int, int], ModuleType]] = {}  # a file as a module, and its age and size
 _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)

@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from utils.lessons import code
+from utils.lessons import syntax
 from utils.lessons.cells import Cell
 from utils.lessons.markdown import prose_lines
 
@@ -81,7 +81,7 @@ def parse_markers(cell: Cell) -> MarkedCell:
     """The cell with its marked regions and its faults; where there are faults, the regions are not to be obeyed."""
     if cell.kind == "markdown":
         return _parse_prose(cell)
-    python = code.strip_magics(cell.source) if cell.kind == "code" else None
+    python = syntax.strip_magics(cell.source) if cell.kind == "code" else None
     if python is not None:
         return _CodeParser(cell, python).parse()
     what = "markers work in Python cells and in prose; this cell is neither."
@@ -183,7 +183,7 @@ class _CodeParser:
             row = (getattr(error, "lineno", None) or 1) - 1
             self.faults.append(MarkerFault(row, f"the cell does not parse: {getattr(error, 'msg', error)}."))
             return MarkedCell(self.cell, faults=tuple(self.faults))
-        self.statements = [node for block, _ in code.iter_statement_lists(self.tree) for node in block]
+        self.statements = [node for block, _ in syntax.iter_statement_lists(self.tree) for node in block]
         marks, singles = self._markers()
         pairs = _pair_markers(marks, self.faults)
         regions = [self._resolve_or_record(self._resolve_pair, region) for region in pairs]
@@ -255,12 +255,12 @@ class _CodeParser:
         nested = {child for node in inside for child in ast.walk(node) if child is not node}
         top = [node for node in inside if node not in nested]
         if top and (
-            not any(set(top) <= set(block) for block, _ in code.iter_statement_lists(self.tree))
-            or self.lines[code.statement_rows(top[0])[0]].lstrip().startswith("elif")
+            not any(set(top) <= set(block) for block, _ in syntax.iter_statement_lists(self.tree))
+            or self.lines[syntax.statement_rows(top[0])[0]].lstrip().startswith("elif")
         ):
             what = "the region takes a part of a block and what follows it; take in the whole block, or a part of it"
             raise MarkerFault(start, f"{what} only.")
-        covered = {row for node in top for row in code.statement_rows(node)}
+        covered = {row for node in top for row in syntax.statement_rows(node)}
         for token in self.tokens:
             row = token.start[0] - 1
             if start < row < end and row not in covered and token.type in (tokenize.NAME, tokenize.OP):
@@ -272,11 +272,11 @@ class _CodeParser:
 
     def _is_inside(self, node: ast.stmt, start: int, end: int) -> bool:
         """Whether a statement stands between the rows of two markers. Raises `Fault` where they cut it."""
-        first, last = code.statement_rows(node)[0], code.statement_rows(node)[-1]
+        first, last = syntax.statement_rows(node)[0], syntax.statement_rows(node)[-1]
         if start < first < end < last:
             what = f"the region cuts the statement that starts {first - start} lines below in two; take in all of it,"
             raise MarkerFault(start, f"{what} or none.")
-        if isinstance(node, code.Definition) and any(first < row < node.lineno - 1 for row in (start, end)):
+        if isinstance(node, syntax.Definition) and any(first < row < node.lineno - 1 for row in (start, end)):
             what = f"the region cuts the decorator of `{node.name}` from it; take in both, or neither."
             raise MarkerFault(start, what)
         return start < first and last < end
@@ -284,21 +284,21 @@ class _CodeParser:
     def _resolve_single(self, region: Region) -> Region:
         """A single marker's region: all rows of the statement that it marks. Raises `Fault`."""
         row, kind = region.start, region.kind
-        nodes = [node for node in self.statements if row in code.statement_rows(node)]
+        nodes = [node for node in self.statements if row in syntax.statement_rows(node)]
         nothing = MarkerFault(row, f"<{kind}> marks no statement; put it at the end of one.")
         if not nodes:
             raise nothing
         node = max(
-            nodes, key=lambda node: (code.statement_rows(node)[0], -code.statement_rows(node)[-1], node.col_offset)
+            nodes, key=lambda node: (syntax.statement_rows(node)[0], -syntax.statement_rows(node)[-1], node.col_offset)
         )
-        first, last = code.statement_rows(node)[0], code.statement_rows(node)[-1]
-        if code.is_compound_statement(node):
+        first, last = syntax.statement_rows(node)[0], syntax.statement_rows(node)[-1]
+        if syntax.is_compound_statement(node):
             body = getattr(node, "body", [node])[0]
-            if not self.lines[row].split("#")[0].strip() and row >= code.statement_rows(body)[0]:
+            if not self.lines[row].split("#")[0].strip() and row >= syntax.statement_rows(body)[0]:
                 raise nothing
             what = f"put the block between `# <{ANSWER}>` and `# </{ANSWER}>`."
             raise MarkerFault(row, f"<{kind}> marks a statement that opens a block; {what}")
-        simple = [other for other in nodes if not code.is_compound_statement(other)]
+        simple = [other for other in nodes if not syntax.is_compound_statement(other)]
         before = self.lines[first].encode()[: node.col_offset].decode().strip()
         after = self.lines[last].encode()[node.end_col_offset :].decode().strip()
         if before or len(simple) > 1 or after.startswith(";"):

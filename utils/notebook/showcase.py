@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from utils import lessons
-from utils.notebook.pages import ExerciseProgress, LessonProgress
+from utils.notebook.lesson_progress import ExerciseProgress, LessonProgress
 from utils.show.html import escape
 
 NAME = "my_course.html"

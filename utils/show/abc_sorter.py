@@ -10,9 +10,9 @@ import numpy as np
 from utils.show.arguments import parse_numbers, shape_text
 from utils.show.colours import DIVERGING, INK, MUTED, SEQUENTIAL, SERIES, VERMILION
 from utils.show.marks import hide_frame, write_numbers
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH, SMALL, TEXT
-from utils.show.words import list_values, number_text, token_label
+from utils.show.text_format import list_values, number_text, token_label
 
 CELL = 0.36  # inches
 

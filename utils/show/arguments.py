@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.words import escape_invisible, number_text
+from utils.show.text_format import escape_invisible, number_text
 
 
 def as_lists(value: Any) -> Any:

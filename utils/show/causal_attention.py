@@ -10,9 +10,9 @@ import numpy as np
 from utils.show.arguments import parse_integer, parse_names, parse_numbers
 from utils.show.colours import BLUE, FAINT, MUTED, NO, PAPER, SEQUENTIAL, VERMILION, text_colour_on
 from utils.show.marks import draw_cell_borders
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, TEXT, WIDEST
-from utils.show.words import fit_font_size, list_values, number_text, text_width, token_label
+from utils.show.text_format import fit_font_size, list_values, number_text, text_width, token_label
 
 MOST_POSITIONS = 16
 

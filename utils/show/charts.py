@@ -10,9 +10,9 @@ import numpy as np
 from utils.show.arguments import parse_names, parse_numbers
 from utils.show.colours import FAINT, MUTED, PAPER, SERIES
 from utils.show.marks import hide_frame
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
-from utils.show.words import list_values, number_text, text_width, token_label
+from utils.show.text_format import list_values, number_text, text_width, token_label
 
 LEADER = 0.25  # inches: the room for hair lines that lead from lines to their names
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.show.colours import SEQUENTIAL
-from utils.show.page import Picture
+from utils.show.picture import Picture
 
 # circuitsvis speaks of destinations and sources, the course of queries and keys; its heads are chosen by pointing, here
 # by the keyboard too; it numbers its tokens.

@@ -10,9 +10,9 @@ import numpy as np
 from utils.show.arguments import parse_integer, parse_names
 from utils.show.colours import BLUE, GREY, INK, MUTED, OCHRE, PAPER, PURPLE, TINTS, VERMILION
 from utils.show.marks import draw_cell_borders, hide_frame
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import PAD, SMALL, SMALLEST, WIDEST
-from utils.show.words import text_width, token_label
+from utils.show.text_format import text_width, token_label
 
 # What a grader says of an exercise, each with a colour of its own lightness, from what went well to what did not.
 STATES = {

@@ -11,9 +11,9 @@ import numpy as np
 from utils.show.arguments import parse_names, parse_numbers, parse_position, shape_text
 from utils.show.colours import GREEN, INK, MUTED, SEQUENTIAL, SHADE, TINTS, VERMILION, text_colour_on
 from utils.show.marks import draw_arrow, draw_rounded_box
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH, MOST_NUMBERS, SMALL
-from utils.show.words import fit_font_size, list_values, number_text, token_label, vector_text
+from utils.show.text_format import fit_font_size, list_values, number_text, token_label, vector_text
 
 
 @with_course_theme

@@ -11,9 +11,9 @@ import numpy as np
 from utils.show.arguments import parse_numbers, shape_text
 from utils.show.colours import BLUE, FAINT, GREEN, INK, MUTED, PAPER, VERMILION
 from utils.show.marks import draw_vector
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
-from utils.show.words import number_text, text_width, vector_text
+from utils.show.text_format import number_text, text_width, vector_text
 
 NAMES, COLOURS = ("query", "key", "reference"), (BLUE, VERMILION, GREEN)
 SIDE, HIGH, WORDS = 3.0, 2.7, 2.45  # inches: the body at the most, and the lines below the matrix

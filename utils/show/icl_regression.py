@@ -11,9 +11,9 @@ import numpy as np
 from utils.show.arguments import parse_names, parse_numbers, shape_text
 from utils.show.colours import DIVERGING, FAINT, INK, MUTED, PAPER, SERIES, VERMILION
 from utils.show.marks import write_numbers
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
-from utils.show.words import number_text
+from utils.show.text_format import number_text
 
 
 @with_course_theme

@@ -10,9 +10,9 @@ import numpy as np
 from utils.show.arguments import parse_numbers
 from utils.show.colours import BLUE, GREEN, MUTED, PAPER, SERIES, TINTS, VERMILION
 from utils.show.marks import draw_arrow, draw_rounded_box
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
-from utils.show.words import number_text, token_label
+from utils.show.text_format import number_text, token_label
 
 
 @with_course_theme

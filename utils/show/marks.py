@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from utils.show.colours import FAINT, MUTED, text_colour_on
-from utils.show.page import new_axes
+from utils.show.picture import new_axes
 from utils.show.sizes import SMALL, TEXT
-from utils.show.words import fit_font_size, number_text
+from utils.show.text_format import fit_font_size, number_text
 
 Point = Sequence[float]
 

@@ -11,9 +11,9 @@ import torch
 from utils.show.arguments import parse_integer
 from utils.show.colours import INK, MUTED, PAPER, TINTS
 from utils.show.marks import draw_cell_borders, hide_frame
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import SMALL, TEXT, WIDEST
-from utils.show.words import fit_font_size, token_label
+from utils.show.text_format import fit_font_size, token_label
 
 CELL, GAP = 0.19, 0.3  # inches: the side of a cell, and the room for a sign between two tables
 

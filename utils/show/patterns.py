@@ -12,9 +12,9 @@ from utils.show.arguments import parse_names, parse_numbers, parse_title, requir
 from utils.show.circuitsvis import AttentionHeadsPicture
 from utils.show.colours import INK, SEQUENTIAL
 from utils.show.marks import draw_colour_bar, write_numbers
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH, MOST_NUMBERS, PAD, SMALL, SMALLEST, WIDEST
-from utils.show.words import fit_font_size, number_text, text_width, token_label
+from utils.show.text_format import fit_font_size, number_text, text_width, token_label
 
 MOST_HEADS, MOST_TOKENS = 32, 64
 ACROSS = 4  # small tables in a row

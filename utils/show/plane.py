@@ -11,9 +11,9 @@ import numpy as np
 from utils.show.arguments import parse_names, parse_numbers, shape_text
 from utils.show.colours import INK, MUTED, PAPER, SERIES
 from utils.show.marks import draw_origin_lines, draw_vector, mute_axes
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
-from utils.show.words import number_text, text_width, token_label, vector_text
+from utils.show.text_format import number_text, text_width, token_label, vector_text
 
 
 def _plane(figure: Any, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Any, float]:

@@ -11,9 +11,9 @@ import numpy as np
 from utils.show.arguments import parse_numbers, shape_text
 from utils.show.colours import DIVERGING, FAINT, MUTED, SERIES
 from utils.show.marks import draw_arrow, draw_colour_bar, draw_origin_lines, mute_axes
-from utils.show.page import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import PAD, TEXT, WIDEST
-from utils.show.words import number_text, vector_text
+from utils.show.text_format import number_text, vector_text
 
 
 @with_course_theme

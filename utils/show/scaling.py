@@ -8,7 +8,7 @@ import torch
 
 from utils.show.arguments import parse_integer
 from utils.show.charts import chart_size, describe_lines, draw_lines, parse_series
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH
 
 

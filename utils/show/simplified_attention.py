@@ -8,9 +8,9 @@ from typing import Any
 from utils.show.arguments import parse_names
 from utils.show.colours import BLUE, FAINT, GREEN, INK, MUTED, NO, PAPER, SERIES, TINTS, VERMILION
 from utils.show.marks import draw_arrow, draw_rounded_box
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import SMALL, TEXT
-from utils.show.words import fit_font_size, token_label
+from utils.show.text_format import fit_font_size, token_label
 
 MOST_WORDS = 8
 WIDE = 5.7  # inches, as are all places below

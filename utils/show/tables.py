@@ -11,9 +11,9 @@ import numpy as np
 from utils.show.arguments import parse_array, parse_names, parse_numbers, require_unit_interval
 from utils.show.colours import BLOCKED, DIVERGING, INK, MUTED, NO, PAPER, SEQUENTIAL, YES
 from utils.show.marks import draw_cell_borders, draw_colour_bar, write_numbers
-from utils.show.page import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, SMALLEST, TEXT, WIDEST
-from utils.show.words import list_values, number_text, text_width, token_label
+from utils.show.text_format import list_values, number_text, text_width, token_label
 
 
 def _draw_table(

@@ -14,9 +14,9 @@ from utils.show.arguments import parse_integer, parse_numbers, parse_title, requ
 from utils.show.charts import bars
 from utils.show.colours import INK, MUTED, TINTS, VERMILION
 from utils.show.marks import draw_rounded_box
-from utils.show.page import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
-from utils.show.words import escape_invisible, escape_undrawable, fit_font_size, number_text, text_width
+from utils.show.text_format import escape_invisible, escape_undrawable, fit_font_size, number_text, text_width
 
 CHIPS = TINTS[:5]
 MOST_TOKENS, MOST_ROWS, MOST_UNITS = 200, 24, 40

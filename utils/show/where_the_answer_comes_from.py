@@ -9,9 +9,9 @@ import numpy as np
 
 from utils.show.arguments import parse_names, parse_numbers
 from utils.show.marks import draw_colour_bar, write_numbers
-from utils.show.page import Picture, axes_bounds_inches, finish_picture, with_course_theme
+from utils.show.picture import Picture, axes_bounds_inches, finish_picture, with_course_theme
 from utils.show.tables import draw_signed_table
-from utils.show.words import number_text
+from utils.show.text_format import number_text
 
 
 @with_course_theme

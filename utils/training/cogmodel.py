@@ -12,14 +12,14 @@ from torch import nn
 
 from utils.models import toy_transformer as toy
 from utils.models.toy_transformer import ASSET, LONGEST, SHORTEST, VOCAB_SIZE
-from utils.training.loop import History
-from utils.training.publish import (
+from utils.training.asset_publishing import (
     deterministic_algorithms,
     replace_asset,
     require_finished,
     require_writable_asset,
     write_card,
 )
+from utils.training.loop import History
 
 KEPT = ("depth.json",)  # written by bench/toy_transformer.py; it stays when the model is made anew
 HELD_OUT = ("minecraft", "attention", "strawberry")  # real words that no training text holds

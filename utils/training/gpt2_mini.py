@@ -24,7 +24,14 @@ from torch import Tensor
 
 from utils.lessons import ROOT
 from utils.training import gpt2_rows
-from utils.training.gpt2_measure import HEADLINE, LIST_LENGTHS, N_ASKED, N_LISTS, GPT2Metrics, measure_gpt2
+from utils.training.asset_publishing import (
+    deterministic_algorithms,
+    replace_asset,
+    require_finished,
+    require_writable_asset,
+    write_card,
+)
+from utils.training.gpt2_metrics import HEADLINE, LIST_LENGTHS, N_ASKED, N_LISTS, GPT2Metrics, measure_gpt2
 from utils.training.gpt2_rows import (
     END,
     IGNORED,
@@ -35,13 +42,6 @@ from utils.training.gpt2_rows import (
     untrained_logit_offset,
 )
 from utils.training.loop import History, one_cycle_schedule, train
-from utils.training.publish import (
-    deterministic_algorithms,
-    replace_asset,
-    require_finished,
-    require_writable_asset,
-    write_card,
-)
 
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.grading.pages import notebook
+from tests.grading.student_notebooks import notebook
 from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import Judge, Submission
 from utils.grading.results import ExerciseResult, LessonResult

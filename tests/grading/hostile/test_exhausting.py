@@ -8,7 +8,7 @@ import os
 import pytest
 
 from tests.grading.hostile.conftest import PAGE, RIGHT, SHORT, WRONG, graded, untouched, verdict
-from tests.grading.pages import notebook
+from tests.grading.student_notebooks import notebook
 from utils.grading import engine
 from utils.grading.isolation import ResourceLimits
 from utils.grading.judge import LARGEST, Judge, Submission
@@ -96,7 +96,7 @@ def test_a_loop_is_told_with_its_line_as_in_the_notebook(sandbox):
 
 def test_a_loop_costs_its_exercise_and_not_the_page(sandbox):
     """In lesson 02: a value whose cell does not end, those that build on it, and those that do not."""
-    from tests.grading.pages import notebook_with_answer
+    from tests.grading.student_notebooks import notebook_with_answer
 
     page = notebook_with_answer("attn_weights_2", "while True:\n    attn_weights_2 = attn_scores_2.softmax(0)")
     task = Submission("anna", "02_simplified_attention", {"02_simplified_attention.ipynb": page}, "key")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from utils import show
-from utils.grading.reports.pages import format_count, format_number, format_percent, html_document, html_table
+from utils.grading.reports.html_parts import format_count, format_number, format_percent, html_document, html_table
 from utils.grading.reports.redact import redact_name
 from utils.grading.reports.tally import WRONG, Mistake, Tally
 from utils.grading.roster import Student

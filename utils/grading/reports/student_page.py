@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from utils.grading.reports.pages import format_count, format_number, html_document, html_table
+from utils.grading.reports.html_parts import format_count, format_number, html_document, html_table
 from utils.grading.reports.tally import NOT_GRADED, Column, lesson_title
 from utils.grading.results import ExerciseResult
 from utils.grading.roster import Student

@@ -88,7 +88,7 @@ def accuracy_with_scaled_keys(
     )
     seq = inputs.shape[1]
     if not 1 <= n_scaled < seq:
-        raise ValueError(f"places must be from 1 to {seq - 1}; got {n_scaled}.")
+        raise ValueError(f"n_scaled must be from 1 to {seq - 1}; got {n_scaled}.")
     chosen = torch.rand(n_texts, seq, generator=seeded_generator(HELD_OUT)).argsort(-1) < n_scaled
     own = chosen[:, : seq - seq // 2]  # the key to be found for a copied token stands seq // 2 places back
     counted = {"all": torch.ones_like(own), "others": ~own, "itself": own}[which]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from utils import lessons
 from utils.cli.commands import app
-from utils.instructor import online
+from utils.instructor import online_links
 from utils.instructor.release import release
 from utils.lessons import ROOT
 
@@ -33,17 +33,19 @@ def clone(tmp_path):
 
 
 def test_the_page_is_what_the_command_makes():
-    assert (ROOT / "docs" / "online.md").read_text(encoding="utf-8") == online.links_page(), "run `coginst online`"
+    assert (ROOT / "docs" / "online.md").read_text(encoding="utf-8") == online_links.links_page(), (
+        "run `coginst online`"
+    )
 
 
 def test_a_name_goes_into_every_link(clone):
-    assert "**Not public yet.**" in online.links_page(clone)
-    online.set_repository_name("ada/attention.by-hand", clone)
-    assert online.repository_name(clone) == "ada/attention.by-hand" and 'version = "' in (
+    assert "**Not public yet.**" in online_links.links_page(clone)
+    online_links.set_repository_name("ada/attention.by-hand", clone)
+    assert online_links.repository_name(clone) == "ada/attention.by-hand" and 'version = "' in (
         clone / "pyproject.toml"
     ).read_text(encoding="utf-8")
-    page = online.write_links_page(clone).read_text(encoding="utf-8")
-    assert online.UNSET not in page and "Not public yet" not in page
+    page = online_links.write_links_page(clone).read_text(encoding="utf-8")
+    assert online_links.UNSET not in page and "Not public yet" not in page
     links = re.findall(r"\]\((https:[^)]+)\)", page)
     assert len(links) == 2 * len(STEMS)
     for stem, (binder, colab) in zip(STEMS, zip(links[::2], links[1::2])):
@@ -61,7 +63,7 @@ def test_a_name_goes_into_every_link(clone):
 
 def test_the_page_warns_of_answers_and_the_way_without_them_has_what_binder_needs(tmp_path):
     """The copy that the page tells to publish: no answer in it, and every notebook that a link opens."""
-    page = online.links_page()
+    page = online_links.links_page()
     publishing = page.partition("## For whoever publishes a clone")[2]
     assert "A public clone shows the answers" in publishing and "history" in publishing
     told = re.findall(r"coginst release (\S+) ", publishing)
@@ -78,22 +80,22 @@ def test_the_page_warns_of_answers_and_the_way_without_them_has_what_binder_need
 @pytest.mark.parametrize("name", ["attention", "a/b/c", "/b", "a/", "a b/c", 'a/b"', "https://github.com/a/b", "-a/b"])
 def test_what_is_no_name_is_refused_and_nothing_is_written(clone, name):
     before = (clone / "pyproject.toml").read_text(encoding="utf-8")
-    with pytest.raises(online.OnlineError, match="no name of a repository"):
-        online.set_repository_name(name, clone)
+    with pytest.raises(online_links.OnlineError, match="no name of a repository"):
+        online_links.set_repository_name(name, clone)
     assert (clone / "pyproject.toml").read_text(encoding="utf-8") == before and not list((clone / "docs").iterdir())
 
 
 def test_without_the_line_it_says_which_to_write(clone):
     (clone / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
-    with pytest.raises(online.OnlineError, match=r"\[tool.coginst\]"):
-        online.links_page(clone)
+    with pytest.raises(online_links.OnlineError, match=r"\[tool.coginst\]"):
+        online_links.links_page(clone)
     (clone / "pyproject.toml").write_text('[tool.coginst]\nrepository = "a/b"\n', encoding="utf-8")
-    with pytest.raises(online.OnlineError, match="lists only none of them"):
-        online.colab_notebooks(clone)
+    with pytest.raises(online_links.OnlineError, match="lists only none of them"):
+        online_links.colab_notebooks(clone)
 
 
 def test_the_notebooks_are_the_students_and_one_cell(tmp_path):
-    made = online.write_colab_notebooks(tmp_path / "colab")
+    made = online_links.write_colab_notebooks(tmp_path / "colab")
     assert made == [f"{stem}.ipynb" for stem in STEMS] == sorted(path.name for path in (tmp_path / "colab").iterdir())
     for name in made:
         mine = json.loads((tmp_path / "colab" / name).read_text(encoding="utf-8"))
@@ -101,8 +103,8 @@ def test_the_notebooks_are_the_students_and_one_cell(tmp_path):
         student = json.loads((ROOT / "course" / name).read_text(encoding="utf-8"))
         assert mine["cells"][1:] == student["cells"] and "jupytext" not in mine["metadata"]
         compile("".join(mine["cells"][0]["source"]), name, "exec")
-    with pytest.raises(online.OnlineError, match="a folder of their own"):
-        online.write_colab_notebooks(ROOT / "course")
+    with pytest.raises(online_links.OnlineError, match="a folder of their own"):
+        online_links.write_colab_notebooks(ROOT / "course")
 
 
 def test_in_an_empty_folder_the_first_cell_brings_the_course(tmp_path):
@@ -123,14 +125,14 @@ def test_in_an_empty_folder_the_first_cell_brings_the_course(tmp_path):
         "GIT_CONFIG_VALUE_1": "*",
         "COURSE_PROGRESS": "",
     }
-    notebook = nbformat.reads(online.colab_notebooks()["00_start_here.ipynb"].decode(), 4)
+    notebook = nbformat.reads(online_links.colab_notebooks()["00_start_here.ipynb"].decode(), 4)
     told = new_code_cell("import utils; print(utils.__file__); print(os.getcwd()); print(sys.executable)")
     notebook.cells += [new_code_cell(notebook.cells[0].source), told]
     client = NotebookClient(
         notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     )
     client.execute(env=environment)
-    course = home / online.repository_name().partition("/")[2]
+    course = home / online_links.repository_name().partition("/")[2]
     file, folder, python = notebook.cells[-1].outputs[0].text.split("\n")[:3]
     assert (
         file == str(course / "utils" / "__init__.py") and folder == str(course / "course") and python == sys.executable
@@ -152,14 +154,14 @@ def test_binder_finds_conda_s_road():
 def test_the_workflow_makes_the_branch_that_links_name():
     flow = yaml.safe_load((ROOT / ".github" / "workflows" / "colab.yml").read_text(encoding="utf-8"))
     said = "\n".join(step.get("run", "") for step in flow["jobs"]["notebooks"]["steps"])
-    assert flow[True]["push"]["branches"] == [online.BRANCH] and f"--initial-branch {online.COLAB_BRANCH}" in said
+    assert flow[True]["push"]["branches"] == [online_links.BRANCH] and f"--initial-branch {online.COLAB_BRANCH}" in said
     assert re.search(r"coginst online .* --notebooks build/colab", said) and flow["permissions"] == {
         "contents": "write"
     }
 
 
 def test_the_command(tmp_path, monkeypatch):
-    monkeypatch.setattr(online, "write_links_page", lambda: "docs/online.md")
+    monkeypatch.setattr(online_links, "write_links_page", lambda: "docs/online.md")
     done = CliRunner().invoke(app, ["online", "--notebooks", str(tmp_path / "out")])
     assert (
         done.exit_code == 0

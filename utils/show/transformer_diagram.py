@@ -5,7 +5,7 @@ from __future__ import annotations
 from utils.show.arguments import parse_integer
 from utils.show.colours import BLUE, GREEN, INK, MUTED, PAPER, PURPLE, TINTS, VERMILION
 from utils.show.marks import draw_arrow, draw_rounded_box
-from utils.show.page import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
 from utils.show.sizes import BENCH, SMALL, TEXT
 
 MOST_LAYERS = 4

@@ -6,8 +6,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from utils.explore.live import make_widget
-from utils.explore.training import LINES, POINTS, TerminalDisplay, is_in_notebook, open_training_display
+from utils.explore.training_display import LINES, POINTS, TerminalDisplay, is_in_notebook, open_training_display
+from utils.explore.widget import make_widget
 from utils.lessons import ROOT
 
 CODE = """
@@ -135,7 +135,7 @@ def state(done, running=True, **more):
 
 
 def page_of(shown, at, start=START, **how):
-    return shown(make_widget("training", "Training.", start, at), **how)
+    return shown(make_widget("training_display", "Training.", start, at), **how)
 
 
 def test_the_page_follows_what_the_kernel_tells(shown):

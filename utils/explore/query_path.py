@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from utils.explore.live import make_widget
+from utils.explore.widget import make_widget
 from utils.show.arguments import parse_names, parse_numbers, parse_position, shape_text
 
 MOST = 8  # tokens whose labels fit into the pictures
@@ -74,7 +74,7 @@ def query(
     )
     start = {"tokens": names, "reach": reach, **{name: rows.tolist() for name, rows in made.items()}}
     asks = made["queries"][at].tolist()
-    return make_widget("query_road", words, start, {"asks": at, "x": asks[0], "y": asks[1], "scaled": True})
+    return make_widget("query_path", words, start, {"asks": at, "x": asks[0], "y": asks[1], "scaled": True})
 
 
 _MADE = {"queries": "query", "keys": "key", "values": "value"}

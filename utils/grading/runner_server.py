@@ -19,12 +19,19 @@ from utils.feedback.observe import build_failure
 from utils.feedback.runner import InProcessRunner
 from utils.feedback.timeout import Timeout
 from utils.grading import schema
+from utils.grading.answer_extraction import (
+    AnswerNotFound,
+    NullObject,
+    find_answers,
+    load_answer,
+    make_yours,
+    requested_exercises,
+)
 from utils.grading.audit import AuditLog
 from utils.grading.codec import LARGEST, Packer, TooLarge, parse_tensors
 from utils.grading.deserialize import TrustedUnpacker
 from utils.grading.framing import FROM_JUDGE, Channel, ChannelClosed
 from utils.grading.isolation import ResourceLimits
-from utils.grading.page import AnswerNotFound, NullObject, find_answers, load_answer, make_yours, requested_exercises
 
 SILENT = ("check", "hint", "solution", "progress", "show", "explore")
 

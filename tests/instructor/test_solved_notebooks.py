@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from tests.lesson_files import write_lesson
 from utils import lessons
 from utils.cli.commands import app
-from utils.instructor import solved
-from utils.instructor.solved import SOLVED, SolveError, solve_lessons, solved_notebook
+from utils.instructor import solved_notebooks
+from utils.instructor.solved_notebooks import SOLVED, SolveError, solve_lessons, solved_notebook
 
 BODY = """\
 # T
@@ -112,7 +112,7 @@ def test_a_lesson_that_fails_is_named_with_its_line_and_nothing_is_written(tmp_p
     ):
         solve_lessons(["05", "04"], source, out)
     assert list(out.iterdir()) == []
-    monkeypatch.setattr(solved, "TIMEOUT", 1)
+    monkeypatch.setattr(solved_notebooks, "TIMEOUT", 1)
     slow = write_lesson(source, "05_bad", "```python\nimport time; time.sleep(30)\n```\n")
     with pytest.raises(SolveError, match=rf"^{re.escape(str(slow))}:10: this cell fails"):
         solve_lessons(["05"], source, out)

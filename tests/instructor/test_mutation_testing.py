@@ -6,9 +6,9 @@ from typing import get_args
 import pytest
 
 from utils.feedback.exercise import find_exercise
-from utils.instructor import mutants, mutations
+from utils.instructor import mutation_testing, mutations
 from utils.instructor.answers import AnswerFactory
-from utils.instructor.mutants import EQUAL, NAMED, WRONG, judge_mutant
+from utils.instructor.mutation_testing import EQUAL, NAMED, WRONG, judge_mutant
 
 # Answers that someone wrote on purpose to get past a check: a piece of the reference, and what stands there instead.
 CONTRIVED = {
@@ -194,8 +194,8 @@ def test_a_pass_that_is_not_equal_is_found_out():
 
 def test_a_mutant_that_never_ends_is_stopped():
     endless = "def row_sums(x):\n    while True:\n        pass\n"
-    with mutants.Worker() as worker:
-        assert worker.judge("row_sums", endless, 2)[0] == mutants.ENDLESS
+    with mutation_testing.Worker() as worker:
+        assert worker.judge("row_sums", endless, 2)[0] == mutation_testing.ENDLESS
         assert worker.judge("row_sums", None, 60)[0] == EQUAL  # and the next one has a worker again
 
 
@@ -203,25 +203,25 @@ THREE = ("row_sums", "softmax", "causal_attn_weights")
 
 
 def test_three_exercises_are_as_stored():
-    stored = mutants.read_table()
-    for tally in mutants.run_mutants(THREE):
-        assert mutants.table_row(tally) == stored[tally.exercise], "run `coginst mutants --write`"
+    stored = mutation_testing.read_table()
+    for tally in mutation_testing.run_mutants(THREE):
+        assert mutation_testing.table_row(tally) == stored[tally.exercise], "run `coginst mutants --write`"
         assert tally.count(WRONG) == 0
 
 
 def test_over_the_course_none_passes_wrongly_and_most_are_told_why():
     from utils.feedback.exercise import all_exercises
 
-    stored = mutants.read_table()
+    stored = mutation_testing.read_table()
     whole = stored.pop("all")
     assert set(stored) == set(all_exercises()), "run `coginst mutants --write`"
     assert whole == tuple(map(sum, zip(*stored.values())))
     assert whole[-1] == 0
-    assert mutants.explained_percent(whole) >= 80 and mutants.explained_percent_of_ran(whole) >= 80
-    assert f"{mutants.explained_percent_of_ran(whole)} % are named or explained." in mutants.TABLE.read_text(
+    assert mutation_testing.explained_percent(whole) >= 80 and mutation_testing.explained_percent_of_ran(whole) >= 80
+    assert f"{mutants.explained_percent_of_ran(whole)} % are named or explained." in mutation_testing.TABLE.read_text(
         encoding="utf-8"
     )
-    readme = (mutants.TABLE.parent.parent / "README.md").read_text(encoding="utf-8")
+    readme = (mutation_testing.TABLE.parent.parent / "README.md").read_text(encoding="utf-8")
     assert (
         f"[{whole[0]:,} such mistakes](docs/mutants.md)" in readme
         and f"{mutants.explained_percent(whole)} % are told why" in readme
@@ -237,4 +237,4 @@ def test_an_outcome_that_there_is_not_is_refused_at_once():
 
     done = CliRunner().invoke(app, ["mutants", "softmax", "--show", "bogus"])
     assert done.exit_code == 2 and "is not one of 'wrong'" in done.output
-    assert get_args(Outcome) == mutants.OUTCOMES
+    assert get_args(Outcome) == mutation_testing.OUTCOMES

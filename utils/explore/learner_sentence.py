@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from utils.explore.live import make_widget
+from utils.explore.widget import make_widget
 from utils.feedback import progress
 from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import WeightsError, find_source
@@ -32,7 +32,9 @@ def sentence() -> Any:
         A widget whose `state` has `text`.
     """
     words = "A text box: the sentence that is written there is kept on this machine, and lessons 02 to 05 draw it too."
-    return make_widget("own_sentence", words, {}, {"text": _read_sentence(), "told": ""}, on_message=_handle_message)
+    return make_widget(
+        "learner_sentence", words, {}, {"text": _read_sentence(), "told": ""}, on_message=_handle_message
+    )
 
 
 def _handle_message(widget: Any, message: Mapping[str, Any]) -> None:

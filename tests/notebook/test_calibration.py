@@ -5,7 +5,7 @@ import json
 from utils import progress
 from utils.feedback.progress import read_answers, record_answer, record_attempt
 from utils.lessons import ROOT
-from utils.notebook.answered import load_calibration, load_warm_up, question_widget
+from utils.notebook.calibration import load_calibration, load_warm_up, question_widget
 
 
 def answer(question, right, sure="certain", kind="predictions"):

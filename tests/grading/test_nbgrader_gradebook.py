@@ -8,7 +8,7 @@ import sys
 from typer.testing import CliRunner
 
 from tests.fresh_python import printed_output
-from tests.grading.pages import reference_notebook
+from tests.grading.student_notebooks import reference_notebook
 from utils.cli.commands import app
 
 
@@ -36,6 +36,8 @@ def test_without_nbgrader_nothing_is_graded_and_the_cure_is_said(tmp_path, monke
 
 def test_it_is_not_imported_unless_it_is_asked_for():
     assert (
-        printed_output("import sys; sys.modules['nbgrader'] = None; import utils.grading.gradebook; print('here')")
+        printed_output(
+            "import sys; sys.modules['nbgrader'] = None; import utils.grading.nbgrader_gradebook; print('here')"
+        )
         == "here"
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from utils import explore
-from utils.explore.own_sentence import save_sentence
+from utils.explore.learner_sentence import save_sentence
 
 SENTENCE = "Mary likes the cat and Tom likes the dog"
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from utils.grading.reports.pages import format_number
+from utils.grading.csv_tables import format_csv
+from utils.grading.reports.html_parts import format_number
 from utils.grading.reports.student_page import describe_states
 from utils.grading.reports.tally import NOT_GRADED, Column, Tally, lesson_title
 from utils.grading.results import ExerciseResult
 from utils.grading.roster import Student
-from utils.grading.spreadsheet import format_csv
 
 
 def grades_csv(tally: Tally) -> str:

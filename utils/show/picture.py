@@ -12,7 +12,7 @@ from typing import Any
 from utils.show.arguments import parse_title
 from utils.show.colours import INK, MUTED, PAPER
 from utils.show.sizes import BENCH, CSS_DPI, HEADLINE, NARROWEST, PAD, PNG_DPI, SMALL, TEXT, TITLE
-from utils.show.words import escape_undrawable, wrap_text
+from utils.show.text_format import escape_undrawable, wrap_text
 
 THEME = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so every machine draws the same letters

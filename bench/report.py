@@ -9,7 +9,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench.rows import ROOT, Row
+from bench.measurement import ROOT, Row
 
 # Each benchmark is a module with a function `rows`; the first paragraph above it says on the page what it does.
 BENCHMARKS = {

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from utils import lessons
-from utils.book import executed
-from utils.book.executed import BookError
-from utils.book.pages import make_lesson_page, render_hints, script_json, share_library
+from utils.book import lesson_outputs
+from utils.book.lesson_outputs import BookError
+from utils.book.lesson_pages import make_lesson_page, render_hints, script_json, share_library
 from utils.feedback.exercise import find_exercise
-from utils.instructor.solved import solved_cells
+from utils.instructor.solved_notebooks import solved_cells
 
 TEXT = """---
 jupyter:
@@ -168,7 +168,9 @@ def test_json_in_a_script_ends_no_script_and_says_the_same():
 
 def key(text=TEXT, earlier=(), course="as it is"):
     lesson = replace(lessons.parse_lesson(text, "02_simplified_attention.md"), stem="02_simplified_attention")
-    return executed.outputs_key(lesson, [lessons.parse_lesson(each, "01_tokenization.md") for each in earlier], course)
+    return lesson_outputs.outputs_key(
+        lesson, [lessons.parse_lesson(each, "01_tokenization.md") for each in earlier], course
+    )
 
 
 def test_a_word_of_prose_runs_nothing_and_code_does():
@@ -188,7 +190,7 @@ def test_the_fingerprint_is_of_the_course_and_not_of_pages_that_no_notebook_impo
         path = tmp_path / "utils" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        return executed.environment_fingerprint(tmp_path)
+        return lesson_outputs.environment_fingerprint(tmp_path)
 
     first = written("show/figure.py", "x = 1\n")
     assert written("grading/judge.py", "x = 1\n") == first == written("explore/page.js", "let x;")

@@ -9,7 +9,7 @@ import pytest
 from nbformat.v4 import new_notebook
 
 from utils.lessons import ROOT
-from utils.notebook.contents import CourseContentsManager
+from utils.notebook.contents_manager import CourseContentsManager
 
 
 @pytest.fixture

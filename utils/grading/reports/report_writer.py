@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils.grading.folders import replace_folder, write_text
-from utils.grading.reports import gradebook
+from utils.grading.reports import grade_exports
 from utils.grading.reports.class_page import class_page, cluster_key
 from utils.grading.reports.redact import redact_name
 from utils.grading.reports.student_page import student_page
@@ -73,17 +73,17 @@ def write_reports(
 
 
 def _iter_tables(tally: Tally) -> Iterator[tuple[str, str]]:
-    yield SIGN, gradebook.grades_csv(tally)
-    yield "incidents.csv", gradebook.incidents_csv(tally)
-    yield "canvas.csv", gradebook.canvas_csv(tally)
-    yield "moodle.csv", gradebook.moodle_csv(tally)
+    yield SIGN, grade_exports.grades_csv(tally)
+    yield "incidents.csv", grade_exports.incidents_csv(tally)
+    yield "canvas.csv", grade_exports.canvas_csv(tally)
+    yield "moodle.csv", grade_exports.moodle_csv(tally)
 
 
 def _write_gradescope(folder: Path, student: Student, tally: Tally, row: list[ExerciseResult]) -> None:
     for stem in tally.points_by_lesson:
         results = [result for column, result in zip(tally.columns, row) if column.lesson == stem]
         if any(result.state != "absent" for result in results):
-            write_text(folder / stem / f"{student.folder}.json", gradebook.gradescope_json(stem, results))
+            write_text(folder / stem / f"{student.folder}.json", grade_exports.gradescope_json(stem, results))
 
 
 def _write_clusters(folder: Path, out: Path, tally: Tally) -> dict[str, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from utils import lessons
-from utils.notebook.answered import SURE, Calibration, WarmUp, load_calibration, load_warm_up
-from utils.notebook.pages import WORD, ExerciseProgress, LessonProgress, load_progress
+from utils.notebook.calibration import SURE, Calibration, WarmUp, load_calibration, load_warm_up
+from utils.notebook.lesson_progress import WORD, ExerciseProgress, LessonProgress, load_progress
 from utils.notebook.showcase import NAME, exercises_without_code, showcase_html
 from utils.show.html import TEXT_COLOUR, escape, inline_html, status_mark
 

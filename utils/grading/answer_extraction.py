@@ -16,8 +16,8 @@ from typing import Any
 from utils import lessons
 from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
 from utils.feedback.timeout import Timeout
-from utils.lessons.code import find_parse_errors, parse_cell
 from utils.lessons.loading import traceback_filename
+from utils.lessons.syntax import find_parse_errors, parse_cell
 
 _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
 

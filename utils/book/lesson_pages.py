@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.book.executed import BookError, Outputs
+from utils.book.lesson_outputs import BookError, Outputs
 from utils.feedback.exercise import Exercise, all_exercises
 from utils.instructor import ipynb
-from utils.instructor.solved import solved_cells
+from utils.instructor.solved_notebooks import solved_cells
 from utils.instructor.strip import strip_cell
 from utils.lessons import ROOT, Cell, Lesson, markers
 from utils.show import html
@@ -149,7 +149,7 @@ def _widget_html(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Le
     model = widgets.get(data[WIDGET]["model_id"], {"kind": ""})
     if not model["kind"]:
         raise BookError(
-            f"{lesson.path}: {''.join(data.get('text/plain', 'a widget'))[:80]!r} is no widget of utils.explore.live,"
+            f"{lesson.path}: {''.join(data.get('text/plain', 'a widget'))[:80]!r} is no widget of utils.explore.widget,"
             " and only those live without a kernel."
         )
     traits = {name: model[name] for name in ("start", "state", "data")}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.show.figures import TOKENS
+from tests.show.figure_checks import TOKENS
 from utils import explore
 from utils.checks._attention import INPUTS
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.explore.live import build_es_module, read_asset
-from utils.instructor.solved import SolveError, execute_lesson, solved_cells
+from utils.explore.widget import build_es_module, read_asset
+from utils.instructor.solved_notebooks import SolveError, execute_lesson, solved_cells
 from utils.lessons import ROOT, Lesson, write_atomically
 
 EXPLORERS = ROOT / "utils" / "explore"

@@ -8,8 +8,8 @@ from utils import lessons, progress
 from utils.feedback.exercise import all_exercises
 from utils.feedback.progress import record_attempt
 from utils.lessons import ROOT
-from utils.notebook.home import ProgressView
-from utils.notebook.pages import ExerciseProgress, LessonProgress
+from utils.notebook.lesson_progress import ExerciseProgress, LessonProgress
+from utils.notebook.progress_view import ProgressView
 
 
 def at(store, **moments):

@@ -82,8 +82,8 @@ class WarmUp:
 
 def question_widget(entry: Mapping[str, Any]) -> Any:
     """The widget of a question that was answered before, with nothing in it."""
-    from utils.explore.answered import handle_answer_event
-    from utils.explore.live import make_widget
+    from utils.explore.answer_events import handle_answer_event
+    from utils.explore.widget import make_widget
 
     start = entry["start"]
     empty = {"predictions": {"guess": "", "done": ""}, "quizzes": {"chosen": []}}[entry["kind"]]
