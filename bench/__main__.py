@@ -38,7 +38,7 @@ def main() -> None:
     ask.add_argument("--render", action="store_true", help="measure nothing")
     given = ask.parse_args()
     if unknown := set(given.names) - set(report.ALL):
-        ask.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(page.ALL)}")
+        ask.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(report.ALL)}")
     measured, load, failed = report.load_results(), round(os.getloadavg()[0], 1), []
     for name in [] if given.render else given.names or report.BENCHMARKS:
         print(f"== {name}", flush=True)

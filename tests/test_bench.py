@@ -111,8 +111,11 @@ def test_what_was_not_measured_says_so_and_each_machine_has_a_letter():
 
 def test_only_what_stands_between_the_comments_is_replaced():
     before, after = "# Title\n\nprose\n\n", "\n\nmore <!-- until here --> prose\n"
-    text = f"{before}{page.BEGIN}\nold\n{page.END}{after}"
-    assert report.replace_between_comments(text, "new\nlines") == f"{before}{page.BEGIN}\nnew\nlines\n{page.END}{after}"
+    text = f"{before}{report.BEGIN}\nold\n{report.END}{after}"
+    assert (
+        report.replace_between_comments(text, "new\nlines")
+        == f"{before}{report.BEGIN}\nnew\nlines\n{report.END}{after}"
+    )
 
 
 def test_numbers_are_kept_to_four_digits_and_come_back():

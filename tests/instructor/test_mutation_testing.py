@@ -218,13 +218,14 @@ def test_over_the_course_none_passes_wrongly_and_most_are_told_why():
     assert whole == tuple(map(sum, zip(*stored.values())))
     assert whole[-1] == 0
     assert mutation_testing.explained_percent(whole) >= 80 and mutation_testing.explained_percent_of_ran(whole) >= 80
-    assert f"{mutants.explained_percent_of_ran(whole)} % are named or explained." in mutation_testing.TABLE.read_text(
-        encoding="utf-8"
+    assert (
+        f"{mutation_testing.explained_percent_of_ran(whole)} % are named or explained."
+        in mutation_testing.TABLE.read_text(encoding="utf-8")
     )
     readme = (mutation_testing.TABLE.parent.parent / "README.md").read_text(encoding="utf-8")
     assert (
         f"[{whole[0]:,} such mistakes](docs/mutants.md)" in readme
-        and f"{mutants.explained_percent(whole)} % are told why" in readme
+        and f"{mutation_testing.explained_percent(whole)} % are told why" in readme
     )
     assert all(row[0] == sum(row[2:]) and row[1] == sum(row[2:6]) for row in stored.values())
 

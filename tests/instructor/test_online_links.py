@@ -68,7 +68,8 @@ def test_the_page_warns_of_answers_and_the_way_without_them_has_what_binder_need
     assert "A public clone shows the answers" in publishing and "history" in publishing
     told = re.findall(r"coginst release (\S+) ", publishing)
     assert (
-        told == ["attention.zip"] and f"git push https://github.com/{online.repository_name()} {online.BRANCH}" in page
+        told == ["attention.zip"]
+        and f"git push https://github.com/{online_links.repository_name()} {online_links.BRANCH}" in page
     )
     with zipfile.ZipFile(release(tmp_path / told[0]).path) as packed:
         names = {name.partition("/")[2] for name in packed.namelist() if name.startswith("attention/")}
@@ -120,7 +121,7 @@ def test_in_an_empty_folder_the_first_cell_brings_the_course(tmp_path):
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "GIT_CONFIG_COUNT": "2",
         "GIT_CONFIG_KEY_0": f"url.{ROOT.as_uri()}.insteadOf",
-        "GIT_CONFIG_VALUE_0": f"https://github.com/{online.repository_name()}",
+        "GIT_CONFIG_VALUE_0": f"https://github.com/{online_links.repository_name()}",
         "GIT_CONFIG_KEY_1": "safe.directory",
         "GIT_CONFIG_VALUE_1": "*",
         "COURSE_PROGRESS": "",
@@ -154,7 +155,10 @@ def test_binder_finds_conda_s_road():
 def test_the_workflow_makes_the_branch_that_links_name():
     flow = yaml.safe_load((ROOT / ".github" / "workflows" / "colab.yml").read_text(encoding="utf-8"))
     said = "\n".join(step.get("run", "") for step in flow["jobs"]["notebooks"]["steps"])
-    assert flow[True]["push"]["branches"] == [online_links.BRANCH] and f"--initial-branch {online.COLAB_BRANCH}" in said
+    assert (
+        flow[True]["push"]["branches"] == [online_links.BRANCH]
+        and f"--initial-branch {online_links.COLAB_BRANCH}" in said
+    )
     assert re.search(r"coginst online .* --notebooks build/colab", said) and flow["permissions"] == {
         "contents": "write"
     }

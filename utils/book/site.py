@@ -198,7 +198,7 @@ def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> st
             return found[0]
         if public == online_links.UNSET:
             return words
-        return f"[{words}](https://github.com/{public}/blob/{online.BRANCH}/{path}{anchor or ''})"
+        return f"[{words}](https://github.com/{public}/blob/{online_links.BRANCH}/{path}{anchor or ''})"
 
     parts, at = [], 0
     for fenced in _FENCED.finditer(text):
@@ -236,8 +236,8 @@ def render_commands(name: str, lesson: Lesson | None = None) -> str:
     links = ""
     if clone and lesson:
         links = (
-            f' <a href="{online.binder_url(name, f"course/{lesson.stem}.ipynb")}">Binder</a>'
-            f' <a href="{online.colab_url(name, f"{lesson.stem}.ipynb")}">Colab</a>'
+            f' <a href="{online_links.binder_url(name, f"course/{lesson.stem}.ipynb")}">Binder</a>'
+            f' <a href="{online_links.colab_url(name, f"{lesson.stem}.ipynb")}">Colab</a>'
         )
     button = f'<button type="button" data-copy="{text}" hidden>Open in Lab: copy the commands</button>'
     typed = f"<details><summary>What to type</summary>{where}<pre>{text}</pre></details>"

@@ -45,8 +45,9 @@ __all__ = [
     "SeedResults",
     "SeedRun",
     "accuracy_by_length",
-    "copied_half",
+    "accuracy_with_scaled_keys",
     "copied_accuracy",
+    "copied_half",
     "copied_logits",
     "copied_loss",
     "cost",
@@ -56,5 +57,4 @@ __all__ = [
     "train_comparison",
     "upcast",
     "weight_by_distance",
-    "accuracy_with_scaled_keys",
 ]

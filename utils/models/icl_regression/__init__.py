@@ -34,12 +34,12 @@ __all__ = [
     "draw",
     "error_curves",
     "gradient_step",
+    "gradient_step_loss",
     "kernel",
     "least_squares",
     "mean_squared_error",
     "ridge",
     "statistics",
-    "gradient_step_loss",
     "stored",
     "train",
 ]
