@@ -44,9 +44,9 @@ def agrees(page, model, letters):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_triple_is_answered_as_by_torch(shown, name):
+def test_every_triple_is_answered_as_by_torch(show_widget, name):
     model = MODELS[name]()
-    page = shown(explore.sorter(model, "bca"))
+    page = show_widget(explore.sorter(model, "bca"))
     for row in sorting.all_sequences():
         letters = sorting.decode(row[:3])
         page.set("letters", letters)
@@ -55,8 +55,8 @@ def test_every_triple_is_answered_as_by_torch(shown, name):
 
 
 @pytest.mark.parametrize("off", [(0,), (1,), (0, 1)])
-def test_a_head_that_is_off_passes_nothing_on(shown, off):
-    page = shown(explore.sorter(MODELS["trained"](), "bca"))
+def test_a_head_that_is_off_passes_nothing_on(show_widget, off):
+    page = show_widget(explore.sorter(MODELS["trained"](), "bca"))
     for head in off:
         page.root.get_by_role("checkbox", name=f"head {head} on").uncheck()
     rest = sorting.without(MODELS["trained"](), *off)
@@ -66,8 +66,8 @@ def test_a_head_that_is_off_passes_nothing_on(shown, off):
     assert page.state() == {"letters": "bca", "head_0": 0 not in off, "head_1": 1 not in off}
 
 
-def test_it_follows_what_is_typed_with_the_kernel_gone(shown):
-    page = shown(explore.sorter(MODELS["trained"](), "bca"))
+def test_it_follows_what_is_typed_with_the_kernel_gone(show_widget):
+    page = show_widget(explore.sorter(MODELS["trained"](), "bca"))
     assert page.remark() == "bca becomes abc." and "bca becomes abc, one letter at a time" in page.said()
     page.page.evaluate("() => { window.gone = true; }")
     box = page.root.get_by_role("textbox", name="three letters")
@@ -86,11 +86,11 @@ def test_it_follows_what_is_typed_with_the_kernel_gone(shown):
     assert page.remark().endswith("got '" + "\\u202e😀" * 5 + "\\u202e…'.")
 
 
-def test_a_wrong_answer_of_the_model_is_called_so(shown):
+def test_a_wrong_answer_of_the_model_is_called_so(show_widget):
     model = fresh()
     answer = "".join(step.chosen for step in sorting.trace(model, "cba"))
     assert answer != "abc"
-    assert shown(explore.sorter(model, "cba")).remark() == f"cba becomes {answer}; sorted it is abc."
+    assert show_widget(explore.sorter(model, "cba")).remark() == f"cba becomes {answer}; sorted it is abc."
 
 
 class Unscaled(ByEinsum):
@@ -101,8 +101,8 @@ class Unscaled(ByEinsum):
         self.d_head = 1
 
 
-def test_a_model_that_computes_something_else_is_not_spoken_for(shown):
-    page = shown(explore.sorter(fresh(Unscaled), "bca"))
+def test_a_model_that_computes_something_else_is_not_spoken_for(show_widget):
+    page = show_widget(explore.sorter(fresh(Unscaled), "bca"))
     assert "does not compute what its parts should" in page.remark()
     assert "check(DeepQKVAttention)" in page.remark() and page.root.locator("svg rect").count() == 0
 
@@ -141,6 +141,6 @@ def test_it_starts_with_three_letters():
 
 
 @pytest.mark.parametrize("width", [360, 800])
-def test_the_picture_fits(shown, width):
-    page = shown(explore.sorter(fresh(), "abc"), width=width)
+def test_the_picture_fits(show_widget, width):
+    page = show_widget(explore.sorter(fresh(), "abc"), width=width)
     assert page.right_edge() <= width - 16

@@ -17,8 +17,8 @@ def ends(*pairs):
     "a, r, b, s",
     [(20, 1.5, 80, 1.0), (0, 1.0, 90, 2.0), (-170, 2.0, 170, 0.5), (45, 1.0, -135, 1.0), (30, 1.2, 30, 1.1)],
 )
-def test_its_numbers_are_torchs(shown, a, r, b, s):
-    page = shown(explore.dot_product())
+def test_its_numbers_are_torchs(show_widget, a, r, b, s):
+    page = show_widget(explore.dot_product())
     for name, value in (("angle_a", a), ("length_a", r), ("angle_b", b), ("length_b", s)):
         page.set(name, value)
     one, two = ends((a, r), (b, s))
@@ -31,8 +31,8 @@ def test_its_numbers_are_torchs(shown, a, r, b, s):
     assert page.said().startswith(f"a · b = {page.facts()['dot product']}.")
 
 
-def test_it_says_what_the_sign_means(shown):
-    page = shown(explore.dot_product())
+def test_it_says_what_the_sign_means(show_widget):
+    page = show_widget(explore.dot_product())
     assert page.facts() == {"dot product": "0.75", "cosine": "0.50", "angle": "60°"} and "Positive" in page.remark()
     page.set("angle_a", 170)
     assert "right angle" in page.remark() and page.facts()["dot product"] == "0.00"
@@ -44,8 +44,8 @@ def test_it_says_what_the_sign_means(shown):
 
 
 @pytest.mark.parametrize("a, b", [(30, 30), (30, 35), (35, 30), (-180, 180), (90, 95), (-95, -90)])
-def test_names_of_arrows_that_lie_together_stand_apart(shown, a, b):
-    page = shown(explore.dot_product())
+def test_names_of_arrows_that_lie_together_stand_apart(show_widget, a, b):
+    page = show_widget(explore.dot_product())
     for name, value in (("angle_a", a), ("angle_b", b), ("length_a", 2), ("length_b", 2)):
         page.set(name, value)
     texts = page.root.locator("svg text").filter(has_text=re.compile("^[ab]$"))
@@ -59,8 +59,8 @@ def middle(handle):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_an_arrow_is_dragged_by_its_head_with_the_kernel_gone(shown):
-    page = shown(explore.dot_product())
+def test_an_arrow_is_dragged_by_its_head_with_the_kernel_gone(show_widget):
+    page = show_widget(explore.dot_product())
     page.page.evaluate("() => { window.gone = true; }")
     (ax, ay), mouse = middle(page.root.locator("circle.draggable").first), page.page.mouse
     unit = math.hypot(ax - page.root.locator("svg").bounding_box()["x"] - 320, 0) / (1.5 * math.cos(math.radians(20)))
@@ -77,7 +77,7 @@ def test_an_arrow_is_dragged_by_its_head_with_the_kernel_gone(shown):
     assert page.facts()["angle"] == "55°"
 
 
-def test_a_slider_moves_it_by_keyboard(shown):
-    page = shown(explore.dot_product())
+def test_a_slider_moves_it_by_keyboard(show_widget):
+    page = show_widget(explore.dot_product())
     page.root.get_by_role("slider", name="angle of b").press("ArrowRight")
     assert page.state()["angle_b"] == 85 and page.facts()["angle"] == "65°"

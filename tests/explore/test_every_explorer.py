@@ -200,10 +200,10 @@ def wear(page, theme):
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_it_is_read_in_both_themes_and_fits(shown, name):
+def test_it_is_read_in_both_themes_and_fits(show_widget, name):
     """axe finds nothing, text has a contrast of 4.5, and nothing reaches over the edge."""
     make, act = SEEN[name]
-    page = shown(make())
+    page = show_widget(make())
     act(page)
     for width, themes in ((800, ("light", "dark")), (360, ("dark", "light"))):
         page.page.set_viewport_size({"width": width, "height": 1200})
@@ -232,8 +232,8 @@ _STANDS = """root => [root, ...root.querySelectorAll('svg, svg text.title')].map
 
 @pytest.mark.parametrize("width", [360, 800])
 @pytest.mark.parametrize("name", MOVES)
-def test_nothing_jumps_while_a_control_is_moved(shown, name, width):
-    page = shown(EXPLORERS[name](), width=width)
+def test_nothing_jumps_while_a_control_is_moved(show_widget, name, width):
+    page = show_widget(EXPLORERS[name](), width=width)
     before = page.root.evaluate(_STANDS)
     for move in MOVES[name]:
         for control, value in move.items():
@@ -249,9 +249,9 @@ _LEFT = """all => [...new Set(all.map(one => {
 }))]"""
 
 
-def test_sliders_begin_at_the_left_edge_and_below_each_other(shown):
+def test_sliders_begin_at_the_left_edge_and_below_each_other(show_widget):
     for name in ("causal", "volume"):
-        page = shown(EXPLORERS[name](), width=360)
+        page = show_widget(EXPLORERS[name](), width=360)
         edge = page.root.bounding_box()["x"]
         assert page.root.locator(".slider span").evaluate_all(_LEFT) == [edge]
         assert len(page.root.locator(".slider input").evaluate_all(_LEFT)) == 1
@@ -266,16 +266,16 @@ _PICTURE = """root => [...[...root.querySelectorAll('.facts, .remark, svg')].map
 @pytest.mark.parametrize(
     "name, moved", [("sorter", {"letters": "acb", "head_1": False}), ("writer", {"prompt": "minecraft upper"})]
 )
-def test_a_model_in_a_page_lives_on_in_a_saved_notebook(shown, name, moved):
+def test_a_model_in_a_page_lives_on_in_a_saved_notebook(show_widget, name, moved):
     """The kernel is gone; what Jupyter has kept, its keys in another order, is all there is."""
     widget = EXPLORERS[name]()
-    page = shown(widget)
+    page = show_widget(widget)
     for control, value in moved.items():
         page.set(control, value)
     assert page.state() == moved | dict.fromkeys(page.state().keys() - moved.keys(), True)
     traits = json.dumps({"start": widget.start, "state": page.state()}, sort_keys=True)
     kept = SimpleNamespace(**json.loads(traits), data=bytes(widget.data), _esm=widget._esm, _css=widget._css)
-    again = shown(kept)
+    again = show_widget(kept)
     again.page.evaluate("() => { window.gone = true; }")
     assert again.root.evaluate(_PICTURE) == page.root.evaluate(_PICTURE) and again.numbers() == page.numbers()
     last = {"sorter": ("letters", "bbc", "becomes"), "writer": ("prompt", "journal echo", "journal echo journal.")}[
@@ -332,12 +332,12 @@ def of_group(page, most):
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
-def test_keys_alone_reach_and_use_it(shown, name):
+def test_keys_alone_reach_and_use_it(show_widget, name):
     """Tab comes to every control, and of a group to one from which arrows lead to the others.
 
     Each answers its keys, and nothing moves about where reduced motion is asked for.
     """
-    page = shown(EXPLORERS[name]())
+    page = show_widget(EXPLORERS[name]())
     page.page.emulate_media(reduced_motion="reduce")
     controls = page.page.evaluate(_CONTROLS)
     reached = set()
@@ -359,9 +359,9 @@ _PLACES = "() => [...document.querySelectorAll('.coginst input[type=range]')].ma
 
 
 @pytest.mark.parametrize("name, handles", [("dot_product", 2), ("query", 1), ("volume", 1), ("regression", 1)])
-def test_what_is_dragged_has_a_slider(shown, name, handles):
+def test_what_is_dragged_has_a_slider(show_widget, name, handles):
     """Whoever cannot drag loses nothing: all that a handle sets, a slider sets too."""
-    page = shown(EXPLORERS[name]())
+    page = show_widget(EXPLORERS[name]())
     assert page.root.locator(".draggable").count() == handles
     for n in range(handles):
         before, places = page.page.evaluate(_STATE), page.page.evaluate(_PLACES)
@@ -376,8 +376,8 @@ def test_what_is_dragged_has_a_slider(shown, name, handles):
         assert len(dragged) == len(moved) >= 1
 
 
-def test_numbers_are_read_on_every_colour_of_a_table(shown):
-    page = shown(sorter())
+def test_numbers_are_read_on_every_colour_of_a_table(show_widget):
+    page = show_widget(sorter())
     shares = [i / 200 for i in range(201)]
     pairs = page.page.evaluate("all => all.map(t => [module.viridis(t), module.onViridis(t)])", shares)
     contrast = [

@@ -12,8 +12,8 @@ from utils import explore
 @pytest.mark.parametrize(
     "rise, length, angle", [(30, 1.5, 90), (0, 2.0, 90), (90, 2.0, 120), (45, 0.0, 60), (60, 1.0, 0), (5, 0.1, 10)]
 )
-def test_it_shows_what_torch_computes(shown, rise, length, angle):
-    page = shown(explore.volume())
+def test_it_shows_what_torch_computes(show_widget, rise, length, angle):
+    page = show_widget(explore.volume())
     for name, value in (("rise", rise), ("length", length), ("angle", angle)):
         page.set(name, value)
     vectors = torch.tensor(arrows(rise, length, angle))
@@ -32,8 +32,8 @@ def test_it_shows_what_torch_computes(shown, rise, length, angle):
     assert said["dot product of query and key"] == f"{gram[0, 1]:.2f}"
 
 
-def test_each_remark_on_a_volume_comes_where_it_is_true(shown):
-    page = shown(explore.volume())
+def test_each_remark_on_a_volume_comes_where_it_is_true(show_widget):
+    page = show_widget(explore.volume())
     assert page.facts()["volume"] == "0.75" and page.facts()["score"] == "−0.56"
     assert page.remark() == "Twice as long would be twice the volume and four times the score: −2.25."
     page.set("rise", 0)
@@ -55,8 +55,8 @@ def tips(page):
     return torch.tensor(page.root.locator("svg path").evaluate_all(script), dtype=torch.float64)
 
 
-def test_turning_moves_the_picture_and_no_number(shown):
-    page = shown(explore.volume())
+def test_turning_moves_the_picture_and_no_number(show_widget):
+    page = show_widget(explore.volume())
     before, facts, unit = tips(page), page.facts(), None
     page.page.evaluate("() => { window.gone = true; }")
     box = page.root.locator("rect.draggable").bounding_box()
@@ -77,15 +77,15 @@ def test_turning_moves_the_picture_and_no_number(shown):
     assert tips(page)[:, 1] / unit == pytest.approx(torch.tensor([0.0, 0.75, 0.0]).double(), abs=1e-6)
 
 
-def test_the_frame_holds_still_while_the_key_grows(shown):
-    page = shown(explore.volume())
+def test_the_frame_holds_still_while_the_key_grows(show_widget):
+    page = show_widget(explore.volume())
     before = tips(page)
     page.set("length", 0.75)
     assert tips(page) == pytest.approx(before * torch.tensor([[1.0], [0.5], [1.0]]), abs=1e-3)
 
 
-def test_every_slider_turns_by_key_on_a_narrow_page(shown):
-    page = shown(explore.volume(), width=360)
+def test_every_slider_turns_by_key_on_a_narrow_page(show_widget):
+    page = show_widget(explore.volume(), width=360)
     for name, key in (
         ("key rises by", "Home"),
         ("length of key", "End"),
@@ -105,8 +105,8 @@ def hidden(page):
     return sum(edges), len(edges) - sum(edges)
 
 
-def test_of_twelve_edges_the_three_behind_are_dashed(shown):
-    page = shown(explore.volume())
+def test_of_twelve_edges_the_three_behind_are_dashed(show_widget):
+    page = show_widget(explore.volume())
     for turn, tilt in ((-23, 24), (70, 50), (-150, 10)):
         page.set("turn", turn)
         page.set("tilt", tilt)
@@ -115,8 +115,8 @@ def test_of_twelve_edges_the_three_behind_are_dashed(shown):
     assert hidden(page) == (0, 0)
 
 
-def test_on_a_phone_on_its_side_the_picture_is_beside_what_moves_it(shown):
-    page = shown(explore.volume())
+def test_on_a_phone_on_its_side_the_picture_is_beside_what_moves_it(show_widget):
+    page = show_widget(explore.volume())
     assert page.root.locator("svg[role=img]").bounding_box()["y"] > 200
     page.page.set_viewport_size({"width": 844, "height": 390})
     page.page.wait_for_function("() => document.querySelector('.coginst').clientHeight < 390")

@@ -18,8 +18,8 @@ def error(w, mu):
 
 
 @pytest.mark.parametrize("w, mu", [(0.3, 4.0), (0.04, 11.0), (0.11, 4.05), (0.6, 0.0), (0.6, 0.8), (0.29, 2.35)])
-def test_its_errors_are_those_of_the_prompts(shown, w, mu):
-    page = shown(explore.regression())
+def test_its_errors_are_those_of_the_prompts(show_widget, w, mu):
+    page = show_widget(explore.regression())
     page.set("w", w)
     page.set("mu", mu)
     best, least = lab.best_mu(w, PROMPTS)
@@ -30,14 +30,14 @@ def test_its_errors_are_those_of_the_prompts(shown, w, mu):
     assert page.facts()["2wμ"] == f"{2 * w * mu:.2f}"
 
 
-def test_the_lowest_of_all_is_no_higher_than_any_other(shown):
-    lowest = shown(explore.regression()).numbers()["lowest"]
+def test_the_lowest_of_all_is_no_higher_than_any_other(show_widget):
+    lowest = show_widget(explore.regression()).numbers()["lowest"]
     grid = [lab.best_mu(round(0.01 * i, 2), PROMPTS)[1] for i in range(4, 61, 2)]
     assert min(grid) - 0.001 < lowest <= min(grid) + 1e-9
 
 
-def test_each_remark_comes_where_it_is_true(shown):
-    page = shown(explore.regression())
+def test_each_remark_comes_where_it_is_true(show_widget):
+    page = show_widget(explore.regression())
     assert "Above the curve" in page.remark()
     for w, mu, words in ((0.1, 4.45, "one step of gradient descent"), (0.1, 1, "Below"), (0.3, 1.5, "A smaller w")):
         page.set("w", w)
@@ -45,8 +45,8 @@ def test_each_remark_comes_where_it_is_true(shown):
         assert words in page.remark()
 
 
-def test_the_pair_can_be_dragged_and_the_sliders_follow(shown):
-    page = shown(explore.regression())
+def test_the_pair_can_be_dragged_and_the_sliders_follow(show_widget):
+    page = show_widget(explore.regression())
     page.page.evaluate("() => { window.gone = true; }")
     place = page.root.locator("circle.draggable").bounding_box()
     x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
@@ -64,8 +64,8 @@ def test_the_pair_can_be_dragged_and_the_sliders_follow(shown):
     assert page.numbers()["error"] == pytest.approx(error(state["w"], state["mu"]), abs=1e-5)
 
 
-def test_every_place_of_the_slider_has_its_own_parabola(shown):
-    page = shown(explore.regression(), width=360)
+def test_every_place_of_the_slider_has_its_own_parabola(show_widget):
+    page = show_widget(explore.regression(), width=360)
     slider = page.root.get_by_role("slider", name="w", exact=True)
     slider.press("Home")
     for i in range(4, 61, 7):

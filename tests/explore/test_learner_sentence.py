@@ -61,9 +61,9 @@ def test_a_place_that_cannot_be_written_is_told(place):
     assert save_sentence(SENTENCE).startswith("Not kept: .progress.json.sentence cannot be written")
 
 
-def test_the_page_sends_it_and_says_what_came_of_it(shown):
+def test_the_page_sends_it_and_says_what_came_of_it(show_widget):
     widget = explore.sentence()
-    page = shown(widget)
+    page = show_widget(widget)
     box = page.root.get_by_role("textbox", name="Your sentence")
     note = page.root.locator(".note")
     box.press_sequentially(SENTENCE)
@@ -82,14 +82,14 @@ def test_the_page_sends_it_and_says_what_came_of_it(shown):
     assert "Asked the kernel" in note.inner_text()
 
 
-def test_a_page_to_read_offers_nothing_to_keep(shown):
-    page = shown(explore.sentence(), reading=True)
+def test_a_page_to_read_offers_nothing_to_keep(show_widget):
+    page = show_widget(explore.sentence(), reading=True)
     assert "In JupyterLab you write a sentence of your own" in page.root.inner_text()
     assert page.root.get_by_role("textbox").count() == page.root.get_by_role("button").count() == 0
 
 
-def test_a_kernel_that_is_gone_or_busy_is_told(shown):
-    page = shown(explore.sentence(), width=360)
+def test_a_kernel_that_is_gone_or_busy_is_told(show_widget):
+    page = show_widget(explore.sentence(), width=360)
     page.page.clock.install()
     keep_it, note = page.root.get_by_role("button", name="Keep"), page.root.locator(".note")
     keep_it.click()

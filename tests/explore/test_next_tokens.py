@@ -66,9 +66,9 @@ def hear(page, widget):
 
 
 @pytest.mark.parametrize("temperature, k", [(1.0, VOCAB), (0.5, VOCAB), (2.0, 20), (0.7, 3), (0.0, 50), (1.3, 1)])
-def test_its_numbers_are_torchs(temperature, k, shown, tokenizer):
+def test_its_numbers_are_torchs(temperature, k, show_widget, tokenizer):
     model = Model()
-    page = shown(explore.next_token(model, tokenizer, " a b"))
+    page = show_widget(explore.next_token(model, tokenizer, " a b"))
     page.set("temperature", temperature)
     page.set("k", k)
     logits = row_of(tokenizer.encode(" a b")[-1]).double()
@@ -86,13 +86,13 @@ def test_its_numbers_are_torchs(temperature, k, shown, tokenizer):
     assert model.calls == 1 and page.sent() == [], "moving a slider asks the model"
 
 
-def test_the_small_gpt2_is_in_the_page_whole(shown, tokenizer):
+def test_the_small_gpt2_is_in_the_page_whole(show_widget, tokenizer):
     model, _ = load_gpt2("bundled")
     widget = explore.next_token(model, tokenizer, "When Mary and John went to the")
     with torch.no_grad():
         logits = model(tokenizer("When Mary and John went to the", return_tensors="pt").input_ids).logits[0, -1]
     assert len(widget.start["first"]["values"]) < 10_000
-    page = shown(widget)
+    page = show_widget(widget)
     page.set("temperature", 2)
     probs = torch.tensor(page.numbers()["probs"])
     assert probs == pytest.approx((logits / 2).softmax(-1).sort(descending=True).values, abs=1e-6)
@@ -134,10 +134,10 @@ def test_the_logits_of_a_whole_vocabulary_take_little_room():
     assert len(base64.b64encode(pack_descending(falling))) < 100_000
 
 
-def test_every_setting_has_its_remark(shown, tokenizer):
+def test_every_setting_has_its_remark(show_widget, tokenizer):
     widget = explore.next_token(Model(), tokenizer, " a b")
     assert widget.start["ks"] == [*KS, VOCAB]
-    page = shown(widget)
+    page = show_widget(widget)
     for temperature, k, word in (
         (1.0, VOCAB, "model's own"),
         (0.5, VOCAB, "Below 1"),
@@ -154,10 +154,10 @@ def test_every_setting_has_its_remark(shown, tokenizer):
 # ---------------------------------------------------------------- drawing
 
 
-def test_sampling_appends_tokens_and_start_over_takes_them_back(shown, tokenizer):
+def test_sampling_appends_tokens_and_start_over_takes_them_back(show_widget, tokenizer):
     model = Model()
     widget = explore.next_token(model, tokenizer, " a b")
-    page = shown(widget)
+    page = show_widget(widget)
     start = [str(number) for number in tokenizer.encode(" a b")]
     page.set("k", 3)
     for n in range(1, 5):
@@ -185,8 +185,8 @@ def test_sampling_appends_tokens_and_start_over_takes_them_back(shown, tokenizer
     assert "Back to the prompt" not in page.remark() and page.state()["temperature"] == 0.9
 
 
-def test_draws_come_as_often_as_their_probabilities_say(shown, tokenizer):
-    page = shown(explore.next_token(Model(), tokenizer, " a b"))
+def test_draws_come_as_often_as_their_probabilities_say(show_widget, tokenizer):
+    page = show_widget(explore.next_token(Model(), tokenizer, " a b"))
     page.set("temperature", 2)
     page.set("k", 5)
     counts = {}
@@ -200,12 +200,12 @@ def test_draws_come_as_often_as_their_probabilities_say(shown, tokenizer):
         assert counts.get(number, 0) / 400 == pytest.approx(probability, abs=0.1)
 
 
-def test_a_rare_token_is_named_by_the_kernel(shown, tokenizer):
+def test_a_rare_token_is_named_by_the_kernel(show_widget, tokenizer):
     def model(ids):
         return SimpleNamespace(logits=torch.zeros(1, ids.shape[1], VOCAB))
 
     widget = explore.next_token(model, tokenizer, "a", seed=3)
-    page = shown(widget)
+    page = show_widget(widget)
     press(page, "Sample")
     message = page.sent()[-1]
     assert message["ids"] == tokenizer.encode("a") and message["rank"] >= 1000 and "a rare token" in page.remark()
@@ -216,9 +216,9 @@ def test_a_rare_token_is_named_by_the_kernel(shown, tokenizer):
     assert f"Drawn: {name}, which had the probability 0.00 and was number {message['rank'] + 1:,}" in page.remark()
 
 
-def test_greedy_takes_the_likeliest_each_time(shown, tokenizer):
+def test_greedy_takes_the_likeliest_each_time(show_widget, tokenizer):
     widget = explore.next_token(Model(), tokenizer, " a b")
-    page = shown(widget)
+    page = show_widget(widget)
     page.set("temperature", 0)
     for _ in range(3):
         best = int(row_of(int(chips(page)[-1][1])).argmax())
@@ -227,11 +227,11 @@ def test_greedy_takes_the_likeliest_each_time(shown, tokenizer):
         assert chips(page)[-1][1] == str(best) and "Taken: " in page.remark()
 
 
-def test_the_seed_repeats_the_draws_and_leaves_the_global_generator_alone(shown, tokenizer):
+def test_the_seed_repeats_the_draws_and_leaves_the_global_generator_alone(show_widget, tokenizer):
     state = torch.get_rng_state()
     texts = []
     for seed in (0, 0, 1, -1):
-        page = shown(explore.next_token(Model(), tokenizer, " a b", seed=seed))
+        page = show_widget(explore.next_token(Model(), tokenizer, " a b", seed=seed))
         page.set("temperature", 2)
         for _ in range(6):
             press(page, "Sample")
@@ -242,8 +242,8 @@ def test_the_seed_repeats_the_draws_and_leaves_the_global_generator_alone(shown,
 # ---------------------------------------------------------------- with the kernel and without
 
 
-def test_without_a_kernel_it_still_draws_and_says_how_to_go_on(shown, tokenizer):
-    page = shown(explore.next_token(Model(), tokenizer, " a b"))
+def test_without_a_kernel_it_still_draws_and_says_how_to_go_on(show_widget, tokenizer):
+    page = show_widget(explore.next_token(Model(), tokenizer, " a b"))
     page.page.evaluate("() => { window.gone = true; }")
     press(page, "Sample")
     assert "To go on from there, run this cell again: no kernel listens." in page.remark()
@@ -261,8 +261,8 @@ def test_without_a_kernel_it_still_draws_and_says_how_to_go_on(shown, tokenizer)
     assert page.remark().startswith("Below 1")
 
 
-def test_a_page_to_read_keeps_its_prompt_and_draws_again_and_again(shown, tokenizer):
-    page = shown(explore.next_token(Model(), tokenizer, " a b"), reading=True)
+def test_a_page_to_read_keeps_its_prompt_and_draws_again_and_again(show_widget, tokenizer):
+    page = show_widget(explore.next_token(Model(), tokenizer, " a b"), reading=True)
     prompt = page.root.get_by_role("textbox", name="prompt")
     assert not prompt.is_editable() and "On this page this prompt; in JupyterLab any other." in page.root.inner_text()
     for _ in range(2):
@@ -271,8 +271,8 @@ def test_a_page_to_read_keeps_its_prompt_and_draws_again_and_again(shown, tokeni
         assert "cell" not in page.remark() and page.sent() == []
 
 
-def test_a_kernel_that_does_not_answer_is_spoken_of(shown, tokenizer):
-    page = shown(explore.next_token(Model(), tokenizer, " a b"))
+def test_a_kernel_that_does_not_answer_is_spoken_of(show_widget, tokenizer):
+    page = show_widget(explore.next_token(Model(), tokenizer, " a b"))
     page.page.clock.install()
     press(page, "Sample")
     assert "has not answered" not in page.remark()
@@ -280,9 +280,9 @@ def test_a_kernel_that_does_not_answer_is_spoken_of(shown, tokenizer):
     assert "The kernel has not answered yet. It may be busy" in page.remark()
 
 
-def test_a_late_answer_is_not_taken_for_a_new_one(shown, tokenizer):
+def test_a_late_answer_is_not_taken_for_a_new_one(show_widget, tokenizer):
     widget = explore.next_token(Model(), tokenizer, " a b")
-    page = shown(widget)
+    page = show_widget(widget)
     press(page, "Sample")
     late = page.sent()[-1]
     press(page, "Start over")
@@ -290,9 +290,9 @@ def test_a_late_answer_is_not_taken_for_a_new_one(shown, tokenizer):
     assert len(chips(page)) == 2 and page.remark() == "Back to the prompt."
 
 
-def test_a_new_prompt_is_read_by_the_kernel_and_an_empty_one_is_bos(shown, tokenizer):
+def test_a_new_prompt_is_read_by_the_kernel_and_an_empty_one_is_bos(show_widget, tokenizer):
     widget = explore.next_token(Model(), tokenizer, " a b")
-    page = shown(widget)
+    page = show_widget(widget)
     press(page, "Sample")
     prompt = page.root.get_by_role("textbox", name="prompt")
     for text, ids in ((" c", tokenizer.encode(" c")), ("", [50256])):
@@ -304,9 +304,9 @@ def test_a_new_prompt_is_read_by_the_kernel_and_an_empty_one_is_bos(shown, token
     assert page.state()["base"]["ids"] == [50256]
 
 
-def test_a_text_that_is_too_long_keeps_the_last_one(shown, tokenizer):
+def test_a_text_that_is_too_long_keeps_the_last_one(show_widget, tokenizer):
     widget = explore.next_token(Model(longest=4), tokenizer, " a b")
-    page = shown(widget)
+    page = show_widget(widget)
     prompt = page.root.get_by_role("textbox", name="prompt")
     prompt.fill(" a b c d e")
     prompt.press("Enter")
@@ -321,7 +321,7 @@ def test_a_text_that_is_too_long_keeps_the_last_one(shown, tokenizer):
         explore.next_token(Model(longest=4), tokenizer, " a b c d e")
 
 
-def test_a_model_that_fails_is_told_of(shown, tokenizer):
+def test_a_model_that_fails_is_told_of(show_widget, tokenizer):
     class Once(Model):
         def __call__(self, ids):
             if self.calls:
@@ -329,7 +329,7 @@ def test_a_model_that_fails_is_told_of(shown, tokenizer):
             return super().__call__(ids)
 
     widget = explore.next_token(Once(), tokenizer, " a b")
-    page = shown(widget)
+    page = show_widget(widget)
     press(page, "Sample")
     hear(page, widget)
     assert page.remark() == "no memory left The picture is still that of the text before."
@@ -358,15 +358,15 @@ def test_a_model_in_training_is_asked_without_dropout_and_left_in_training(token
     assert model.training and model.weight.grad is None
 
 
-def test_only_the_last_chips_of_a_long_text_are_shown(shown, tokenizer):
+def test_only_the_last_chips_of_a_long_text_are_shown(show_widget, tokenizer):
     widget = explore.next_token(Model(longest=None), tokenizer, " a" * 70)
-    page = shown(widget)
+    page = show_widget(widget)
     press(page, "Sample")
     hear(page, widget)
     assert len(chips(page)) == 60 and "… 11 tokens before" in page.root.inner_text()
     assert [mark for *_, mark in chips(page)] == [""] * 59 + ["drawn"]
 
 
-def test_it_fits_a_narrow_page(shown, tokenizer):
-    page = shown(explore.next_token(Model(), tokenizer), width=360)
+def test_it_fits_a_narrow_page(show_widget, tokenizer):
+    page = show_widget(explore.next_token(Model(), tokenizer), width=360)
     assert page.page.evaluate("() => document.documentElement.scrollWidth") == 360

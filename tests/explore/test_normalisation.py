@@ -13,8 +13,8 @@ BASE = torch.tensor(VECTOR, dtype=torch.float64)
 @pytest.mark.parametrize(
     "shift, scale, eps", [(2, 2, 1e-6), (-5, 3, 0.1), (0, 1e-4, 1e-6), (5, 1e-4, 0.001), (-0.5, 0.1, 0.1)]
 )
-def test_its_numbers_are_torchs(shown, shift, scale, eps):
-    page = shown(explore.layer_norm())
+def test_its_numbers_are_torchs(show_widget, shift, scale, eps):
+    page = show_widget(explore.layer_norm())
     for name, value in (("shift", shift), ("scale", scale), ("eps", eps)):
         page.set(name, value)
     before = BASE * scale + shift
@@ -26,8 +26,8 @@ def test_its_numbers_are_torchs(shown, shift, scale, eps):
     assert page.facts()["variance after"] == f"{after.var(correction=0):.2f}"
 
 
-def test_only_a_variance_near_eps_is_held_back(shown):
-    page = shown(explore.layer_norm())
+def test_only_a_variance_near_eps_is_held_back(show_widget):
+    page = show_widget(explore.layer_norm())
     facts = {"mean before": "2.00", "variance before": "2.9", "mean after": "0.00", "variance after": "1.00"}
     assert page.facts() == facts and "only the pattern" in page.remark()
     page.root.get_by_role("slider", name="multiply by").press("Home")

@@ -15,8 +15,8 @@ def encodings(base, width):
 
 
 @pytest.mark.parametrize("base, width", [(100, 64), (10, 2), (2, 8), (10000, 512), (100000, 4)])
-def test_its_likeness_is_torchs(shown, base, width):
-    page = shown(explore.positions())
+def test_its_likeness_is_torchs(show_widget, base, width):
+    page = show_widget(explore.positions())
     page.set("base", base)
     page.set("width", width)
     rows = encodings(base, width)
@@ -31,16 +31,16 @@ def test_its_likeness_is_torchs(shown, base, width):
     assert f"Base {base}, width {width}: " in page.said()
 
 
-def test_it_says_when_the_pattern_repeats(shown):
-    page = shown(explore.positions())
+def test_it_says_when_the_pattern_repeats(show_widget):
+    page = show_widget(explore.positions())
     assert page.facts()["longest wave"] == "544 positions" and "waves of many speeds cancel" in page.remark()
     page.set("base", 10)
     page.set("width", 2)
     assert page.facts()["longest wave"] == "6 positions" and "repeats" in page.remark()
 
 
-def test_it_follows_the_keyboard_without_a_kernel(shown):
-    page = shown(explore.positions(), width=360)
+def test_it_follows_the_keyboard_without_a_kernel(show_widget):
+    page = show_widget(explore.positions(), width=360)
     page.page.evaluate("() => { window.gone = true; }")
     page.root.get_by_role("slider", name="base").press("ArrowRight")
     page.root.get_by_role("slider", name="d_model").press("Home")

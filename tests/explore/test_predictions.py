@@ -23,16 +23,16 @@ def note(page):
     return " ".join(page.root.locator(".note").inner_text().split())
 
 
-def test_nothing_is_revealed_before_a_guess(shown):
-    page = shown(explore.predict("How many are `True`?", 1234, explain="Because of 5678."))
+def test_nothing_is_revealed_before_a_guess(show_widget):
+    page = show_widget(explore.predict("How many are `True`?", 1234, explain="Because of 5678."))
     page.root.get_by_role("textbox").fill("12")  # typing is not yet a guess
     text = page.root.inner_html() + repr(explore.predict("How many are `True`?", 1234, explain="Because of 5678."))
     assert "1234" not in text and "5678" not in text and "<code>True</code>" in text
 
 
-def test_what_is_typed_is_what_is_judged(shown):
+def test_what_is_typed_is_what_is_judged(show_widget):
     """However fast the hand, and whatever the kernel does: nothing of the verdict travels."""
-    page = shown(explore.predict("How many?", 60, explain="1 + 2 + 3 + 4"))
+    page = show_widget(explore.predict("How many?", 60, explain="1 + 2 + 3 + 4"))
     page.page.evaluate("() => { window.gone = true; }")
     page.root.get_by_role("textbox").press_sequentially("60", delay=0)
     page.root.get_by_role("textbox").press("Enter")
@@ -40,8 +40,8 @@ def test_what_is_typed_is_what_is_judged(shown):
     assert page.root.get_by_role("status").inner_text() == page.root.locator(".note").text_content()
 
 
-def test_a_wrong_guess_stands_beside_the_truth_and_the_first_one_counts(shown):
-    page = shown(explore.predict("How many?", 10))
+def test_a_wrong_guess_stands_beside_the_truth_and_the_first_one_counts(show_widget):
+    page = show_widget(explore.predict("How many?", 10))
     page.root.get_by_role("radio", name="certain").check()
     guess(page, "12")
     assert note(page) == "Not this time. Your guess: 12 The answer: 10 off by 2"
@@ -54,29 +54,29 @@ def test_a_wrong_guess_stands_beside_the_truth_and_the_first_one_counts(shown):
     assert page.state() == {"guess": "12", "sure": "certain", "done": "guessed"}
 
 
-def test_focus_stays_where_it_was(shown):
-    page = shown(explore.predict("How many?", 10))
+def test_focus_stays_where_it_was(show_widget):
+    page = show_widget(explore.predict("How many?", 10))
     page.root.get_by_role("textbox").fill("12")
     page.root.get_by_role("button", name="Check my guess").press("Enter")
     assert page.page.evaluate("() => document.activeElement.textContent") == "Check my guess"
 
 
-def test_a_saved_guess_is_there_again(shown):
+def test_a_saved_guess_is_there_again(show_widget):
     widget = explore.predict("How many?", 10, explain="Count.")
     widget.state = {"guess": "12", "sure": "guessing", "done": "guessed"}
-    page = shown(widget)
+    page = show_widget(widget)
     assert note(page) == "Not this time. Your guess: 12 The answer: 10 off by 2 Count." and page.sent() == []
     assert page.root.get_by_role("textbox").input_value() == "12"
 
 
-def test_show_me_gives_the_answer_without_a_verdict(shown):
-    page = shown(explore.predict("How many?", 10, explain="Count."))
+def test_show_me_gives_the_answer_without_a_verdict(show_widget):
+    page = show_widget(explore.predict("How many?", 10, explain="Count."))
     page.root.get_by_role("button", name="Show me").click()
     assert note(page) == "The answer: 10 Count." and page.sent() == []
 
 
-def test_what_is_no_number_reveals_nothing(shown):
-    page = shown(explore.predict("How many?", 10))
+def test_what_is_no_number_reveals_nothing(show_widget):
+    page = show_widget(explore.predict("How many?", 10))
     for text in ["", "  ", "many", "nan", "1/0", "twelve", "1/2/3", "--1"]:
         guess(page, text)
         assert "a number" in note(page) and "10" not in note(page) and page.state()["done"] == ""
@@ -95,22 +95,22 @@ RIGHT_OR_WRONG = [
 ]  # fmt: skip
 
 
-def test_right_and_wrong_are_told_apart(shown):
-    page = shown(explore.predict("What?", 1))
+def test_right_and_wrong_are_told_apart(show_widget):
+    page = show_widget(explore.predict("What?", 1))
     for answer, tolerance, text, right in RIGHT_OR_WRONG:
         start = explore.predict("What?", answer, tolerance).start
         given = [start["kind"], text.strip(), start["answer"], start["tolerance"]]
         assert page.page.evaluate(_JUDGE, given) is right, (answer, text)
 
 
-def test_a_near_guess_is_right_and_says_how_near(shown):
-    page = shown(explore.predict("What?", 0.24, tolerance=0.02))
+def test_a_near_guess_is_right_and_says_how_near(show_widget):
+    page = show_widget(explore.predict("What?", 0.24, tolerance=0.02))
     guess(page, "0.25")
     assert note(page) == "Right. Your guess: 0.25 The answer: 0.24 off by 0.01"
 
 
-def test_what_a_reader_types_is_text(shown):
-    page = shown(explore.predict("What?", "a"))
+def test_what_a_reader_types_is_text(show_widget):
+    page = show_widget(explore.predict("What?", "a"))
     guess(page, "<script>x</script>")
     assert "<script>" not in page.root.inner_html() and "<script>x</script>" in note(page)
 

@@ -31,8 +31,8 @@ def assert_numbers(page, wanted, near=1e-5):
 
 
 @pytest.fixture
-def lesson(shown):
-    return shown(explore.query(INPUTS, TOKENS, "journey", *lesson_matrices()))
+def lesson(show_widget):
+    return show_widget(explore.query(INPUTS, TOKENS, "journey", *lesson_matrices()))
 
 
 @pytest.mark.parametrize("asks", range(6))
@@ -55,8 +55,8 @@ def test_a_moved_query_is_answered_as_torch_does(lesson, query):
     assert_numbers(lesson, expected(query, lesson_matrices()))
 
 
-def test_without_arguments_it_shows_lesson_03(shown):
-    page = shown(explore.query())
+def test_without_arguments_it_shows_lesson_03(show_widget):
+    page = show_widget(explore.query())
     matrices = lesson_matrices()
     assert_numbers(page, expected((INPUTS[1] @ matrices[0]).tolist(), matrices), near=5e-4)
     assert page.facts() == {"query": "(0.43, 1.46)", "mix of the values": "(0.31, 0.82)"}
@@ -74,8 +74,8 @@ def boxes(page, selector):
     )
 
 
-def test_each_of_eight_tokens_has_a_colour_of_its_own(shown):
-    page = shown(explore.query(torch.eye(8), list("abcdefgh"), 0, *(torch.rand(8, 2) for _ in range(3))))
+def test_each_of_eight_tokens_has_a_colour_of_its_own(show_widget):
+    page = show_widget(explore.query(torch.eye(8), list("abcdefgh"), 0, *(torch.rand(8, 2) for _ in range(3))))
     fills = page.root.locator("svg circle:not(.draggable)").evaluate_all(
         "all => all.map(one => one.attributes.fill.value)"
     )
@@ -94,8 +94,8 @@ def test_the_zero_of_the_scores_stays_where_it_is(lesson):
 
 
 @pytest.mark.parametrize("width", [360, 800])
-def test_no_name_stands_on_an_axis_and_no_number_on_a_line(shown, width):
-    page = shown(explore.query(), width=width)
+def test_no_name_stands_on_an_axis_and_no_number_on_a_line(show_widget, width):
+    page = show_widget(explore.query(), width=width)
     for x, y in ((0.43, 1.46), (-2, -2), (3, -3), (0.2, 3)):
         page.set("x", x)
         page.set("y", y)
@@ -141,8 +141,8 @@ def test_a_query_is_not_dragged_out_of_its_plane(lesson):
     assert (lesson.state()["x"], lesson.state()["y"]) == (-3, 3)
 
 
-def test_a_finger_drags_too(shown):
-    page = shown(explore.query(), width=360)
+def test_a_finger_drags_too(show_widget):
+    page = show_widget(explore.query(), width=360)
     touch = page.page.context.new_cdp_session(page.page)
     box = page.root.locator("circle.draggable").bounding_box()
     x, y = box["x"] + 14, box["y"] + 14
@@ -166,18 +166,18 @@ def test_keys_move_everything(lesson):
     assert lesson.state()["scaled"] is False and "1.41 times as far apart" in lesson.remark()
 
 
-def test_remarks_come_where_they_are_true(shown):
+def test_remarks_come_where_they_are_true(show_widget):
     identity = torch.eye(2)
-    page = shown(explore.query(torch.eye(2) * 5, ["a", "b"], 0, identity, identity, identity))
+    page = show_widget(explore.query(torch.eye(2) * 5, ["a", "b"], 0, identity, identity, identity))
     assert "Nearly all the weight is on one token" in page.remark()
     page.set("x", 0)
     page.set("y", 0)
     assert "all share equally" in page.remark() and page.numbers()["weights"] == [0.5, 0.5]
 
 
-def test_vectors_of_zeros_are_drawn(shown):
+def test_vectors_of_zeros_are_drawn(show_widget):
     nothing = torch.zeros(2, 2)
-    page = shown(explore.query(torch.zeros(2, 2), ["a", "b"], 0, nothing, nothing, nothing))
+    page = show_widget(explore.query(torch.zeros(2, 2), ["a", "b"], 0, nothing, nothing, nothing))
     assert page.numbers()["context"] == [0, 0]
     assert "NaN" not in page.root.inner_html()
 

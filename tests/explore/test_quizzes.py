@@ -11,8 +11,8 @@ def notes(page):
     return page.root.locator(".note").all_inner_texts()
 
 
-def test_every_choice_is_explained_once_chosen_and_not_before(shown):
-    page = shown(explore.quiz("Which?", CHOICES, "blue"))
+def test_every_choice_is_explained_once_chosen_and_not_before(show_widget):
+    page = show_widget(explore.quiz("Which?", CHOICES, "blue"))
     assert notes(page) == ["", "", ""] and "far" not in page.root.inner_html()
     for i, text in (
         (1, "Not this one. Green is <cold>."),
@@ -25,8 +25,8 @@ def test_every_choice_is_explained_once_chosen_and_not_before(shown):
     assert page.sent() == [{"event": "answered", "right": False, "sure": "fairly sure", "said": "green & blue"}]
 
 
-def test_the_whole_choice_can_be_pressed_and_by_key(shown):
-    page = shown(explore.quiz("Which?", CHOICES, "blue"))
+def test_the_whole_choice_can_be_pressed_and_by_key(show_widget):
+    page = show_widget(explore.quiz("Which?", CHOICES, "blue"))
     page.root.get_by_text("green & blue").click()
     assert notes(page)[1]
     page.page.keyboard.press("Tab")
@@ -35,10 +35,10 @@ def test_the_whole_choice_can_be_pressed_and_by_key(shown):
     assert page.page.evaluate("() => document.activeElement.textContent") == "Cblue"
 
 
-def test_a_saved_quiz_keeps_what_was_chosen(shown):
+def test_a_saved_quiz_keeps_what_was_chosen(show_widget):
     widget = explore.quiz("Which?", CHOICES, "blue")
     widget.state = {"chosen": ["red"], "sure": "guessing"}
-    assert notes(shown(widget)) == ["Not this one. Red is hot.", "", ""]
+    assert notes(show_widget(widget)) == ["Not this one. Red is hot.", "", ""]
 
 
 def test_choices_are_lettered_in_words():

@@ -29,8 +29,8 @@ def assert_torchs(found):
 
 @pytest.mark.parametrize("d_k", [1, 8, 128, 1024])
 @pytest.mark.parametrize("divide", [False, True])
-def test_the_first_draw_is_torchs(shown, d_k, divide):
-    page = shown(explore.scaling(seed=3))
+def test_the_first_draw_is_torchs(show_widget, d_k, divide):
+    page = show_widget(explore.scaling(seed=3))
     page.set("d_k", d_k)
     page.set("divide", divide)
     found = page.numbers()
@@ -40,8 +40,8 @@ def test_the_first_draw_is_torchs(shown, d_k, divide):
     assert "largest weight 0.17, entropy 1.79, size of the gradient 0.37" in page.remark()
 
 
-def test_it_starts_saturated_and_dividing_mends_it(shown):
-    page = shown(explore.scaling())
+def test_it_starts_saturated_and_dividing_mends_it(show_widget):
+    page = show_widget(explore.scaling())
     before = page.numbers()
     page.root.get_by_role("checkbox", name="divide by √d_k").check()
     after = page.numbers()
@@ -50,8 +50,8 @@ def test_it_starts_saturated_and_dividing_mends_it(shown):
     assert before["gradient"] < 0.1 < 0.3 < after["gradient"]
 
 
-def test_a_new_draw_needs_no_kernel_and_can_be_repeated(shown):
-    first, second = shown(explore.scaling()), shown(explore.scaling())
+def test_a_new_draw_needs_no_kernel_and_can_be_repeated(show_widget):
+    first, second = show_widget(explore.scaling()), show_widget(explore.scaling())
     rows = [first.numbers()["scores"]]
     for page in (first, second):
         page.page.evaluate("() => { window.gone = true; }")
@@ -64,8 +64,8 @@ def test_a_new_draw_needs_no_kernel_and_can_be_repeated(shown):
     assert first.state()["draw"] == 2
 
 
-def test_later_draws_have_the_spread_of_random_dot_products(shown):
-    page = shown(explore.scaling(16))
+def test_later_draws_have_the_spread_of_random_dot_products(show_widget):
+    page = show_widget(explore.scaling(16))
     drawn = []
     for draw in range(1, 41):
         page.set("draw", draw)
@@ -75,8 +75,8 @@ def test_later_draws_have_the_spread_of_random_dot_products(shown):
     assert abs(scores.mean().item()) < 2
 
 
-def test_a_narrower_key_is_the_start_of_the_wide_one(shown):
-    page = shown(explore.scaling(16))
+def test_a_narrower_key_is_the_start_of_the_wide_one(show_widget):
+    page = show_widget(explore.scaling(16))
     narrow, wide = [], []
     for draw in range(1, 11):
         page.set("draw", draw)

@@ -10,8 +10,8 @@ SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
 
 
 @pytest.mark.parametrize("factor, shift", [(1.0, 0.0), (0.0, 3.0), (20.0, -10.0), (4.0, 2.0)])
-def test_its_numbers_are_torchs(shown, factor, shift):
-    page = shown(explore.softmax(torch.tensor(SCORES, requires_grad=True), TOKENS))
+def test_its_numbers_are_torchs(show_widget, factor, shift):
+    page = show_widget(explore.softmax(torch.tensor(SCORES, requires_grad=True), TOKENS))
     page.set("factor", factor)
     page.set("shift", shift)
     scores = torch.tensor(SCORES, dtype=torch.float64)
@@ -27,8 +27,8 @@ def test_its_numbers_are_torchs(shown, factor, shift):
 
 
 @pytest.mark.parametrize("width", [390, 800])
-def test_what_stands_below_stays_where_it_is(shown, width):
-    page = shown(explore.softmax(SCORES, TOKENS), width=width)
+def test_what_stands_below_stays_where_it_is(show_widget, width):
+    page = show_widget(explore.softmax(SCORES, TOKENS), width=width)
     heights = set()
     for factor, shift in ((0.0, 0.0), (4.0, 2.0), (6.0, 2.0), (20.0, 10.0), (20.0, -10.0)):
         page.set("factor", factor)
@@ -37,8 +37,8 @@ def test_what_stands_below_stays_where_it_is(shown, width):
     assert len(heights) == 1
 
 
-def test_it_follows_the_keyboard(shown):
-    page = shown(explore.softmax(SCORES, TOKENS))
+def test_it_follows_the_keyboard(show_widget):
+    page = show_widget(explore.softmax(SCORES, TOKENS))
     assert page.said().startswith("Scores × 4 + 2: ")
     page.root.get_by_role("slider", name="multiply by").press("Home")
     assert page.facts()["largest weight"] == "0.17"

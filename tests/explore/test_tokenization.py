@@ -47,24 +47,24 @@ def shown_chips(page):
     )
 
 
-def test_its_ids_are_the_tokenizers_for_awkward_texts(shown, tokenizer):
-    page = shown(explore.tokens(tokenizer))
+def test_its_ids_are_the_tokenizers_for_awkward_texts(show_widget, tokenizer):
+    page = show_widget(explore.tokens(tokenizer))
     for text, ids in zip(
         TEXTS, page.page.evaluate("texts => document.querySelector('.coginst').coginst.encode(texts)", TEXTS)
     ):
         assert ids == tokenizer.encode(text), text[:60]
 
 
-def test_half_a_surrogate_pair_becomes_the_replacement_character(shown, tokenizer):
-    page = shown(explore.tokens(tokenizer))
+def test_half_a_surrogate_pair_becomes_the_replacement_character(show_widget, tokenizer):
+    page = show_widget(explore.tokens(tokenizer))
     halves = page.page.evaluate(
         "() => document.querySelector('.coginst').coginst.encode(['a\\ud83d', '\\ude00 b', 'x\\ud83dy'])"
     )
     assert halves == [tokenizer.encode(text) for text in ("a\ufffd", "\ufffd b", "x\ufffdy")]
 
 
-def test_chips_are_the_tokens_of_what_is_typed(shown, tokenizer):
-    page = shown(explore.tokens(tokenizer, "Ralph ralph"))
+def test_chips_are_the_tokens_of_what_is_typed(show_widget, tokenizer):
+    page = show_widget(explore.tokens(tokenizer, "Ralph ralph"))
     assert page.facts()["characters"] == "11"
     box = page.root.get_by_role("textbox", name="The text to split into tokens")
     for text in ("I am 56873+3184623, <b>you</b> & antidisestablishmentarianism", *TEXTS[8:12]):
@@ -80,8 +80,8 @@ def test_chips_are_the_tokens_of_what_is_typed(shown, tokenizer):
     assert page.remark() == "A space (·) belongs to the token that follows it."
 
 
-def test_chips_that_stay_are_kept_and_neighbours_differ_after_any_edit(shown, tokenizer):
-    page = shown(explore.tokens(tokenizer, "one two three four five six seven"))
+def test_chips_that_stay_are_kept_and_neighbours_differ_after_any_edit(show_widget, tokenizer):
+    page = show_widget(explore.tokens(tokenizer, "one two three four five six seven"))
     box = page.root.get_by_role("textbox")
     page.page.evaluate("() => { document.querySelectorAll('.chip')[1].kept = true; }")
     for text in (
@@ -99,8 +99,8 @@ def test_chips_that_stay_are_kept_and_neighbours_differ_after_any_edit(shown, to
             assert page.page.evaluate("() => document.querySelectorAll('.chip')[1].kept")
 
 
-def test_it_works_by_keyboard_without_a_kernel_and_keeps_its_text(shown, tokenizer):
-    page = shown(explore.tokens(tokenizer, ""))
+def test_it_works_by_keyboard_without_a_kernel_and_keeps_its_text(show_widget, tokenizer):
+    page = show_widget(explore.tokens(tokenizer, ""))
     assert page.facts() == {"tokens": "0", "characters": "0"} and "type something" in page.remark()
     page.page.evaluate("() => { window.gone = true; }")
     box = page.root.get_by_role("textbox")
@@ -111,8 +111,8 @@ def test_it_works_by_keyboard_without_a_kernel_and_keeps_its_text(shown, tokeniz
     assert page.state()["text"] == "a 😀" and page.sent() == []
 
 
-def test_a_long_text_has_a_limit_that_is_said(shown, tokenizer):
-    page = shown(explore.tokens(tokenizer, "a b " * 500))
+def test_a_long_text_has_a_limit_that_is_said(show_widget, tokenizer):
+    page = show_widget(explore.tokens(tokenizer, "a b " * 500))
     assert "first 2,000" not in page.remark() and page.facts()["characters"] == "2,000"
     page.set("text", "😀" * 2431)
     assert page.remark() == "The text has 2,431 characters; these are the first 500 tokens."
@@ -125,13 +125,13 @@ def test_a_long_text_has_a_limit_that_is_said(shown, tokenizer):
     assert len(shown_chips(page)) == len(page.numbers()["ids"]) < 500
 
 
-def test_hidden_characters_are_shown_as_escapes(shown, tokenizer):
-    page = shown(explore.tokens(tokenizer, "\x00\n\r\t\u00ad \u00a0"))
+def test_hidden_characters_are_shown_as_escapes(show_widget, tokenizer):
+    page = show_widget(explore.tokens(tokenizer, "\x00\n\r\t\u00ad \u00a0"))
     assert "".join(chip for chip, *_ in shown_chips(page)) == "\\x00\\n\\r\\t\\xad··"
 
 
-def test_gpt2s_tokens_are_made_on_a_page_to_read_too(shown, tokenizer):
-    page = shown(explore.tokens(tokenizer, "a"), reading=True)
+def test_gpt2s_tokens_are_made_on_a_page_to_read_too(show_widget, tokenizer):
+    page = show_widget(explore.tokens(tokenizer, "a"), reading=True)
     page.root.get_by_role("textbox").fill("a b")
     assert len(shown_chips(page)) == 2 and "JupyterLab" not in page.root.inner_text()
 
@@ -140,11 +140,11 @@ def test_the_notebook_stays_small():
     assert len(packed_merges()) < 170_000
 
 
-def test_another_tokenizer_is_asked_in_the_kernel(shown):
+def test_another_tokenizer_is_asked_in_the_kernel(show_widget):
     plain = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
     plain.pre_tokenizer = pre_tokenizers.Whitespace()
     widget = explore.tokens(plain, "a b c")
-    page = shown(widget)
+    page = show_widget(widget)
     assert [chip[:2] for chip in shown_chips(page)] == [["a", 0], ["b", 1], ["?", 2]]
     box = page.root.get_by_role("textbox")
     box.fill("b")
@@ -158,7 +158,7 @@ def test_another_tokenizer_is_asked_in_the_kernel(shown):
     page.page.evaluate("() => { window.gone = true; }")
     box.fill("b a a")
     assert "No kernel listens" in page.remark() and len(shown_chips(page)) == 2
-    read = shown(widget, reading=True)
+    read = show_widget(widget, reading=True)
     assert not read.root.get_by_role("textbox").is_editable() and "in JupyterLab any other" in read.root.inner_text()
 
 
@@ -181,9 +181,9 @@ def answer(widget, message):
     return sent[0]
 
 
-def test_the_words_of_a_chip_are_those_of_the_static_twin(shown, tokenizer):
+def test_the_words_of_a_chip_are_those_of_the_static_twin(show_widget, tokenizer):
     text = "Say: café — naïve\u200d🙂 x\u00a0y"
-    page = shown(explore.tokens(tokenizer, text))
+    page = show_widget(explore.tokens(tokenizer, text))
     assert re.sub(r"\\x[0-9a-f]{2}", "", "".join(chip for chip, *_ in shown_chips(page))).startswith("Say:·café·—")
     assert [chip for chip, *_ in shown_chips(page)] == [
         chip_text(decode_token(tokenizer, number)) for number in tokenizer.encode(text)

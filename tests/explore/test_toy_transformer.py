@@ -34,14 +34,14 @@ def torchs(model, text, written):
 
 
 @pytest.mark.parametrize("name", ["shipped", "fresh", "written otherwise", "one layer"])
-def test_its_logits_and_its_text_are_torchs(shown, name):
+def test_its_logits_and_its_text_are_torchs(show_widget, name):
     model = {
         "shipped": lambda: SHIPPED,
         "fresh": fresh,
         "written otherwise": lambda: fresh(ByParts),
         "one layer": lambda: fresh(lesson.CogModel, 55, 8, 1),
     }[name]()
-    page = shown(explore.writer(model, TOKENIZER, "a"))
+    page = show_widget(explore.writer(model, TOKENIZER, "a"))
     for text in ("strawberry upper", "minecraft echo", "Minecraft echo", "x", "abc de.F", "a" * 29):
         page.set("prompt", text)
         found = page.numbers()
@@ -55,8 +55,8 @@ def test_its_logits_and_its_text_are_torchs(shown, name):
                 assert text + found["written"] == lesson.generate_text(model, TOKENIZER, text)
 
 
-def test_it_follows_the_hand_with_the_kernel_gone(shown):
-    page = shown(explore.writer(SHIPPED, TOKENIZER))
+def test_it_follows_the_hand_with_the_kernel_gone(show_widget):
+    page = show_widget(explore.writer(SHIPPED, TOKENIZER))
     assert page.remark() == "strawberry upper STRAWBERRY.\nRight to the last letter, and it stops."
     assert "strawberry upper STRAWBERRY." in page.said() and float(page.facts()["least sure of"][-5:]) > 0.9
     page.page.evaluate("() => { window.gone = true; }")
@@ -81,8 +81,8 @@ def test_it_follows_the_hand_with_the_kernel_gone(shown):
         ("שלום עולם" * 1000, "not 'ו', 'ל', 'ם' and others."),
     ],
 )
-def test_what_it_cannot_read_is_said_as_the_tokenizer_says_it(shown, typed, told):
-    page = shown(explore.writer(SHIPPED, TOKENIZER))
+def test_what_it_cannot_read_is_said_as_the_tokenizer_says_it(show_widget, typed, told):
+    page = show_widget(explore.writer(SHIPPED, TOKENIZER))
     page.root.get_by_role("textbox", name="prompt").fill(typed)
     assert told in page.remark() and page.root.locator("b", has_text="x").count() == 0
     with pytest.raises(ValueError):
@@ -99,8 +99,8 @@ class Unmasked(lesson.CogModel):
         return self.decoder(self.norm(x))
 
 
-def test_a_model_that_computes_something_else_is_not_spoken_for(shown):
-    page = shown(explore.writer(fresh(Unmasked), TOKENIZER))
+def test_a_model_that_computes_something_else_is_not_spoken_for(show_widget):
+    page = show_widget(explore.writer(fresh(Unmasked), TOKENIZER))
     assert "does not compute what its parts should" in page.remark() and "check(CogModel)" in page.remark()
     assert "chances" not in page.said() and page.numbers()["logits"] == []
 
@@ -153,7 +153,7 @@ def test_in_a_terminal_it_is_a_sentence():
 
 
 @pytest.mark.parametrize("width", [360, 800])
-def test_the_longest_text_fits(shown, width):
-    page = shown(explore.writer(fresh(), TOKENIZER, "a" * 29), width=width)
+def test_the_longest_text_fits(show_widget, width):
+    page = show_widget(explore.writer(fresh(), TOKENIZER, "a" * 29), width=width)
     assert page.right_edge() <= width - 16
     assert page.page.evaluate("() => document.documentElement.scrollWidth") <= width

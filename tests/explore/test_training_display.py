@@ -134,12 +134,12 @@ def state(done, running=True, **more):
     return {"done": done, "loss": losses[-1][1], "losses": losses, "lines": lines, "running": running, **more}
 
 
-def page_of(shown, at, start=START, **how):
-    return shown(make_widget("training_display", "Training.", start, at), **how)
+def page_of(show_widget, at, start=START, **how):
+    return show_widget(make_widget("training_display", "Training.", start, at), **how)
 
 
-def test_the_page_follows_what_the_kernel_tells(shown):
-    page = page_of(shown, state(4, left=12.2))
+def test_the_page_follows_what_the_kernel_tells(show_widget):
+    page = page_of(show_widget, state(4, left=12.2))
     assert page.facts() == {"step": "4 of 40", "loss": "1.0000", "left": "about 12 s"}
     assert page.remark() == "Training. ■ in the toolbar stops it."
     page.tell(state(20, left=0.4))
@@ -156,13 +156,13 @@ def test_the_page_follows_what_the_kernel_tells(shown):
     assert "all steps are done" in page.root.get_by_role("status").inner_text()
 
 
-def test_a_stopped_training_stays_as_it_ended(shown):
-    page = page_of(shown, state(12, running=False))
+def test_a_stopped_training_stays_as_it_ended(show_widget):
+    page = page_of(show_widget, state(12, running=False))
     assert page.remark().startswith("Stopped after 12 of 40 steps: the model is only partly trained.")
 
 
-def test_a_page_whose_kernel_went_silent_says_so(shown):
-    page = page_of(shown, state(12, left=30))
+def test_a_page_whose_kernel_went_silent_says_so(show_widget):
+    page = page_of(show_widget, state(12, left=30))
     page.page.clock.install()
     page.tell(state(13, left=29))
     page.page.clock.run_for(19_000)
@@ -177,14 +177,14 @@ def test_a_page_whose_kernel_went_silent_says_so(shown):
     assert page.remark() == "Trained: all steps are done."
 
 
-def test_a_loss_that_is_no_number_is_said(shown):
-    page = page_of(shown, {**state(3), "loss": "nan"})
+def test_a_loss_that_is_no_number_is_said(show_widget):
+    page = page_of(show_widget, {**state(3), "loss": "nan"})
     assert page.facts()["loss"] == "not a number" and "smaller learning rate" in page.remark()
 
 
-def test_without_losses_there_is_a_bar(shown):
+def test_without_losses_there_is_a_bar(show_widget):
     start = {"steps": 40, "title": "2 heads", "first": 20}
-    page = page_of(shown, {**state(25), "loss": None, "losses": [], "lines": []}, start)
+    page = page_of(show_widget, {**state(25), "loss": None, "losses": [], "lines": []}, start)
     bars = page.root.locator("svg rect")
     widths = [float(bars.nth(i).get_attribute("width")) for i in (0, 1)]
     assert widths[1] == pytest.approx(widths[0] / 4) and page.facts() == {"step": "25 of 40"}
@@ -192,9 +192,9 @@ def test_without_losses_there_is_a_bar(shown):
 
 
 @pytest.mark.parametrize("width", [360, 800])
-def test_it_fits(shown, width):
+def test_it_fits(show_widget, width):
     at = {**state(40), "lines": [[i, " MMMMMMMMMMMMM"] for i in range(LINES + 1)]}
-    page = page_of(shown, at, width=width)
+    page = page_of(show_widget, at, width=width)
     assert page.right_edge() <= width - 16
     curve = page.root.locator("svg path").bounding_box()
     lines = page.root.locator("svg text", has=page.page.locator("tspan")).first.bounding_box()

@@ -69,8 +69,8 @@ def answered(widget, page):
     return sent
 
 
-def test_each_place_has_a_button_with_its_share(shown):
-    page = shown(copying())
+def test_each_place_has_a_button_with_its_share(show_widget):
+    page = show_widget(copying())
     assert table(page) == {
         f"before block {layer}, position {position} ({token})": {(0, 2): "1.0", (1, 2): "−0.5", (1, 3): "0.5"}.get(
             (layer, position), "0.0"
@@ -87,8 +87,8 @@ def test_each_place_has_a_button_with_its_share(shown):
     assert page.sent() == []
 
 
-def test_a_click_tells_the_answer_and_it_stays(shown):
-    page = shown(copying())
+def test_a_click_tells_the_answer_and_it_stays(show_widget):
+    page = show_widget(copying())
     page.page.evaluate("() => { window.gone = true; }")
     assert "continued with ' c', its twin with ' x'" in note(page)
     place(page, 0, 2).click()
@@ -102,8 +102,8 @@ def test_a_click_tells_the_answer_and_it_stays(shown):
     assert page.root.locator("[aria-pressed=true]").count() == 1
 
 
-def test_pointing_tells_the_answer_until_the_pointer_goes(shown):
-    page = shown(copying())
+def test_pointing_tells_the_answer_until_the_pointer_goes(show_widget):
+    page = show_widget(copying())
     place(page, 0, 2).hover()
     assert "position 2 (c/x)" in note(page) and page.state()["place"] is None
     page.page.mouse.move(1, 1)
@@ -111,9 +111,9 @@ def test_pointing_tells_the_answer_until_the_pointer_goes(shown):
 
 
 @pytest.mark.parametrize("width", [800, 150])
-def test_the_arrow_keys_go_from_place_to_place(shown, width):
+def test_the_arrow_keys_go_from_place_to_place(show_widget, width):
     """Also where the table stands the other way, as on a narrow page."""
-    page = shown(copying(), width=width)
+    page = show_widget(copying(), width=width)
     assert (page.root.locator("table.tall").count() == 1) == (width == 150)
     place(page, 0, 0).focus()
     right, down = ("ArrowRight", "ArrowDown") if width == 800 else ("ArrowDown", "ArrowRight")
@@ -126,7 +126,7 @@ def test_the_arrow_keys_go_from_place_to_place(shown, width):
     assert page.root.locator("table button[tabindex='0']").count() == 1
 
 
-def test_where_the_streams_are_the_same_nothing_is_run(shown):
+def test_where_the_streams_are_the_same_nothing_is_run(show_widget):
     run = []
 
     def counted(model, clean, corrupted, layer, position):
@@ -137,9 +137,9 @@ def test_where_the_streams_are_the_same_nothing_is_run(shown):
     assert run == [(0, 2), (1, 2), (1, 3)]
 
 
-def test_other_sentences_are_asked_of_the_kernel(shown):
+def test_other_sentences_are_asked_of_the_kernel(show_widget):
     widget = copying()
-    page = shown(widget)
+    page = show_widget(widget)
     box, twin = (page.root.get_by_role("textbox", name=name) for name in ("sentence", "its twin"))
     box.fill("a b c d e")
     box.press("Enter")
@@ -160,8 +160,8 @@ def test_other_sentences_are_asked_of_the_kernel(shown):
     assert len(table(page)) == 8 and "continued with ' c'" in note(page)
 
 
-def test_without_a_kernel_it_says_so_calmly(shown):
-    page = shown(copying())
+def test_without_a_kernel_it_says_so_calmly(show_widget):
+    page = show_widget(copying())
     page.page.evaluate("() => { window.gone = true; }")
     twin = page.root.get_by_role("textbox", name="its twin")
     twin.fill("a b y d")
@@ -172,8 +172,8 @@ def test_without_a_kernel_it_says_so_calmly(shown):
     )  # the saved notebook keeps the pair that was answered
 
 
-def test_a_table_is_not_taken_for_that_of_sentences_still_typed(shown):
-    page = shown(copying())
+def test_a_table_is_not_taken_for_that_of_sentences_still_typed(show_widget):
+    page = show_widget(copying())
     twin = page.root.get_by_role("textbox", name="its twin")
     twin.fill("a b y d")
     assert note(page).startswith("Press Enter") and page.root.locator(".stale[inert] table").count() == 1
@@ -184,8 +184,8 @@ def test_a_table_is_not_taken_for_that_of_sentences_still_typed(shown):
     assert page.sent() == [{"asked": [CLEAN, "a b y d"]}] and page.root.locator("[inert]").count() == 0
 
 
-def test_a_page_to_read_has_its_two_sentences(shown):
-    page = shown(copying(), reading=True)
+def test_a_page_to_read_has_its_two_sentences(show_widget):
+    page = show_widget(copying(), reading=True)
     for name in ("sentence", "its twin"):
         assert not page.root.get_by_role("textbox", name=name).is_editable()
     assert "On this page these two sentences; in JupyterLab any others." in page.root.inner_text()
@@ -193,10 +193,10 @@ def test_a_page_to_read_has_its_two_sentences(shown):
     assert "position 2 (c/x)" in note(page)
 
 
-def test_a_large_model_is_asked_row_by_row(shown):
+def test_a_large_model_is_asked_row_by_row(show_widget):
     widget = copying(10**10)
     assert widget.state["found"] is None and repr(widget).endswith("with the twin's vector there.")
-    page = shown(widget)
+    page = show_widget(widget)
     assert page.sent() == [{"asked": [CLEAN, TWIN]}] and note(page) == "Asking the model…"
     sent = answered(widget, page)
     assert [len(message["found"]["rows"]) for message in sent] == [1, 2]
@@ -206,12 +206,12 @@ def test_a_large_model_is_asked_row_by_row(shown):
     assert len(table(page)) == 8 and len(page.state()["found"]["rows"]) == 2
 
 
-def test_a_patch_that_fails_is_told(shown):
+def test_a_patch_that_fails_is_told(show_widget):
     def failing(*_):
         raise RuntimeError("sizes do not match")
 
     widget = explore.patching(Copier(10**10), failing, CLEAN, TWIN)
-    page = shown(widget)
+    page = show_widget(widget)
     answered(widget, page)
     assert note(page) == "The exchange failed. RuntimeError: sizes do not match"
 
@@ -224,15 +224,15 @@ def test_a_patch_that_fails_is_told(shown):
         (" a" * 25, " b" * 25, "2 to 24 tokens"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_in_a_sentence(shown, clean, twin, why):
-    page = shown(explore.patching(Copier(), patch, clean, twin))
+def test_what_cannot_be_compared_is_refused_in_a_sentence(show_widget, clean, twin, why):
+    page = show_widget(explore.patching(Copier(), patch, clean, twin))
     assert why in note(page) and "failed" in page.root.locator(".note").get_attribute("class")
 
 
-def test_half_of_an_emoji_is_answered_too(shown):
+def test_half_of_an_emoji_is_answered_too(show_widget):
     """A browser may send one half of a pair."""
     widget = copying()
-    page = shown(widget)
+    page = show_widget(widget)
     page.root.get_by_role("textbox", name="its twin").evaluate(
         "box => { box.value = '\\ud83d b x d'; box.dispatchEvent(new Event('change')); }"
     )
@@ -244,7 +244,7 @@ def test_its_words_where_it_cannot_be_shown():
     assert repr(copying()).endswith("The sentence is continued with ' c', its twin with ' x'.")
 
 
-def test_no_sideways_scrolling_on_a_narrow_page(shown):
-    page = shown(explore.patching(Copier(), patch, "a b c d" * 5, "a b x d" + "a b c d" * 4), width=360)
+def test_no_sideways_scrolling_on_a_narrow_page(show_widget):
+    page = show_widget(explore.patching(Copier(), patch, "a b c d" * 5, "a b x d" + "a b c d" * 4), width=360)
     assert len(table(page)) > 30
     assert page.page.evaluate("() => document.documentElement.scrollWidth") <= 360

@@ -29,8 +29,8 @@ def declare_exercise(monkeypatch):
 
 
 @pytest.fixture
-def double(made):
-    return made(
+def double(declare_exercise):
+    return declare_exercise(
         differentiable=True,
         misconceptions={
             "squares": (lambda x: x**2, "You squared it. Doubling adds it to itself."),
@@ -40,8 +40,8 @@ def double(made):
 
 
 @pytest.fixture
-def pair(made):
-    return made(
+def pair(declare_exercise):
+    return declare_exercise(
         "pair",
         oracle=lambda x: (x * 2, x.sum(-1)),
         returns=(Float("rows columns", name="doubled"), Float("rows", name="sums")),
@@ -49,8 +49,8 @@ def pair(made):
 
 
 @pytest.fixture
-def affine(made):
-    return made(
+def affine(declare_exercise):
+    return declare_exercise(
         "Affine",
         initial_parameters=lambda d_in, d_out: layer_parameters(layer=nn.Linear(d_in, d_out)),
         oracle=lambda p, x: F.linear(x, p["layer.weight"], p["layer.bias"]),

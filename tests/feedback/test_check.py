@@ -92,16 +92,16 @@ def test_random_numbers_of_an_answer_are_its_own(double):
     assert (random.random(), np.random.rand(), torch.rand(1)) == wanted
 
 
-def test_names_are_unique_in_the_course(made):
+def test_names_are_unique_in_the_course(declare_exercise):
     with pytest.raises(ValueError, match="row_sums is already an exercise of start_here"):
-        made("row_sums")
+        declare_exercise("row_sums")
 
 
 @pytest.fixture
-def total(made):
+def total(declare_exercise):
     """A value whose cell makes another one first, `doubled`."""
     misconceptions = {"squares": Wrong(lambda: torch.tensor([1.0, 4.0, 9.0]), "You squared it.")}
-    return made(
+    return declare_exercise(
         "total",
         oracle=torch.tensor(12.0),
         steps={"doubled": Step(torch.tensor([2.0, 4.0, 6.0]), misconceptions)},

@@ -27,15 +27,15 @@ def test_a_right_answer_passes(double):
     assert report and report.status == "passed" and report.misconception is None
 
 
-def test_praise_says_on_how_many_inputs(double, made):
+def test_praise_says_on_how_many_inputs(double, declare_exercise):
     """The cases are drawn once more, with other numbers; those that are written down are not."""
     assert diagnose(double, lambda x: x + x).message == "passed, right on all 4 inputs tried."
-    written = made("written", cases=[case(torch.ones(2)), case(torch.ones(3)), case(torch.zeros(2))])
+    written = declare_exercise("written", cases=[case(torch.ones(2)), case(torch.ones(3)), case(torch.zeros(2))])
     assert diagnose(written, lambda x: x + x).message == "passed, right on all 3 inputs tried."
 
 
-def test_dict_results_name_the_wrong_key(made):
-    both = made("both", oracle=lambda x: {"a": x, "b": x * 2}, cases=lambda rand: [case(rand(2, 2))])
+def test_dict_results_name_the_wrong_key(declare_exercise):
+    both = declare_exercise("both", oracle=lambda x: {"a": x, "b": x * 2}, cases=lambda rand: [case(rand(2, 2))])
     assert "both(x) with x of shape [2, 2]: `b`, row 0, column 0 is" in failure_message(
         both, lambda x: {"a": x, "b": x * 2 + torch.eye(2)}
     )
@@ -174,8 +174,8 @@ def test_a_refusal_of_ones_own_is_called_one(double):
         (lambda x: x.masked_fill(x > x.min(), -torch.inf) * 0, "0 × inf is nan"),
     ],
 )
-def test_nan_is_traced_to_what_made_it(made, wrong, words):
-    shares = made("shares", oracle=lambda x: x.softmax(-1), cases=lambda rand: [case(rand(3, 4))])
+def test_nan_is_traced_to_what_made_it(declare_exercise, wrong, words):
+    shares = declare_exercise("shares", oracle=lambda x: x.softmax(-1), cases=lambda rand: [case(rand(3, 4))])
     message = failure_message(shares, wrong)
     assert words in message and "It begins on line" in message
 
@@ -205,8 +205,8 @@ def test_an_argument_that_another_value_of_the_notebook_stands_for(double):
     )
 
 
-def test_one_layer_under_two_names(made):
-    twice = made(
+def test_one_layer_under_two_names(declare_exercise):
+    twice = declare_exercise(
         "Twice",
         initial_parameters=lambda d: layer_parameters(first=nn.Linear(d, d), second=nn.Linear(d, d)),
         oracle=lambda p, x: F.linear(
@@ -257,8 +257,8 @@ def test_a_list_where_a_tensor_is_wanted(double):
     assert "Is it the right thing that this is called on?" in raised(double, lambda x: x.tolist().decode())
 
 
-def test_a_product_of_batches_with_too_much_turned(made):
-    product = made("product", oracle=lambda x: x @ x.mT, cases=lambda rand: [case(rand(2, 3, 4))])
+def test_a_product_of_batches_with_too_much_turned(declare_exercise):
+    product = declare_exercise("product", oracle=lambda x: x @ x.mT, cases=lambda rand: [case(rand(2, 3, 4))])
 
     def wrong(x):
         return x @ x.transpose(0, 1)
@@ -335,20 +335,22 @@ def test_of_several_wrong_parts_the_last_is_shown(pair):
 # --- shape, type of numbers, device, nan -------------------------------------------------------------
 
 
-def test_a_wrong_shape_in_the_axes_names(made):
-    exercise_ = made("sums", oracle=lambda x: x.sum(1), returns=Float("rows"))
+def test_a_wrong_shape_in_the_axes_names(declare_exercise):
+    exercise_ = declare_exercise("sums", oracle=lambda x: x.sum(1), returns=Float("rows"))
     assert (
         failure_message(exercise_, lambda x: x.sum(0))
         == "The result of sums(x) with x of shape [2, 3] has shape [3]; expected is [rows = 2]."
     )
-    twisted = made("sums", oracle=lambda x: x, returns=Float("rows columns"))
+    twisted = declare_exercise("sums", oracle=lambda x: x, returns=Float("rows columns"))
     assert "has shape [3, 2], with its last two axes swapped; expected is [rows = 2, columns = 3]." in failure_message(
         twisted, lambda x: x.T
     )
 
 
-def test_a_hard_coded_size(made):
-    mask = made("grid", oracle=lambda size: torch.eye(size).bool(), cases=[case(2), case(5)], returns=Bool("size size"))
+def test_a_hard_coded_size(declare_exercise):
+    mask = declare_exercise(
+        "grid", oracle=lambda size: torch.eye(size).bool(), cases=[case(2), case(5)], returns=Bool("size size")
+    )
     message = failure_message(mask, lambda size: torch.eye(6).bool())
     assert (
         "has shape [6, 6] whatever the input is; here [size = 2, size = 2] is expected" in message
@@ -356,19 +358,21 @@ def test_a_hard_coded_size(made):
     )
 
 
-def test_a_sum_over_everything(made):
-    lengths = made("lengths", oracle=lambda x: (x * x).sum(-1), cases=lambda rand: [case(rand(2, 3)), case(rand(4, 5))])
+def test_a_sum_over_everything(declare_exercise):
+    lengths = declare_exercise(
+        "lengths", oracle=lambda x: (x * x).sum(-1), cases=lambda rand: [case(rand(2, 3)), case(rand(4, 5))]
+    )
     message = failure_message(lengths, lambda x: (x * x).sum())
     assert "is a single number; here [2] is expected. `sum` without a `dim` takes all the numbers" in message
 
 
-def test_broadcasting_hides_no_shape(made):
-    exercise_ = made("column", oracle=lambda x: x.sum(1), cases=[case(torch.ones(3, 3))])
+def test_broadcasting_hides_no_shape(declare_exercise):
+    exercise_ = declare_exercise("column", oracle=lambda x: x.sum(1), cases=[case(torch.ones(3, 3))])
     assert "has shape [3, 1]" in failure_message(exercise_, lambda x: x.sum(1, keepdim=True))
 
 
-def test_a_wrong_dtype(made, double):
-    whole = made("whole", oracle=lambda x: x * 2, cases=[case(torch.ones(2, 3))])
+def test_a_wrong_dtype(declare_exercise, double):
+    whole = declare_exercise("whole", oracle=lambda x: x * 2, cases=[case(torch.ones(2, 3))])
     assert "The numbers are right, their type is not: float16 where float32 is needed" in failure_message(
         whole, lambda x: x.half() * 2
     )
@@ -386,8 +390,8 @@ def test_a_function_may_be_more_exact_and_a_layer_hands_on_what_the_next_one_tak
     assert "float64 where float32 is needed" in failure_message(affine, Exact)
 
 
-def test_a_float_mask(made):
-    mask = made("grid", oracle=lambda size: torch.eye(size).bool(), cases=[case(2), case(5)])
+def test_a_float_mask(declare_exercise):
+    mask = declare_exercise("grid", oracle=lambda size: torch.eye(size).bool(), cases=[case(2), case(5)])
     assert failure_message(mask, lambda size: torch.eye(size)).endswith("`masked_fill` and `~` want True and False.")
 
 
@@ -455,8 +459,8 @@ def test_a_parameter_that_no_gradient_reaches(affine):
     assert "no gradient reaches `layer.bias`" in failure_message(affine, Cut)
 
 
-def test_wrong_numbers_in_which_something_has_no_part(made, affine):
-    product = made(
+def test_wrong_numbers_in_which_something_has_no_part(declare_exercise, affine):
+    product = declare_exercise(
         "product", oracle=lambda a, b: a @ b, cases=lambda rand: [case(rand(n, n), rand(n, n)) for n in (2, 3)]
     )
     assert "`b` has no part in the result" in failure_message(product, lambda a, b: a @ a)
@@ -500,9 +504,9 @@ def test_half_a_class_is_not_attempted_yet(affine):
     assert report.status == "todo" and report.message == "`forward` is not attempted yet. `hint(Affine)` gives a nudge."
 
 
-def test_an_oracle_knows_what_its_module_was_built_with(made):
+def test_an_oracle_knows_what_its_module_was_built_with(declare_exercise):
     """A rate or a number of heads is no parameter, and forward depends on it."""
-    scaled = made(
+    scaled = declare_exercise(
         "Scaled",
         initial_parameters=lambda d, factor=3.0: {"w": torch.ones(d)},
         oracle=lambda p, x: x * p["w"] * p.init_args["factor"],
@@ -522,8 +526,8 @@ def test_an_oracle_knows_what_its_module_was_built_with(made):
     assert diagnose(scaled, to_learner_answer(scaled, lambda p, x: x * p["w"] * 3.0)).misconception == "factor-ignored"
 
 
-def test_train_and_eval_are_told_apart(made):
-    dropped = made(
+def test_train_and_eval_are_told_apart(declare_exercise):
+    dropped = declare_exercise(
         "Dropped",
         initial_parameters=lambda p: {},
         oracle=lambda p, x: F.dropout(x, 0.5, training=p.training),
@@ -546,9 +550,9 @@ def test_train_and_eval_are_told_apart(made):
     )
 
 
-def test_parameters_are_filled_so_that_a_forgotten_one_shows(made):
+def test_parameters_are_filled_so_that_a_forgotten_one_shows(declare_exercise):
     """A bias that starts at zero can be left out without a trace, unless the check gives it numbers."""
-    shifted = made(
+    shifted = declare_exercise(
         "Shifted",
         initial_parameters=lambda d: {"b": torch.zeros(d)},
         oracle=lambda p, x: x + p["b"],
@@ -566,13 +570,13 @@ def test_parameters_are_filled_so_that_a_forgotten_one_shows(made):
     assert "differs" in failure_message(shifted, Shifted) or "row 0, column 0 is" in failure_message(shifted, Shifted)
 
 
-def test_refused_input(made):
+def test_refused_input(declare_exercise):
     def parameters(d, n):
         if d % n:
             raise ValueError("d must be divisible by n")
         return {}
 
-    split = made(
+    split = declare_exercise(
         "Split",
         initial_parameters=parameters,
         oracle=lambda p, x: x,
@@ -661,8 +665,8 @@ def test_a_report_says_why_in_one_word(double, answer, reason, property, relatio
     assert (report.reason, report.property, report.relation) == (reason, property, relation), str(report)
 
 
-def test_a_broken_property_is_named(made):
-    shares = made("shares", oracle=lambda x: x.softmax(-1), properties=[rows_sum_to_one()])
+def test_a_broken_property_is_named(declare_exercise):
+    shares = declare_exercise("shares", oracle=lambda x: x.softmax(-1), properties=[rows_sum_to_one()])
     report = diagnose(shares, lambda x: x.exp() / x.exp().sum())
     assert (report.reason, report.property) == ("property", "rows_sum_to_one")
 

@@ -32,8 +32,8 @@ def test_a_modified_input(double):
     assert "it changed its input `x`" in failure_message(double, in_place)
 
 
-def test_what_is_read_may_depend_on_the_case_and_inputs_are_watched_all_the_same(made):
-    noisy = made(
+def test_what_is_read_may_depend_on_the_case_and_inputs_are_watched_all_the_same(declare_exercise):
+    noisy = declare_exercise(
         "noisy",
         oracle=lambda x, generator: x + torch.rand(x.shape, generator=generator),
         differentiable=False,
@@ -45,8 +45,8 @@ def test_what_is_read_may_depend_on_the_case_and_inputs_are_watched_all_the_same
     assert "it changed its input `x`" in failure_message(noisy, in_place)
 
 
-def test_a_wrong_counter_is_told_by_its_entries(made):
-    tally = made("tally", oracle=lambda ids: {i: ids.count(i) for i in ids}, cases=[case([1, 2, 1])])
+def test_a_wrong_counter_is_told_by_its_entries(declare_exercise):
+    tally = declare_exercise("tally", oracle=lambda ids: {i: ids.count(i) for i in ids}, cases=[case([1, 2, 1])])
     assert diagnose(tally, lambda ids: Counter(ids))
     assert failure_message(tally, lambda ids: Counter(ids[1:])) == "tally([1, 2, 1]): at key 1 yours is 1, expected 2."
     assert failure_message(tally, lambda ids: [2, 1]) == "tally([1, 2, 1]) is a list of 2, and a dict is expected."
@@ -57,25 +57,25 @@ def test_a_detached_result(double):
     assert "no gradient reaches `x`" in failure_message(double, lambda x: torch.tensor((x * 2).tolist()))
 
 
-def test_an_input_on_which_nothing_hangs_need_not_be_connected(made):
-    flat = made("flat", oracle=lambda x: (x - x).sum(-1), differentiable=True)
+def test_an_input_on_which_nothing_hangs_need_not_be_connected(declare_exercise):
+    flat = declare_exercise("flat", oracle=lambda x: (x - x).sum(-1), differentiable=True)
     assert diagnose(flat, lambda x: torch.zeros(len(x)))
 
 
-def test_a_gradient_that_is_no_number(made):
+def test_a_gradient_that_is_no_number(declare_exercise):
     """The result is mended where it would be nan; its gradient is not."""
-    safe = made("safe", oracle=lambda x: x * x, cases=lambda rand: [case(torch.zeros(2, 3)), case(rand(2, 3))],
+    safe = declare_exercise("safe", oracle=lambda x: x * x, cases=lambda rand: [case(torch.zeros(2, 3)), case(rand(2, 3))],
                 differentiable=True)  # fmt: skip
     message = failure_message(safe, lambda x: (x * x / x).nan_to_num() * x)
     assert "the gradient for `x` holds nan or inf" in message
 
 
-def test_gradients_are_asked_of_a_function_only_where_its_text_asks(made):
-    assert diagnose(made(), lambda x: torch.tensor((x * 2).tolist()))
+def test_gradients_are_asked_of_a_function_only_where_its_text_asks(declare_exercise):
+    assert diagnose(declare_exercise(), lambda x: torch.tensor((x * 2).tolist()))
 
 
-def test_gradients_may_be_no_matter(made):
-    assert diagnose(made(differentiable=False), lambda x: torch.tensor((x * 2).tolist()))
+def test_gradients_may_be_no_matter(declare_exercise):
+    assert diagnose(declare_exercise(differentiable=False), lambda x: torch.tensor((x * 2).tolist()))
 
 
 def test_a_gradient_that_breaks(double):
@@ -90,22 +90,22 @@ def test_a_gradient_that_breaks(double):
     )
 
 
-def test_numbers_written_down_are_found_out(made):
-    exercise_ = made(cases=lambda rand: [case(rand(2, 2))])
+def test_numbers_written_down_are_found_out(declare_exercise):
+    exercise_ = declare_exercise(cases=lambda rand: [case(rand(2, 2))])
     written = exercise_.sample_cases()[0].args[0] * 2
     assert failure_message(exercise_, lambda x: written * x / x).startswith(
         "Right for one set of numbers and wrong for another"
     )
 
 
-def test_a_broken_property_fails_right_numbers(made):
+def test_a_broken_property_fails_right_numbers(declare_exercise):
     assert (
-        failure_message(made(properties=[lambda probe: "It breaks a promise."]), lambda x: x * 2)
+        failure_message(declare_exercise(properties=[lambda probe: "It breaks a promise."]), lambda x: x * 2)
         == "It breaks a promise."
     )
 
 
-def test_a_property_is_asked_where_other_cases_are_refused(made):
+def test_a_property_is_asked_where_other_cases_are_refused(declare_exercise):
     """A case that the oracle refuses must not silence the properties: they are asked of the cases that gave a
     result."""
 
@@ -115,7 +115,7 @@ def test_a_property_is_asked_where_other_cases_are_refused(made):
         return x / 2
 
     asked = []
-    even = made(
+    even = declare_exercise(
         "halves",
         oracle=halves,
         cases=[case(torch.ones(3)), case(torch.ones(4))],
@@ -134,25 +134,25 @@ def test_a_property_is_asked_where_other_cases_are_refused(made):
     )  # it stopped where it should have run
 
 
-def test_a_property_may_run_the_answer_again(made):
+def test_a_property_may_run_the_answer_again(declare_exercise):
     seen = []
-    again = made(properties=[lambda probe: seen.append(probe.run(case(torch.ones(1))).value)])
+    again = declare_exercise(properties=[lambda probe: seen.append(probe.run(case(torch.ones(1))).value)])
     assert diagnose(again, lambda x: x * 2) and seen[0].tolist() == [2.0]
 
 
-def test_rows_that_do_not_sum_to_one(made):
-    weigh = made("weigh", oracle=lambda x: x.softmax(-1), properties=[rows_sum_to_one()])
+def test_rows_that_do_not_sum_to_one(declare_exercise):
+    weigh = declare_exercise("weigh", oracle=lambda x: x.softmax(-1), properties=[rows_sum_to_one()])
     assert "do not sum to one: row 1 sums to 1.2" in failure_message(weigh, lambda x: x.sigmoid())
     columns = failure_message(weigh, lambda x: x.softmax(-2))
     assert "The columns do: the shares were made along the other axis." in columns
 
 
 @pytest.fixture
-def running_mean(made):
+def running_mean(declare_exercise):
     def oracle(x):
         return x.cumsum(-2) / torch.arange(1, x.shape[-2] + 1)[:, None]
 
-    return made(
+    return declare_exercise(
         "running_mean",
         oracle=oracle,
         cases=lambda rand: [case(rand(4, 3)), case(rand(2, 5, 3))],
@@ -171,11 +171,11 @@ def _blocked(x, with_):
     return (x @ -x.mT / x.shape[-1] ** 0.5).masked_fill(torch.ones(n, n).triu(1).bool(), with_)
 
 
-def test_a_future_that_is_hidden_by_some_low_number(made):
+def test_a_future_that_is_hidden_by_some_low_number(declare_exercise):
     def oracle(x):
         return torch.softmax(_blocked(x, -torch.inf), -1) @ x
 
-    look = made(
+    look = declare_exercise(
         "look", oracle=oracle, cases=lambda rand: [case(rand(2, 4, 3)), case(rand(1, 5, 2))], properties=[causal()]
     )
     assert diagnose(look, lambda x: torch.softmax(_blocked(x, -torch.inf), -1) @ x)
@@ -192,13 +192,13 @@ def test_a_future_that_is_hidden_by_some_low_number(made):
     assert diagnose(look, renormalised)  # its weights vanish where scores are huge, which lets nothing through
 
 
-def test_a_refusal_that_is_asked_for_does_not_switch_properties_off(made):
+def test_a_refusal_that_is_asked_for_does_not_switch_properties_off(declare_exercise):
     def oracle(x):
         if len(x) == 1:
             raise ValueError("two rows at least")
         return x.cumsum(-2)
 
-    rows = made(
+    rows = declare_exercise(
         "rows",
         oracle=oracle,
         cases=lambda rand: [case(rand(4, 3)), case(rand(1, 3))],
@@ -207,20 +207,20 @@ def test_a_refusal_that_is_asked_for_does_not_switch_properties_off(made):
     assert failure_message(rows, oracle) == "Never right."
 
 
-def test_wrong_numbers_beside_a_right_refusal_are_what_is_spoken_of(made):
+def test_wrong_numbers_beside_a_right_refusal_are_what_is_spoken_of(declare_exercise):
     def oracle(x):
         if len(x) == 1:
             raise ValueError("two rows at least")
         return x.cumsum(-2)
 
-    rows = made("rows", oracle=oracle, cases=lambda rand: [case(rand(4, 3)), case(rand(1, 3))])
+    rows = declare_exercise("rows", oracle=oracle, cases=lambda rand: [case(rand(4, 3)), case(rand(1, 3))])
     words = failure_message(rows, lambda x: oracle(x) ** 2)
     assert "should be refused" not in words and "In 1 of 2 cases the result differs" in words
     assert "should be refused with a ValueError" in failure_message(rows, lambda x: x.cumsum(-2) ** 2)
 
 
-def test_what_is_kept_from_an_earlier_call(made):
-    turned = made(
+def test_what_is_kept_from_an_earlier_call(declare_exercise):
+    turned = declare_exercise(
         "Turned",
         initial_parameters=lambda d_in, d_out: layer_parameters(layer=nn.Linear(d_in, d_out)),
         oracle=lambda p, x: F.linear(x, p["layer.weight"], p["layer.bias"]),
@@ -242,8 +242,8 @@ def test_what_is_kept_from_an_earlier_call(made):
     assert diagnose(turned, First)
 
 
-def test_a_slope_that_is_not_the_right_one(made):
-    centred = made(
+def test_a_slope_that_is_not_the_right_one(declare_exercise):
+    centred = declare_exercise(
         "Centred",
         initial_parameters=lambda d: {"w": torch.ones(d)},
         oracle=lambda p, x: (x - x.mean(-1, keepdim=True)) * p["w"],
@@ -264,8 +264,8 @@ def test_batch_items_that_leak(running_mean):
     assert "Batch items leak into each other" in failure_message(running_mean, leaking)
 
 
-def test_a_tensor_that_stays_behind_when_its_module_moves(made):
-    cumulative = made(
+def test_a_tensor_that_stays_behind_when_its_module_moves(declare_exercise):
+    cumulative = declare_exercise(
         "Cumulative",
         initial_parameters=lambda size: {"w": torch.ones(size)},
         oracle=lambda p, x: (x * p["w"]).cumsum(-1),
@@ -311,8 +311,8 @@ def test_a_tensor_that_stays_behind_when_its_module_moves(made):
     assert "It works on the CPU only" in failure_message(cumulative, in_place)
 
 
-def test_a_function_works_where_its_input_is(made):
-    counted = made(
+def test_a_function_works_where_its_input_is(declare_exercise):
+    counted = declare_exercise(
         "counted",
         oracle=lambda x, base=1.0: x + torch.arange(x.shape[-1], device=x.device) * base,
         properties=[works_where_its_input_is],
@@ -362,8 +362,8 @@ def test_a_parameter_without_self(affine):
 
 
 @pytest.fixture
-def centred(made):
-    return made(
+def centred(declare_exercise):
+    return declare_exercise(
         "centred",
         initial_parameters=lambda d: {"w": torch.ones(d), "b": torch.zeros(d)},
         oracle=lambda p, x: p["w"] * (x - x.mean(-1, keepdim=True)) + p["b"],
@@ -389,7 +389,7 @@ def fails_itself(probe):
     raise KeyError("nothing there")
 
 
-def test_a_property_that_fails_by_itself_is_no_mistake_of_the_learners(made):
-    report = diagnose(made(properties=[fails_itself]), lambda x: x * 2)
+def test_a_property_that_fails_by_itself_is_no_mistake_of_the_learners(declare_exercise):
+    report = diagnose(declare_exercise(properties=[fails_itself]), lambda x: x * 2)
     assert (report.reason, report.property) == ("property", "fails_itself")
     assert "The check itself failed, in fails_itself (KeyError" in report.message

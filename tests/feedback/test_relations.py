@@ -9,9 +9,9 @@ from utils.feedback.exercise import Float, case
 
 
 @pytest.fixture
-def product(made):
+def product(declare_exercise):
     cases = lambda rand: [case(rand(4, 4), rand(4, 4)), case(rand(6, 6), rand(6, 6))]
-    return made("product", oracle=lambda x, y: x @ y, cases=cases, returns=Float("seq d_out"))
+    return declare_exercise("product", oracle=lambda x, y: x @ y, cases=cases, returns=Float("seq d_out"))
 
 
 def only(region):
@@ -74,8 +74,8 @@ def test_what_holds_in_one_case_only_is_not_said(product):
     assert diagnose(product, lambda x, y: (x @ y) * 2 if len(x) == 4 else x * y).relation is None
 
 
-def test_a_mask_the_other_way_round(made):
-    mask = made("grid", oracle=lambda size: torch.ones(size, size).tril().bool(), cases=[case(3), case(5)])
+def test_a_mask_the_other_way_round(declare_exercise):
+    mask = declare_exercise("grid", oracle=lambda size: torch.ones(size, size).tril().bool(), cases=[case(3), case(5)])
     assert "Every True is a False" in failure_message(mask, lambda size: ~torch.ones(size, size).tril().bool())
     assert "Only the diagonal" in failure_message(mask, lambda size: torch.ones(size, size).tril(-1).bool())
 
@@ -95,14 +95,14 @@ def test_a_mask_the_other_way_round(made):
         (lambda n: [9] * n, None),
     ],
 )
-def test_lists(made, wrong, name):
-    counted = made("counted", oracle=lambda n: list(range(n)), cases=[case(4), case(6)])
+def test_lists(declare_exercise, wrong, name):
+    counted = declare_exercise("counted", oracle=lambda n: list(range(n)), cases=[case(4), case(6)])
     report = diagnose(counted, wrong)
     assert (report.reason, report.relation) == ("difference", name), str(report)
 
 
-def test_the_place_in_a_list_is_named(made):
-    counted = made("counted", oracle=lambda n: list(range(n)), cases=[case(6), case(4)])
+def test_the_place_in_a_list_is_named(declare_exercise):
+    counted = declare_exercise("counted", oracle=lambda n: list(range(n)), cases=[case(6), case(4)])
     assert "The first 3 of 6 items are right, and the next is not." in failure_message(
         counted, lambda n: [0, 1, 2, *"abc"][:n]
     )

@@ -49,8 +49,8 @@ def test_accents_stand_out_on_light_and_dark(name):
         assert (high + 0.05) / (low + 0.05) >= 3
 
 
-def test_a_large_table_is_cut_around_the_first_wrong_cell(made):
-    wide = made("wide", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(30, 40))])
+def test_a_large_table_is_cut_around_the_first_wrong_cell(declare_exercise):
+    wide = declare_exercise("wide", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(30, 40))])
 
     def odd(x):
         y = x * 2
@@ -62,8 +62,8 @@ def test_a_large_table_is_cut_around_the_first_wrong_cell(made):
     assert report.table.caption == "rows 16–23, columns 29–36 of 30 × 40" and report.table.wrong == {(4, 4)}
 
 
-def test_a_batch_shows_the_item_that_is_wrong(made):
-    deep = made(
+def test_a_batch_shows_the_item_that_is_wrong(declare_exercise):
+    deep = declare_exercise(
         "deep", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2, 2))], returns=Float("batch seq d_in")
     )
 
@@ -74,7 +74,9 @@ def test_a_batch_shows_the_item_that_is_wrong(made):
 
     assert diagnose(deep, odd).table.caption == "batch 2"
     assert (
-        diagnose(made("flat", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2, 2))]), odd).table.caption
+        diagnose(
+            declare_exercise("flat", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2, 2))]), odd
+        ).table.caption
         == "item 2"
     )
 
@@ -92,8 +94,8 @@ def test_a_small_input_stands_beside_the_result(double):
     assert float(report.table.expected[0][0]) == pytest.approx(number * 2, abs=2e-4)
 
 
-def test_a_large_input_does_not(made):
-    wide = made("wide", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(7, 7))])
+def test_a_large_input_does_not(declare_exercise):
+    wide = declare_exercise("wide", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(7, 7))])
     assert diagnose(wide, lambda x: x + 1).table.inputs == []
 
 

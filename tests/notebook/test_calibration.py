@@ -12,15 +12,15 @@ def answer(question, right, sure="certain", kind="predictions"):
     record_answer(kind, {"question": question}, right=right, sure=sure)
 
 
-def days(store, *questions):
+def days(progress_path, *questions):
     """Make the answers one day apart, in this order."""
-    kept = json.loads(store.read_text(encoding="utf-8"))
+    kept = json.loads(progress_path.read_text(encoding="utf-8"))
     for day, question in enumerate(questions, 1):
         kept["answers"][question]["when"] = f"2026-01-{day:02}T00:00:00+00:00"
-    store.write_text(json.dumps(kept), encoding="utf-8")
+    progress_path.write_text(json.dumps(kept), encoding="utf-8")
 
 
-def test_how_sure_and_how_right(store):
+def test_how_sure_and_how_right(progress_path):
     assert str(load_calibration()) == "" and "warm_up" not in repr(progress())
     for n in range(3):
         answer(f"{n}?", right=n > 0)
@@ -31,10 +31,10 @@ def test_how_sure_and_how_right(store):
     assert "<b>3 of 4</b>" in page and "width:67%" in page and "fairly" not in page
 
 
-def test_the_oldest_three_are_asked_again_and_go_to_the_end(store):
+def test_the_oldest_three_are_asked_again_and_go_to_the_end(progress_path):
     for question in "abcd":
         answer(question, right=True)
-    days(store, "c", "a", "d", "b")
+    days(progress_path, "c", "a", "d", "b")
     assert repr(load_warm_up()) == "1. c\n2. a\n3. d" == repr(progress().warm_up())
     widget = question_widget(read_answers()["c"])
     assert widget.start == {"question": "c"} and widget.state["done"] == ""
@@ -42,17 +42,17 @@ def test_the_oldest_three_are_asked_again_and_go_to_the_end(store):
     assert repr(load_warm_up()) == "1. a\n2. d\n3. b" and read_answers()["c"]["right"] is False
 
 
-def test_a_quiz_is_asked_again_with_nothing_chosen(store):
+def test_a_quiz_is_asked_again_with_nothing_chosen(progress_path):
     answer("q", right=True, kind="quizzes")
     assert question_widget(read_answers()["q"]).state == {"chosen": [], "sure": "fairly sure"}
 
 
-def test_nothing_to_warm_up_with(store, capsys):
+def test_nothing_to_warm_up_with(progress_path, capsys):
     progress().warm_up()._ipython_display_()
     assert "answer a prediction or a quiz in a lesson first" in capsys.readouterr().out
 
 
-def test_a_page_shows_what_was_built(store, tmp_path, monkeypatch, capsys):
+def test_a_page_shows_what_was_built(progress_path, tmp_path, monkeypatch, capsys):
     page = (ROOT / "course" / "00_start_here.ipynb").read_text(encoding="utf-8")
     mine = page.replace('raise NotImplementedError(\\"row_sums\\")', "return x.sum(dim=1)  # <mine>").replace(
         "# YOUR CODE HERE", ""

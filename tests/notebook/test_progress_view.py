@@ -12,16 +12,16 @@ from utils.notebook.lesson_progress import ExerciseProgress, LessonProgress
 from utils.notebook.progress_view import ProgressView
 
 
-def at(store, **moments):
+def at(progress_path, **moments):
     """Give entries the moment they were last tried: checks of one test fall into one second."""
-    kept = json.loads(store.read_text(encoding="utf-8"))
+    kept = json.loads(progress_path.read_text(encoding="utf-8"))
     for entries in kept.values():
         for name, entry in entries.items():
             entry["when"] = moments.get(name, entry["when"])
-    store.write_text(json.dumps(kept), encoding="utf-8")
+    progress_path.write_text(json.dumps(kept), encoding="utf-8")
 
 
-def test_all_lessons_and_exercises_with_the_time_that_each_page_states(store):
+def test_all_lessons_and_exercises_with_the_time_that_each_page_states(progress_path):
     shown = progress()
     assert [page.stem for page in shown.pages] == [path.stem for path in lessons.all_lessons()]
     assert sorted(item.name for page in shown.pages for item in page.items) == sorted(all_exercises())
@@ -35,14 +35,14 @@ def test_all_lessons_and_exercises_with_the_time_that_each_page_states(store):
     )
 
 
-def test_exercises_stand_in_the_order_of_their_page(store):
+def test_exercises_stand_in_the_order_of_their_page(progress_path):
     for page in progress().pages:
         text = "\n".join(cell.source for cell in lessons.read_lesson(page.path).cells)
         places = [re.search(rf"(?m)^check\({item.name}\b", text).start() for item in page.items]
         assert places == sorted(places) and places
 
 
-def test_states_in_words_and_marks(store):
+def test_states_in_words_and_marks(progress_path):
     record_attempt("start_here", "row_sums", "failed")
     record_attempt("start_here", "row_sums", "passed")
     record_attempt("simplified_attention", "softmax", "failed")
@@ -61,7 +61,7 @@ def test_states_in_words_and_marks(store):
     assert 'title="passed, 2 tries"' in page and 'title="tried, 1 try"' in page and 'title="to do"' in page
 
 
-def test_where_to_go_on(store):
+def test_where_to_go_on(progress_path):
     where = lambda: tuple(part.stem[:2] if part is shown.resume[0] else part.name for part in shown.resume)
     shown = progress()
     assert where() == (
@@ -76,10 +76,10 @@ def test_where_to_go_on(store):
     shown = progress()
     assert where() == ("02", "attn_weights_2") and "Go on with attn_weights_2 in lesson 02" in repr(shown)
     record_attempt("causal_attention", "get_mask", "failed")
-    at(store, attn_scores_2="2026-01-02T00:00:00+00:00", get_mask="2026-01-01T00:00:00+00:00")
+    at(progress_path, attn_scores_2="2026-01-02T00:00:00+00:00", get_mask="2026-01-01T00:00:00+00:00")
     shown = progress()
     assert where() == ("02", "attn_weights_2"), "the lesson last worked on, not the furthest"
-    at(store, get_mask="2026-01-03T00:00:00+00:00")
+    at(progress_path, get_mask="2026-01-03T00:00:00+00:00")
     shown = progress()
     assert where() == ("04", "get_mask")
     last = lessons.all_lessons()[-1].stem[3:]
@@ -90,7 +90,7 @@ def test_where_to_go_on(store):
     assert where() == ("00", "row_sums"), "after the last lesson comes what was left out"
 
 
-def test_at_the_end_it_says_so(store):
+def test_at_the_end_it_says_so(progress_path):
     for exercise in all_exercises().values():
         record_attempt(exercise.lesson, exercise.name, "passed")
     shown = progress()
@@ -101,7 +101,7 @@ def test_at_the_end_it_says_so(store):
     )
 
 
-def test_every_link_leads_to_the_heading_of_an_exercise(store):
+def test_every_link_leads_to_the_heading_of_an_exercise(progress_path):
     shown = progress()
     links = re.findall(r'href="([^"]+)"', shown._repr_html_())
     for page in shown.pages:
@@ -115,14 +115,14 @@ def test_every_link_leads_to_the_heading_of_an_exercise(store):
             assert re.search(r"(?m)^### Exercise: ", cells[item.cell])
 
 
-def test_a_page_of_markdown_has_links_to_itself_alone(store, monkeypatch, tmp_path):
+def test_a_page_of_markdown_has_links_to_itself_alone(progress_path, monkeypatch, tmp_path):
     (tmp_path / "00_start_here.md").write_bytes((ROOT / "course" / "00_start_here.md").read_bytes())
     monkeypatch.chdir(tmp_path)
     page = progress().pages[0]
     assert page.link() == page.link(page.items[0]) == "00_start_here.md"
 
 
-def test_links_are_found_from_where_the_notebook_runs(store, monkeypatch, tmp_path):
+def test_links_are_found_from_where_the_notebook_runs(progress_path, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     assert progress().pages[0].link() == "course/00_start_here.ipynb"
     mine = tmp_path / "my course"
@@ -138,7 +138,7 @@ def test_links_are_found_from_where_the_notebook_runs(store, monkeypatch, tmp_pa
     assert len(progress().pages) == len(shown.pages)
 
 
-def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(store, monkeypatch, tmp_path):
+def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(progress_path, monkeypatch, tmp_path):
     (tmp_path / "02_simplified_attention.ipynb").write_text("{half", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     page = progress().pages[2]

@@ -132,8 +132,8 @@ def row_sums(x, born=Attack.born):
 """
 
 
-def test_a_fork_bomb_finds_nothing_to_burn(sandbox, unprotected):
-    assert "born: 40" in verdict(unprotected, BOMB).message
+def test_a_fork_bomb_finds_nothing_to_burn(sandbox, unisolated_sandbox):
+    assert "born: 40" in verdict(unisolated_sandbox, BOMB).message
     result = graded(sandbox, BOMB)
     assert "born: 0" in result.exercises[0].message
     assert "processes" in {incident.kind for incident in result.incidents}
@@ -191,22 +191,22 @@ class Attack:
 """
 
 
-def test_the_parent_cannot_be_ended(sandbox, unprotected):
-    assert untouched(unprotected)
-    before = unprotected.warm_pid
-    graded(unprotected, PARENT.format("(os.getppid(),)"), WRONG)
-    assert unprotected.warm_pid != before
-    assert untouched(unprotected)  # another one is started
+def test_the_parent_cannot_be_ended(sandbox, unisolated_sandbox):
+    assert untouched(unisolated_sandbox)
+    before = unisolated_sandbox.warm_pid
+    graded(unisolated_sandbox, PARENT.format("(os.getppid(),)"), WRONG)
+    assert unisolated_sandbox.warm_pid != before
+    assert untouched(unisolated_sandbox)  # another one is started
     before = sandbox.warm_pid
     assert verdict(sandbox, PARENT.format("(os.getppid(), 2, -1)"), WRONG).state == "failed"
     assert untouched(sandbox) and sandbox.warm_pid == before
 
 
-def test_without_isolation_an_exercise_whose_parent_ends_is_lost_alone(unprotected):
+def test_without_isolation_an_exercise_whose_parent_ends_is_lost_alone(unisolated_sandbox):
     loop = "class Endless:\n    while True:\n        pass\n"
-    result = graded(unprotected, PARENT.format("(os.getppid(),)"), loop + RIGHT)
+    result = graded(unisolated_sandbox, PARENT.format("(os.getppid(),)"), loop + RIGHT)
     assert [e.state for e in result.exercises] == ["stopped"] and result.incidents
-    assert untouched(unprotected)
+    assert untouched(unisolated_sandbox)
 
 
 def test_a_gigabyte_of_output_goes_nowhere(sandbox, in_process):

@@ -93,8 +93,8 @@ def row_sums(x):
 
 
 @pytest.mark.parametrize("cheat", [ASKED, SOLVED, CHECKED], ids=["the oracle", "the solutions", "the checks"])
-def test_what_is_right_cannot_be_looked_up(sandbox, unprotected, cheat):
-    assert verdict(unprotected, cheat).state == "passed"
+def test_what_is_right_cannot_be_looked_up(sandbox, unisolated_sandbox, cheat):
+    assert verdict(unisolated_sandbox, cheat).state == "passed"
     assert verdict(sandbox, cheat).state == "failed"
 
 

@@ -78,32 +78,32 @@ found = held.value
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=list(READS))
-def test_no_file_of_others_is_read(sandbox: Sandbox, unprotected: Sandbox, held: Path, read: Callable) -> None:
-    assert SECRET in said(unprotected, read(held))
+def test_no_file_of_others_is_read(sandbox: Sandbox, unisolated_sandbox: Sandbox, held: Path, read: Callable) -> None:
+    assert SECRET in said(unisolated_sandbox, read(held))
     found = said(sandbox, read(held))
     assert found and SECRET not in found
 
 
-def test_no_file_of_the_home_folder_is_read(sandbox: Sandbox, unprotected: Sandbox, at_home: Path) -> None:
+def test_no_file_of_the_home_folder_is_read(sandbox: Sandbox, unisolated_sandbox: Sandbox, at_home: Path) -> None:
     code = READS["a file by its path"](at_home)
-    assert SECRET in said(unprotected, code)
+    assert SECRET in said(unisolated_sandbox, code)
     assert "No such file" in said(sandbox, code)
 
 
-def test_the_checks_and_the_class_are_not_there(sandbox: Sandbox, unprotected: Sandbox, held: Path) -> None:
+def test_the_checks_and_the_class_are_not_there(sandbox: Sandbox, unisolated_sandbox: Sandbox, held: Path) -> None:
     code = f"""
 import glob, os, sys
 found = [os.path.exists({str(held)!r}), [f for p in sys.path for f in glob.glob(p + "/utils/*")]]
 """
-    assert "checks" in said(unprotected, code) and "True" in said(unprotected, code)
+    assert "checks" in said(unisolated_sandbox, code) and "True" in said(unisolated_sandbox, code)
     found = said(sandbox, code)
     for hidden in ("checks", "instructor", "nbgrader", "True"):
         assert hidden not in found
 
 
-def test_other_processes_are_neither_seen_nor_ended(sandbox: Sandbox, unprotected: Sandbox) -> None:
+def test_other_processes_are_neither_seen_nor_ended(sandbox: Sandbox, unisolated_sandbox: Sandbox) -> None:
     seen = "import os\nfound = sorted(int(p) for p in os.listdir('/proc') if p.isdigit())"
-    assert str(os.getpid()) in said(unprotected, seen)
+    assert str(os.getpid()) in said(unisolated_sandbox, seen)
     assert "loot: [1]" in said(sandbox, seen)
     victim = os.fork()
     if not victim:
@@ -112,11 +112,13 @@ def test_other_processes_are_neither_seen_nor_ended(sandbox: Sandbox, unprotecte
     kill = f"import os\nfound = os.kill({victim}, 9)"
     assert "No such process" in said(sandbox, kill)
     assert os.waitpid(victim, os.WNOHANG) == (0, 0)
-    said(unprotected, kill)
+    said(unisolated_sandbox, kill)
     assert os.waitstatus_to_exitcode(os.waitpid(victim, 0)[1]) == -9
 
 
-def test_nobody_is_kept_waiting_for_a_file_that_all_share(sandbox: Sandbox, unprotected: Sandbox, held: Path) -> None:
+def test_nobody_is_kept_waiting_for_a_file_that_all_share(
+    sandbox: Sandbox, unisolated_sandbox: Sandbox, held: Path
+) -> None:
     """A lease has the kernel hold up whoever opens the file next, for as long as 45 seconds."""
     code = """
 import fcntl, os, sys
@@ -124,17 +126,17 @@ file = os.open({}, os.O_RDONLY)
 fcntl.fcntl(file, fcntl.F_GETFD)
 found = fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
 """
-    assert "loot: 0" in said(unprotected, code.format(repr(str(held))))
+    assert "loot: 0" in said(unisolated_sandbox, code.format(repr(str(held))))
     assert "PermissionError" in said(sandbox, code.format("sys.modules['utils.feedback.runner'].__file__"))
 
 
 def test_the_environment_holds_nothing_of_the_judges(
-    sandbox: Sandbox, unprotected: Sandbox, monkeypatch: pytest.MonkeyPatch
+    sandbox: Sandbox, unisolated_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Isolation or not: what a runner starts with is said, and not what the judge happens to have."""
     monkeypatch.setenv("SOME_TOKEN", SECRET)
     assert SECRET in "".join(os.environ.values())
-    for box in (sandbox, unprotected):
+    for box in (sandbox, unisolated_sandbox):
         assert SECRET not in said(box, "import os\nfound = dict(os.environ)")
 
 
@@ -147,11 +149,11 @@ WRITES = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
-def test_nothing_is_written_outside(sandbox: Sandbox, unprotected: Sandbox, tmp_path: Path, write: str) -> None:
+def test_nothing_is_written_outside(sandbox: Sandbox, unisolated_sandbox: Sandbox, tmp_path: Path, write: str) -> None:
     code = "found = " + write.format(repr(str(tmp_path / "new")))
     assert "Error" in said(sandbox, code)
     assert not list(tmp_path.iterdir())
-    said(unprotected, code)
+    said(unisolated_sandbox, code)
     assert list(tmp_path.iterdir())
 
 
@@ -187,28 +189,28 @@ A_LITTLE_MORE = {"10,000 files": TMP_FILES + 1, "a gigabyte": (TMP_BYTES >> 24) 
 
 
 @pytest.mark.parametrize("what", FILLS)
-def test_the_temporary_folder_cannot_be_filled(sandbox: Sandbox, unprotected: Sandbox, what: str) -> None:
+def test_the_temporary_folder_cannot_be_filled(sandbox: Sandbox, unisolated_sandbox: Sandbox, what: str) -> None:
     code = "import os\nplace = os.getcwd()\nfound = " + FILLS[what]
-    assert "loot: 'all'" in said(unprotected, code.replace("({})", f"({A_LITTLE_MORE[what]})"))
+    assert "loot: 'all'" in said(unisolated_sandbox, code.replace("({})", f"({A_LITTLE_MORE[what]})"))
     for count in (A_LITTLE_MORE[what], ALL[what]):
         assert "No space left" in said(sandbox, code.replace("({})", f"({count})"))
     assert untouched(sandbox)
 
 
-def test_without_isolation_nothing_is_left_behind(unprotected: Sandbox) -> None:
-    place = said(unprotected, "import os\nfound = os.getcwd()").rpartition("loot: ")[2].split("'")[1]
+def test_without_isolation_nothing_is_left_behind(unisolated_sandbox: Sandbox) -> None:
+    place = said(unisolated_sandbox, "import os\nfound = os.getcwd()").rpartition("loot: ")[2].split("'")[1]
     assert "page" in place and not os.path.exists(place)
 
 
 def test_the_next_student_finds_nothing_of_the_one_before(
-    sandbox: Sandbox, unprotected: Sandbox, tmp_path: Path
+    sandbox: Sandbox, unisolated_sandbox: Sandbox, tmp_path: Path
 ) -> None:
     mark = f"mark-{tmp_path.name}"
     leave = f"import tempfile, os\nfound = open(os.path.join('/tmp', {mark!r}), 'w').write('x')"
     look = "import os\nfound = [n for n in os.listdir('/tmp') if n.startswith('mark-')]"
     assert said(sandbox, leave) and mark not in said(sandbox, look)
-    said(unprotected, leave)
-    assert mark in said(unprotected, look)
+    said(unisolated_sandbox, leave)
+    assert mark in said(unisolated_sandbox, look)
     os.unlink(f"/tmp/{mark}")
 
 
@@ -257,13 +259,13 @@ CALLS = {
 
 
 @pytest.mark.parametrize("kind", CALLS)
-def test_nobody_is_reached(sandbox: Sandbox, unprotected: Sandbox, servers: dict, kind: str) -> None:
+def test_nobody_is_reached(sandbox: Sandbox, unisolated_sandbox: Sandbox, servers: dict, kind: str) -> None:
     server = servers["udp" if kind == "dns" else kind]
     code = "import socket\nfound = " + CALLS[kind].format(address=server.getsockname(), query=QUERY)
     result = graded(sandbox, loot(code))
     assert "PermissionError" in result.exercises[0].message and not _reached(server)
     assert "network" in {incident.kind for incident in result.incidents}
-    said(unprotected, code)
+    said(unisolated_sandbox, code)
     assert _reached(server)
 
 
