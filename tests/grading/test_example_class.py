@@ -41,7 +41,7 @@ def test_one_seed_one_class(made, tmp_path):
 
 
 def test_everything_that_can_go_wrong_does(made, tmp_path):
-    assert made.mishaps == dict.fromkeys([*FAULTS, COPIED, UNKNOWN], 1)
+    assert made.fault_counts == dict.fromkeys([*FAULTS, COPIED, UNKNOWN], 1)
     done = collect([made.folder / "submissions.zip"], made.folder / "roster.csv", tmp_path / "in")
     odd = {"not on the roster": 1, "absent": 1, "unreadable": 2, "older version": 1, "renamed": 1}
     assert {what: done.oddity_counts[what] for what in odd} == odd

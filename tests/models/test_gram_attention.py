@@ -456,13 +456,13 @@ def test_the_study_holds_when_it_is_measured_again(study):
 
 def test_the_file_is_small_legible_and_what_the_bench_writes():
     text = (gram_attention.ASSET / "study.json").read_text(encoding="utf-8")
-    assert len(text) < 30_000 and bench().written(json.loads(text)) == text
+    assert len(text) < 30_000 and bench().study_json(json.loads(text)) == text
 
 
 def test_the_bench_knows_three_ways_to_the_same_scores():
     ways = bench()
     q, k, r = torch.randn(3, 2, 2, 5, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    pairs = ways.pair_by_pair(q, k, r)
+    pairs = ways.pairwise_determinant(q, k, r)
     assert pairs.shape == (2, 2, 5, 5) and (pairs < 0).all()
     for way in (ways.five_terms, ways.lesson().gram_scores):
         assert torch.allclose(way(q, k, r), pairs, atol=1e-10)

@@ -24,13 +24,13 @@ def at(progress_path, **moments):
 def test_all_lessons_and_exercises_with_the_time_that_each_page_states(progress_path):
     shown = progress()
     assert [page.stem for page in shown.pages] == [path.stem for path in lessons.all_lessons()]
-    assert sorted(item.name for page in shown.pages for item in page.items) == sorted(all_exercises())
+    assert sorted(item.name for page in shown.pages for item in page.exercises) == sorted(all_exercises())
     readme = re.findall(r"(?m)^\| (\d\d) \| \[(.+?)\].* \| (\d+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert readme == [(page.stem[:2], page.title, str(page.minutes)) for page in shown.pages], (
         "README's table of lessons"
     )
     hours = sum(page.minutes for page in shown.pages) / 60
-    assert shown.passed == 0 and repr(shown).startswith(
+    assert shown.n_passed == 0 and repr(shown).startswith(
         f"0 of {len(all_exercises())} exercises passed; the whole course takes about {hours:.0f} hours."
     )
 
@@ -38,7 +38,7 @@ def test_all_lessons_and_exercises_with_the_time_that_each_page_states(progress_
 def test_exercises_stand_in_the_order_of_their_page(progress_path):
     for page in progress().pages:
         text = "\n".join(cell.source for cell in lessons.read_lesson(page.path).cells)
-        places = [re.search(rf"(?m)^check\({item.name}\b", text).start() for item in page.items]
+        places = [re.search(rf"(?m)^check\({item.name}\b", text).start() for item in page.exercises]
         assert places == sorted(places) and places
 
 
@@ -47,7 +47,7 @@ def test_states_in_words_and_marks(progress_path):
     record_attempt("start_here", "row_sums", "passed")
     record_attempt("simplified_attention", "softmax", "failed")
     shown = progress()
-    assert shown.passed == 1
+    assert shown.n_passed == 1
     text, page = repr(shown), shown._repr_html_()
     assert (
         "00 Start here · 10 minutes · done\n  ✓ row_sums (2 tries)" in text
@@ -62,7 +62,9 @@ def test_states_in_words_and_marks(progress_path):
 
 
 def test_where_to_go_on(progress_path):
-    where = lambda: tuple(part.stem[:2] if part is shown.resume[0] else part.name for part in shown.resume)
+    where = lambda: tuple(
+        part.stem[:2] if part is shown.next_exercise[0] else part.name for part in shown.next_exercise
+    )
     shown = progress()
     assert where() == (
         "00",
@@ -95,7 +97,7 @@ def test_at_the_end_it_says_so(progress_path):
         record_attempt(exercise.lesson, exercise.name, "passed")
     shown = progress()
     assert (
-        shown.resume is None
+        shown.next_exercise is None
         and "Every exercise is passed." in repr(shown)
         and "Every exercise is passed." in shown._repr_html_()
     )
@@ -109,28 +111,31 @@ def test_every_link_leads_to_the_heading_of_an_exercise(progress_path):
             cell["id"]: "".join(cell["source"]) for cell in json.loads(page.path.read_text(encoding="utf-8"))["cells"]
         }
         mine = {link for link in links if link.startswith(page.stem)}
-        assert f"{page.stem}.ipynb" in mine and len(mine) == 1 + len({item.cell for item in page.items})
-        for item in page.items:
-            assert page.link(item) == f"{page.stem}.ipynb#cell-id={item.cell}" and page.link(item) in mine
-            assert re.search(r"(?m)^### Exercise: ", cells[item.cell])
+        assert f"{page.stem}.ipynb" in mine and len(mine) == 1 + len({item.heading_cell_id for item in page.exercises})
+        for item in page.exercises:
+            assert (
+                page.link_address(item) == f"{page.stem}.ipynb#cell-id={item.heading_cell_id}"
+                and page.link_address(item) in mine
+            )
+            assert re.search(r"(?m)^### Exercise: ", cells[item.heading_cell_id])
 
 
 def test_a_page_of_markdown_has_links_to_itself_alone(progress_path, monkeypatch, tmp_path):
     (tmp_path / "00_start_here.md").write_bytes((ROOT / "course" / "00_start_here.md").read_bytes())
     monkeypatch.chdir(tmp_path)
     page = progress().pages[0]
-    assert page.link() == page.link(page.items[0]) == "00_start_here.md"
+    assert page.link_address() == page.link_address(page.exercises[0]) == "00_start_here.md"
 
 
 def test_links_are_found_from_where_the_notebook_runs(progress_path, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
-    assert progress().pages[0].link() == "course/00_start_here.ipynb"
+    assert progress().pages[0].link_address() == "course/00_start_here.ipynb"
     mine = tmp_path / "my course"
     mine.mkdir()
     (mine / "00_start_here.ipynb").write_bytes((ROOT / "course" / "00_start_here.ipynb").read_bytes())
     monkeypatch.chdir(mine)
     shown = progress()
-    assert shown.pages[0].link() == "00_start_here.ipynb" and shown.pages[1].link().endswith(
+    assert shown.pages[0].link_address() == "00_start_here.ipynb" and shown.pages[1].link_address().endswith(
         "/course/01_tokenization.ipynb"
     )
     monkeypatch.chdir(tmp_path)
@@ -149,7 +154,7 @@ def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(progress_path, mo
     shown = progress()
     assert (
         shown.pages[2].title == "simplified attention"
-        and shown.total == len(all_exercises())
+        and shown.n_exercises == len(all_exercises())
         and 'role="list"' in shown._repr_html_()
     )
 

@@ -187,7 +187,7 @@ class _Grading:
         try:
             with self.judge.sandbox.open_session(self.judge.limits) as session:
                 self._send_pages(session, [page])
-                reply, _ = session.ask("read", page=page, exercises=kinds)
+                reply, _ = session.ask("parse_page", page=page, exercises=kinds)
                 return _parse_read_reply(reply.get("done"), page)
         except RunnerStopped as over:
             self.incidents.append(Incident(_kind(over.kind), "", over.detail))
@@ -197,7 +197,7 @@ class _Grading:
         """Put pages of the student, and some of the course, into the runner's folder."""
         held = {page: self.submission.pages[page] for page in pages} | dict(more or {})
         sizes = [[page, len(text)] for page, text in held.items()]
-        session.ask("pages", b"".join(held.values()), pages=sizes)
+        session.ask("write_pages", b"".join(held.values()), pages=sizes)
 
     def yours(self, stem: str) -> dict[str, str]:
         """The file from which `yours` takes each exercise that a page asks for, and what these ask for in turn."""

@@ -54,11 +54,11 @@ class RemoteRunner:
             yours: the page that `yours` takes each exercise from, for those that it may take.
         """
         form = schema.encode_form(self.form)
-        self._ask("hold", lambda data, _: None, form=form, page=page, yours=yours)
+        self._ask("load_answer", lambda data, _: None, form=form, page=page, yours=yours)
 
     def inspect_code(self) -> CodeTraits:
         """As `Runner` has it."""
-        found = self._traits or self._ask("traits", lambda data, _: schema.decode_traits(data))
+        found = self._traits or self._ask("inspect_code", lambda data, _: schema.decode_traits(data))
         self._traits = found
         return found
 
@@ -70,19 +70,21 @@ class RemoteRunner:
 
     def run_after_earlier_case(self, case: Case, earlier: Case) -> Observation:
         """As `Runner` has it."""
-        return self._observe("run_used", case, earlier)
+        return self._observe("run_after_earlier_case", case, earlier)
 
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
         """As `Runner` has it."""
-        return self._ask("run_elsewhere", lambda data, _: schema.decode_device_result(data), case)
+        return self._ask("run_on_fake_device", lambda data, _: schema.decode_device_result(data), case)
 
     def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
         """As `Runner` has it."""
-        return self._ask("origin", lambda data, _: schema.decode_origin(data), case)
+        return self._ask("find_nonfinite_origin", lambda data, _: schema.decode_origin(data), case)
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
         """As `Runner` has it."""
-        return self._ask("slopes", lambda data, unpacker: schema.decode_gradients(unpacker.unpack(data)), case)
+        return self._ask(
+            "compute_gradients", lambda data, unpacker: schema.decode_gradients(unpacker.unpack(data)), case
+        )
 
     def _observe(self, do: str, *cases: Case, **message: Any) -> Observation:
         seen = self._ask(do, lambda data, unpacker: schema.decode_observation(unpacker, data), *cases, **message)

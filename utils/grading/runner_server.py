@@ -129,7 +129,7 @@ class RunnerServer:
         self.notes.record_replacements()
         self.runner = InProcessRunner(form, self.answer)
 
-    def do_traits(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
+    def do_inspect_code(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.inspect_code`."""
         return schema.encode_traits(self.runner.inspect_code())
 
@@ -138,19 +138,19 @@ class RunnerServer:
         (case,) = _decode_cases(message, blob)
         return schema.encode_observation(packer, self.runner.run(case, schema.decode_look(message["look"])))
 
-    def do_run_used(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
+    def do_run_after_earlier_case(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.run_after_earlier_case`."""
         return schema.encode_observation(packer, self.runner.run_after_earlier_case(*_decode_cases(message, blob)))
 
-    def do_run_elsewhere(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
+    def do_run_on_fake_device(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
         """`Runner.run_on_fake_device`."""
         return schema.encode_device_result(self.runner.run_on_fake_device(*_decode_cases(message, blob)))
 
-    def do_origin(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any] | None:
+    def do_find_nonfinite_origin(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any] | None:
         """`Runner.find_nonfinite_origin`."""
         return schema.encode_origin(self.runner.find_nonfinite_origin(*_decode_cases(message, blob)))
 
-    def do_slopes(self, message: dict[str, Any], blob: bytes, packer: Packer) -> Any:
+    def do_compute_gradients(self, message: dict[str, Any], blob: bytes, packer: Packer) -> Any:
         """`Runner.compute_gradients`."""
         return packer.pack(self.runner.compute_gradients(*_decode_cases(message, blob)))
 

@@ -216,7 +216,7 @@ def test_a_foreign_object_is_a_name_and_equal_to_nothing() -> None:
 class Nobody:
     """A sandbox whose runner has ended."""
 
-    def ended(self, at_once: bool) -> ProcessExit:
+    def wait_for_exit(self, kill: bool) -> ProcessExit:
         return ProcessExit(0, 0.0)
 
 
@@ -308,7 +308,7 @@ def test_who_takes_no_question_is_not_waited_for_without_end(line: tuple[Session
     session, theirs = line
     session.left = 0.2
     with pytest.raises(RunnerStopped) as over:
-        session.ask("pages", bytes(8 << 20))
+        session.ask("write_pages", bytes(8 << 20))
     assert over.value.kind == "time"
     assert theirs.recv(1)  # it was not for a lack of words
 
