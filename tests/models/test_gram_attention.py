@@ -447,7 +447,7 @@ def bench():
 
 def test_the_study_holds_when_it_is_measured_again(study):
     """One seed of five. Training adds up rounding, so another machine may differ in a token here and there."""
-    again = bench().measure(range(1), ("triple",))
+    again = bench().measure_study(range(1), ("triple",))
     assert abs(again["first"]["triple"][0] - study["first"]["triple"][0]) <= 20
     for part in ("longer", "repeats", "loud", "loud others", "loud itself", "quiet", "back"):
         now, then = torch.tensor(again[part]["values"]["triple"][0]), study[part].values["triple"][0]
@@ -464,7 +464,7 @@ def test_the_bench_knows_three_ways_to_the_same_scores():
     q, k, r = torch.randn(3, 2, 2, 5, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     pairs = ways.pairwise_determinant(q, k, r)
     assert pairs.shape == (2, 2, 5, 5) and (pairs < 0).all()
-    for way in (ways.five_terms, ways.lesson().gram_scores):
+    for way in (ways.expanded_determinant, ways.lesson().gram_scores):
         assert torch.allclose(way(q, k, r), pairs, atol=1e-10)
         for flat in (torch.zeros_like(q), q):  # a reference of no length, and one along the query: no plane, no volume
             assert way(q, k, flat).abs().max() < 1e-9

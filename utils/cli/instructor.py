@@ -205,10 +205,12 @@ def train(
     """Train a model that ships with the course, measure it, and write it with its card."""
     if model == "cogmodel":
         from utils.training import cogmodel as maker
+        from utils.training.cogmodel import CogModelRecipe as Recipe
     else:
         from utils.training import gpt2_mini as maker
+        from utils.training.gpt2_mini import GPT2MiniRecipe as Recipe
 
-    recipe = maker.CogModelRecipe() if steps is None else changed(maker.CogModelRecipe(), steps=steps)
+    recipe = Recipe() if steps is None else changed(Recipe(), steps=steps)
     with report_errors():
         folder = out or maker.ASSET
         measured, history = maker.train_and_publish(folder, replace, recipe, device, progress=not quiet)

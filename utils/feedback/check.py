@@ -197,14 +197,14 @@ def _resolve_exercise(exercise: Any, value: dict) -> Exercise:
 def yours(name: str) -> Any:
     """The learner's own function or class from an earlier lesson, when it passes its check.
 
-    Else the reference from `solutions/`, with a printed note that says why. Without `solutions/`, `NotYet` says which
+    Else the reference from `solutions/`, with a printed note that says why. Without `solutions/`, `UnfinishedExercise` says which
     exercise to finish. The learner's lessons are looked for in the folder that the notebook runs in, in a folder of the
     lesson's name beside that one (nbgrader gives each lesson its own), then in `course/`.
 
     Raises:
         UnknownExercise: there is no exercise of this name.
         ValueError: it is a value, which no other lesson can use.
-        NotYet: it is not finished, and there is no reference.
+        UnfinishedExercise: it is not finished, and there is no reference.
     """
     exercise = find_exercise(name)
     if exercise.kind == "value":
@@ -226,7 +226,7 @@ _asked_for: list[
 
 
 def _load_reference_answer(exercise: Exercise, why: str) -> Any:
-    """The course's own answer. Raises `NotYet` where there is none."""
+    """The course's own answer. Raises `UnfinishedExercise` where there is none."""
     try:
         return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
     except lessons.LessonError:

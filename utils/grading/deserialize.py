@@ -32,7 +32,7 @@ class TrustedUnpacker(Unpacker):
         self._known[data["id"]] = value
         return value
 
-    def _numbers(self, data: dict[str, Any]) -> Tensor:
+    def _unpack_tensor(self, data: dict[str, Any]) -> Tensor:
         found = super()._unpack_tensor(data)
         if "stride" in data:
             found = torch.empty_strided(found.shape, data["stride"], dtype=found.dtype).copy_(found)
@@ -40,7 +40,7 @@ class TrustedUnpacker(Unpacker):
             found = nn.Parameter(found, requires_grad=data["parameter"])
         return self._remember(data, found)
 
-    def _tuple(self, data: dict[str, Any]) -> tuple:
+    def _unpack_tuple(self, data: dict[str, Any]) -> tuple:
         return super()._unpack_tuple(
             {"of": data["of"], "type": data.get("type") if data.get("type") == "Size" else None}
         )
@@ -58,7 +58,7 @@ def qualified_name(thing: Any) -> str:
 
 
 def resolve_name(name: str) -> Any:
-    """The function or class that `name_of` named."""
+    """The function or class that `qualified_name` named."""
     module, _, path = name.partition(":")
     if not name.startswith(TRUSTED_PREFIXES):
         raise ProtocolError(f"{name} is not of the course's stand-ins")

@@ -95,7 +95,7 @@ def _handle(shell, kind, error, trace, tb_offset=None):
             f"`{error.name}` is not there yet: it is made in a cell above that has not run since the kernel started."
             " Choose Run ▸ Run All Above Selected Cell in the menu, then run this cell again."
         )
-    elif kind.__name__ == "NotYet":
+    elif kind.__name__ == "UnfinishedExercise":
         line = str(error)
     elif isinstance(error, KeyboardInterrupt):
         line = "Stopped by hand; what this cell had done by then is done."

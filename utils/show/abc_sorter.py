@@ -71,13 +71,13 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
     """How the sorter writes its answer: a row for each letter, with the probabilities and where each head looked.
 
     Args:
-        steps: what `utils.models.abc_sorter.trace(model, letters)` gives: `.seen`, `.probs`, `.weights` and `.chosen`
+        steps: what `utils.models.abc_sorter.trace(model, letters)` gives: `.prefix`, `.probs`, `.weights` and `.chosen`
             of each step.
     """
     steps = list(steps)
     if not steps:
         raise ValueError("steps is empty; expected the three steps of utils.models.abc_sorter.trace(model, letters).")
-    longest = max(len(step.seen) for step in steps)
+    longest = max(len(step.prefix) for step in steps)
     figure, words = new_figure(), []
     side, bars, gap, pitch = CELL, 1.55, 0.55, 1.12
     for k, step in enumerate(steps):
@@ -92,7 +92,7 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
         hide_frame(axes)
         axes.set_yticks(range(heads), [f"head {h}" for h in range(heads)], size=SMALL)
         axes.xaxis.tick_top()
-        axes.set_xticks(range(len(step.seen)), list(step.seen), size=TEXT + 1, weight="bold")
+        axes.set_xticks(range(len(step.prefix)), list(step.prefix), size=TEXT + 1, weight="bold")
         axes.tick_params(length=0, pad=2)
         chart = new_axes(figure, 2 + longest * side + gap, y + 0.06, bars, 0.72)
         names, values = list(step.probs), list(step.probs.values())
@@ -106,9 +106,9 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
         chart.tick_params(length=0)
         large = {"size": TEXT + 3, "weight": "bold", "color": VERMILION}
         chart.text(1.06, 0.5, f"→ {step.chosen}", transform=chart.transAxes, va="center", **large)
-        looked = "; ".join(f"head {h}: {list_values(list(step.seen), row)}" for h, row in enumerate(weights))
+        looked = "; ".join(f"head {h}: {list_values(list(step.prefix), row)}" for h, row in enumerate(weights))
         chances = ", ".join(f"p({name}) {value:.3f}" for name, value in step.probs.items())
-        words.append(f"Step {k + 1}: sees {step.seen}, {chances}, writes {step.chosen}. {looked}.")
-    asked = steps[0].seen.rstrip("·")
+        words.append(f"Step {k + 1}: sees {step.prefix}, {chances}, writes {step.chosen}. {looked}.")
+    asked = steps[0].prefix.rstrip("·")
     answer = "".join(step.chosen for step in steps)
     return finish_picture(figure, title, f"{asked} becomes {answer}, one letter at a time", "\n".join(words))

@@ -193,13 +193,13 @@ class Attack:
 
 def test_the_parent_cannot_be_ended(sandbox, unisolated_sandbox):
     assert untouched(unisolated_sandbox)
-    before = unisolated_sandbox.warm_pid
+    before = unisolated_sandbox.fork_server_pid
     graded(unisolated_sandbox, PARENT.format("(os.getppid(),)"), WRONG)
-    assert unisolated_sandbox.warm_pid != before
+    assert unisolated_sandbox.fork_server_pid != before
     assert untouched(unisolated_sandbox)  # another one is started
-    before = sandbox.warm_pid
+    before = sandbox.fork_server_pid
     assert verdict(sandbox, PARENT.format("(os.getppid(), 2, -1)"), WRONG).state == "failed"
-    assert untouched(sandbox) and sandbox.warm_pid == before
+    assert untouched(sandbox) and sandbox.fork_server_pid == before
 
 
 def test_without_isolation_an_exercise_whose_parent_ends_is_lost_alone(unisolated_sandbox):

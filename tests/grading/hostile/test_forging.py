@@ -14,7 +14,7 @@ class Attack:
     "the comparison": """
 class Attack:
     import utils.feedback.compare as compare, utils.feedback.diagnose as judge
-    compare.agree = judge.agree = lambda *a, **k: True
+    compare.observations_agree = judge.observations_agree = lambda *a, **k: True
 """,
     "torch.equal": """
 class Attack:
@@ -85,10 +85,10 @@ def row_sums(x):
 """
 CHECKED = """
 def row_sums(x):
-    from utils.feedback.runner import expected
+    from utils.feedback.runner import observe_oracle
     from utils.feedback.exercise import find_exercise, case
     import utils.checks.start_here
-    return expected(find_exercise("row_sums"), case(x)).value
+    return observe_oracle(find_exercise("row_sums"), case(x)).value
 """
 
 
@@ -107,7 +107,7 @@ def key(x):
 def row_sums(x):
     return TOLD[key(x)].clone() if key(x) in TOLD else x.sum(1) + 1
 def watch(frame, event, value):
-    if event == "return" and frame.f_code.co_name in ("expected", "known_expected") and value:
+    if event == "return" and frame.f_code.co_name in ("observe_oracle", "cached_oracle_observation") and value:
         TOLD[key(frame.f_locals["case"].args[0])] = value.value
     return watch
 class Attack:
