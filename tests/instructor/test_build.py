@@ -671,7 +671,7 @@ def test_watch_builds_again_reports_errors_and_goes_on(folders):
         steps.pop(0)()
 
     watch(source, out, report, interval=0.01)
-    assert [type(outcome).__name__ for outcome in outcomes] == ["Built", "MarkerError", "Built"]
+    assert [type(outcome).__name__ for outcome in outcomes] == ["BuildSummary", "MarkerError", "BuildSummary"]
     assert "# A longer title" in (out / "04_masks.md").read_text(encoding="utf-8")
 
 

@@ -126,8 +126,13 @@ def test_it_learns_and_says_when(comparison):
         for run in runs:
             assert run.steps == [0, 50, 100, 120] and len(run.loss) == len(run.accuracy) == 4
             assert run.accuracy[0] < 0.2 and run.accuracy[-1] > 0.99 and run.loss[0] > run.loss[-1]
-            assert run.first == next(s for s, a in zip(run.steps, run.accuracy) if a >= 0.99) and run.seconds > 0
-    assert comparison.first == {name: [run.first for run in runs] for name, runs in comparison.runs.items()}
+            assert (
+                run.first_copying_step == next(s for s, a in zip(run.steps, run.accuracy) if a >= 0.99)
+                and run.seconds > 0
+            )
+    assert comparison.first_copying_steps == {
+        name: [run.first_copying_step for run in runs] for name, runs in comparison.runs.items()
+    }
     assert comparison.accuracy.points == [0, 50, 100, 120] and comparison.loss.values["plain"].shape == (2, 4)
     assert torch.equal(comparison.accuracy.percent["plain"], 100 * comparison.accuracy.values["plain"])
 
@@ -464,7 +469,7 @@ def test_the_bench_knows_three_ways_to_the_same_scores():
     q, k, r = torch.randn(3, 2, 2, 5, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     pairs = ways.pairwise_determinant(q, k, r)
     assert pairs.shape == (2, 2, 5, 5) and (pairs < 0).all()
-    for way in (ways.expanded_determinant, ways.lesson().gram_scores):
+    for way in (ways.expanded_determinant, ways.import_lesson().gram_scores):
         assert torch.allclose(way(q, k, r), pairs, atol=1e-10)
         for flat in (torch.zeros_like(q), q):  # a reference of no length, and one along the query: no plane, no volume
             assert way(q, k, flat).abs().max() < 1e-9
