@@ -33,7 +33,9 @@ HABITS = {
 DOCSTRING_START = (r"\AWhat (?![^.]*\?)", "start with a verb, or name the thing")
 
 # Generated files, data that is not prose, and answers as learners wrote them.
-SKIPPED = re.compile(r"^(course|tests/checks/blind|tests/solved|docs/(bench|mutants)\.md|.*/package-lock)|corpus\.py$")
+SKIPPED = re.compile(
+    r"^(course|tests/checks/blind|tests/solved|docs/(bench|mutants)\.md|\.ci/lint_prose|tests/test_lint_prose)|corpus\.py$"
+)
 SENTENCE = 4  # words: a shorter string is a name or a label
 
 
@@ -65,9 +67,9 @@ def texts_of_javascript(source: str) -> Iterator[tuple[int, str]]:
 def docstring_starts(source: str) -> Iterator[tuple[int, str]]:
     """Yield every docstring of a Python file."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            if text := ast.get_docstring(node):
-                yield node.body[0].lineno, text
+        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        if documented and (text := ast.get_docstring(node)):
+            yield node.body[0].lineno, text
 
 
 READERS = {".md": texts_of_markdown, ".py": texts_of_python, ".js": texts_of_javascript}
@@ -88,9 +90,15 @@ def findings(path: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def tracked_files() -> list[Path]:
-    """List the files of the repository that hold prose written by hand."""
-    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
-    return [ROOT / name for name in names if Path(name).suffix in READERS and not SKIPPED.search(name)]
+    """List the files that git tracks, and new ones that it does not ignore."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    return [ROOT / name for name in names if name]
+
+
+def short_name(path: Path) -> str:
+    """Return the path inside the repository, or the whole path of a file outside it."""
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
 
 
 def main(arguments: list[str]) -> int:
@@ -98,11 +106,10 @@ def main(arguments: list[str]) -> int:
     paths = [Path(name).resolve() for name in arguments] or tracked_files()
     count = 0
     for path in paths:
-        if path == Path(__file__).resolve() or not path.is_file():
+        if path.suffix not in READERS or SKIPPED.search(short_name(path)) or not path.is_file():
             continue
         for line, words, instead in findings(path):
-            shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-            print(f"{shown}:{line}: {words!r} -> {instead}")
+            print(f"{short_name(path)}:{line}: {words!r} -> {instead}")
             count += 1
     return int(count > 0)
 

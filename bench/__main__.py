@@ -1,9 +1,9 @@
-"""Measures what the course costs, and writes docs/bench.md and README's table from the numbers: `python -m bench`.
+"""Measure the course, and write docs/bench.md and the table of README from the numbers: `python -m bench`.
 
-python -m bench                  # everything but what takes minutes: source_loop, suite, gpu
-python -m bench build gpt2       # these anew; of the others what was measured before stays
-python -m bench --try imports    # prints and writes nothing
-python -m bench --render         # measures nothing, writes both pages
+python -m bench                  # everything except the long ones: source_loop, suite, gpu
+python -m bench build gpt2       # only these; the other results stay as they are
+python -m bench --try imports    # print the results without writing them
+python -m bench --render         # write both pages without measuring
 """
 
 import argparse
@@ -19,8 +19,8 @@ from bench.measurement import Row, describe_machine, run_benchmark
 
 
 def run_in_subprocess(name: str) -> list[Row]:
-    """A benchmark's rows, untouched by what others left in memory."""
-    # One thread, as in the suite; the GPT-2 that comes along; and no progress of a learner's.
+    """Run a benchmark in its own process, so that memory left by other benchmarks has no effect."""
+    # One thread, as in the test suite; the bundled GPT-2; no progress file of a learner.
     os.environ |= {"OMP_NUM_THREADS": "1", "COURSE_GPT2": "bundled", "COURSE_PROGRESS": "off"}
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(run_benchmark, name).result()
@@ -45,7 +45,7 @@ def main() -> None:
         began = time.perf_counter()
         try:
             rows = run_in_subprocess(name)
-        except Exception as error:  # the others are measured all the same
+        except Exception as error:  # continue with the other benchmarks
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
             failed.append(name)
             continue

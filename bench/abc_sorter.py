@@ -1,12 +1,13 @@
-"""The letter sorter of lesson 09: the source text's recipe beside the lesson's, each until all 27 triples are
-sorted, by turns, a seed a round, in seconds of CPU on one thread. The source draws 128 triples in a Python loop,
-asks for every next token, and plans 15,000 steps of AdamW at 1e-3; it is stopped here as soon as everything is
-sorted. The lesson takes all 27 sequences, asks for the answers, and plans 300 steps at 2e-2. Trying the model is
-not timed.
+"""Train the letter sorter of lesson 09 with the source text's recipe and with the lesson's recipe, in turn, until it
+sorts all 27 triples. Each round has its own seed. The result is the CPU time on one thread. The source samples 128
+triples in a Python loop, trains on every next token, and plans 15,000 steps of AdamW at a rate of 1e-3; here it stops
+as soon as the model sorts everything. The lesson trains on all 27 sequences, only on the answers, and plans 300 steps
+at 2e-2. Evaluating the model is not timed.
 
-`python bench/abc_sorter.py --write` does something else: it makes utils/assets/abc_sorter/ anew, the first 4,000
-steps of the usual training and the study, both of which the lesson draws. The study trains 20 sorters each way:
-what is asked, which sequences, which rate; temperature, rank, the strict variant, and no positions.
+`python bench/abc_sorter.py --write` is a different command: it writes utils/assets/abc_sorter/ again, with the first
+4,000 steps of the usual training and with the study. The lesson draws both. The study trains 20 sorters for each
+variant: which tokens count in the loss, which sequences, which rate, temperature, rank, the strict variant, and no
+positions.
 """
 
 import argparse
@@ -28,7 +29,7 @@ SEEDS, STARTS, SEQUENCES = range(5), 20, abc_sorter.all_sequences()
 
 
 def source_batch(n: int) -> torch.Tensor:
-    """`n` random sequences, one after the other."""
+    """Sample `n` sequences in a loop, as the source does."""
     x = torch.empty((n, 7), dtype=torch.long)
     for i in range(n):
         triple = random.choices([1, 2, 3], k=3)
@@ -37,7 +38,7 @@ def source_batch(n: int) -> torch.Tensor:
 
 
 def train_until_sorted(seed: int, steps: int, rate, loss, every: int, fused: bool) -> tuple[float, int | None]:
-    """Seconds of CPU and steps until all 27 are sorted; None where the plan ends before."""
+    """Return the CPU seconds and steps until all 27 are sorted, or None if the plan ends before that."""
     torch.manual_seed(seed)
     random.seed(seed)
     model = abc_sorter.Sorter(lesson.DeepQKVAttention(6, 2, 7))
@@ -64,7 +65,7 @@ def source_loss(model: torch.nn.Module) -> torch.Tensor:
 
 
 def write_usual() -> None:
-    """Train the usual way for 4,000 steps, and keep weights and log for the lesson."""
+    """Train with the usual recipe for 4,000 steps, and store weights and log for the lesson."""
     torch.manual_seed(0)
     model, began = abc_sorter.Sorter(lesson.DeepQKVAttention(6, 2, 7)), time.perf_counter()
     log = abc_sorter.train_usual(model, lambda step: lesson.lr_at(step, 15000, 1e-3, 500))
@@ -74,7 +75,7 @@ def write_usual() -> None:
 
 
 def loss_on_outputs_and_separator(model, sequences: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy of all four tokens that can be known."""
+    """Return the cross-entropy of the four predictable tokens."""
     return F.cross_entropy(model(sequences[:, :-1])[:, 2:].flatten(0, 1), sequences[:, 3:].flatten())
 
 
@@ -88,7 +89,9 @@ def new_sorter(seed: int, positions: bool = True, **options) -> abc_sorter.Sorte
 
 
 def steps_until_sorted(loss=abc_sorter.loss_on_outputs, all_27=True, slow=False, **options) -> list[int | None]:
-    """For 20 seeds the steps until all 27 are sorted: 300 at most at the lesson's rate, 4,000 at the usual one."""
+    """Return, for 20 seeds, the steps until all 27 are sorted: at most 300 at the lesson's rate, 4,000 at the usual
+    rate.
+    """
     models, generator = [new_sorter(seed, **options) for seed in range(STARTS)], torch.Generator().manual_seed(0)
 
     def draw() -> torch.Tensor:
@@ -103,7 +106,7 @@ def steps_until_sorted(loss=abc_sorter.loss_on_outputs, all_27=True, slow=False,
 
 
 def write_study() -> None:
-    """Measure what the lesson says of many starts."""
+    """Measure the figures about many seeds that the lesson quotes."""
     every_next = abc_sorter.loss_on_all_tokens
     ways = {"answers, all 27": {}, "answers, random": {"all_27": False}}
     ways |= {"strict": {"strict": True}, "no positions": {"positions": False}}
@@ -133,12 +136,12 @@ def time_lesson_training(seed: int) -> tuple[float, int | None]:
 
 def rows() -> list[Row]:
     torch.set_num_threads(1)
-    time_lesson_training(99)  # the first steps of a process are slower
+    time_lesson_training(99)  # warm up: the first steps of a process are slower
     runs = [[way(seed) for way in (time_lesson_training, time_usual_training)] for seed in SEEDS]
     assert all(steps for run in runs for _, steps in run)
     mine, theirs = zip(*([seconds for seconds, _ in run] for run in runs))
-    what = "the letter sorter to 27 of 27"
-    return [Row(what, mine, "s of CPU", "the source's recipe", theirs, bar="at most 1/50", headline=True)]
+    what = "training the letter sorter to 27 of 27"
+    return [Row(what, mine, "s of CPU", "the recipe of the source", theirs, bar="at most 1/50", headline=True)]
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
-"""The whole course as a web site, `coginst book`, in seconds of CPU: from nothing, in which every lesson is
-executed, and again, with the lessons' outputs kept. Beside the latter `jupyter nbconvert --to html`, which executes
-nothing either, on the same lessons as the book shows them: no explorers, no search, and no look through the pages
-for answers."""
+"""Build the course as a web site with `coginst book`, and measure the CPU time: first from nothing, which executes
+every lesson, then again with stored outputs. The second time is compared with `jupyter nbconvert --to html` on the same
+lessons, which also executes nothing, but has no explorers, no search, and no scan of the pages for answers.
+"""
 
 import sys
 import tempfile
@@ -28,8 +28,8 @@ def rows() -> list[Row]:
         assert len(pages) == len(list(Path(folder, "kept").iterdir()))
         convert = ("nbconvert", "--log-level=ERROR", "--to", "html", "--output-dir", Path(folder, "plain"))
         alone = cpu_seconds(sys.executable, "-m", *convert, *pages)
-    what = f"the book of {len(pages)} lessons"
+    what = f"building the book of {len(pages)} lessons"
     return [
-        Row(f"{what}, from nothing", [first], "s of CPU", headline=True),
-        Row(f"{what}, outputs kept", [again], "s of CPU", "nbconvert to HTML", [alone], headline=True),
+        Row(f"{what} from nothing", [first], "s of CPU", headline=True),
+        Row(f"{what} with stored outputs", [again], "s of CPU", "nbconvert to HTML", [alone], headline=True),
     ]

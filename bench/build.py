@@ -1,7 +1,7 @@
-"""The build of twelve lessons of forty cells, in a new process, its start included. Beside it two that do less with
-the same pages: jupytext, which turns them into notebooks and looks at nothing (no markers, no leaks, no parsing),
-and nbgrader's `generate_assignment`, with nbgrader's own settings, from what `coginst export-nbgrader` makes of
-them."""
+"""Build twelve lessons of forty cells in a new process, including its start. Two tools that do less with the same
+lessons are compared: jupytext, which converts them to notebooks (no markers, no leak check, no parsing), and nbgrader's
+`generate_assignment` with its default settings, on the output of `coginst export-nbgrader`.
+"""
 
 import sys
 import tempfile
@@ -33,7 +33,7 @@ PROSE = (
 
 
 def synthetic_lesson(number: int) -> str:
-    """A lesson of CELLS cells: by turns prose, an exercise, prose and a cell that needs it."""
+    """Generate a lesson of CELLS cells: prose, an exercise, prose, a cell that needs the exercise, and so on."""
     cells = [f"# Lesson {number}\n\n", "```python\nimport torch\n```\n"]
     turns = (PROSE, EXERCISE, PROSE, DEMO)
     while len(cells) < CELLS:
@@ -43,7 +43,7 @@ def synthetic_lesson(number: int) -> str:
 
 
 def write_lessons(source: Path) -> list[Path]:
-    """The lessons, in a folder of their own."""
+    """Write the lessons into a folder."""
     source.mkdir()
     paths = [source / f"{number:02}_made_up_{number}.md" for number in range(LESSONS)]
     for number, path in enumerate(paths):

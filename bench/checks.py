@@ -1,8 +1,8 @@
-"""What `check` takes for every exercise, beside `import torch` in a new Python, in seconds of CPU on one thread. The
-first check of a kernel that has imported `check`; then, warm, on a right answer, on the dearest misconception, on an
-answer of no known kind, and on the dearest of the right answers in tests/checks/blind, slow ones among them. Last, a
-right answer beside an assertion that says right or wrong and no more: answer and oracle run once on each case, and
-compared.
+"""Measure the CPU time of `check` for every exercise on one thread, and compare it with `import torch` in a new Python.
+The measurements are: the first check in a kernel that has imported `check`; then, in a warm kernel, a correct answer,
+the slowest misconception, a wrong answer that no diagnostic recognises, and the slowest correct answer in
+tests/checks/blind. The last comparison is with a plain assertion, which runs answer and oracle once on each case and
+compares the results.
 
     python -m bench.checks softmax    # one exercise
 """
@@ -26,21 +26,21 @@ from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, all_exercises, find_exercise
 from utils.feedback.runner import make_runner, misconception_answer
 
-ROUNDS = 3  # of each, and of torch's import
-FRESH = 3  # processes for the first check of each exercise
+ROUNDS = 3  # of each check, and of `import torch`
+FRESH = 3  # new processes for the first check of each exercise
 IMPORT = "import time; start = time.process_time(); import torch; print(time.process_time() - start)"
 BLIND = ROOT / "tests" / "checks" / "blind"
 
 
 def reference_answer(exercise: Exercise) -> Any:
-    """The reference answer, from the lesson."""
+    """Return the reference answer from the lesson."""
     if exercise.kind == "value":
         return exercise.oracle
     return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
 
 
 def noisy_answer(exercise: Exercise) -> Any:
-    """A wrong answer that no misconception explains: the right one, and noise on every number."""
+    """Return a wrong answer that no misconception explains: the correct answer plus noise on every number."""
 
     def noisy(result: Any) -> Any:
         if isinstance(result, tuple):
@@ -60,7 +60,7 @@ def noisy_answer(exercise: Exercise) -> Any:
 
 
 def matches_oracle(exercise: Exercise, answer: Any) -> bool:
-    """Right or wrong, and no more."""
+    """Return whether the answer matches the oracle on every case, without any explanation."""
     results = (
         [make_runner(exercise, each).run(case).value for each in (answer, exercise.oracle)]
         for case in exercise.sample_cases()
@@ -69,7 +69,7 @@ def matches_oracle(exercise: Exercise, answer: Any) -> bool:
 
 
 def median_cpu_seconds(exercise: Exercise, make: Callable[[], Any], action: Callable = diagnose) -> float:
-    """The median CPU time of one diagnosis, or of what else is asked."""
+    """Return the median CPU time of one diagnosis, or of another action."""
     taken = []
     for _ in range(ROUNDS):
         answer = make()
@@ -80,13 +80,13 @@ def median_cpu_seconds(exercise: Exercise, make: Callable[[], Any], action: Call
 
 
 def first_checks(exercises: list[Exercise]) -> dict[str, float]:
-    """What the first check of a process takes for each, the median of FRESH processes."""
+    """Return the CPU time of the first check in a process, for each exercise: the median over FRESH processes."""
     asked = [(e.name, e.lesson, e.oracle.tolist() if e.kind == "value" else None) for e in exercises]
     return json.loads(last_printed_line("-m", "bench.first_checks", json.dumps(asked), str(FRESH)))
 
 
 def slowest_blind_seconds(exercise: Exercise) -> float:
-    """The dearest of the right answers that were written blind."""
+    """Return the time of the slowest correct blind answer."""
     from utils.instructor.answers import AnswerFactory, read_answers
 
     answers = AnswerFactory.from_exercise(exercise)
@@ -101,8 +101,10 @@ def slowest_blind_seconds(exercise: Exercise) -> float:
 
 
 def measure_exercise(exercise: Exercise) -> list[float]:
-    """Seconds of a right answer, the dearest misconception, an odd answer, the dearest blind one, and an assertion."""
-    # What is drawn at random is read before it is compared; two honest ways of drawing differ.
+    """Measure a correct answer, the slowest misconception, an unrecognised answer, the slowest blind answer, and an
+    assertion.
+    """
+    # Sampled results are parsed before they are compared, because two correct ways of sampling give different numbers.
     assert exercise.parse_result or matches_oracle(exercise, reference_answer(exercise)), exercise.name
     return [
         median_cpu_seconds(exercise, partial(reference_answer, exercise)),
@@ -128,12 +130,12 @@ def rows(names: Sequence[str] = ()) -> list[Row]:
         return Row(what, seconds, "s of CPU", "`import torch`", torch_import, names, f"at most {bar}", headline)
 
     return [
-        row("the first check of a new kernel, of a right answer", [first[e.name] for e in exercises], "1/5", True),
-        row("a check of a right answer", right, "1/10", True),
-        row("a check of a wrong answer, the dearest misconception", wrong, "1/10", True),
-        row("a check of a wrong answer of no known kind", odd, "1/10"),
-        row("a check of the dearest right answer that was written blind", blind, "1"),
-        Row("a check of a right answer", right, "s of CPU", "an assertion", assertion, names),
+        row("first check in a fresh kernel (correct answer)", [first[e.name] for e in exercises], "1/5", True),
+        row("later check: correct answer", right, "1/10", True),
+        row("later check: wrong answer, slowest misconception", wrong, "1/10", True),
+        row("later check: wrong answer, not recognised", odd, "1/10"),
+        row("later check: slowest correct blind answer", blind, "1"),
+        Row("later check: correct answer", right, "s of CPU", "an assertion", assertion, names),
     ]
 
 

@@ -1,14 +1,14 @@
-"""What the course costs to execute: every lesson with its answers, from the start of its kernel to its last cell.
+"""Execute every lesson with its answers, from the start of its kernel to its last cell.
 
-Seconds of CPU are counted, those of this process and of the kernel, user and system together: beside a busy neighbour
-the clock on the wall has shown four times as much. Everything runs on one thread, as in the suite, so on a quiet
-machine a lesson takes little longer than its seconds of CPU.
+The unit is CPU time, user and system, of this process and of the kernel. On a busy machine, wall time has been four
+times as long. Everything runs on one thread, as in the test suite, so on an idle machine wall time is only slightly
+longer than CPU time.
 
-Machines differ, and so does one machine from hour to hour. So a yardstick is measured before and after each lesson:
-200 steps of the usual sorter training, as the source text's loop makes them, in seconds of CPU too. Of three rounds
-the fastest counts: a neighbour can only make a round slower, never faster. Beside its seconds here, each lesson has
-those that it would take on a slow machine, one that makes 68 such steps a second; these can be compared, and have the
-bars: 40 s a lesson, 300 s in all. Names of lessons, as in `python -m bench.course 08 09`, measure these alone.
+Machines differ, and one machine differs from hour to hour. Therefore a reference task is measured before and after each
+lesson: 200 steps of the usual training of the sorter, in the loop of the source text. The fastest of three rounds
+counts, because other work can only make a round slower. From both figures follows the time on the slow scale, a machine
+that makes 68 such steps per second. These times are comparable, and the limits apply to them: 40 s for a lesson, 300 s
+for the course. `python -m bench.course 08 09` measures only these lessons.
 """
 
 import os
@@ -31,18 +31,18 @@ from bench.measurement import Row
 from utils import lessons
 from utils.instructor.solved_notebooks import execute_lesson
 
-STEPS, ROUNDS, SLOW = 200, 3, 68  # of the yardstick; and how many steps a second the slow machine makes
-A_LESSON, ALL = 40, 300  # seconds on the slow machine
+STEPS, ROUNDS, SLOW = 200, 3, 68  # the steps of the reference task; the steps per second that define the slow scale
+A_LESSON, ALL = 40, 300  # seconds on the slow scale
 
 
 def tree_cpu_seconds() -> float:
-    """Of this process, and of those that it has started."""
+    """Return the CPU time of this process and of its child processes."""
     here = psutil.Process()
     return sum(sum(each.cpu_times()[:4]) for each in (here, *here.children(recursive=True)))
 
 
 def machine_speed() -> float:
-    """Steps of the usual sorter training in a second of CPU, on one thread, in the fastest round."""
+    """Return the steps of the reference task per CPU second, on one thread, in the fastest round."""
     torch.set_num_threads(1)
     rounds = []
     for _ in range(ROUNDS):
@@ -53,7 +53,7 @@ def machine_speed() -> float:
 
 
 def time_lesson(path: Path, folder: Path) -> tuple[float, float]:
-    """Execute a lesson; its seconds of CPU, and those on the wall, until its last cell is done."""
+    """Execute a lesson, and return its CPU time and wall time until its last cell has finished."""
     began, cpu, taken = time.perf_counter(), tree_cpu_seconds(), []
     execute_lesson(
         path,
@@ -64,8 +64,8 @@ def time_lesson(path: Path, folder: Path) -> tuple[float, float]:
 
 
 def time_lessons(paths: Iterable[Path]) -> Iterator[tuple[str, float, float, float, float]]:
-    """Of each lesson its name, seconds of CPU and on the wall, steps a second, and seconds on the slow machine."""
-    machine_speed()  # the first steps of a process are slower
+    """Return for each lesson: name, CPU time, wall time, steps per second, and CPU time on the slow scale."""
+    machine_speed()  # warm up: the first steps of a process are slower
     before = machine_speed()
     with tempfile.TemporaryDirectory() as folder:
         for path in paths:
@@ -77,12 +77,12 @@ def time_lessons(paths: Iterable[Path]) -> Iterator[tuple[str, float, float, flo
 
 def rows() -> list[Row]:
     names, cpu, _, _, slow = zip(*time_lessons(lessons.all_lessons()))
-    what = "the whole course, all answers in, executed"
+    what = "executing the course with all answers"
     return [
         Row(what, [sum(cpu)], "s of CPU", headline=True),
-        Row("a lesson", cpu, "s of CPU", names=names, headline=True),
-        Row(f"{what}, on a slow machine", [sum(slow)], "s of CPU", bar=f"at most {ALL} s"),
-        Row("a lesson, on a slow machine", slow, "s of CPU", names=names, bar=f"at most {A_LESSON} s"),
+        Row("executing one lesson", cpu, "s of CPU", names=names, headline=True),
+        Row(f"{what}, on the slow scale", [sum(slow)], "s of CPU", bar=f"at most {ALL} s"),
+        Row("executing one lesson, on the slow scale", slow, "s of CPU", names=names, bar=f"at most {A_LESSON} s"),
     ]
 
 

@@ -1,9 +1,9 @@
-"""What a redraw of each explorer costs in the page over 200 moves of a control: script, layout and paint, in
-milliseconds for which the page's thread works. Beside it the old way, in which each move went to the kernel, which
-drew the same picture with `utils.show` (in milliseconds of CPU; the way there and back comes on top). Predictions,
-quizzes and the learner's own sentence redraw nothing, and a training had no picture.
+"""Measure the time that each explorer needs in the page to redraw, over 200 moves of a control: script, layout and
+paint, in milliseconds of the page's main thread. The comparison is the same picture drawn by the kernel with
+`utils.show` for each move (in milliseconds of CPU, without the transfer). Predictions, quizzes and the learner's own
+sentence redraw nothing, and the training display has no static figure.
 
-    $ bash .ci/install-browser    # once, where there is no Chromium
+    $ bash .ci/install-browser    # once, if Chromium is not installed
 """
 
 import itertools
@@ -29,14 +29,14 @@ from utils.models import abc_sorter as sorting
 from utils.models import toy_transformer as toy
 from utils.models import your_own_gpt2
 
-MOVES, DRAWN = 200, 7  # in the page, and of the picture in the kernel
+MOVES, DRAWN = 200, 7  # moves in the page; pictures in the kernel
 TOKENS = EXAMPLE["tokens"]
 SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
 CLEAN = "When Mary and John went to the store, John gave a drink to"
 TWIN = "When Mary and John went to the store, Mary gave a drink to"
 TEXT = "The strawberry has three r's. The strawbery has two."
-# A move is an event, and a layout that is asked for at once; a frame passes between two. The three kinds of moves: of a
-# control, of the pointer over a table, and what a kernel tells of a training.
+# A move is an event followed by a forced layout, with one frame between two moves. There are three kinds of moves: of a
+# control, of the pointer over a table, and a message from the kernel about a training.
 _READY = """([selector, values]) => {
     const all = [...document.querySelectorAll(`.coginst ${selector}`)], control = all[0], losses = [], lines = [];
     const [low, high, step] = ['min', 'max', 'step'].map(name => Number(control[name]));
@@ -58,7 +58,9 @@ _READY = """([selector, values]) => {
 
 
 class ExplorerCase(NamedTuple):
-    """How an explorer is made, the control that moves (and the texts that are typed there), and its old picture."""
+    """An explorer to measure: how to create it, the control that moves, the texts that are typed, and its static
+    figure.
+    """
 
     make: Callable[[], Any]
     control: str
@@ -67,7 +69,7 @@ class ExplorerCase(NamedTuple):
 
 
 def text_prefixes(text: str) -> list[str]:
-    """What a box holds while a text is typed."""
+    """Return the contents of a text box while a text is typed."""
     return [text[: n + 1] for n in range(len(text))]
 
 
@@ -111,8 +113,12 @@ def explorer_cases() -> dict[str, ExplorerCase]:
                 {"before": vector, "after": torch.nn.LayerNorm(8)(vector).detach()}, list("abcdefgh"), same_scale=True
             ),
         ),
-        "positions": ExplorerCase(explore.positions, range_, None, lambda: show.lines(range(60), {"dot product": position_dot_products()})),
-        "causal": ExplorerCase(lambda: explore.causal(table, TOKENS), range_, None, lambda: show.causal(table, TOKENS, 2)),
+        "positions": ExplorerCase(
+            explore.positions, range_, None, lambda: show.lines(range(60), {"dot product": position_dot_products()})
+        ),
+        "causal": ExplorerCase(
+            lambda: explore.causal(table, TOKENS), range_, None, lambda: show.causal(table, TOKENS, 2)
+        ),
         "query": ExplorerCase(
             explore.query, '[aria-label="query, across"]', None,
             lambda: show.steps(
@@ -152,12 +158,12 @@ def explorer_cases() -> dict[str, ExplorerCase]:
 
 
 def quantiles(times: list[float]) -> tuple[float, float]:
-    """The median and the 95th percentile."""
+    """Return the median and the 95th percentile."""
     return statistics.median(times), statistics.quantiles(times, n=20)[-1]
 
 
 def time_static_figure(draw: Callable[[], Any]) -> float:
-    """Milliseconds that the kernel needs for one picture, as it is shown: the median after one to warm up."""
+    """Return the milliseconds that the kernel needs for one picture: the median, after one warm-up."""
     taken = []
     for _ in range(DRAWN + 1):
         began = time.process_time()
@@ -169,7 +175,7 @@ def time_static_figure(draw: Callable[[], Any]) -> float:
 
 
 def time_redraws(window: Any, kind: ExplorerCase) -> list[float]:
-    """Milliseconds of each move."""
+    """Return the milliseconds of each move."""
     shown = WidgetPage(window, kind.make())
     shown.page.evaluate(_READY, [kind.control, kind.texts])
     session = shown.page.context.new_cdp_session(shown.page)
@@ -183,7 +189,7 @@ def time_redraws(window: Any, kind: ExplorerCase) -> list[float]:
 
 
 def page_thread_seconds(session: Any) -> float:
-    """Seconds for which the page's thread has worked."""
+    """Return the time that the page's main thread has worked."""
     metrics = session.send("Performance.getMetrics")["metrics"]
     return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
@@ -196,8 +202,11 @@ def rows() -> list[Row]:
     old = {name: time_static_figure(kind.draw_static) for name, kind in chosen.items() if kind.draw_static}
     drawn = [median[name] for name in old]
     worst = Row(
-        "a redraw of an explorer, the 95th percentile of 200 moves",
+        "redraw of an explorer, 95th percentile of 200 moves",
         list(high.values()), "ms", names=list(high), bar="at most 16 ms", headline=True,
     )  # fmt: skip
     beside = "the picture drawn by the kernel"
-    return [worst, Row("a redraw, the median move", drawn, "ms", beside, list(old.values()), list(old), headline=True)]
+    return [
+        worst,
+        Row("redraw of an explorer, median move", drawn, "ms", beside, list(old.values()), list(old), headline=True),
+    ]

@@ -1,8 +1,8 @@
-"""What the first check of a kernel takes, for each exercise, in seconds of CPU: `bench.checks` runs it and reads
-the JSON that it prints.
+"""Measure the CPU time of the first check in a kernel, for each exercise. `bench.checks` runs this module and reads the
+JSON that it prints.
 
-Torch is imported once. Each check runs in a copy of the process that has imported `check` and nothing else of the
-course but the lesson.
+Torch is imported once. Each check runs in a fork of the process, which has imported `check` and the lesson, and nothing
+else of the course.
 """
 
 import json
@@ -18,7 +18,7 @@ from utils import check, lessons
 
 
 def time_check(name: str, lesson: str, value: list | None) -> float:
-    """Of a check of the reference, or of a value."""
+    """Measure a check of the reference answer, or of a value."""
     answers = [] if value else [getattr(lessons.load_lesson(lessons.find_lesson(lesson)), name)]
     values = {name: torch.tensor(value)} if value else {}
     began = time.process_time()

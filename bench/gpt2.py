@@ -1,9 +1,10 @@
-"""The attention of one head in layer 0 from slices of the file, beside loading GPT-2 and running it, each in a
-process of its own, by turns: seconds, and the memory that each adds at its peak. Of the real weights where they
-are, else of random ones of the same size. Reading: where the libraries and the tokenizer are there already. First
-answer: as the first thing after `import torch`, which is what a learner waits for.
+"""Compute the attention of one head in layer 0 from slices of the file, and compare it with loading and running the
+whole GPT-2. Each runs in its own process, in turn; time and peak memory are measured. The weights are the real ones if
+they are available, otherwise random ones of the same size. "Reading" means that libraries and tokenizer are already
+loaded. "First answer" means the first command after `import torch`, which is the time that a learner waits.
 
-Loading the model alone would not do: weights are mapped, and read when they are used.
+Loading the model without running it would not be a fair comparison, because weights are memory-mapped and read when
+they are used.
 """
 
 import json
@@ -71,7 +72,7 @@ with torch.no_grad():
 
 
 def find_or_make_gpt2(scratch: Path) -> tuple[Path, str]:
-    """A full-size GPT-2 on disk, and what it is."""
+    """Return the folder of a full-size GPT-2 on disk, and its description."""
     from utils.gpt2.sources import find_in_cache
 
     cached, _ = find_in_cache()
@@ -80,16 +81,16 @@ def find_or_make_gpt2(scratch: Path) -> tuple[Path, str]:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     GPT2LMHeadModel(GPT2Config()).save_pretrained(scratch)
-    return scratch, "a GPT-2 of full size"
+    return scratch, "a full-size GPT-2"
 
 
 def measure_code(before: str, code: str, path: Path) -> dict[str, float]:
-    """Seconds and megabytes of `code` in a new Python that has run `before`."""
+    """Measure the seconds and megabytes of `code` in a new Python that has already run `before`."""
     return json.loads(last_printed_line("-c", TIMED.format(before=before, code=code), path, PROMPT))
 
 
 def compare_ways(what: str, before: str, path: Path, bars: tuple[str, str]) -> list[Row]:
-    """Both ways by turns, in seconds and in memory."""
+    """Measure both ways in turn, in seconds and in memory."""
     turns = [[measure_code(before, code, path) for code in WAYS.values()] for _ in range(ROUNDS)]
     found = []
     for key, unit, bar in zip(("time", "memory"), ("s", "MB"), bars):
@@ -103,7 +104,7 @@ def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as scratch:
         path, which = find_or_make_gpt2(Path(scratch))
         for code in WAYS.values():
-            measure_code("", code, path)  # the file is in the system's cache from here on, for both
+            measure_code("", code, path)  # from here on, the file is in the system's cache for both ways
         head = f"a head's pattern in layer 0 of {which}"
         return [
             *compare_ways(f"{head}: reading", LIBRARIES, path, ("at most 1/20", "at most 1/10")),

@@ -1,4 +1,6 @@
-"""The regression of lesson 10 on a GPU: the source text's loop, as it stands there, beside the course's own."""
+"""Train the regression of lesson 10 on a GPU, with the original loop of the source text and with the loop of the
+course.
+"""
 
 import torch
 
@@ -7,7 +9,7 @@ from bench.measurement import Row
 
 
 def rows() -> list[Row]:
-    """Raises RuntimeError where there is no GPU."""
+    """Measure both loops. Raises RuntimeError if there is no GPU."""
     if not torch.cuda.is_available():
         raise RuntimeError("torch sees no GPU here.")
     gpu = torch.device("cuda")

@@ -1,10 +1,11 @@
-"""What `coginst grade` takes for a lesson of one student, its sandbox included, beside nbgrader's `autograde` on
-the same notebooks, without isolation, in seconds of CPU. Of six students of lessons 02 and 04 every second one has
-a wrong answer. Ours is run once to start (torch is imported by the judge and by the warm process), then over all.
-No two students hand in the same bytes, for a judge remembers a page. The judge's memory is that of a class of its
-own, of 700 students of lesson 00, more than a judge remembers pages of, beside what it held after 100.
+"""Grade one lesson of one student with `coginst grade`, sandbox included, and compare the CPU time with nbgrader's
+`autograde` on the same notebooks, without isolation. There are six students and the lessons 02 and 04; every second
+student has a wrong answer. Ours runs once to start up (the judge and the fork server import torch), then for all
+submissions. No two submissions have the same bytes, because the judge caches pages. The memory figure comes from a
+separate class of 700 students of lesson 00, more than the judge's cache holds, and is compared with the memory after
+100 students.
 
-    python -m bench.grading all --students 40    # other lessons, more students, and without nbgrader
+    python -m bench.grading all --students 40    # other lessons, more students, without nbgrader
 """
 
 import argparse
@@ -29,8 +30,9 @@ LESSONS, STUDENTS, CLASS = ("02", "04"), 6, (100, 700)
 
 
 def student_notebook(stem: str, student: int) -> dict:
-    """A student's notebook with the course's answers; of every second one the first function or class returns something
-    else."""
+    """Return a student's notebook with the reference answers. For every second student, the first function or class
+    returns something else.
+    """
     right = student % 2 == 0
     notebook = make_assignment(lessons.find_lesson(stem))
     names = [e.name for e in all_exercises().values() if e.lesson == stem[3:] and e.kind != "value"]
@@ -46,7 +48,7 @@ def student_notebook(stem: str, student: int) -> dict:
 
 
 def judge_memory() -> list[float]:
-    """Megabytes that the judge of a large class holds, early on and at the end."""
+    """Return the megabytes that the judge of a large class uses after 100 students and at the end."""
     stem, settings, held = engine.resolve_stems(["00"])[0], engine.Settings(), []
     with Sandbox() as box:
         judge = Judge(box, settings.limits)
@@ -68,7 +70,9 @@ def write_submissions(folder: Path, stems: list[str], students: int) -> None:
 
 
 def time_grading(folder: Path, stems: list[str], students: int) -> list[Row]:
-    """What the first submissions take, what one takes once everything is warm, and what all take a second time."""
+    """Return the time for the first submissions, for each submission when the judge is warm, and for all submissions a
+    second time.
+    """
     settings = engine.Settings()
     for part, count in {"one": 1, "few": 2, "all": students}.items():
         write_submissions(folder / part, stems, count)
@@ -89,13 +93,13 @@ def time_grading(folder: Path, stems: list[str], students: int) -> list[Row]:
     each /= students * len(stems)
     return [
         Row("grading a lesson of one student", [each], "s of CPU", bar="at most 1 s"),
-        Row(f"the first {len(stems)}, with the warm start and the oracles", [first], "s of CPU"),
-        Row("all of them a second time", [again], "s of CPU"),
+        Row(f"the first {len(stems)} submissions, including start-up and oracles", [first], "s of CPU"),
+        Row("regrading all submissions", [again], "s of CPU"),
     ]
 
 
 def time_nbgrader(folder: Path, stems: list[str], students: int) -> float:
-    """Seconds of `nbgrader autograde` for each submission."""
+    """Return the seconds that `nbgrader autograde` needs for each submission."""
     course, installed = folder / "course", folder / "attention"
     zipfile.ZipFile(release(folder / "attention.zip").path).extractall(folder)
     export_lessons(course, stems)
@@ -124,7 +128,7 @@ def rows() -> list[Row]:
     return [
         replace(each, beside="nbgrader's `autograde`", theirs=autograde, headline=True),
         *more,
-        Row(f"the judge's memory after {CLASS[1]} students", [late], "MB", f"after {CLASS[0]}", [early]),
+        Row(f"memory of the judge after {CLASS[1]} students", [late], "MB", f"after {CLASS[0]} students", [early]),
     ]
 
 

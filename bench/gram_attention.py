@@ -1,10 +1,10 @@
-"""What the Gram scores of lesson 11 cost for all pairs (area times height; 8 texts, 4 heads, d_head 16), beside
-standard ones, and the same layers whole, forwards. Time, by turns on one thread, and memory: the numbers held at
-the peak, counted. As the source text has it the five terms of the determinant are written out; a 3 × 3 determinant
-for each pair takes 400 MB at 256 positions, and is measured at 128.
+"""Measure the Gram scores of lesson 11 for all pairs (area times height; 8 texts, 4 heads, d_head 16) and compare them
+with standard scores; then the forward pass of the complete layers. Time is measured in turn on one thread. Memory is
+the number of bytes allocated at the peak. The source text writes out the five terms of the determinant. A 3 × 3
+determinant for each pair takes 400 MB at 256 positions, so it is measured at 128.
 
-`python bench/gram_attention.py --write` makes utils/assets/gram_attention/study.json, which the lesson draws: five
-seeds of each layer, trained as the lesson trains them, then tried on longer texts and with keys made loud or quiet.
+`python bench/gram_attention.py --write` writes utils/assets/gram_attention/study.json, which the lesson draws: five
+seeds of each layer, trained as in the lesson, then tested on longer texts and with scaled keys.
 """
 
 import argparse
@@ -29,7 +29,7 @@ LENGTHS, LOUD, QUIET = (32, 48, 64, 96), (1, 2, 5, 10, 50), (0, 0.1, 0.25, 0.5, 
 
 
 def import_lesson():
-    with contextlib.redirect_stdout(io.StringIO()):  # it tells whose earlier work it uses
+    with contextlib.redirect_stdout(io.StringIO()):  # the lesson prints whose earlier answers it uses
         from solutions import gram_attention
 
     return gram_attention
@@ -51,7 +51,7 @@ def standard_scores(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
 
 
 def expanded_determinant(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
-    """The determinant as the source text writes it out."""
+    """Compute the determinant with the terms written out, as in the source text."""
     qq, rr, rq = ((a * b).sum(-1, keepdim=True) for a, b in ((q, q), (r, r), (r, q)))
     kk = (k * k).sum(-1).unsqueeze(-2)
     qk, rk = q @ k.mT, r @ k.mT
@@ -59,7 +59,7 @@ def expanded_determinant(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
 
 
 def pairwise_determinant(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
-    """torch.linalg.det on the Gram matrix of each triple."""
+    """Compute torch.linalg.det of the Gram matrix of each triple."""
     shape = (*q.shape[:-1], k.shape[-2], q.shape[-1])
     rows = torch.stack(
         [q[..., :, None, :].expand(shape), k[..., None, :, :].expand(shape), r[..., :, None, :].expand(shape)], dim=-2
@@ -69,7 +69,7 @@ def pairwise_determinant(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
 
 @torch.no_grad()
 def time_call(way, made: tuple[Tensor, ...], calls: int = 5) -> float:
-    """Of CPU, for one call."""
+    """Return the CPU time of one call."""
     began = time.process_time()
     for _ in range(calls):
         way(*made)
@@ -77,7 +77,7 @@ def time_call(way, made: tuple[Tensor, ...], calls: int = 5) -> float:
 
 
 def compare_ways(what: str, ways: dict, made: tuple[Tensor, ...], bar: str = "", headline: bool = False) -> list[Row]:
-    """The first way beside each of the others, in time and in memory."""
+    """Compare the first way with each of the others, in time and in memory."""
     (_, mine), *others = ways.items()
     found = []
     for beside, other in others:
@@ -93,7 +93,7 @@ def rows() -> list[Row]:
     torch.set_num_threads(1)
     gram_scores, made = import_lesson().gram_scores, {name: make() for name, make in layer_factories().items()}
     draw = lambda *shape: torch.randn(shape, generator=torch.Generator().manual_seed(0))
-    ways = {"": gram_scores, "standard scores": standard_scores, "the five terms": expanded_determinant}
+    ways = {"": gram_scores, "standard scores": standard_scores, "the five terms written out": expanded_determinant}
     pairs = {"": gram_scores, "a determinant for each pair": pairwise_determinant}
     whole = {"": made["triple"], "the standard layer": made["standard"]}
     return [
@@ -107,7 +107,7 @@ def rows() -> list[Row]:
 
 
 def measure_study(seeds: range = range(SEEDS), names: tuple[str, ...] = ("standard", "triple")) -> dict:
-    """The study, with what the lesson draws from it; `names` says which layers."""
+    """Run the study with everything that the lesson draws from it. `names` selects layers."""
     made = {name: make for name, make in layer_factories().items() if name in names}
     settings = {
         "seeds": list(seeds),
@@ -153,14 +153,15 @@ def measure_study(seeds: range = range(SEEDS), names: tuple[str, ...] = ("standa
 
 @torch.no_grad()
 def last_query_weights(model: torch.nn.Module, inputs: Tensor) -> Tensor:
-    """The mean weight that the last place puts 0, 1, … places back, [seq]."""
+    """Return the mean weight that the last position puts 0, 1, … positions back, [seq]."""
     return model(inputs, return_weights=True)[1][:, :, -1].mean((0, 1)).flip(0)
 
 
 @torch.no_grad()
 def gate_statistics(model: torch.nn.Module, inputs: Tensor) -> dict[str, float]:
-    """How far the keys to be found stand out of the plane of query and reference, in lengths of the key, and what they
-    score; the same of all other keys."""
+    """Measure how far the keys to be found rise above the plane of query and reference, in units of the key's length,
+    and their scores; the same for all other keys.
+    """
     here, layer, x = import_lesson(), model.attention, model.embed(inputs)
     made = (w(x).unflatten(-1, (HEADS, -1)).transpose(1, 2) for w in (layer.W_q, layer.W_k, layer.W_r))
     q, k, r = map(here.apply_rope, made)
@@ -182,7 +183,7 @@ def _rounded(table: Tensor) -> list[list[float]]:
 
 
 def study_json(study: dict) -> str:
-    """As JSON with each row of numbers on one line."""
+    """Format the study as JSON with each row of numbers on one line."""
     return (
         re.sub(
             r"\[[^\[\]{}]*\]",
@@ -195,7 +196,7 @@ def study_json(study: dict) -> str:
 
 def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--write", action="store_true", required=True, help="write the study, in some minutes")
+    ask.add_argument("--write", action="store_true", required=True, help="write the study (takes some minutes)")
     ask.parse_args()
     torch.set_num_threads(1)
     gram_attention.ASSET.mkdir(exist_ok=True)

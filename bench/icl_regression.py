@@ -1,11 +1,11 @@
-"""The source text's regression loop beside ours, to the same loss, on one thread. The source trains 500,001 steps
-of 128 prompts with one question each, Adam at 1e-3, data drawn step by step; here its loop runs for ten seconds, to
-learn what a step costs, and its whole time is that cost times 500,001: extrapolated. Its end state (two heads: w =
-±0.14, μ = ±3.18) sets the bar: the loss of the kernel estimator with these numbers on 100,000 prompts. Ours is
-measured on the same prompts, a seed a round.
+"""Train with the source text's regression loop and with ours to the same loss, on one thread. The source trains 500,001
+steps of 128 prompts with one question each, with Adam at 1e-3 and new data in each step. Here its loop runs for ten
+seconds, and its total time is extrapolated from the time per step. Its final state (two heads: w = ±0.14, μ = ±3.18)
+defines the target: the loss of the kernel estimator with these numbers on 100,000 prompts. Our training is evaluated on
+the same prompts, with another seed in each round.
 
-`python bench/icl_regression.py --write` trains 1, 2, 4 and 8 heads, seeds 0 to 2, into
-utils/assets/icl_regression/, which lesson 10 reads.
+`python bench/icl_regression.py --write` trains 1, 2, 4 and 8 heads with seeds 0 to 2 into utils/assets/icl_regression/,
+which lesson 10 reads.
 """
 
 import argparse
@@ -30,12 +30,12 @@ END = ((0.14, -0.14), (3.18, -3.18))
 
 
 def clock_for(device: torch.device) -> Callable[[], float]:
-    """Seconds of CPU where that is what computes, else seconds on the wall."""
+    """Return a clock of CPU time if the device is the CPU, otherwise of wall time."""
     return time.process_time if device == CPU else time.perf_counter
 
 
 class SourceAttention(nn.Module):
-    """As the source text computes: four projections of every token, split into heads."""
+    """Attention as the source text computes it: four projections of every token, split into heads."""
 
     def __init__(self, n_embd: int, n_head: int) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class SourceAttention(nn.Module):
 
 
 def source_batch(n: int = 128, L: int = 40, d: int = 5, noise_std: float = 0.01) -> tuple[torch.Tensor, ...]:
-    """One batch as the source draws it."""
+    """Sample one batch as the source does."""
     x, x_q, beta = torch.randn(n, L, d), torch.randn(n, 1, d), torch.randn(n, d, 1)
     y = torch.einsum("nlx,nxy->nly", x, beta)
     y += math.sqrt(d) * noise_std * torch.randn(n, L, 1)
@@ -61,7 +61,7 @@ def source_batch(n: int = 128, L: int = 40, d: int = 5, noise_std: float = 0.01)
 
 
 def time_source_loop(device: torch.device, steps: int = SOURCE_STEPS, seconds: float = math.inf) -> float:
-    """Seconds that the source's loop takes for `steps` steps of two heads, extrapolated where `seconds` end it."""
+    """Return the seconds that the source's loop takes for `steps` steps of two heads. After `seconds`, extrapolate."""
     torch.manual_seed(1024)
     model = SourceAttention(6, 2).to(device)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
@@ -78,7 +78,7 @@ def time_source_loop(device: torch.device, steps: int = SOURCE_STEPS, seconds: f
 
 
 def time_training(heads: int, seed: int, device: torch.device = CPU) -> tuple[icl_regression.Run, float]:
-    """A training, and the seconds that it took."""
+    """Train, and return the training with its time."""
     clock = clock_for(device)
     began = clock()
     config = icl_regression.RegressionConfig(n_head=heads, seed=seed, device=device.type)
@@ -87,24 +87,24 @@ def time_training(heads: int, seed: int, device: torch.device = CPU) -> tuple[ic
 
 
 def compare_with_source(beside: str, loop: float, device: torch.device) -> list[Row]:
-    """Ours with two heads, in its time and in its loss, beside a loop that took so many seconds."""
+    """Compare our training with two heads, in time and loss, with a loop that took the given seconds."""
     runs, seconds = zip(*(time_training(2, seed, device) for seed in SEEDS))
     fixed = icl_regression.draw(100_000, 40, 5, generator=torch.Generator().manual_seed(12345))
     losses = [icl_regression.mean_squared_error(run.model.cpu(), fixed) for run in runs]
     bar = icl_regression.mean_squared_error(icl_regression.kernel(*END), fixed)
-    what, unit = "regression with two heads to the source's final loss", "s of CPU" if device == CPU else "s"
+    what, unit = "training regression with two heads to the source's final loss", "s of CPU" if device == CPU else "s"
     return [
         Row(what, seconds, unit, f"{SOURCE_STEPS:,} steps of its loop, {beside}", [loop], headline=True),
-        Row("the loss then", losses, "", "the source's at its end", [bar], bar="at most 1.00"),
+        Row("loss at that point", losses, "", "final loss of the source", [bar], bar="at most 1.00"),
     ]
 
 
 def rows() -> list[Row]:
-    """On the CPU; `bench.gpu` has the same on a GPU, and `bench.source_loop` runs the source's loop whole."""
-    torch.set_num_threads(1)  # matrices of 6 × 6: threads would only wait for each other
+    """Measure on the CPU. `bench.gpu` measures on a GPU; `bench.source_loop` runs the source's loop to its end."""
+    torch.set_num_threads(1)  # the matrices are 6 × 6, so several threads would only wait for each other
     found = compare_with_source("extrapolated", time_source_loop(CPU, seconds=SECONDS), CPU)
     study = sum(time_training(heads, 0)[1] for heads in (1, 2, 4, 8))
-    return [*found, Row("the study of 1, 2, 4 and 8 heads", [study], "s of CPU", headline=True)]
+    return [*found, Row("study of 1, 2, 4 and 8 heads", [study], "s of CPU", headline=True)]
 
 
 def main() -> None:
@@ -115,7 +115,7 @@ def main() -> None:
     for heads in (1, 2, 4, 8):
         for seed in SEEDS:
             run, _ = time_training(heads, seed)
-            run.optimiser_state = None  # 0.1 MB that nobody would go on from
+            run.optimiser_state = None  # 0.1 MB of state that no later training continues
             run.config = replace(run.config, device=None)
             run.save(ASSETS / f"heads-{heads}-seed-{seed}")
 

@@ -1,4 +1,6 @@
-"""`from utils import check` in a new Python, beside `import torch` in another, by turns, in seconds of CPU."""
+"""Run `from utils import check` in a new Python, and compare the CPU time with `import torch` in another new Python, in
+turn.
+"""
 
 from bench.measurement import Row, last_printed_line
 
@@ -8,12 +10,12 @@ TIMED = "import time; start = time.process_time(); {statement}; print(time.proce
 
 
 def time_statement(statement: str) -> float:
-    """What `statement` costs as the first thing that a new Python does."""
+    """Return the CPU time of `statement` as the first statement in a new Python."""
     return float(last_printed_line("-c", TIMED.format(statement=statement)))
 
 
 def rows() -> list[Row]:
     for statement in STATEMENTS:
-        time_statement(statement)  # fills the disk's cache
+        time_statement(statement)  # fill the disk cache
     ours, theirs = zip(*([time_statement(statement) for statement in STATEMENTS] for _ in range(ROUNDS)))
     return [Row(f"`{OURS}`", ours, "s of CPU", f"`{THEIRS}`", theirs, bar="at most 1.3 times", headline=True)]

@@ -1,4 +1,4 @@
-"""What a benchmark gives back: rows of numbers, less being better; and the words for a machine."""
+"""The result of a benchmark: rows of numbers (lower is better), and the description of the machine."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured, in `unit`: a number for each round, or for each thing that `names` names.
+    """One measurement in `unit`: a number for each round, or for each item of `names`.
 
     Attributes:
-        theirs: what `beside` took in the same run: a number for each of ours, measured by turns with it, or one for
-            all; none where there is nothing to compare with.
-        bar: what the course asks for, in words.
-        headline: whether README shows it, too.
+        theirs: the result of `beside` in the same run: one number for each of ours, measured in turn, or a single
+            number for all of them; empty if there is nothing to compare with.
+        bar: the limit that the course sets, in words.
+        headline: whether README also shows this row.
     """
 
     what: str
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def ratios(self) -> list[float]:
-        """Ours divided by theirs."""
+        """Our results divided by theirs."""
         theirs = list(self.theirs) * (len(self.ours) if len(self.theirs) == 1 else 1)
         return [mine / other for mine, other in zip(self.ours, theirs)]
 
@@ -52,12 +52,12 @@ class Row:
 
 
 def run_benchmark(benchmark: str) -> list[Row]:
-    """Measure: what the benchmark's module gives."""
+    """Run a benchmark and return its rows."""
     return importlib.import_module(f"bench.{benchmark}").rows()
 
 
 def describe_machine() -> str:
-    """The machine in words: processor, cores, memory, system, Python, torch and GPU; no name of a host."""
+    """Describe the machine: processor, cores, memory, system, Python, torch and GPU, but no host name."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -85,10 +85,10 @@ def _gpu() -> str:
 
 
 def cpu_seconds(*command: str | Path, **options) -> float:
-    """What a program takes in seconds of CPU, its own children included; it is run in the repository.
+    """Run a program in the repository, and return its CPU time, child processes included.
 
     Raises:
-        RuntimeError: it failed; the message ends as its own does.
+        RuntimeError: the program failed. The message ends with the program's own error.
     """
     began = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, **{"cwd": ROOT, "capture_output": True, "encoding": "utf-8"} | options)
@@ -99,7 +99,7 @@ def cpu_seconds(*command: str | Path, **options) -> float:
 
 
 def last_printed_line(*arguments: str | Path) -> str:
-    """The last line that a new Python prints, run in the repository."""
+    """Run code in a new Python in the repository, and return the last line that it prints."""
     command = [sys.executable, *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8", check=True)
     return done.stdout.splitlines()[-1]
@@ -109,13 +109,15 @@ NBGRADER = ROOT / "build" / "nbgrader" / "bin" / "python"
 
 
 def time_nbgrader_command(*arguments: str, cwd: Path, path: Path = ROOT) -> float:
-    """Seconds of CPU of an nbgrader command in the course folder `cwd`, with the course's modules in `path`.
+    """Run an nbgrader command in the course folder `cwd`, with the course's modules in `path`, and return its CPU time.
 
     Raises:
-        RuntimeError: it failed, or nbgrader is not there.
+        RuntimeError: the command failed, or nbgrader is not installed.
     """
     if not NBGRADER.exists():
-        raise RuntimeError("nbgrader is not in build/nbgrader; `make bench` and `make test-nbgrader` put it there.")
+        raise RuntimeError(
+            "nbgrader is not installed in build/nbgrader; `make bench` and `make test-nbgrader` install it."
+        )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COURSE_")}
     environment |= {"PATH": f"{NBGRADER.parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(cwd)}
     environment |= {"PYTHONPATH": str(path)}

@@ -1,4 +1,4 @@
-"""docs/bench.md and README's table, from the numbers in bench/measured.json."""
+"""Write docs/bench.md and the table of README from the numbers in bench/measured.json."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 from bench.measurement import ROOT, Row
 
-# Each benchmark is a module with a function `rows`; the first paragraph above it says on the page what it does.
+# Each benchmark is a module with a function `rows`. The first paragraph of its docstring describes it on the page.
 BENCHMARKS = {
-    "imports": "The import",
+    "imports": "Importing",
     "checks": "Checks",
     "explorers": "Explorers",
     "build": "The build",
@@ -21,14 +21,14 @@ BENCHMARKS = {
     "abc_sorter": "The sorter",
     "icl_regression": "Regression",
     "gram_attention": "Gram scores",
-    "your_own_gpt2": "Keys and values kept",
+    "your_own_gpt2": "The key-value cache",
     "grading": "Grading",
     "book": "The book",
     "course": "The course",
 }
-BY_NAME = {  # minutes long, or for a machine that is seldom there: measured where they are named
-    "source_loop": "The source's regression loop, whole",
-    "suite": "The suite",
+BY_NAME = {  # These take minutes, or need a machine that is rarely available. They run only if they are named.
+    "source_loop": "The complete regression loop of the source",
+    "suite": "The test suite",
     "gpu": "On a GPU",
 }
 ALL = BENCHMARKS | BY_NAME
@@ -38,30 +38,30 @@ BEGIN, END = "<!-- bench -->", "<!-- until here -->"
 
 
 def load_results() -> dict[str, dict[str, Any]]:
-    """For each benchmark that was ever measured: `date`, `machine`, its `load` before, where known, and `rows`."""
+    """Read the results of each measured benchmark: `date`, `machine`, `rows` and, if known, the `load` before it."""
     return json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
 
 
 def row_to_json(row: Row) -> dict[str, Any]:
-    """A row as it is kept: four digits of each number, and nothing that is empty."""
+    """Convert a row for storage: numbers with four digits, without empty fields."""
     kept = vars(row) | {name: [float(f"{x:.4g}") for x in getattr(row, name)] for name in ("ours", "theirs")}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items() if value}
 
 
 def results_json(measured: dict[str, dict[str, Any]]) -> str:
-    """Benchmarks in their order, a line for each list of numbers."""
+    """Format the results as JSON: benchmarks in the order of `ALL`, one line for each list of numbers."""
     text = json.dumps({name: measured[name] for name in ALL if name in measured}, indent=1, ensure_ascii=False)
     return re.sub(r"\[[^\[\]{}]*\]", lambda found: f"[{' '.join(found[0][1:-1].split())}]", text) + "\n"
 
 
 def machine_letters(measured: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Each machine, in words, with a letter."""
-    found = dict.fromkeys(measured[name]["machine"] for name in ALL if name in measured)
-    return {words: chr(ord("A") + number) for number, words in enumerate(found)}
+    """Give each machine description a letter."""
+    machines = dict.fromkeys(measured[name]["machine"] for name in ALL if name in measured)
+    return {words: chr(ord("A") + number) for number, words in enumerate(machines)}
 
 
 def date_text(entry: dict[str, Any], letters: dict[str, str]) -> str:
-    return f"{entry['date']}, {letters[entry['machine']]}"
+    return f"{entry['date']}, machine {letters[entry['machine']]}"
 
 
 def machine_legend(letters: dict[str, str]) -> str:
@@ -72,12 +72,12 @@ def machine_legend(letters: dict[str, str]) -> str:
 
 
 def format_three_digits(x: float) -> str:
-    """To three digits."""
+    """Format a number with three significant digits."""
     return f"{x:,.0f}" if abs(x) >= 100 else f"{x:#.3g}".rstrip(".")
 
 
 def format_amount(x: float, unit: str) -> str:
-    """With its unit; seconds are milliseconds below a tenth, and minutes from a hundred on."""
+    """Format a number with its unit: below 0.1 s in milliseconds, from 100 s on in minutes."""
     if unit.partition(" ")[0] != "s" or 0.1 <= x < 100:
         return f"{format_three_digits(x)} {unit}".strip()
     if x < 0.1:
@@ -91,17 +91,17 @@ def format_ratio(x: float) -> str:
 
 
 def describe_ratio(x: float) -> str:
-    return f"{format_ratio(x)} times that" if x >= 1 else f"{format_ratio(x)} of that"
+    return f"{format_ratio(x)} ×"
 
 
 def format_spread(values: list[float], text) -> str:
-    """The median, and in parentheses how far the others reach."""
+    """Format the median, followed by the lowest and the highest value in parentheses."""
     middle = text(statistics.median(values))
     return middle if len(values) < 2 else f"{middle} ({text(min(values))} to {text(max(values))})"
 
 
 def table_cells(row: Row) -> list[str]:
-    """A row of the page."""
+    """Return the cells of one row of docs/bench.md."""
     ours = format_amount(statistics.median(row.ours), row.unit)
     if len(row.ours) > 1:
         low, high = (format_amount(limit(row.ours), row.unit.partition(" ")[0]) for limit in (min, max))
@@ -112,12 +112,12 @@ def table_cells(row: Row) -> list[str]:
 
 
 def headline_text(row: Row) -> str:
-    """The figure in README."""
+    """Return the result cell of one row of README."""
     middle = format_amount(statistics.median(row.ours), row.unit)
     if row.names:
         worst = describe_ratio(max(row.ratios)) if row.theirs else format_amount(max(row.ours), row.unit)
-        return f"median {describe_ratio(row.ratio) if row.theirs else middle}, highest {worst}"
-    return f"{middle}, {describe_ratio(row.ratio)}" if row.theirs else middle
+        return f"median {describe_ratio(row.ratio) if row.theirs else middle}, maximum {worst}"
+    return f"{middle} ({describe_ratio(row.ratio)})" if row.theirs else middle
 
 
 # --- the two pages ---------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def markdown_table(heads: list[str], lines: list[list[str]]) -> str:
 
 
 def benchmark_summary(name: str) -> str:
-    """The first paragraph of a benchmark's module."""
+    """Return the first paragraph of the docstring of a benchmark."""
     source = (ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8")
     return " ".join((ast.get_docstring(ast.parse(source)) or "").partition("\n\n")[0].split())
 
@@ -139,14 +139,15 @@ def render_section(name: str, measured: dict[str, dict[str, Any]], letters: dict
         return f"## {ALL[name]}\n\n{benchmark_summary(name)}\n\n{NEVER.capitalize()}."
     entry = measured[name]
     rows = markdown_table(
-        ["measured", "", "beside", "", "times", "bar"], [table_cells(Row(**row)) for row in entry["rows"]]
+        ["measurement", "result", "compared with", "its result", "ratio", "limit"],
+        [table_cells(Row(**row)) for row in entry["rows"]],
     )
-    before = f", with a load of {entry['load']} before" if "load" in entry else ""
-    return f"## {ALL[name]}\n\n{benchmark_summary(name)}\n\n{rows}\n\n{date_text(entry, letters)}{before}."
+    load = f". The load average before it was {entry['load']}" if "load" in entry else ""
+    return f"## {ALL[name]}\n\n{benchmark_summary(name)}\n\n{rows}\n\nMeasured on {date_text(entry, letters)}{load}."
 
 
 def render_tables(measured: dict[str, dict[str, Any]]) -> str:
-    """What docs/bench.md holds."""
+    """Return the generated part of docs/bench.md."""
     letters = machine_letters(measured)
     return "\n\n".join(
         [f"Machines: {machine_legend(letters)}", *(render_section(name, measured, letters) for name in ALL)]
@@ -154,25 +155,26 @@ def render_tables(measured: dict[str, dict[str, Any]]) -> str:
 
 
 def render_headlines(measured: dict[str, dict[str, Any]]) -> str:
-    """What README holds."""
+    """Return the generated table of README."""
     letters, lines = machine_letters(measured), []
     for name, title in ALL.items():
         entry = measured.get(name, {"rows": [{"what": title, "headline": True, "unit": "", "ours": []}]})
         rows = [row for row in (Row(**row) for row in entry["rows"]) if row.headline]
-        said = date_text(entry, letters) if name in measured else ""
-        lines += [[row.what, row.beside, headline_text(row) if row.ours else NEVER, said] for row in rows]
-    made = markdown_table(["measured by `make bench`", "beside", "", ""], lines)
-    return f"{made}\n\n{machine_legend(letters)} [All figures](docs/bench.md), with how far they varied."
+        date = date_text(entry, letters) if name in measured else ""
+        lines += [[row.what, row.beside, headline_text(row) if row.ours else NEVER, date] for row in rows]
+    table = markdown_table(["measurement (`make bench`)", "compared with", "result", "measured"], lines)
+    note = "`×` is the ratio of our figure to the one that it is compared with, measured in the same run."
+    return f"{table}\n\n{note} Machines: {machine_legend(letters)} [All figures and their spread](docs/bench.md)."
 
 
-def replace_between_comments(text: str, made: str) -> str:
-    """A page with what stands between its two comments replaced."""
+def replace_between_comments(text: str, table: str) -> str:
+    """Replace the part of a page between its two comments."""
     before, rest = text.split(f"{BEGIN}\n")
-    return f"{before}{BEGIN}\n{made}\n{END}{rest.partition(END)[2]}"
+    return f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}"
 
 
 def render_files(measured: dict[str, dict[str, Any]]) -> dict[Path, str]:
-    """Every file that the numbers stand in, and its text."""
-    made = {PAGE: render_tables(measured), README: render_headlines(measured)}
-    pages = {path: replace_between_comments(path.read_text(encoding="utf-8"), text) for path, text in made.items()}
+    """Return every file that shows the numbers, with its new text."""
+    parts = {PAGE: render_tables(measured), README: render_headlines(measured)}
+    pages = {path: replace_between_comments(path.read_text(encoding="utf-8"), text) for path, text in parts.items()}
     return {DATA: results_json(measured), **pages}

@@ -1,5 +1,6 @@
-"""The source text's regression loop run whole, 500,001 steps on one thread, beside ours to the same loss: what
-`icl_regression` extrapolates."""
+"""Run all 500,001 steps of the source text's regression loop on one thread, and compare it with our training to the
+same loss. `icl_regression` extrapolates this figure.
+"""
 
 import torch
 
@@ -9,4 +10,4 @@ from bench.measurement import Row
 
 def rows() -> list[Row]:
     torch.set_num_threads(1)
-    return compare_with_source("run whole", time_source_loop(CPU), CPU)
+    return compare_with_source("run to the end", time_source_loop(CPU), CPU)

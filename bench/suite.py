@@ -1,5 +1,6 @@
-"""Every test, `make suite`, on all cores of this machine: seconds on the wall, and seconds of CPU of all workers. What
-it prints goes to build/suite.log."""
+"""Run every test with `make suite` on all cores of this machine: wall time, and CPU time of all workers. The output
+goes to build/suite.log.
+"""
 
 import re
 import time
@@ -17,5 +18,5 @@ def rows() -> list[Row]:
         cpu = cpu_seconds("make", "suite", capture_output=False, stdout=log)
         wall = time.perf_counter() - began
     passed = re.findall(r"(\d+) passed", LOG.read_text(encoding="utf-8"))[-1]
-    what = f"the suite, {int(passed):,} tests"
+    what = f"test suite, {int(passed):,} tests"
     return [Row(what, [wall], "s", bar="at most 15 min", headline=True), Row(what, [cpu], "s of CPU")]

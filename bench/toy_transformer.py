@@ -1,8 +1,8 @@
-"""Depth against accuracy: the toy transformer of lesson 08 with 1 to 4 layers, with positions and without.
+"""Compare depth with accuracy: the toy transformer of lesson 08 with 1 to 4 layers, with and without positions.
 
-Beside it one wide layer, and from three starts how two layers without positions fare with words in which no letter
-stands twice, with the others, and after a wrong letter. Each is trained on 1000 steps of 128 texts (from seed 0 where
-nothing else is said) and asked for 1000 held-out texts. With `--write` the table also becomes
+Also measured: one wide layer; and, from three seeds, two layers without positions on words in which no letter occurs
+twice, on other words, and after a wrong letter. Each model is trained on 1000 steps of 128 texts (seed 0, unless stated
+otherwise) and tested on 1000 held-out texts. With `--write`, the table is also written to
 utils/assets/cogmodel/depth.json, which the lesson draws.
 """
 
@@ -28,8 +28,9 @@ STARTS = (0, 1, 2)  # of two layers without positions
 def train_and_evaluate(
     layers: int, positions: bool = True, steps: int = STEPS, width: int = 64, seed: int = SEED
 ) -> tuple[nn.Module, float, float]:
-    """The model, the share of held-out texts that are right to the last letter, and the seconds that the training
-    took."""
+    """Return the model, the fraction of held-out texts that are correct to the last letter, and the training time in
+    seconds.
+    """
     torch.manual_seed(seed)
     model = toy.lesson_model_class()(toy.VOCAB_SIZE, width, layers)
     if not positions:
@@ -43,8 +44,7 @@ def train_and_evaluate(
 
 
 def copying_statistics(model: nn.Module) -> dict[str, float]:
-    """The share that is right of words whose letters all differ, and of words in which one stands twice; what is
-    written after a wrong letter."""
+    """Return the fraction of correct words without and with repeated letters, and the output after a wrong letter."""
     words = toy.random_words(2000, torch.Generator().manual_seed(HELD_OUT))
     groups = {
         "right, all letters differ": [w for w in words if len(set(w)) == len(w)],
@@ -58,7 +58,7 @@ def copying_statistics(model: nn.Module) -> dict[str, float]:
 
 
 def last_layer_weights(model: nn.Module) -> list:
-    """Where the last layer looks while `minecraft echo` is answered: weights, and what rows and columns are called."""
+    """Return the last layer's weights while it answers `minecraft echo`, with the labels of rows and columns."""
     weights, rows, columns = toy.copying_weights(model, "minecraft echo")
     return [[[round(w, 3) for w in row] for row in weights[-1].tolist()], rows, columns]
 

@@ -1,4 +1,4 @@
-"""One browser a process, for all tests that need one."""
+"""Fixtures for all tests: one browser per process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """A browser that is started for the first test that asks for it; each takes tabs, or windows, of its own."""
+    """Start a browser for the first test that needs one. Each test opens its own tabs or windows."""
     from tests.browser.harness import launch_browser
 
     with launch_browser() as browser:

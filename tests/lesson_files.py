@@ -1,4 +1,4 @@
-"""Lessons as tests write them."""
+"""Write lessons for tests."""
 
 import json
 from pathlib import Path
@@ -13,18 +13,18 @@ jupyter:
 ---
 
 """
-FIRST = HEADER.count("\n") + 1  # the line of the file on which a lesson's text starts
+FIRST = HEADER.count("\n") + 1  # the line in the file where the text of a lesson starts
 
 
 def write_lesson(folder: Path, stem: str, body: str) -> Path:
-    """The lesson with this text, as a .md file in `folder`."""
+    """Write a lesson with this text as a .md file into `folder`."""
     path = folder / f"{stem}.md"
     path.write_text(HEADER + body, encoding="utf-8")
     return path
 
 
 def write_notebook(folder: Path, stem: str, *sources: str) -> Path:
-    """The lesson with these code cells, as an .ipynb file in `folder`."""
+    """Write a lesson with these code cells as an .ipynb file into `folder`."""
     cells = [
         {"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
         for source in sources

@@ -1,4 +1,4 @@
-"""What the pages say was measured is what was: docs/bench.md and README's table are made from bench/measured.json."""
+"""Test that docs/bench.md and the table of README show the numbers in bench/measured.json."""
 
 import ast
 import platform
@@ -23,7 +23,7 @@ def entry(*rows: dict, machine: str = MACHINE) -> dict:
 
 @pytest.mark.parametrize("path", report.render_files(report.load_results()), ids=lambda path: path.name)
 def test_every_page_says_what_was_measured(path):
-    """`python -m bench --render` writes them; a digit that was changed by hand is found here."""
+    """`python -m bench --render` writes both pages. This test finds a digit that was changed by hand."""
     assert path.read_text(encoding="utf-8") == report.render_files(report.load_results())[path]
 
 
@@ -49,7 +49,7 @@ def test_what_was_measured_has_a_row_in_readme_its_date_and_its_machine():
         assert heads, name
         for row in heads:
             own = [line for line in lines if line.startswith(f"| {row['what']} | {row.get('beside', '')}".rstrip())]
-            assert own and all(line.endswith(f"| {kept['date']}, {letters[kept['machine']]} |") for line in own)
+            assert own and all(line.endswith(f"| {kept['date']}, machine {letters[kept['machine']]} |") for line in own)
 
 
 def test_a_row_gives_medians_and_each_rounds_own_quotient():
@@ -61,7 +61,7 @@ def test_a_row_gives_medians_and_each_rounds_own_quotient():
         "0.20 (0.10 to 0.50)",
         "",
     ]
-    assert report.headline_text(Row(**ROUNDS)) == "0.300 s, 0.20 of that"
+    assert report.headline_text(Row(**ROUNDS)) == "0.300 s (0.20 ×)"
 
 
 def test_of_many_things_the_highest_is_named():
@@ -72,9 +72,9 @@ def test_of_many_things_the_highest_is_named():
         "0.10 (1/200 to 0.20)",
         "at most 1/5",
     ]
-    assert report.headline_text(Row(**THINGS)) == "median 0.10 of that, highest 0.20 of that"
+    assert report.headline_text(Row(**THINGS)) == "median 0.10 ×, maximum 0.20 ×"
     alone = THINGS | {"beside": "", "theirs": []}
-    assert report.headline_text(Row(**alone)) == "median 0.205 s of CPU, highest 0.400 s of CPU"
+    assert report.headline_text(Row(**alone)) == "median 0.205 s of CPU, maximum 0.400 s of CPU"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_number_has_three_digits_and_long_times_are_in_minutes(value, unit, sa
 
 def test_a_quotient_has_two_digits_behind_the_point_or_is_a_fraction():
     assert [report.format_ratio(x) for x in (0.0091, 0.1, 2.904, 53.4)] == ["1/110", "0.10", "2.90", "53"]
-    assert [report.describe_ratio(x) for x in (0.5, 2)] == ["0.50 of that", "2.00 times that"]
+    assert [report.describe_ratio(x) for x in (0.5, 2)] == ["0.50 ×", "2.00 ×"]
 
 
 def test_what_was_not_measured_says_so_and_each_machine_has_a_letter():
@@ -103,10 +103,10 @@ def test_what_was_not_measured_says_so_and_each_machine_has_a_letter():
     text = report.render_tables(measured)
     assert "A: Another, 4 cores; B: A processor, 2 cores." in text
     assert text.count("Never run.") == len(report.ALL) - 2
-    assert "2026-01-02, B, with a load of 0.1 before." in report.render_section(
+    assert "Measured on 2026-01-02, machine B. The load average before it was 0.1." in report.render_section(
         "build", measured, report.machine_letters(measured)
     )
-    assert "| the build | a peer | 0.300 s, 0.20 of that | 2026-01-02, B |" in report.render_headlines(measured)
+    assert "| the build | a peer | 0.300 s (0.20 ×) | 2026-01-02, machine B |" in report.render_headlines(measured)
 
 
 def test_only_what_stands_between_the_comments_is_replaced():

@@ -1,4 +1,4 @@
-"""The pages beside the course: papers, data, changelog and citation say what is so."""
+"""Test the documents: the statements of papers, data, changelog and citation hold."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 PAPERS = sections(page("docs/papers.md"))
-# Authors. *Title.* Where, year. Which part. What the lesson takes from it.
+# Format: Authors. *Title.* Place, year. The part to read. Its use in the lesson.
 ENTRY = re.compile(
     r"- (?P<authors>[^*]+?)[.] \*(?P<title>[^*]+)\*(?P<place>.*?\b(?P<year>19\d\d|20\d\d)\b.*?)\."
     r" (?P<part>[^.]*(?:\.\d[^.]*)*)\. (?P<why>.+\.)"
@@ -50,29 +50,28 @@ def test_every_lesson_has_its_papers_under_its_title():
 
 @each_lesson
 def test_each_paper_says_who_what_when_and_which_part(lesson):
-    named = entries(PAPERS[heading(lesson)])
-    for entry in named:
-        found = ENTRY.fullmatch(entry)
-        assert found, entry
-        part = found["part"]
+    papers = entries(PAPERS[heading(lesson)])
+    for entry in papers:
+        match = ENTRY.fullmatch(entry)
+        assert match, entry
+        part = match["part"]
         assert re.match(r"Sections? [\d.]+|The (whole|paragraph|part|empirical)|General discussion|\"", part), part
-        assert found["why"].strip(), entry
-    assert named
+        assert match["why"].strip(), entry
+    assert papers
 
 
 @each_lesson
-def test_who_is_named_in_a_lesson_stands_on_the_page(lesson):
+def test_authors_named_in_a_lesson_are_on_the_page(lesson):
     prose = "\n".join(cell.source for cell in lesson.cells if cell.kind == "markdown")
     for name, year in re.findall(r"([A-ZŁ]\w+) and others(?:, | \()(\d{4})", prose):
         assert any(name in entry and year in entry for entry in entries(PAPERS[heading(lesson)])), f"{name} {year}"
 
 
-def test_a_paper_is_the_same_wherever_it_is_named():
-    """One title, one year."""
+def test_a_title_has_the_same_author_and_year_everywhere():
     known = {}
-    for found in (ENTRY.fullmatch(entry) for text in PAPERS.values() for entry in entries(text)):
-        first = re.split(r",| and ", found["authors"])[0]
-        assert known.setdefault(found["title"], (first, found["year"])) == (first, found["year"])
+    for match in (ENTRY.fullmatch(entry) for text in PAPERS.values() for entry in entries(text)):
+        first = re.split(r",| and ", match["authors"])[0]
+        assert known.setdefault(match["title"], (first, match["year"])) == (first, match["year"])
     assert len(known) > 20
 
 
@@ -83,14 +82,14 @@ def test_every_shipped_file_has_a_licence():
     places = [place for row in table for cell in row.split(" | ")[1:2] if "/" in (place := cell.strip().strip("`"))]
     assert len(places) >= 7
     for name in tracked:
-        told = any(name == p or (p.endswith("/") and name.startswith(p)) or Path(name).match(p) for p in places)
-        own = name.startswith("utils/assets/gpt2/")  # the table's own licence and card
-        assert told or own or re.fullmatch(r"docs/.*\.md", name), name
+        listed = any(name == p or (p.endswith("/") and name.startswith(p)) or Path(name).match(p) for p in places)
+        exempt = name.startswith("utils/assets/gpt2/")  # This folder contains its own licence and card.
+        assert listed or exempt or re.fullmatch(r"docs/.*\.md", name), name
     for place in places:
         assert list(ROOT.glob(place.rstrip("/"))), f"{place} is gone"
 
 
-def test_what_the_page_on_data_says_of_the_files():
+def test_the_facts_about_files_on_the_page_on_data():
     text = page("docs/data.md")
     merges = [line for line in entries(page("utils/assets/gpt2/vocab.bpe")) if not line.startswith("#version")]
     assert len(merges) == 50_000 and "50,000 lines" in text
@@ -103,20 +102,20 @@ def test_what_the_page_on_data_says_of_the_files():
     assert names and min(names) == "02" and max(names) <= "05"
 
 
-def test_what_is_kept_about_learners_is_as_the_page_says(tmp_path, monkeypatch):
+def test_progress_stores_only_what_the_page_says(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
     record_attempt("start_here", "row_sums", "failed")
     assert set(read_progress()["start_here"]["row_sums"]) == {"status", "tries", "when"}
 
 
 @pytest.mark.parametrize("path", [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")], ids=lambda path: path.name)
-def test_links_between_the_pages_lead_somewhere(path):
+def test_links_between_the_pages_have_targets(path):
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
         assert (path.parent / link).exists(), f"{path.name} links to {link}"
 
 
-def test_the_readme_leads_to_them():
+def test_the_readme_links_to_the_documents():
     for name in ("docs/papers.md", "docs/data.md", "docs/online.md", "CHANGELOG.md", "CITATION.cff"):
         assert f"]({name})" in page("README.md")
 
@@ -129,16 +128,16 @@ def test_version_and_licence_agree():
     assert re.search(rf"(?m)^## {re.escape(version)}, {cited['date-released']}$", page("CHANGELOG.md"))
 
 
-def test_the_readme_counts_the_blind_answers_and_the_mutants_right():
+def test_the_readme_has_the_right_numbers_of_blind_answers_and_mutants():
     text = page("README.md")
     files = (ROOT / "tests" / "checks" / "blind").rglob("*.py")
     kinds = Counter(answer.kind for file in files for answer in read_answers(file))
     assert f"{kinds['wrong']:,} wrong and {kinds['right']:,} right answers" in text
-    mutants, told = re.search(r"(?m)^\| all \| (\d+) \|.* (\d+ %) \|$", page("docs/mutants.md")).groups()
-    assert f"Of [{int(mutants):,} such mistakes]" in text and f"{told} are told why" in text
+    mutants, explained = re.search(r"(?m)^\| all \| (\d+) \|.* (\d+ %) \|$", page("docs/mutants.md")).groups()
+    assert f"Of [{int(mutants):,} mutants]" in text and f"{explained} of the rejected mutants" in text
 
 
-def test_the_changelog_counts_right():
+def test_the_changelog_has_the_right_counts_and_commands():
     text = page("CHANGELOG.md")
     assert f"{len(all_exercises())} exercises" in text and f"00 to {LESSONS[-1].stem[:2]}" in text
     commands = set(re.findall(r"`coginst ([\w-]+)", text))

@@ -1,4 +1,4 @@
-"""What holds on machines that this one is not: another system, another checkout, places that cannot be written."""
+"""Test the behaviour on other machines: another operating system, another clone, read-only or full disks."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from utils.instructor.solved_notebooks import solved_cells
 from utils.lessons import ROOT, hold_lock
 from utils.notebook.progress_view import ProgressView
 
-TEXT_MODE = re.compile(r"\btext=(?:True)\b")  # as an argument; this line does not hold what it looks for
+TEXT_MODE = re.compile(r"\btext=(?:True)\b")  # passed as an argument, so that this line does not match its own pattern
 AT_ONCE = re.compile(r"^(?:import|from) (?:resource|fcntl|pwd|grp|termios|pty|tty|curses)\b", re.MULTILINE)
 
 
 def test_no_module_imports_at_once_what_only_unix_has() -> None:
-    """An import that fails on Windows stands in a function, or where it is asked which system this is."""
+    """An import that fails on Windows must be inside a function, or inside an `if` that tests the system."""
     files = (ROOT / "utils").rglob("*.py")
     assert not [path.name for path in files if AT_ONCE.search(path.read_text(encoding="utf-8"))]
 
 
 def test_what_a_process_says_is_read_as_utf_8() -> None:
-    """As files are, which ruff's PLW1514 sees to: another system reads text in an encoding of its own."""
+    """Other systems use another default encoding. For files, ruff's PLW1514 checks the same."""
     files = [path for room in ("utils", "tests", "bench") for path in (ROOT / room).rglob("*.py")]
     assert not [path.name for path in files if TEXT_MODE.search(path.read_text(encoding="utf-8"))]
 
@@ -68,7 +68,7 @@ def test_line_ends_of_another_system_are_no_change(tmp_path: Path) -> None:
 
 
 def test_lab_starts_where_the_home_folder_cannot_be_written(tmp_path: Path) -> None:
-    """It is not even there. Jupyter's own folders then lie with the course, and what it needs of them can be made."""
+    """The home folder does not even exist here. Jupyter's folders are then created in the course folder."""
     code = "from utils.cli import lab; lab._prepare_environment(); from jupyter_core import paths; import IPython.paths"
     code += "; print(paths.jupyter_data_dir(), paths.jupyter_runtime_dir(), IPython.paths.get_ipython_dir(), sep='\\n')"
     home = {"HOME": str(tmp_path / "gone"), "USERPROFILE": str(tmp_path / "gone")}
@@ -84,7 +84,7 @@ FULL = os.strerror(errno.ENOSPC)
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From when it is called, no file can be finished."""
+    """After this call, writing any file fails because the disk is full."""
 
     def refuse(_: int) -> None:
         raise OSError(errno.ENOSPC, FULL)
@@ -102,7 +102,7 @@ def test_a_build_on_a_full_disk_changes_nothing_and_says_one_sentence(tmp_path: 
     lesson.write_text(lesson.read_text(encoding="utf-8").replace("# Start", "# Begin"), encoding="utf-8")
     full()
     done = CliRunner().invoke(app, ["build", "--source", str(source), "--out", str(out)])
-    assert done.exit_code == 2 and "The disk is full, and nothing that was there has changed." in done.stderr
+    assert done.exit_code == 2 and "The disk is full." in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
@@ -118,7 +118,7 @@ def test_on_a_full_disk_a_check_is_complete_and_says_once_that_it_is_not_kept(
     for _ in range(3):
         progress.record_attempt("start_here", "row_sums", "passed")
     said = capsys.readouterr().out
-    assert said == f"progress() will not know of this, because {store} cannot be written: {FULL}.\n"
+    assert said == f"Your progress is not saved, because {store} cannot be written: {FULL}.\n"
     assert store.read_bytes() == before and [path.name for path in tmp_path.glob("*.new")] == []
 
 
@@ -129,16 +129,16 @@ def test_on_a_full_disk_a_page_is_not_saved_and_says_so(
     page.write_text("as it was", encoding="utf-8")
     full()
     ProgressView([]).save(path=page)
-    assert f"{page} cannot be written: {FULL}. Name another place" in capsys.readouterr().out
+    assert f"{page} cannot be written: {FULL}." in capsys.readouterr().out
     assert page.read_text(encoding="utf-8") == "as it was"
 
 
 def test_on_a_full_disk_the_last_book_stays_and_the_next_one_holds_no_half_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    """A lesson without its outputs, and of Sphinx what it writes and says."""
+    """Execute a lesson without outputs, and let Sphinx write its files."""
     nothing = {"outputs": [[] for _ in solved_cells(lessons.read_lesson(lessons.find_lesson("00")))], "widgets": {}}
-    monkeypatch.setattr(landing, "render_wrong_answers", str)  # this and the next take seconds
+    monkeypatch.setattr(landing, "render_wrong_answers", str)  # this step and the next take seconds
     monkeypatch.setattr(site, "find_site_leaks", lambda *_: [])
     monkeypatch.setattr(site, "collect_outputs", lambda course, *_: {lesson.stem: nothing for lesson in course})
     out, work, found = tmp_path / "out", tmp_path / "work", []
@@ -160,7 +160,7 @@ def test_on_a_full_disk_the_last_book_stays_and_the_next_one_holds_no_half_page(
 
     assert book("first") == ""
     full = book("sec", f"WARNING: error writing file: [Errno 28] {FULL}\n" * 100)
-    assert full.startswith("The disk is full, and nothing that was there has changed.") and full.count("\n") == 1
+    assert full.startswith("The disk is full.") and full.count("\n") == 1
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copyfile", Mock(side_effect=OSError(errno.ENOSPC, FULL)))
         assert book("second") == full
@@ -168,7 +168,7 @@ def test_on_a_full_disk_the_last_book_stays_and_the_next_one_holds_no_half_page(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "work"]
 
 
-# --- two at once ----------------------------------------------------------------------------------------
+# --- two processes at the same time ----------------------------------------------------------------------
 
 
 def test_a_second_book_says_what_it_waits_for(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""pyproject.toml, requirements.lock and environment.yml name the same packages, and the repository names no machine."""
+"""Test that pyproject.toml, requirements.lock and environment.yml agree, and that no tracked file names a machine."""
 
 import re
 import subprocess
@@ -30,19 +30,19 @@ LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 
 def asked_for() -> list[Requirement]:
-    """What everyone installs; what only instructors need stands in other extras."""
+    """Return the packages that everyone installs. Packages only for instructors are in other extras."""
     extras = PROJECT["optional-dependencies"]
     assert set(extras) == {"book", "dev", "grade", "nbgrader"}
     return [Requirement(line) for line in PROJECT["dependencies"] + extras["dev"] + extras["book"]]
 
 
 def holds(requirement: Requirement, where: dict[str, str] | None = None) -> bool:
-    """Whether the requirement is one where these markers hold: by default, here."""
+    """Return whether a requirement applies under these markers. By default, use this machine's markers."""
     return requirement.marker is None or requirement.marker.evaluate(where)
 
 
 def pinned(requirements: list[Requirement], python: str, system: str) -> dict[str, str]:
-    """`{package: version}` that the lock gives one Python on one system."""
+    """Return `{package: version}`: the pins of the lock file for one Python on one system."""
     here = {"python_version": python, "python_full_version": f"{python}.9", "sys_platform": system}
     here |= {"os_name": SYSTEMS[system], "platform_machine": "x86_64"}
     here |= {"implementation_name": "cpython", "platform_python_implementation": "CPython"}
@@ -88,14 +88,14 @@ def test_a_cpu_build_of_torch_satisfies_the_lock(lock: list[Requirement]) -> Non
 
 
 def test_pip_finds_this_environment_as_the_lock_says(lock: list[Requirement]) -> None:
-    """What runs these tests is what the lock gives, not something that was at hand."""
+    """The tests must run with the locked packages."""
     here = {requirement.name: requirement.specifier for requirement in lock if holds(requirement)}
     differs = {name: version(name) for name, pin in here.items() if not pin.contains(version(name))}
     assert not differs, f"these differ from requirements.lock: {differs}; run `make test`, which installs it"
 
 
 def test_what_the_packages_need_is_pinned_too(lock: list[Requirement]) -> None:
-    """A line added to the lock by hand brings its own needs, or pip chooses their versions by itself."""
+    """If a package is added to the lock by hand without its dependencies, pip chooses their versions."""
     here = {canonicalize_name(r.name) for r in lock if holds(r)}
     missing = {}
     for name in sorted(here):
@@ -129,7 +129,7 @@ def test_ci_runs_the_oldest_and_the_newest_python_on_each_system() -> None:
 
 
 def test_ci_looks_once_a_week_at_the_newest_of_everything_and_at_colab() -> None:
-    on = CI[True]  # YAML reads the key `on` so
+    on = CI[True]  # YAML parses the key `on` as True
     assert re.fullmatch(r"\d+ \d+ \* \* \d", on["schedule"][0]["cron"])
     for name in ("newest", "colab"):
         assert "schedule" in CI["jobs"][name]["if"]
@@ -147,7 +147,7 @@ def test_ci_keeps_of_colabs_list_what_the_course_does_not_install() -> None:
 
 
 def test_the_lowest_versions_that_ci_tries_are_those_of_the_list() -> None:
-    """Without `--no-config`, uv would take the lessons' own torch for the lowest."""
+    """Without `--no-config`, uv would use the locked torch as the lowest version."""
     runs = [step.get("run", "") for step in CI["jobs"]["lowest"]["steps"]]
     (made,) = [run for run in runs if "lowest-direct" in run]
     assert made.startswith("uv --no-config pip compile pyproject.toml") and PYTHONS[0] in str(CI["jobs"]["lowest"])
@@ -157,13 +157,13 @@ def test_the_command_is_coginst() -> None:
     assert PROJECT["scripts"] == {"coginst": "utils.cli.commands:app"}
 
 
-# Spelt with a sign between, so that this file does not hold what it looks for.
+# Spelt in two parts, so that this file does not match its own pattern.
 HOSTS = r"pypi#\.org|pythonhosted#\.org|download#\.pytorch#\.org|anaconda#\.org|registry#\.npmjs".replace("#", "")
 PLACES = re.compile(rf"{HOSTS}|(?<![\w./~$}}])/(?:home|Users|root|work|opt|mnt|tmp)/\w|\b[A-Z]:\\\\?Users\b")
 
 
 def test_nothing_tracked_names_a_machine_or_a_registry() -> None:
-    """A path such as a home folder works for one person, and a registry's address for one network."""
+    """A home folder exists for one person only, and a registry address in one network only."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
     ).stdout
@@ -171,7 +171,7 @@ def test_nothing_tracked_names_a_machine_or_a_registry() -> None:
     for name in filter(None, listed.split("\0")):
         try:
             lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-        except (UnicodeDecodeError, FileNotFoundError):  # a binary file; one that is being deleted
+        except (UnicodeDecodeError, FileNotFoundError):  # a binary file, or a file that is being deleted
             continue
         found += [f"{name}:{at}: {line.strip()[:80]}" for at, line in enumerate(lines, 1) if PLACES.search(line)]
     assert not found, "\n".join(found)

@@ -1,4 +1,4 @@
-"""The page that says where the course answers for each item of its five source documents."""
+"""Test docs/sources.md: each item of the five source documents has a lesson and a heading, or a reason."""
 
 import re
 
@@ -14,7 +14,7 @@ SECTIONS = dict(
 
 
 def rows(section: str) -> list[list[str]]:
-    """The cells of the table's rows, without its head."""
+    """Return the cells of the table in a section, row by row, without the header."""
     table = [line for line in section.splitlines() if line.startswith("|")]
     assert table[:2] == ["| item | lesson | heading |", "|---|---|---|"]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table[2:]]
@@ -38,9 +38,9 @@ def test_five_documents_are_listed_and_no_item_twice():
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0][:40] for row in ROWS])
 def test_each_item_has_a_lesson_with_that_heading_or_a_reason(row):
-    item, lesson, told = row
+    item, lesson, target = row
     assert item
     if lesson == "-":
-        assert len(told.split()) >= 3, "why is it not carried over?"
+        assert len(target.split()) >= 3, "Say why the course leaves this item out."
     else:
-        assert told in HEADINGS[lesson], f"{lesson} has no heading {told!r}"
+        assert target in HEADINGS[lesson], f"{lesson} has no heading {target!r}"

@@ -1,4 +1,4 @@
-"""How the suite itself runs: which notebooks are strict, where progress goes, and what it says of what cannot run."""
+"""Test the test suite itself: strict notebooks, progress files, and reports of cells that cannot run."""
 
 import json
 import os
@@ -29,7 +29,9 @@ ONE_THREAD = "import torch; assert torch.get_num_threads() == 1"
 
 
 def run(folder: Path, notebooks: dict[str, str], *workers: str) -> tuple[int, str]:
-    """A run over generated notebooks `{path: code}`, with the project's conftest: its exit status, and what it says."""
+    """Run pytest over generated notebooks `{path: code}` with the project's conftest. Return its exit status and
+    output.
+    """
     shutil.copy(ROOT / "conftest.py", folder)
     shutil.copytree(ROOT / "tests" / "offline", folder / "tests" / "offline")
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -38,13 +40,13 @@ def run(folder: Path, notebooks: dict[str, str], *workers: str) -> tuple[int, st
         path.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(new_notebook(cells=[new_code_cell(code)], metadata=kernel), path)
     options = "-q -rA -p no:cacheprovider --nbval-lax --nbval-current-env".split()
-    environment = environment_without("PYTEST_", "OMP_") | {"COURSE_CHECKS": "strict"}  # as a user may have set it
+    environment = environment_without("PYTEST_", "OMP_") | {"COURSE_CHECKS": "strict"}  # a setting that a user may have
     done = run_python("-m", "pytest", *options, *workers, folder, cwd=folder, env=environment)
     return done.returncode, done.stdout
 
 
 def test_each_notebook_meets_the_checks_and_an_empty_store_as_its_reader_does(tmp_path: Path) -> None:
-    """Solved ones are strict, students' copies are not; none sees what another passed, nor the user's own progress."""
+    """Solved notebooks are strict, student copies are not. No notebook sees the progress of another, or of the user."""
     right = {
         "tests/solved/01_a": f"{STRICT}\n{ALONE}\n{ONE_THREAD}",
         "tests/solved/02_b": f"{STRICT}\n{ALONE}",
@@ -61,7 +63,7 @@ def test_each_notebook_meets_the_checks_and_an_empty_store_as_its_reader_does(tm
 def test_a_swallowed_request_fails_the_run_and_is_named(tmp_path: Path) -> None:
     solved = {"tests/solved/01_a": f"{STRICT}\n{ALONE}"}
     status, said = run(tmp_path, {"course/01_a": CONNECTS, "course/02_b": LOOKS_UP} | solved, "-n", "2")
-    assert "3 passed" in said and "something asked for: 192.0.2.7, example.org" in said and status == 1, said
+    assert "3 passed" in said and "something tried to reach: 192.0.2.7, example.org" in said and status == 1, said
 
 
 @pytest.mark.parametrize("layers, there", [(12, True), (2, False), (None, False)])

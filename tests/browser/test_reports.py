@@ -51,7 +51,7 @@ def test_a_table_sorts_by_the_heading_that_is_pressed_and_back(page, pages):
     assert opened(page, pages / "class.html") == []
     shares = lambda: [int(text.removesuffix(" %")) for text in column(page, 3)]
     before = shares()
-    head = page.locator("table.sortable").first.get_by_role("button", name="Passed of tried")
+    head = page.locator("table.sortable").first.get_by_role("button", name="Pass rate")
     head.focus()
     page.keyboard.press("Enter")
     assert shares() == sorted(before, reverse=True) != before

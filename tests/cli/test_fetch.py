@@ -3,6 +3,7 @@
 import hashlib
 import http.server
 import os
+import re
 import threading
 import time
 import types
@@ -117,7 +118,7 @@ def coginst(monkeypatch, tmp_path):
 def test_what_is_fetched_is_used_from_then_on(hub, tmp_path, files, coginst):
     done = process("fetch", "gpt2", home=tmp_path, HF_ENDPOINT=address(hub))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "The lessons use it from now on" in done.stdout and "Using" not in done.stdout
+    assert fetch.next_weights_notice() in done.stdout and "Using" not in done.stdout
     snapshot = tmp_path / "hub" / "models--openai-community--gpt2" / "snapshots" / COMMIT
     assert (snapshot / "model.safetensors").read_bytes() == files["model.safetensors"]
     told = coginst("doctor")
@@ -149,7 +150,7 @@ def test_what_has_arrived_is_kept_when_the_server_goes_away(hub, tmp_path, files
     monkeypatch.setattr(time, "sleep", lambda seconds: None)  # the client waits before it tries again
     hub.cuts = 99
     done = coginst("fetch", "gpt2", endpoint=address(hub))
-    assert done.exit_code == 2 and "goes on where it stopped" in done.stderr, done.stderr
+    assert done.exit_code == 2 and "Run `coginst fetch gpt2` again" in done.stderr, done.stderr
     partial = next(tmp_path.rglob("*.partial"))
     assert files["model.safetensors"].startswith(partial.read_bytes()) and partial.stat().st_size > 0
     hub.cuts = 0
@@ -160,9 +161,7 @@ def test_what_has_arrived_is_kept_when_the_server_goes_away(hub, tmp_path, files
 def test_a_file_that_is_not_what_the_server_says_is_removed(hub, tmp_path, coginst):
     hub.etags["model.safetensors"] = "a" * 64
     done = coginst("fetch", "gpt2", endpoint=address(hub))
-    assert done.exit_code == 2 and "arrived damaged" in done.stderr and "the server said aaaaaaaaaaaa" in done.stderr, (
-        done.stderr
-    )
+    assert done.exit_code == 2 and "SHA-256" in done.stderr and "aaaaaaaaaaaa…" in done.stderr, done.stderr
     assert not list(tmp_path.rglob("model.safetensors")) and not list(tmp_path.rglob("a" * 64))
 
 
@@ -173,27 +172,23 @@ def test_what_was_damaged_on_disk_is_fetched_again(hub, tmp_path, files, coginst
     for damage in (lambda data: data[:-50], lambda data: data[:-50] + bytes(50)):
         file.write_bytes(damage(files["model.safetensors"]))
         done = coginst("fetch", "gpt2", endpoint=address(hub))
-        assert (
-            done.exit_code == 0 and "The model.safetensors that is here is damaged; it is fetched again" in done.stdout
-        ), done.stdout + done.stderr
+        assert done.exit_code == 0, done.stdout + done.stderr
+        assert "model.safetensors is damaged" in done.stdout
         assert file.read_bytes() == files["model.safetensors"]
 
 
-def test_a_choice_that_comes_first_is_told(hub, coginst):
+def test_a_choice_that_comes_first_is_told(hub, coginst, snapshot):
     done = coginst("fetch", "gpt2", endpoint=address(hub), COURSE_GPT2="bundled")
-    assert done.exit_code == 0 and "COURSE_GPT2 is set to bundled, which comes first: unset it" in done.stdout, (
-        done.stdout + done.stderr
-    )
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == snapshot
 
 
-def test_a_full_disk_is_told_before_anything_is_fetched(monkeypatch, tmp_path):
+def test_a_full_disk_is_told_before_anything_is_fetched(monkeypatch, tmp_path, snapshot):
     monkeypatch.setattr(fetch.shutil, "disk_usage", lambda folder: types.SimpleNamespace(free=10_000_000))
     fetch._require_disk_space(9_000_000, tmp_path)
-    with pytest.raises(
-        fetch.FetchError,
-        match="548 MB are still to come, and the disk of .* has 10 MB left. HF_HOME names another place",
-    ):
+    with pytest.raises(fetch.FetchError) as error:
         fetch._require_disk_space(548_000_000, tmp_path)
+    assert str(error.value).replace(str(tmp_path), "FOLDER") == snapshot
 
 
 def test_content_is_compared_with_either_name_that_the_hub_gives(tmp_path):
@@ -209,16 +204,11 @@ def test_content_is_compared_with_either_name_that_the_hub_gives(tmp_path):
     assert "SHA-1" in fetch._describe_mismatch(file, types.SimpleNamespace(etag="a" * 40, size=6))
 
 
-@pytest.mark.parametrize(
-    "endpoint, offline, told",
-    [
-        ("hub.example.org", False, "HF_ENDPOINT is 'hub.example.org', which is no address"),
-        ("https://example.org", True, "HF_HUB_OFFLINE is set"),
-    ],
-)
-def test_settings_that_forbid_it_are_named(endpoint, offline, told):
-    with pytest.raises(fetch.FetchError, match=told):
+@pytest.mark.parametrize("endpoint, offline", [("hub.example.org", False), ("https://example.org", True)])
+def test_settings_that_forbid_it_are_named(endpoint, offline, snapshot):
+    with pytest.raises(fetch.FetchError) as error:
         fetch._require_network(endpoint, offline)
+    assert str(error.value) == snapshot
 
 
 def test_a_server_that_refuses(hub, coginst):
@@ -226,20 +216,20 @@ def test_a_server_that_refuses(hub, coginst):
     done = coginst("fetch", "gpt2", endpoint=address(hub))
     assert (
         done.exit_code == 2
-        and "The server did not give openai-community/gpt2 (" in done.stderr
+        and "openai-community/gpt2 (" in done.stderr
         and "404" in done.stderr
         and "Traceback" not in done.stderr
     )
 
 
-def test_without_a_network_one_sentence_in_seconds(coginst):
-    """Said by the question that waits PATIENCE seconds; the hub's own client tries for 23 s on each request."""
-    assert fetch.PATIENCE <= 5
+def test_without_a_network_one_sentence_in_seconds(coginst, snapshot):
+    """Our connection attempt fails within CONNECT_TIMEOUT. The hub's own client retries for 23 s on each request."""
+    assert fetch.CONNECT_TIMEOUT <= 5
     done = coginst("fetch", "gpt2", endpoint="http://127.0.0.1:9")
     assert done.exit_code == 2 and len(done.stderr.strip().splitlines()) == 1
-    assert "127.0.0.1 cannot be reached" in done.stderr and "small GPT-2 of its own" in done.stderr
+    assert re.sub(r"\(\[Errno.*?\)", "(ERROR)", done.stderr) == snapshot
     done = coginst("fetch", "gpt2", endpoint="https://example.org", HTTPS_PROXY="http://127.0.0.1:9")
-    assert done.exit_code == 2 and "example.org cannot be reached through the proxy that is set" in done.stderr
+    assert done.exit_code == 2 and re.sub(r"\(\[Errno.*?\)", "(ERROR)", done.stderr) == snapshot
 
 
 def test_there_is_only_gpt2_to_fetch(coginst):
@@ -291,10 +281,7 @@ def test_a_kernel_whose_python_is_gone_is_told(monkeypatch):
     monkeypatch.setattr(
         KernelSpecManager, "get_kernel_spec", lambda self, name: types.SimpleNamespace(argv=["/gone/python"])
     )
-    assert (
-        "starts /gone/python, which is not there" in doctor._kernel().result
-        and "ipykernel install" in doctor._kernel().remedy
-    )
+    assert "/gone/python" in doctor._kernel().result and "ipykernel install" in doctor._kernel().remedy
 
 
 def test_a_terminal_without_such_signs_gets_plain_ones(tmp_path):
@@ -319,7 +306,7 @@ def test_a_proxy_without_a_scheme_is_understood(monkeypatch):
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("https_proxy", "127.0.0.1:9")
-    with pytest.raises(fetch.FetchError, match="through the proxy"):
+    with pytest.raises(fetch.FetchError, match="proxy"):
         fetch._require_network("https://example.org")
 
 

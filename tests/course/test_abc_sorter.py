@@ -1,8 +1,9 @@
-"""Lesson 09: right answers, written differently, and the claims of its prose."""
+"""Test lesson 09: alternative correct answers, and the claims of its prose."""
 
 import functools
 import io
 import math
+import re
 import time
 
 import pytest
@@ -13,6 +14,7 @@ from torch.nn import functional as F
 from solutions import abc_sorter as lesson
 from utils import show
 from utils.feedback.exercise import find_exercise
+from utils.lessons import ROOT
 from utils.models import abc_sorter as sorting
 from utils.models.abc_sorter import SEP, VOCAB, encode
 from utils.show.text_format import number_text
@@ -109,9 +111,9 @@ def _rate_by_cases(step, steps, base_lr, warmup_steps):
 
 
 def _rate_by_half_angle(step, steps, base_lr, warmup_steps):
-    climbed = min(1.0, (step + 1) / warmup_steps)
+    warm_up = min(1.0, (step + 1) / warmup_steps)
     t = max(0, step - warmup_steps) / (steps - warmup_steps)
-    return climbed * base_lr * (1 - 0.9 * math.sin(math.pi * t / 2) ** 2)
+    return warm_up * base_lr * (1 - 0.9 * math.sin(math.pi * t / 2) ** 2)
 
 
 def _rate_by_torch(step, steps, base_lr, warmup_steps):
@@ -145,23 +147,23 @@ def _sort_with_a_list(model, letters):
     return VOCAB[ids[4]] + VOCAB[ids[5]] + VOCAB[ids[6]]
 
 
-def _sort_by_words(model, letters):
-    said = ""
-    while len(said) < 3:
-        known = torch.tensor([["·abc".index(c) for c in letters + "·" + said]])
-        said += "abc"[int(model(known).squeeze(0)[-1][1:].argmax())]
-    return said
+def _sort_with_strings(model, letters):
+    answer = ""
+    while len(answer) < 3:
+        ids = torch.tensor([["·abc".index(c) for c in letters + "·" + answer]])
+        answer += "abc"[int(model(ids).squeeze(0)[-1][1:].argmax())]
+    return answer
 
 
 RIGHT = {
     "make_weight": [_make_weight, _softmax_rows, _weight_by_loop],
     "DeepQKVAttention": [ByEinsum, OneHeadAtATime, ByTorch],
     "lr_at": [_rate_by_cases, _rate_by_half_angle, _rate_by_torch],
-    "sort_letters": [_sort_in_a_loop, _sort_with_a_list, _sort_by_words],
+    "sort_letters": [_sort_in_a_loop, _sort_with_a_list, _sort_with_strings],
 }
 
 
-# ---------------------------------------------------------------- what the lesson says
+# ---------------------------------------------------------------- the claims of the lesson
 
 SEQUENCES = sorting.all_sequences()
 
@@ -177,7 +179,7 @@ def short_rate(step):
 
 @functools.cache
 def trained():
-    """The sorter of the page, and the log of its training."""
+    """Train the sorter of the lesson; return it with its log."""
     model = sorter()
     log = sorting.train(model, lambda: sorting.loss_on_outputs(model, SEQUENCES), 300, short_rate, every=5)
     return model, log
@@ -185,7 +187,7 @@ def trained():
 
 @pytest.fixture(scope="module")
 def twenty():
-    """Sorters from 20 starts, trained as that of the page, and the steps that each took until all 27 were sorted."""
+    """Train 20 sorters as in the lesson; return them with the steps that each needs to sort all 27 triples."""
     models = [sorter(seed) for seed in range(20)]
     return models, sorting.train_batched(models, sorting.loss_on_outputs, lambda: SEQUENCES, 300, short_rate)
 
@@ -197,23 +199,22 @@ def usual():
 
 
 def test_the_usual_training_that_ships_is_the_one_that_bench_makes(usual, tmp_path):
-    """Its first 150 steps once more: from then on machines that round differently drift apart."""
+    """Repeat the first 150 steps. Later steps differ between machines, because rounding errors grow."""
     torch.manual_seed(0)
-    again = sorter()
-    log = sorting.train_usual(again, lambda step: lesson.lr_at(step, 15000, 1e-3, 500), steps=150)
+    model = sorter()
+    log = sorting.train_usual(model, lambda step: lesson.lr_at(step, 15000, 1e-3, 500), steps=150)
     assert len(usual[1].loss) == 4000 and usual[1].when == list(range(0, 4001, 50))
     assert log.loss == pytest.approx(usual[1].loss[:150], abs=1e-3) and log.sorted[:3] == usual[1].sorted[:3]
-    sorting.save_usual(again, log, tmp_path / "new" / "usual.safetensors")
-    read = sorter()
-    assert sorting.load_usual(read, tmp_path / "new" / "usual.safetensors").when == log.when
-    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), read.parameters()))
+    sorting.save_usual(model, log, tmp_path / "new" / "usual.safetensors")
+    loaded = sorter()
+    assert sorting.load_usual(loaded, tmp_path / "new" / "usual.safetensors").when == log.when
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), loaded.parameters()))
 
 
-def test_another_model_is_told_where_it_differs():
-    with pytest.raises(
-        ValueError, match=r"do not fit this model: attention.k_base is \[2, 6, 3\] in the file and missing"
-    ):
+def test_weights_that_do_not_fit_are_named(snapshot):
+    with pytest.raises(ValueError) as error:
         sorting.load_usual(sorter(strict=True))
+    assert str(error.value).replace(str(ROOT), "ROOT") == snapshot
 
 
 def test_the_27_sequences_are_all_triples_with_their_answers():
@@ -223,8 +224,8 @@ def test_the_27_sequences_are_all_triples_with_their_answers():
 
 
 def test_random_sequences_are_like_them_and_follow_the_generator():
-    draw = [sorting.random_sequences(300, torch.Generator().manual_seed(1)) for _ in range(2)]
-    assert torch.equal(*draw) and {tuple(r) for r in draw[0].tolist()} == {tuple(r) for r in SEQUENCES.tolist()}
+    samples = [sorting.random_sequences(300, torch.Generator().manual_seed(1)) for _ in range(2)]
+    assert torch.equal(*samples) and {tuple(r) for r in samples[0].tolist()} == {tuple(r) for r in SEQUENCES.tolist()}
 
 
 def test_the_counts_are_those_of_the_source_text():
@@ -241,23 +242,23 @@ def test_both_trainings_sort_all_27_and_ours_in_a_tenth_of_the_steps(usual):
     assert log.first_all_sorted < usual[1].first_all_sorted / 10
 
 
-def done(way):
-    """How many of the 20 starts of the stored study sort all 27, trained this way."""
+def count_successes(way):
+    """Count the starts of the stored study, out of 20, that sort all 27 triples if trained this way."""
     return sum(steps is not None for steps in sorting.study()[way])
 
 
-def test_what_is_asked_decides_and_not_which_sequences():
-    """20 starts each: 20 and 20 with the answers, 18 with the dot, 11 and 8 with the letters that nobody can know."""
-    assert done("answers, all 27") == done("answers, random") == 20
+def test_the_asked_tokens_decide_and_not_the_sequences():
+    """Of 20 starts, 20 succeed with the answers only, 18 with the dot, and 11 or 8 with unpredictable letters."""
+    assert count_successes("answers, all 27") == count_successes("answers, random") == 20
     assert max(sorting.study()["answers, all 27"]) == 125 and max(sorting.study()["answers, random"]) == 150
-    assert done("+ dot, all 27") == 18 and done("all six, all 27") == 11
-    assert done("all six, random") == 8
+    assert count_successes("+ dot, all 27") == 18 and count_successes("all six, all 27") == 11
+    assert count_successes("all six, random") == 8
     slow = sorting.study()["answers, all 27, slow"]
     assert min(slow) == 600 and max(slow) == 1100
 
 
 def test_the_study_is_what_bench_measures(twenty):
-    """Two of its rows once more, with slack for machines that round differently."""
+    """Repeat two rows of the study, with slack for machines that round differently."""
     _, first = twenty
     assert all(abs(new - old) <= 50 for new, old in zip(first, sorting.study()["answers, all 27"]))
     models = [sorter(seed) for seed in range(20)]
@@ -265,11 +266,11 @@ def test_the_study_is_what_bench_measures(twenty):
     assert 6 <= sum(step is not None for step in first) <= 15
 
 
-def test_sorters_trained_together_are_those_trained_alone(twenty):
-    alone, log = trained()
+def test_sorters_trained_together_agree_with_those_trained_separately(twenty):
+    separate, log = trained()
     together = twenty[0][0]
     assert abs(log.first_all_sorted - twenty[1][0]) <= 25
-    assert torch.allclose(sorting.looks(alone), sorting.looks(together), atol=0.1)
+    assert torch.allclose(sorting.looks(separate), sorting.looks(together), atol=0.1)
 
 
 def test_xavier_counts_the_heads_of_a_whole_tensor_as_part_of_the_matrix():
@@ -284,12 +285,12 @@ def test_xavier_counts_the_heads_of_a_whole_tensor_as_part_of_the_matrix():
 
 
 def test_how_the_model_of_the_page_sorts():
-    """It looks at the smallest letter first, at the largest last, and copies what it looks at; head 1 is spare."""
+    """The model looks at the smallest letter first, at the largest last, and copies it. Head 1 is not needed."""
     model = trained()[0]
     looks = sorting.looks(model)
     assert looks.shape == (2, 3, 3) and looks[0].argmax(-1).tolist() == [0, 1, 2]
     assert looks[0, 0, 0] > 0.5 and looks[0, 2, 2] > 0.6 and looks[0].sum(-1).max() < 1
-    for step, letter in ((0, 0), (2, 2)):  # one order at a time, and in head 1 at the first pass too
+    for step, letter in ((0, 0), (2, 2)):  # each order, and at the first pass also head 1
         for order in ("abc", "acb", "bac", "bca", "cab", "cba"):
             row = sorting.trace(model, order)[step].weights
             place = order.index("abc"[letter])
@@ -298,13 +299,13 @@ def test_how_the_model_of_the_page_sorts():
             assert ranks == sorted(ranks, reverse=True)
     with torch.no_grad():
         letters = model.token_embed.weight[1:]
-        seen = model.norm1(letters + model.pos_embed.weight[:3].mean(0))
+        stream = model.norm1(letters + model.pos_embed.weight[:3].mean(0))
         layer = model.attention
-        values = seen @ lesson.make_weight(layer.vA[0], layer.vB[0], layer.v_base[0])
+        values = stream @ lesson.make_weight(layer.vA[0], layer.vB[0], layer.v_base[0])
         pushes = values @ layer.o.weight[:, :3].T @ letters.T
     assert pushes.argmax(-1).tolist() == [0, 1, 2] and (pushes.diagonal() > 5).all()
     share = lambda letters: float(sorting.trace(model, letters)[1].weights[0, :2].sum())
-    assert abs(share("aab") - 0.4) < 0.1  # both a's stand in front
+    assert abs(share("aab") - 0.4) < 0.1  # both a's together
     assert abs(float(sorting.trace(model, "abc")[1].weights[0, 0]) - 0.2) < 0.1
     left = [sorting.count_sorted(sorting.without(model, *heads)) for heads in ((0,), (1,), (0, 1))]
     assert left[0] < 14 and left[1] >= 24 and left[2] <= 6
@@ -315,7 +316,7 @@ def test_how_the_model_of_the_page_sorts():
 
 def test_how_twenty_models_sort(twenty):
     models, _ = twenty
-    looks = torch.stack([sorting.looks(model) for model in models]).mean(1)  # of both heads
+    looks = torch.stack([sorting.looks(model) for model in models]).mean(1)  # averaged over both heads
     assert torch.allclose(looks.mean(0).diagonal(), torch.tensor([0.45, 0.33, 0.49]), atol=0.06)
     assert looks.mean(0).argmax(-1).tolist() == [0, 1, 2]
     assert (looks[:, 0].argmax(-1) == 0).sum() >= 15 and (looks[:, 2].argmax(-1) == 2).sum() >= 17
@@ -336,7 +337,7 @@ def test_the_usual_loss_stops_at_its_floor(usual):
 
 
 def test_no_model_pays_less_than_ln_3_for_a_letter_of_the_question():
-    """Over all 27 triples each letter follows each past equally often, so the entropy of the next one is ln 3."""
+    """Over all 27 triples, each letter follows each prefix equally often, so the next letter has an entropy of ln 3."""
     for known in (1, 2):
         follow = {}
         for row in SEQUENCES.tolist():
@@ -349,13 +350,13 @@ def test_no_model_pays_less_than_ln_3_for_a_letter_of_the_question():
 
 def test_how_often_each_variant_gets_there(twenty):
     assert all(sorting.count_sorted(model) == 27 for model in twenty[0])
-    assert done("strict") == 20 and max(sorting.study()["strict"]) == 175
+    assert count_successes("strict") == 20 and max(sorting.study()["strict"]) == 175
 
 
 def test_temperature_and_rank_hardly_matter_and_positions_do():
-    """The page prints the numbers; 20 starts without positions once more."""
+    """The lesson prints these numbers; the test repeats 20 starts without positions."""
     knobs = ["temperature 0.1", "temperature 0.3", "temperature 3", "temperature 10", "rank 1", "rank 2", "rank 6"]
-    assert min(map(done, knobs)) >= 19 and done("no positions") == 6
+    assert min(map(count_successes, knobs)) >= 19 and count_successes("no positions") == 6
     models = [sorter(seed) for seed in range(20)]
     for model in models:
         model.pos_embed.weight.requires_grad_(False).zero_()
@@ -399,20 +400,21 @@ def test_the_trace_is_what_the_model_does():
 
 
 @pytest.mark.parametrize("letters", ["", "ab", "abcd", "abd", "123", "a b"])
-def test_anything_but_three_letters_is_refused(letters):
-    with pytest.raises(ValueError, match="three letters from a, b, c are needed"):
+def test_anything_but_three_letters_is_an_error(letters, snapshot):
+    with pytest.raises(ValueError) as error:
         sorting.encode(letters)
+    assert str(error.value) == snapshot
 
 
 def test_capitals_and_spaces_around_do_no_harm():
     assert torch.equal(sorting.encode(" CaB "), torch.tensor([[3, 1, 2, 0]]))
 
 
-# ---------------------------------------------------------------- DeepQKVAttention's temperature, and the pictures
+# ---------------------------------------------------------------- messages about wrong answers, and figures
 
 
 class Forgets(ByEinsum):
-    """Takes temp and does not use it."""
+    """Take `temp` without using it."""
 
     def __init__(self, *args, temp=1.0, **kwargs):
         super().__init__(*args, **kwargs)
@@ -421,17 +423,17 @@ class Forgets(ByEinsum):
 class HotValuesOnly(ByEinsum):
     def project(self, x):
         hot = super().project(x)
-        self.temp, kept = 1.0, self.temp
+        self.temp, temp = 1.0, self.temp
         cold = super().project(x)
-        self.temp = kept
+        self.temp = temp
         return [*cold[:2], hot[2]]
 
 
-def test_a_forgotten_temperature_is_told():
-    report = check_as("DeepQKVAttention", Forgets)
-    assert report.status == "failed" and "temp changes nothing" in report.message
-    report = check_as("DeepQKVAttention", HotValuesOnly)
-    assert report.status == "failed" and "temp goes into all three" in report.message
+def test_a_forgotten_temperature_is_diagnosed(snapshot):
+    for answer in (Forgets, HotValuesOnly):
+        report = check_as("DeepQKVAttention", answer)
+        assert report.property == "temperature"
+        assert report.message == snapshot(name=answer.__name__)
 
 
 class Doubled(ByEinsum):
@@ -446,7 +448,7 @@ def test_other_errors_are_not_blamed_on_the_temperature():
 
 
 class OtherMask(ByEinsum):
-    """Its mask is applied in some other way."""
+    """Apply the mask in another way, which a subclass defines."""
 
     def forward(self, x, return_weights=False):
         q, k, v = self.project(x)
@@ -474,17 +476,17 @@ class EyeOnTheCPU(ByEinsum):
 class MadeInInit(ByEinsum):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.made = [
+        self.weights = [
             _make_weight(getattr(self, f"{n}A"), getattr(self, f"{n}B"), getattr(self, f"{n}_base"), self.temp)
             for n in "qkv"
         ]
 
     def project(self, x):
-        return [torch.einsum("bse,hed->bhsd", x, weight) for weight in self.made]
+        return [torch.einsum("bse,hed->bhsd", x, weight) for weight in self.weights]
 
 
 class IdleBases(ByEinsum):
-    """The strict variant makes bases, and does not use them."""
+    """Create bases in the strict variant without using them."""
 
     def __init__(self, *args, strict=False, **kwargs):
         super().__init__(*args, **kwargs)
@@ -508,30 +510,31 @@ class TooLarge(ByEinsum):
 
 
 @pytest.mark.parametrize(
-    "answer, name, words",
+    "answer, name",
     [
-        (AfterTheSoftmax, "masked-after-the-softmax", "after the softmax"),
-        (MaskOnTheCPU, "moves_with_its_module", "CPU only"),
-        (EyeOnTheCPU, "moves_with_its_module", "CPU only"),
-        (MadeInInit, "made_anew", "make the weights in forward"),
-        (IdleBases, "an-unused-base-in-the-strict-variant", "Nothing uses them"),
-        (TooLarge, "starts_somewhere", "`kB` starts with numbers of about"),
+        (AfterTheSoftmax, "masked-after-the-softmax"),
+        (MaskOnTheCPU, "moves_with_its_module"),
+        (EyeOnTheCPU, "moves_with_its_module"),
+        (MadeInInit, "made_anew"),
+        (IdleBases, "an-unused-base-in-the-strict-variant"),
+        (TooLarge, "starts_somewhere"),
     ],
 )
-def test_mistakes_of_a_layer_are_told(answer, name, words):
+def test_mistakes_of_a_layer_are_diagnosed(answer, name, snapshot):
     report = check_as("DeepQKVAttention", answer)
-    assert name in (report.misconception, report.property) and words in report.message, str(report)
+    assert name in (report.misconception, report.property), str(report)
+    assert re.sub(r"\bline \d+", "line N", report.message) == snapshot
 
 
 def test_the_check_of_a_right_layer_is_quick():
-    """0.13 seconds here, and 0.4 before: it is asked again and again while a layer takes shape."""
+    """Learners run this check many times while they write a layer; it takes about 0.13 seconds."""
     check_as("DeepQKVAttention", ByEinsum)
     start = time.process_time()
     assert check_as("DeepQKVAttention", ByEinsum)
     assert time.process_time() - start < 0.5
 
 
-def test_what_the_pages_say_of_gates_and_rates_is_asked():
+def test_requirements_of_the_page_on_gates_and_rates_are_checked():
     def without_zeros(A, B, base=None, temp=1.0):
         gate = _make_weight(A, B, None, temp)
         return gate * base if base is not None and base.any() else gate
@@ -557,8 +560,8 @@ def test_what_the_pages_say_of_gates_and_rates_is_asked():
     assert check_as("lr_at", early).misconception == "cosine-one-step-early"
 
 
-def test_an_answer_that_is_drawn_or_of_another_model_is_told():
-    def drawn(model, letters):
+def test_sampled_answers_and_other_models_are_diagnosed(snapshot):
+    def sampled(model, letters):
         ids = encode(letters)
         for _ in range(3):
             logits = model(ids)[0, -1].clone()
@@ -567,10 +570,11 @@ def test_an_answer_that_is_drawn_or_of_another_model_is_told():
         return "".join(VOCAB[i] for i in ids[0, 4:])
 
     another = trained()[0]
-    report = check_as("sort_letters", drawn)
-    assert report.property == "draws_nothing" and "sampled" in report.message
+    report = check_as("sort_letters", sampled)
+    assert report.property == "draws_nothing"
+    assert report.message == snapshot
     report = check_as("sort_letters", lambda model, letters: _sort_in_a_loop(another, letters))
-    assert report.misconception == "sorts-by-itself" and "another model was asked" in report.message.replace("\n", " ")
+    assert report.misconception == "sorts-by-itself"
 
 
 def check_as(name, answer):
@@ -579,38 +583,32 @@ def check_as(name, answer):
     return diagnose(find_exercise(name), answer)
 
 
-def test_gates_show_what_they_are_given():
+def test_gates_shows_every_number_and_rejects_invalid_tensors(snapshot):
     gate = torch.softmax(torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(0)), -1)
     base = torch.linspace(-1.5, 1.5, 24).view(2, 4, 3)
     picture = show.gates(gate, base)
-    words = [t.get_text() for axes in picture.figure.axes for t in axes.texts]
+    labels = [t.get_text() for axes in picture.figure.axes for t in axes.texts]
     for value in [*gate.flatten().tolist(), *base.flatten().tolist(), *(gate * base).flatten().tolist()]:
-        assert number_text(value) in words
+        assert number_text(value) in labels
     assert len(picture.figure.axes) == 6 and len(show.gates(gate).figure.axes) == 2
-    for wrong, complaint in (
-        (gate * 2, "between 0 and 1"),
-        (gate[0], r"expected \[heads"),
-        (gate.repeat(3, 1, 1), "at most 4 heads"),
-    ):
-        with pytest.raises(ValueError, match=complaint):
-            show.gates(wrong)
-    with pytest.raises(ValueError, match="expected the same"):
-        show.gates(gate, base[:1])
+    for args in ((gate * 2,), (gate[0],), (gate.repeat(3, 1, 1),), (gate, base[:1])):
+        with pytest.raises(ValueError) as error:
+            show.gates(*args)
+        assert str(error.value) == snapshot
 
 
-def test_the_trace_is_drawn_with_its_numbers():
+def test_the_trace_is_drawn_with_its_numbers(snapshot):
     model, _ = trained()
     steps = sorting.trace(model, "bca")
     picture = show.trace(steps)
-    words = " ".join(t.get_text() for axes in picture.figure.axes for t in axes.texts)
-    assert "bca becomes abc" in picture.alt and all(f"{p:.3f}" in words for step in steps for p in step.probs.values())
-    with pytest.raises(ValueError, match="steps is empty"):
+    labels = " ".join(t.get_text() for axes in picture.figure.axes for t in axes.texts)
+    assert "bca becomes abc" in picture.alt and all(f"{p:.3f}" in labels for step in steps for p in step.probs.values())
+    with pytest.raises(ValueError) as error:
         show.trace([])
+    assert str(error.value) == snapshot
 
 
-def test_in_a_terminal_letters_are_asked_for(monkeypatch, capsys):
+def test_the_terminal_program_sorts_letters(monkeypatch, capsys, snapshot):
     monkeypatch.setattr("sys.stdin", io.StringIO("cab\nxyz\nAAB\n\n"))
     sorting.main()
-    printed = capsys.readouterr().out
-    assert "cab becomes abc" in printed and "three letters from a, b, c are needed" in printed
-    assert "aab becomes aab" in printed
+    assert re.sub(r"\d\.\d+", "N", capsys.readouterr().out) == snapshot  # trained weights differ between machines

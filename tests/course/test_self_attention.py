@@ -1,4 +1,4 @@
-"""Lesson 03: right answers, written differently, and the claims of its prose."""
+"""Test lesson 03: differently written right answers, messages of checks, and the claims of its prose."""
 
 import itertools
 import math
@@ -158,11 +158,11 @@ RIGHT = {
 }
 
 
-# --- what the checks say ------------------------------------------------------------------------------
+# --- messages of checks -------------------------------------------------------------------------------
 
 
-def layer(base, order, make):
-    """A class of the lesson whose three parts are made in this order."""
+def with_order(base, order, make):
+    """Return a subclass of `base` that creates its three parts in this order, each with `make(*sizes)`."""
 
     def __init__(self, *sizes, **options):
         nn.Module.__init__(self)
@@ -189,14 +189,19 @@ def hidden_with(number):
 @pytest.mark.parametrize("name", ["compute_attn_weights", "SingleHeadAttention"])
 @pytest.mark.parametrize("number", [-1e4, -1e9, torch.finfo(torch.float32).min])
 def test_no_finite_number_hides_a_score(name, number):
-    """Lesson 04 says why: it attends to everything in a row that may see nothing."""
+    """In a row that may see nothing, a finite number would give every position weight (see lesson 04)."""
     report = diagnose(find_exercise(name), hidden_with(number)[name])
-    assert report.property == "hides_with_minus_infinity" and "only -inf" in report.message, str(report)
+    assert report.property == "hides_with_minus_infinity", str(report)
     assert diagnose(find_exercise(name), hidden_with(-torch.inf)[name])
 
 
-def test_what_is_wrong_with_a_mask_is_not_blamed_on_a_low_number():
-    """A single head whose mask counts only where the weights are asked for: the result without is no weights."""
+def test_message_for_a_finite_number(snapshot):
+    answer = hidden_with(-1e9)["compute_attn_weights"]
+    assert diagnose(find_exercise("compute_attn_weights"), answer).message == snapshot
+
+
+def test_an_ignored_mask_is_not_reported_as_a_finite_number():
+    """This head uses its mask only if it returns its weights."""
 
     class Head(HeadByTorch):
         def forward(self, x, mask=None, return_weights=False):
@@ -206,40 +211,39 @@ def test_what_is_wrong_with_a_mask_is_not_blamed_on_a_low_number():
     assert report.status == "failed" and report.property is None and "-inf" not in report.message
 
 
-def test_a_row_that_sees_nothing_may_come_out_empty_or_be_refused():
+def test_a_fully_masked_row_may_be_zero_or_an_error():
     def zeros(W_Q, W_K, x, mask=None):
         return hidden_with(-torch.inf)["compute_attn_weights"](W_Q, W_K, x, mask).nan_to_num(0.0)
 
-    def refused(W_Q, W_K, x, mask=None):
+    def error(W_Q, W_K, x, mask=None):
         if mask is not None and not mask.any(-1).all():
             raise ValueError("a row sees nothing")
         return zeros(W_Q, W_K, x, mask)
 
-    assert diagnose(find_exercise("compute_attn_weights"), zeros) and diagnose(
-        find_exercise("compute_attn_weights"), refused
-    )
+    for answer in (zeros, error):
+        report = diagnose(find_exercise("compute_attn_weights"), answer)
+        assert report, str(report)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(("W_query", "W_key", "W_value"))))
-def test_another_order_of_the_parameters_is_named(order):
-    first = layer(V1ByTorch, order, lambda d_in, d_out: nn.Parameter(torch.rand(d_in, d_out)))
-    second = layer(V2ByTorch, order, lambda d_in, d_out, qkv_bias=False: nn.Linear(d_in, d_out, bias=qkv_bias))
-    for name, made in (("SelfAttention_v1", first), ("SelfAttention_v2", second)):
-        report = diagnose(find_exercise(name), made)
+def test_another_order_of_the_parameters_is_a_misconception(order):
+    first = with_order(V1ByTorch, order, lambda d_in, d_out: nn.Parameter(torch.rand(d_in, d_out)))
+    second = with_order(V2ByTorch, order, lambda d_in, d_out, qkv_bias=False: nn.Linear(d_in, d_out, bias=qkv_bias))
+    for name, answer in (("SelfAttention_v1", first), ("SelfAttention_v2", second)):
+        report = diagnose(find_exercise(name), answer)
         if order == ("W_query", "W_key", "W_value"):
             assert report, str(report)
         else:
-            assert report.misconception.startswith("made-in-the-order-") and "in another order" in report.message
+            suffix = "-".join(part.removeprefix("W_") for part in order)
+            assert report.misconception == f"made-in-the-order-{suffix}"
 
 
-def test_a_single_head_is_asked_for_no_order():
-    made = layer(HeadByTorch, ("v_layer", "q_layer", "k_layer"), lambda d_model: nn.Linear(d_model, d_model))
-    assert diagnose(find_exercise("SingleHeadAttention"), made)
+def test_a_single_head_may_create_its_layers_in_any_order():
+    answer = with_order(HeadByTorch, ("v_layer", "q_layer", "k_layer"), lambda d_model: nn.Linear(d_model, d_model))
+    assert diagnose(find_exercise("SingleHeadAttention"), answer)
 
 
-def test_weights_may_be_copied_by_what_a_layer_knows_of_itself():
-    """Its in_features and out_features, and that it can be called."""
-
+def test_weights_may_be_copied_entry_by_entry_or_through_calls():
     def by_entries(v2, v1):
         with torch.no_grad():
             for name in ("W_query", "W_key", "W_value"):
@@ -257,17 +261,17 @@ def test_weights_may_be_copied_by_what_a_layer_knows_of_itself():
         assert report, str(report)
 
 
-def test_what_is_copied_can_be_trained():
+def test_copied_weights_must_stay_parameters():
     def as_tensors(v2, v1):
         for name in ("W_query", "W_key", "W_value"):
             delattr(v1, name)
             setattr(v1, name, getattr(v2, name).weight.detach().T.clone())
 
-    assert "v1 has nothing left to train" in diagnose(find_exercise("copy_weights"), as_tensors).message
+    assert diagnose(find_exercise("copy_weights"), as_tensors).misconception == "frozen"
 
 
 @pytest.mark.parametrize("name", ["SelfAttention_v1", "SelfAttention_v2", "SingleHeadAttention"])
-def test_a_root_of_another_size_is_named(name):
+def test_a_wrong_root_has_its_misconception(name):
     base, names = {
         "SelfAttention_v1": (V1ByTorch, ("W_query", "W_key", "W_value")),
         "SelfAttention_v2": (V2ByTorch, ("W_query", "W_key", "W_value")),
@@ -275,24 +279,26 @@ def test_a_root_of_another_size_is_named(name):
     }[name]
 
     def qkv(self, x):
-        made = (getattr(self, n) for n in names)
-        return [x @ m if isinstance(m, Tensor) else m(x) for m in made]
+        parts = (getattr(self, n) for n in names)
+        return [x @ part if isinstance(part, Tensor) else part(x) for part in parts]
 
-    def by(divisor, values=2):
+    def misconception(divisor, values=2):
+        """Return the misconception of a layer that divides by `divisor(queries, x)` and mixes `qkv(x)[values]`."""
+
         def forward(self, x, mask=None, return_weights=False):
-            made = qkv(self, x)
-            scores = made[0] @ made[1].mT / divisor(made, x)
+            projections = qkv(self, x)
+            scores = projections[0] @ projections[1].mT / divisor(projections[0], x)
             weights = (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
-            out = weights @ made[values]
+            out = weights @ projections[values]
             return (out, weights) if return_weights else out
 
         return diagnose(find_exercise(name), type(name, (base,), {"forward": forward})).misconception
 
-    assert by(lambda made, x: x.shape[-2] ** 0.5) == "root-of-the-length"
-    assert by(lambda made, x: made[0].shape[-1] ** 0.5, values=1) == "keys-as-values"
+    assert misconception(lambda queries, x: x.shape[-2] ** 0.5) == "root-of-the-length"
+    assert misconception(lambda queries, x: queries.shape[-1] ** 0.5, values=1) == "keys-as-values"
     if name != "SingleHeadAttention":
-        assert by(lambda made, x: 2**0.5) == "root-of-2"
-        assert by(lambda made, x: x.shape[-1] ** 0.5) == "root-of-d_in"
+        assert misconception(lambda queries, x: 2**0.5) == "root-of-2"
+        assert misconception(lambda queries, x: x.shape[-1] ** 0.5) == "root-of-d_in"
 
 
 # --- the claims of the prose ----------------------------------------------------------------------------
@@ -303,8 +309,8 @@ def test_scores_are_no_longer_mutual():
     assert torch.allclose(INPUTS @ INPUTS.T, (INPUTS @ INPUTS.T).T) and not torch.allclose(Q @ K.T, (Q @ K.T).T)
 
 
-def test_a_query_that_fits_one_key_alone_gets_its_value():
-    """A mix of all values becomes what a dictionary returns when one key fits far better than the others."""
+def test_a_query_that_fits_one_key_gets_its_value():
+    """If one key fits far better than the others, the mix of values is what a dictionary would return."""
     keys, values = torch.eye(4), torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
     assert torch.allclose(
         F.scaled_dot_product_attention(100 * keys[None, 2:3], keys[None], values[None])[0, 0], values[2]
@@ -324,18 +330,18 @@ def test_two_layouts_of_a_matrix():
         x @ wide.weight
     assert (x @ square.weight).shape == square(x).shape and not torch.allclose(x @ square.weight, square(x), atol=1e-3)
     W_Q, _ = get_split_l0_heads(0)
-    assert W_Q.shape[0] > W_Q.shape[1]  # [d_model, d_head], cut from the columns of the file's matrix
+    assert W_Q.shape[0] > W_Q.shape[1]  # [d_model, d_head]: columns of the matrix in the file
 
 
-def test_an_underscore_changes_the_tensor_and_its_views_and_an_optimizer_does_so_too():
+def test_in_place_methods_and_optimizers_change_a_tensor_and_its_views():
     a = torch.zeros(2, 3)
-    turned = a.T
-    assert a.add(1).sum() == 6 and turned.sum() == 0 and a.add_(1) is a and turned.sum() == 6
+    view = a.T
+    assert a.add(1).sum() == 6 and view.sum() == 0 and a.add_(1) is a and view.sum() == 6
     weight = nn.Parameter(torch.ones(2, 3))
-    turned, place = weight.detach().T, weight.data_ptr()
+    view, address = weight.detach().T, weight.data_ptr()
     weight.sum().backward()
     torch.optim.Adam([weight], lr=0.1).step()
-    assert weight.data_ptr() == place and (turned < 1).all()
+    assert weight.data_ptr() == address and (view < 1).all()
 
 
 def test_divided_by_d_k_the_weights_would_be_nearly_equal():
@@ -347,8 +353,8 @@ def test_divided_by_d_k_the_weights_would_be_nearly_equal():
 
 @pytest.mark.parametrize("d_k", [2, 8, 32, 128, 512])
 def test_scores_spread_by_the_root_of_d_k(d_k):
-    draws = torch.randn(2, 20_000, d_k, generator=torch.Generator().manual_seed(d_k))
-    assert abs((draws[0] * draws[1]).sum(-1).std() / d_k**0.5 - 1) < 0.03
+    vectors = torch.randn(2, 20_000, d_k, generator=torch.Generator().manual_seed(d_k))
+    assert abs((vectors[0] * vectors[1]).sum(-1).std() / d_k**0.5 - 1) < 0.03
 
 
 def test_the_numbers_of_the_gradient():
@@ -370,14 +376,14 @@ def test_linear_starts_centred_and_rand_does_not():
 
 
 def test_a_trained_head_looks_one_way():
-    """Without a mask and without biases, as the lesson says; what it draws where the learner kept no sentence."""
+    """Test the claims about head 1 on the default sentence, without a mask and without biases, as in the lesson."""
     tokens, x = get_pre_attn(explore.my_sentence())
     cat, dog = tokens.index(" cat"), tokens.index(" dog")
     W_Q, W_K = (W.double() for W in get_split_l0_heads(1))
     queries, keys = x.double() @ W_Q, x.double() @ W_K
     weights = F.softmax(queries @ keys.T / math.sqrt(W_K.shape[1]), -1)
     assert abs(weights[cat, dog] - 0.46) < 0.005 and weights[dog, cat] < 0.005
-    assert cat < dog  # so that GPT-2 would hide it
+    assert cat < dog  # so GPT-2's causal mask would hide "dog" from "cat"
     assert torch.allclose(lesson.compute_attn_weights(*get_split_l0_heads(1), x).double(), weights, atol=1e-5)
 
 
@@ -395,11 +401,11 @@ def test_before_training_the_weights_are_nearly_equal():
         torch.manual_seed(0)
         head, (x, _) = lesson.SingleHeadAttention(4), lesson.flagged_batch(64)
         _, weights = head(x, return_weights=True)
-    assert 0.1 < weights.min() and weights.max() < 0.25  # six equal ones would be 0.17
+    assert 0.1 < weights.min() and weights.max() < 0.25  # six equal weights would be 0.17
 
 
-def trained(seed, mask=None):
-    """A head after the lesson's 300 steps, and its last loss."""
+def train_head(seed, mask=None):
+    """Train a head for the lesson's 300 steps, and return it with its last loss."""
     torch.manual_seed(seed)
     head = lesson.SingleHeadAttention(4)
     optimizer = torch.optim.Adam(head.parameters(), lr=0.05)
@@ -413,10 +419,10 @@ def trained(seed, mask=None):
 
 
 def test_a_head_learns_to_find_the_flag_from_any_start():
-    """The lesson's 300 steps are no lucky seed: five starts, fresh texts."""
+    """The result does not depend on the seed: five seeds succeed, on new texts."""
     for seed in range(5):
         with torch.random.fork_rng():
-            head, loss = trained(seed)
+            head, loss = train_head(seed)
             x, _ = lesson.flagged_batch(50, seq=6)
             _, weights = head(x, return_weights=True)
             assert loss < 0.02
@@ -424,17 +430,17 @@ def test_a_head_learns_to_find_the_flag_from_any_start():
 
 
 def test_everyone_looks_at_the_flag_on_one():
-    """The lesson's own seed and words."""
+    """Use the seed and the words of the lesson."""
     with torch.random.fork_rng():
-        head, _ = trained(0)
+        head, _ = train_head(0)
         x = torch.cat((INPUTS, torch.zeros(6, 1)), dim=1)
         x[4, 3] = 1.0
-        _, found = head(x, return_weights=True)
-    assert (found[:, 4] > 0.9).all()
+        _, weights = head(x, return_weights=True)
+    assert (weights[:, 4] > 0.9).all()
 
 
-def test_no_token_finds_the_flagged_one_alone():
-    """Five of six tokens can only guess the mean of three numbers: 5/6 × 3/4 × 1/12."""
+def test_without_attention_no_token_finds_the_flag():
+    """Five of six tokens can only guess the mean, so the best loss is 5/6 × 3/4 × 1/12."""
     with torch.random.fork_rng():
-        _, loss = trained(0, mask=torch.eye(6, dtype=torch.bool))
+        _, loss = train_head(0, mask=torch.eye(6, dtype=torch.bool))
     assert loss > 0.04

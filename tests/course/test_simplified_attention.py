@@ -1,4 +1,4 @@
-"""Lesson 02: right answers, written differently, and the claims of its prose."""
+"""Test lesson 02: differently written right answers, messages of checks, and the claims of its prose."""
 
 import math
 import time
@@ -20,7 +20,7 @@ WEIGHTS = SCORES.softmax(0)
 
 
 def softmax_by_differences(x, dim):
-    """Each number's share is 1 over a sum of powers: no maximum, and nothing that can overflow to nan."""
+    """Compute each weight as 1 over a sum of powers: this needs no maximum, and an overflow cannot become nan."""
     x = x.movedim(dim, -1)
     return (x[..., None, :] - x[..., :, None]).exp().sum(-1).reciprocal().movedim(-1, dim)
 
@@ -46,7 +46,7 @@ def attention_by_loops(inputs):
 
 
 def attention_in_python(inputs):
-    """Plain numbers; nothing here is trained, so no gradient is asked for."""
+    """Compute with plain numbers, which is a right answer because this exercise needs no gradients."""
     weights = []
     for a in inputs.tolist():
         scores = [sum(p * q for p, q in zip(a, b)) for b in inputs.tolist()]
@@ -83,52 +83,52 @@ RIGHT = {
 }
 
 
-# --- what the checks say ----------------------------------------------------------------------------
+# --- messages of checks -----------------------------------------------------------------------------
 
 
-def named(**answers):
-    """The misconception that a check of a value, or of a function, names."""
+def misconception(**answers):
+    """Check a value or a function, and return the misconception in the report."""
     ((name, answer),) = answers.items()
     return check(**answers).misconception if find_exercise(name).kind == "value" else check(answer).misconception
 
 
-def test_a_variable_of_the_lesson_in_place_of_another_is_told():
+def test_using_the_wrong_variable_of_the_lesson_is_a_misconception():
     shares = SCORES / SCORES.sum()
-    assert named(attn_weights_2=shares.softmax(0)) == "softmax-of-the-shares"
-    assert named(context_vec_2=shares @ INPUTS) == "shares-for-weights"
-    assert named(attn_scores_2=WEIGHTS) == "already-weights"
+    assert misconception(attn_weights_2=shares.softmax(0)) == "softmax-of-the-shares"
+    assert misconception(context_vec_2=shares @ INPUTS) == "shares-for-weights"
+    assert misconception(attn_scores_2=WEIGHTS) == "already-weights"
 
 
-def test_a_softmax_down_the_columns_is_told_by_one_of_its_rows():
+def test_one_row_of_a_softmax_down_the_columns_is_a_misconception():
     table = torch.softmax(INPUTS @ INPUTS.T, dim=0)
-    assert named(attn_weights_2=table[1]) == "down-the-columns"
-    assert named(context_vec_2=table[1] @ INPUTS) == "columns-for-weights"
-    assert check(attn_weights_2=table[:, 1])  # the table is symmetric, so a column of this one is right
+    assert misconception(attn_weights_2=table[1]) == "down-the-columns"
+    assert misconception(context_vec_2=table[1] @ INPUTS) == "columns-for-weights"
+    assert check(attn_weights_2=table[:, 1])  # the scores are symmetric, so a column of this table is right
 
 
-def test_slips_in_a_value_are_told():
+def test_wrong_values_have_their_misconceptions():
     scores, mixed, table = SCORES.clone(), WEIGHTS @ INPUTS, INPUTS @ INPUTS.T
     scores[1] = 0
-    assert named(attn_scores_2=scores) == "not-with-itself"
-    assert named(attn_scores_2=INPUTS @ INPUTS[0]) == "first-token"
-    assert named(attn_weights_2=2**SCORES / (2**SCORES).sum()) == "other-base"
-    assert named(attn_weights_2=SCORES[:, None].softmax(1)[:, 0]) == "axis-of-one"
-    assert named(attn_weights_2=(SCORES / 3**0.5).softmax(0)) == "scaled-already"
-    assert named(context_vec_2=mixed / 6) == "mean-for-sum"
-    assert named(context_vec_2=mixed + INPUTS[1]) == "query-on-top"
-    assert named(context_vec_2=sum(WEIGHTS[i] * INPUTS[i] for i in range(5))) == "last-left-out"
-    assert named(context_vec_2=(WEIGHTS[:, None] * INPUTS).sum(1)) == "summed-over-the-width"
-    assert named(attn_scores=table.triu()) == "half-a-table"
-    assert named(attn_scores=table.clone().fill_diagonal_(0)) == "not-with-itself"
-    assert named(attn_scores=table / 3) == "mean-for-sum"
+    assert misconception(attn_scores_2=scores) == "not-with-itself"
+    assert misconception(attn_scores_2=INPUTS @ INPUTS[0]) == "first-token"
+    assert misconception(attn_weights_2=2**SCORES / (2**SCORES).sum()) == "other-base"
+    assert misconception(attn_weights_2=SCORES[:, None].softmax(1)[:, 0]) == "axis-of-one"
+    assert misconception(attn_weights_2=(SCORES / 3**0.5).softmax(0)) == "scaled-already"
+    assert misconception(context_vec_2=mixed / 6) == "mean-for-sum"
+    assert misconception(context_vec_2=mixed + INPUTS[1]) == "query-on-top"
+    assert misconception(context_vec_2=sum(WEIGHTS[i] * INPUTS[i] for i in range(5))) == "last-left-out"
+    assert misconception(context_vec_2=(WEIGHTS[:, None] * INPUTS).sum(1)) == "summed-over-the-width"
+    assert misconception(attn_scores=table.triu()) == "half-a-table"
+    assert misconception(attn_scores=table.clone().fill_diagonal_(0)) == "not-with-itself"
+    assert misconception(attn_scores=table / 3) == "mean-for-sum"
 
 
-def test_what_the_page_prints_is_right():
+def test_the_printed_values_of_the_page_pass():
     assert check(context_vec_2=torch.tensor([0.4419, 0.6515, 0.5683]))
     assert check(attn_weights_2=torch.tensor([0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]))
 
 
-def test_a_softmax_is_asked_for_finite_numbers_of_any_size_and_for_no_others():
+def test_softmax_must_handle_finite_numbers_of_any_size_only():
     for seed in range(2):
         assert all(case.args[0].isfinite().all() for case in find_exercise("softmax").sample_cases(seed))
 
@@ -141,12 +141,13 @@ def test_a_softmax_is_asked_for_finite_numbers_of_any_size_and_for_no_others():
         powers = torch.exp(x - x.abs().amax(dim=dim, keepdim=True))
         return powers / powers.sum(dim=dim, keepdim=True)
 
-    assert named(softmax=softmax) == "absolute-for-maximum"
+    assert misconception(softmax=softmax) == "absolute-for-maximum"
 
     def softmax(x, axis):
         return torch.softmax(x, axis)
 
-    assert "dim" in check(softmax).message  # the page calls it by that name
+    report = check(softmax)  # the page calls softmax with the argument name dim
+    assert report.reason == "raised" and "'dim'" in report.message
 
 
 def test_a_sentence_of_one_word_keeps_its_axes():
@@ -154,12 +155,12 @@ def test_a_sentence_of_one_word_keeps_its_axes():
         context, weights = attention_by_einsum(inputs)
         return context.squeeze(), weights.squeeze()
 
-    assert named(simple_attention=simple_attention) == "axes-of-one-lost"
+    assert misconception(simple_attention=simple_attention) == "axes-of-one-lost"
 
     def simple_attention(inputs):
         return attention_by_einsum(inputs)[0], inputs @ inputs.T
 
-    assert named(simple_attention=simple_attention) == "scores-beside"
+    assert misconception(simple_attention=simple_attention) == "scores-beside"
 
 
 # --- claims -----------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ def test_numbers_in_the_messages():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_one_state_holds_a_few_words_and_looking_back_finds_all(seed, monkeypatch):
-    """The lesson shows seed 0; others say the same."""
+    """The lesson shows seed 0; other seeds give the same result."""
     start = torch.manual_seed
     with torch.random.fork_rng():
         monkeypatch.setattr(torch, "manual_seed", lambda _: start(seed))
@@ -203,46 +204,47 @@ def test_one_state_holds_a_few_words_and_looking_back_finds_all(seed, monkeypatc
 def test_the_early_words_are_lost_first():
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        vectors, said, state = torch.randn(20, 64), torch.randint(20, (2000, 32)), torch.zeros(64)
-        for word in said.T:
+        vectors, texts, state = torch.randn(20, 64), torch.randint(20, (2000, 32)), torch.zeros(64)
+        for word in texts.T:
             state = 0.8 * state.roll(1, dims=-1) + vectors[word]
-    assert lesson.words_named(state, said[:, :16]) / 16 < 0.08  # a guess is right once in 20
-    assert lesson.words_named(state, said[:, -4:]) / 4 > 0.9
+    assert lesson.words_named(state, texts[:, :16]) / 16 < 0.08  # a guess is right once in 20
+    assert lesson.words_named(state, texts[:, -4:]) / 4 > 0.9
 
 
-def test_the_two_figures_of_the_opening():
+def test_the_two_figures_of_the_opening(snapshot):
     read, written = (
         "that your journey starts with one step".split(),
         "dass deine Reise mit einem Schritt beginnt".split(),
     )
     picture = show.looking_back(read, written, asks="beginnt", finds="starts")
     assert set(read + written + ["encoder", "decoder"]) <= set(text_strings(picture))
-    assert "lead from all 7 states to the word 'beginnt', and the line from 'starts' is the widest" in picture.alt
+    assert picture.alt == snapshot
     road = show.variants()
-    assert [road.alt.index(name) for name in ("simplified", "trainable", "causal", "multi-head")] == sorted(
-        road.alt.index(name) for name in ("simplified", "trainable", "causal", "multi-head")
-    )
-    for drawn in (picture, road, show.looking_back(AWKWARD[:8], AWKWARD[4:12], AWKWARD[7], AWKWARD[0])):
-        assert_not_clipped(drawn)
-        assert_no_overlap(drawn)
+    places = [road.alt.index(name) for name in ("simplified", "trainable", "causal", "multi-head")]
+    assert places == sorted(places)
+    for figure in (picture, road, show.looking_back(AWKWARD[:8], AWKWARD[4:12], AWKWARD[7], AWKWARD[0])):
+        assert_not_clipped(figure)
+        assert_no_overlap(figure)
 
 
 @pytest.mark.parametrize(
-    "message, given",
+    "arguments",
     [
-        ("read must be a list of strings", ("a b", ["c", "d"], "c", "a")),
-        ("read must hold 2 to 8 words; got 9", (list("abcdefghi"), ["x", "y"], "x", "a")),
-        ("written must hold 2 to 8 words; got 1", (["a", "b"], ["x"], "x", "a")),
-        ("asks must be one of the written words, there once; got 'a'", (["a", "b"], ["x", "y"], "a", "a")),
-        ("finds must be one of the read words, there once; got 'a'", (["a", "a"], ["x", "y"], "x", "a")),
+        ("a b", ["c", "d"], "c", "a"),
+        (list("abcdefghi"), ["x", "y"], "x", "a"),
+        (["a", "b"], ["x"], "x", "a"),
+        (["a", "b"], ["x", "y"], "a", "a"),
+        (["a", "a"], ["x", "y"], "x", "a"),
     ],
+    ids=["read-is-a-string", "nine-read-words", "one-written-word", "asks-not-written", "finds-twice"],
 )
-def test_what_cannot_be_drawn_is_refused(message, given):
-    with pytest.raises(ValueError, match=message):
-        show.looking_back(*given)
+def test_looking_back_rejects_invalid_arguments(arguments, snapshot):
+    with pytest.raises(ValueError) as error:
+        show.looking_back(*arguments)
+    assert str(error.value) == snapshot
 
 
-def test_how_the_six_vectors_lie():
+def test_similarities_of_the_six_vectors():
     assert F.cosine_similarity(INPUTS[1], INPUTS[2], dim=0) > 0.999
     assert INPUTS[4].argmax() == INPUTS[1].argmin() == INPUTS[2].argmin() == 0
 
@@ -293,7 +295,7 @@ def test_claims_about_all_six():
 
 
 def test_the_context_vectors_that_the_page_prints():
-    wanted = [
+    printed = [
         [0.4421, 0.5931, 0.5790],
         [0.4419, 0.6515, 0.5683],
         [0.4431, 0.6496, 0.5671],
@@ -301,11 +303,11 @@ def test_the_context_vectors_that_the_page_prints():
         [0.4671, 0.5910, 0.5266],
         [0.4177, 0.6503, 0.5645],
     ]
-    assert torch.allclose(lesson.simple_attention(INPUTS)[0], torch.tensor(wanted), atol=5.1e-5)
+    assert torch.allclose(lesson.simple_attention(INPUTS)[0], torch.tensor(printed), atol=5.1e-5)
 
 
 def test_words_in_the_small_gpt_2s_vectors():
-    """What the lesson says of the sentence that is drawn where the learner kept none."""
+    """Test the claims about the default sentence, which is shown if the learner has not kept a sentence."""
     tokens, x = gpt2.get_pre_attn(explore.my_sentence())
     assert "".join(tokens) == "Mary likes the cat and Tom likes the dog"
     alike = F.cosine_similarity(x[tokens.index(" cat")], x, dim=-1).tolist()

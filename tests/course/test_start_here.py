@@ -1,4 +1,4 @@
-"""Lesson 00: right answers of its exercise, and what its prose says."""
+"""Test lesson 00: right answers to its exercise, and the claims of its prose."""
 
 import inspect
 import json
@@ -21,21 +21,26 @@ RIGHT = {
 }
 
 
-def test_the_two_wrong_answers_of_the_page_read_as_it_says():
+def test_messages_for_the_two_wrong_answers_of_the_page(snapshot):
     def row_sums(x):
         return x.sum(dim=0)
 
-    assert check(row_sums).message.startswith("You added down the columns")
+    report = check(row_sums)
+    assert report.misconception == "sums-columns" and report.message == snapshot
+    quote = "You added down the columns"
+    assert report.message.startswith(quote) and f"**{quote}.**" in lessons.find_lesson("00").read_text(encoding="utf-8")
 
     def row_sums(x):
         x.sum(dim=1)
 
-    assert check(row_sums).message.endswith("returned None. Did you forget `return`?")
+    report = check(row_sums)
+    assert report.reason == "structure" and report.message == snapshot
 
     def row_sums(x):
         raise NotImplementedError("row_sums")
 
-    assert str(check(row_sums)) == "○ row_sums: not attempted yet. `hint(row_sums)` gives a nudge."
+    report = check(row_sums)
+    assert report.status == "todo" and str(report) == snapshot
 
 
 def test_quiz_and_prediction():
@@ -45,7 +50,7 @@ def test_quiz_and_prediction():
     assert sum([10, 20, 30]) == 60
 
 
-def test_what_the_page_says_of_stopping_getting_back_and_coming_back():
+def test_claims_about_time_limit_and_warm_up_and_reload():
     text = lessons.find_lesson("00").read_text(encoding="utf-8")
     assert f"a check stops by itself after {TIME_LIMIT:.0f} seconds" in text
     assert "asks three predictions or quizzes once more" in text and WARM_UP == 3
@@ -53,24 +58,23 @@ def test_what_the_page_says_of_stopping_getting_back_and_coming_back():
     assert "File ▸ Reload Notebook from Disk" in inspect.getsource(reset)
 
 
-def test_a_cell_is_had_back_as_the_page_says(tmp_path):
-    """`coginst reset 00 row_sums` where the exercise's cell is gone."""
-    said = re.search(r"`!coginst reset (\S+) (\S+)`", lessons.find_lesson("00").read_text(encoding="utf-8"))
+def test_the_command_of_the_page_restores_a_deleted_cell(tmp_path):
+    command = re.search(r"`!coginst reset (\S+) (\S+)`", lessons.find_lesson("00").read_text(encoding="utf-8"))
     course = tmp_path / "course"
     course.mkdir()
     notebook = course / "00_start_here.ipynb"
-    whole = json.loads((lessons.ROOT / "course" / notebook.name).read_text(encoding="utf-8"))
-    left = [cell for cell in whole["cells"] if "def row_sums" not in "".join(cell["source"])]
-    notebook.write_text(json.dumps({**whole, "cells": left}), encoding="utf-8")
-    reset.reset(*said.groups(), course=course, backup_folder=tmp_path / "kept")
-    assert json.loads(notebook.read_text(encoding="utf-8"))["cells"] == whole["cells"] != left
+    complete = json.loads((lessons.ROOT / "course" / notebook.name).read_text(encoding="utf-8"))
+    left = [cell for cell in complete["cells"] if "def row_sums" not in "".join(cell["source"])]
+    notebook.write_text(json.dumps({**complete, "cells": left}), encoding="utf-8")
+    reset.reset(*command.groups(), course=course, backup_folder=tmp_path / "kept")
+    assert json.loads(notebook.read_text(encoding="utf-8"))["cells"] == complete["cells"] != left
 
 
 def test_the_research_questions_are_lessons():
-    """A sorter of 480 parameters, regression in context, and a volume as a score."""
-    ends = [lessons.read_lesson(lessons.find_lesson(number)) for number in ("09", "10", "11")]
-    assert [lesson.name for lesson in ends] == ["abc_sorter", "icl_regression", "gram_attention"]
-    assert "480" in ends[0].path.read_text(encoding="utf-8")
+    """Lessons 09, 10 and 11: a sorter with 480 parameters, regression in context, and a volume as a score."""
+    research = [lessons.read_lesson(lessons.find_lesson(number)) for number in ("09", "10", "11")]
+    assert [lesson.name for lesson in research] == ["abc_sorter", "icl_regression", "gram_attention"]
+    assert "480" in research[0].path.read_text(encoding="utf-8")
 
 
 def test_a_sum_along_the_wrong_axis_raises_no_error():
@@ -78,7 +82,7 @@ def test_a_sum_along_the_wrong_axis_raises_no_error():
     assert x.sum(dim=0).shape == x.sum(dim=1).shape and not torch.equal(x.sum(dim=0), x.sum(dim=1))
 
 
-def test_a_table_of_one_row_or_one_column_is_a_table():
+def test_a_table_of_one_row_or_one_column_is_a_table(snapshot):
     def row_sums(x):
         return x.sum(dim=1, keepdim=True).squeeze()
 
@@ -87,7 +91,8 @@ def test_a_table_of_one_row_or_one_column_is_a_table():
     def row_sums(x):
         return x.sum(dim=1) if x.shape[1] > 1 else x
 
-    assert "[3, 1]" in check(row_sums).message
+    report = check(row_sums)
+    assert report.reason == "shape" and report.message == snapshot
 
 
 def test_a_return_inside_the_loop():

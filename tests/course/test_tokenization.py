@@ -1,4 +1,4 @@
-"""Lesson 01: right answers, written differently, the property of its sampling check, and the claims of its prose."""
+"""Test lesson 01: differently written right answers, messages of checks, and the claims of its prose."""
 
 import codecs
 import contextlib
@@ -16,7 +16,7 @@ from tests.fresh_python import printed_output
 from tests.gpt2.test_real_gpt2 import BOAST, GUESSES
 from utils import lessons
 from utils.checks import tokenization
-from utils.checks.tokenization import DRAWN_FROM, sampling, shares
+from utils.checks.tokenization import DISTRIBUTIONS, parse_samples, sampling_cases
 from utils.explore.learner_sentence import FEWEST, MOST
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
@@ -47,7 +47,7 @@ def counts_by_list(ids):
 
 
 def merge_with_a_stack(ids, pair, new_id):
-    """The new id is never half of the pair, so looking back never merges too much."""
+    """Compare with the last id of the output, which is safe because the new id is never part of the pair."""
     out = []
     for x in ids:
         if out and (out[-1], x) == pair:
@@ -80,7 +80,7 @@ def merge_with_a_flag(ids, pair, new_id):
 
 
 def bpe_on_pieces(text, n_merges):
-    """Pieces of bytes instead of numbers; two equal pieces are one token."""
+    """Merge pieces of bytes instead of ids; two equal pieces are one token."""
     pieces, number, merges = [bytes([b]) for b in text.encode()], {bytes([b]): b for b in range(256)}, {}
     for new_id in range(256, 256 + n_merges):
         left, right = Counter(pairwise(pieces)).most_common(1)[0][0]
@@ -91,26 +91,26 @@ def bpe_on_pieces(text, n_merges):
 
 
 def bpe_with_a_loop_for_the_best(text, n_merges):
-    ids, merges, following = list(bytes(text, "utf-8")), {}, 256
+    ids, merges, next_id = list(bytes(text, "utf-8")), {}, 256
     while len(merges) < n_merges:
         best, most = None, 0
         for pair, n in lesson.count_pairs(ids).items():
             if n > most:
                 best, most = pair, n
-        merges[best] = following
-        ids = merge_by_deletion(ids, best, following)
-        following += 1
+        merges[best] = next_id
+        ids = merge_by_deletion(ids, best, next_id)
+        next_id += 1
     return merges
 
 
 def bpe_recursive(text, n_merges):
-    def further(ids, merges):
+    def train(ids, merges):
         if len(merges) == n_merges:
             return merges
         (pair, _), new_id = Counter(pairwise(ids)).most_common(1)[0], 256 + len(merges)
-        return further(merge_with_a_flag(ids, pair, new_id), {**merges, pair: new_id})
+        return train(merge_with_a_flag(ids, pair, new_id), {**merges, pair: new_id})
 
-    return further(list(text.encode("utf8")), {})
+    return train(list(text.encode("utf8")), {})
 
 
 def strings_in_a_batch(text, tokenizer):
@@ -177,11 +177,11 @@ def generate_text_by_text(model, tokens, n_tokens):
 
 
 def generate_from_a_cache(model, tokens, n_tokens):
-    """As it is done in practice: what was computed for the earlier positions is handed back."""
+    """Pass the cached keys and values of earlier positions to the next call, as is usual in practice."""
     new, past = tokens, None
     for _ in range(n_tokens):
-        said = model(new, past_key_values=past, use_cache=True)
-        new, past = said.logits[:, -1].argmax(-1, keepdim=True), said.past_key_values
+        output = model(new, past_key_values=past, use_cache=True)
+        new, past = output.logits[:, -1].argmax(-1, keepdim=True), output.past_key_values
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
@@ -234,33 +234,30 @@ RIGHT = {
 }
 
 
-# --- what the checks say beyond the named mistakes --------------------------------------------------
+# --- messages of checks -----------------------------------------------------------------------------
 
 
-def test_the_order_of_pairs_is_told_from_their_counts():
+def test_properties_of_pair_counts(snapshot):
     def count_pairs(ids):
         return dict(sorted(Counter(pairwise(ids)).items()))
 
-    assert "the order of the pairs is not" in check(count_pairs).message
+    report = check(count_pairs)
+    assert report.property == "first_met_first" and report.message == snapshot(name="sorted pairs")
 
     def count_pairs(ids):
         return {f"{a} {b}": n for (a, b), n in Counter(pairwise(ids)).items()}
 
-    assert "'1 2' is a key of yours" in check(count_pairs).message
+    report = check(count_pairs)
+    assert report.property == "as_many_as_neighbours" and report.message == snapshot(name="keys are strings")
 
-
-def test_counts_that_do_not_add_up_are_told_by_their_sum():
     def count_pairs(ids):
         return Counter({pair: n + 1 for pair, n in Counter(pairwise(ids)).items()})
 
-    assert (
-        check(count_pairs).message
-        == "For [1, 2, 3] your counts sum to 4. 3 ids have 2 places where two of them meet, and each of these counts"
-        " once."
-    )
+    report = check(count_pairs)
+    assert report.property == "as_many_as_neighbours" and report.message == snapshot(name="counts too large")
 
 
-def test_counts_that_add_up_are_compared_entry_by_entry():
+def test_counts_with_the_right_sum_are_compared_entry_by_entry(snapshot):
     def count_pairs(ids):
         counts = Counter(pairwise(ids))
         for pair in list(counts)[:1]:
@@ -268,16 +265,16 @@ def test_counts_that_add_up_are_compared_entry_by_entry():
             counts[list(counts)[-1]] -= 1
         return counts
 
-    assert check(count_pairs).message.endswith(
-        "the smallest: count_pairs([1, 2, 3]): at key (1, 2) yours is 2, expected 1."
-    )
+    report = check(count_pairs)
+    assert report.reason == "difference" and report.message == snapshot
 
 
-def test_a_merge_that_adds_something_is_spelt_out():
+def test_properties_of_merges(snapshot):
     def merge(ids, pair, new_id):
         return [*lesson.merge(ids, pair, new_id), 0]
 
-    assert "With each 9 spelt out as (1, 2) again that reads [1, 2, 0], and the text was [1, 2]" in check(merge).message
+    report = check(merge)
+    assert report.property == "spells_the_same" and report.message == snapshot(name="an additional id")
 
     def merge(ids, pair, new_id):
         return ids[:-1] + ids[-1:]
@@ -288,34 +285,39 @@ def test_a_merge_that_adds_something_is_spelt_out():
         merged = lesson.merge(ids, pair, new_id)
         return merged if len(ids) < 10 else lesson.merge(ids[:8], pair, new_id) + ids[8:]
 
-    assert "still stands in it" in check(merge).message
+    report = check(merge)
+    assert report.property == "spells_the_same" and report.message == snapshot(name="a pair is left")
 
 
-def test_training_is_told_by_how_many_which_ids_and_what_comes_first():
+def test_properties_of_training(snapshot):
     def train_bpe(text, n_merges):
         return dict(list(lesson.train_bpe(text, n_merges).items())[1:])
 
-    assert "gave a dict of 0, and n_merges is 1" in check(train_bpe).message
+    report = check(train_bpe)
+    assert report.property == "most_frequent_first" and report.message == snapshot(name="one merge too few")
 
     def train_bpe(text, n_merges):
         return {pair: 2 * i for pair, i in lesson.train_bpe(text, n_merges).items()}
 
-    assert "Your new ids are [512]" in check(train_bpe).message
+    report = check(train_bpe)
+    assert report.property == "most_frequent_first" and report.message == snapshot(name="wrong ids")
 
     def train_bpe(text, n_merges):
         start = len(text) % 2
         return {(0, i): 256 + i - start for i in range(start, start + n_merges)}
 
-    assert "your first merge is (0, 1), and another pair is more frequent: 0 places against" in check(train_bpe).message
+    report = check(train_bpe)
+    assert report.property == "most_frequent_first" and report.message == snapshot(name="a rare first merge")
 
 
-def test_training_on_another_text_than_the_one_given_is_told():
+def test_training_on_another_text(snapshot):
     def train_bpe(text, n_merges):
         return {(0, i): 256 + i for i in range(n_merges)}
 
-    assert "come out whatever the text is: the first is always (0, 0)" in check(train_bpe).message
+    report = check(train_bpe)
+    assert report.property == "reads_its_text" and report.message == snapshot(name="constant merges")
 
-    ids = list(TEXT.encode())  # a list of the page
+    ids = list(TEXT.encode())  # a variable of the page
 
     def train_bpe(text, n_merges):
         current, merges = ids, {}
@@ -325,10 +327,12 @@ def test_training_on_another_text_than_the_one_given_is_told():
             merges[best], current = new_id, lesson.merge(current, best, new_id)
         return merges
 
-    assert "come out whatever the text is: the first is always (104, 101)" in check(train_bpe).message
+    report = check(train_bpe)
+    assert report.property == "reads_its_text" and report.message == snapshot(name="merges of the page's text")
 
 
-def test_what_is_kept_between_calls_is_told():
+@pytest.mark.parametrize("name", ["count_pairs", "merge", "train_bpe"])
+def test_state_between_calls(name, snapshot):
     def count_pairs(ids, counts={}):  # noqa: B006
         for pair in pairwise(ids):
             counts[pair] = counts.get(pair, 0) + 1
@@ -342,12 +346,11 @@ def test_what_is_kept_between_calls_is_told():
         merges.update(lesson.train_bpe(text, n_merges))
         return merges
 
-    for answer, kept in ((count_pairs, "dict"), (merge, "list"), (train_bpe, "dict")):
-        report = check(answer)
-        assert report.property == "starts_anew" and f"the {kept} is kept between calls" in report.message, str(report)
+    report = check({"count_pairs": count_pairs, "merge": merge, "train_bpe": train_bpe}[name])
+    assert report.property == "starts_anew" and report.message == snapshot, str(report)
 
 
-def test_a_pair_that_stands_there_once_is_merged():
+def test_a_pair_that_occurs_once_is_merged():
     def train_bpe(text, n_merges):
         ids, merges = list(text.encode()), {}
         while len(merges) < n_merges:
@@ -362,7 +365,7 @@ def test_a_pair_that_stands_there_once_is_merged():
     assert check(train_bpe).misconception == "only-what-repeats"
 
 
-def test_no_ids_have_no_pairs_and_nothing_to_merge():
+def test_an_empty_list_has_no_pairs():
     def count_pairs(ids):
         counts, before = {}, ids[0]
         for i in ids[1:]:
@@ -375,7 +378,7 @@ def test_no_ids_have_no_pairs_and_nothing_to_merge():
 
 
 def test_the_first_check_of_tokens_needs_no_transformers():
-    """Its import takes longer than that of torch."""
+    """The import of transformers takes longer than the import of torch."""
     code = (
         "import sys; from utils.feedback.check import check\n"
         "def to_str_tokens(text, tokenizer): return [tokenizer.decode(i) for i in tokenizer.encode(text)]\n"
@@ -388,18 +391,18 @@ def test_the_first_check_of_tokens_needs_no_transformers():
     "text",
     ["", "A café, naïve: 日本 🙂", "a , b . c 's n't", "<|endoftext|>one<|endoftext|>", " \n\t x", "strawberry " * 30],
 )
-def test_the_tokenizer_that_answers_are_run_with_is_gpt2s(text):
-    real, ours = load_tokenizer(), LazyTokenizer()
+def test_the_test_double_agrees_with_gpt2s_tokenizer(text):
+    real, fake = load_tokenizer(), LazyTokenizer()
     ids = real.encode(text)
-    assert ours.encode(text) == ids and ours.encode(text, return_tensors="pt").tolist() == [ids]
+    assert fake.encode(text) == ids and fake.encode(text, return_tensors="pt").tolist() == [ids]
     for skip in (False, True):
-        assert ours.decode(ids, skip_special_tokens=skip) == real.decode(ids, skip_special_tokens=skip)
-        assert ours.decode(torch.tensor(ids, dtype=torch.long)) == real.decode(ids)
-    assert [ours.decode(i) for i in ids] == [ours.decode(torch.tensor(i)) for i in ids] == [real.decode(i) for i in ids]
-    assert ours.decode([ids, ids]) == real.decode([ids, ids]) and len(ours) == len(real)
+        assert fake.decode(ids, skip_special_tokens=skip) == real.decode(ids, skip_special_tokens=skip)
+        assert fake.decode(torch.tensor(ids, dtype=torch.long)) == real.decode(ids)
+    assert [fake.decode(i) for i in ids] == [fake.decode(torch.tensor(i)) for i in ids] == [real.decode(i) for i in ids]
+    assert fake.decode([ids, ids]) == real.decode([ids, ids]) and len(fake) == len(real)
 
 
-def test_what_is_missing_of_the_tokens_is_told():
+def test_misconceptions_about_string_tokens():
     def to_str_tokens(text, tokenizer):
         return [tokenizer.decode(i) for i in tokenizer.encode(text) if i != tokenizer.eos_token_id]
 
@@ -420,7 +423,7 @@ def test_exp_and_divide_is_a_softmax_here():
     assert check(next_token_probs)
 
 
-def test_one_text_is_a_batch_too():
+def test_a_batch_of_one_text_keeps_its_axis():
     def next_token_probs(logits):
         return logits[:, -1:].softmax(-1).squeeze()
 
@@ -431,7 +434,7 @@ def test_one_text_is_a_batch_too():
     assert check(sample).misconception == "drops-the-batch"
 
 
-def test_writing_goes_on_after_the_end_of_a_text():
+def test_generation_continues_after_the_end_of_a_text():
     def generate(model, tokens, n_tokens):
         for _ in range(n_tokens):
             new = model(tokens).logits[:, -1].argmax(dim=-1, keepdim=True)
@@ -443,7 +446,7 @@ def test_writing_goes_on_after_the_end_of_a_text():
     assert check(generate).misconception == "stops-at-the-end"
 
 
-def test_what_the_model_is_given_is_told():
+def test_misconceptions_about_the_input_of_the_model():
     def generate(model, tokens, n_tokens):
         new = tokens
         for _ in range(n_tokens):
@@ -451,7 +454,7 @@ def test_what_the_model_is_given_is_told():
             tokens = torch.cat([tokens, new], dim=1)
         return tokens
 
-    assert "the new token alone" in check(generate).message
+    assert check(generate).misconception == "only-the-newest"
 
     def generate(model, tokens, n_tokens):
         seq = tokens.shape[1]
@@ -470,12 +473,12 @@ def test_what_the_model_is_given_is_told():
     assert check(generate).misconception == "one-token-for-all"
 
 
-def test_writing_by_chance_is_told_however_it_draws():
+def test_random_generation_is_detected_whatever_it_calls():
     def generate(model, tokens, n_tokens):
         for _ in range(n_tokens):
             logits = model(tokens).logits[:, -1]
-            chance = torch.rand(len(logits), 1)
-            new = (logits.softmax(-1).cumsum(-1) < chance).sum(-1, keepdim=True).clamp(max=logits.shape[-1] - 1)
+            uniform = torch.rand(len(logits), 1)
+            new = (logits.softmax(-1).cumsum(-1) < uniform).sum(-1, keepdim=True).clamp(max=logits.shape[-1] - 1)
             tokens = torch.cat([tokens, new], dim=1)
         return tokens
 
@@ -487,93 +490,91 @@ def one_item_joined(model, tokens, n_tokens):
 
 
 ERRORS = {
-    "which has fewer items than was counted on": (
-        "merge",
-        lambda ids, pair, new_id: [ids[i + 1] for i in range(len(ids))],
-    ),
-    "a list can change, a tuple cannot": ("count_pairs", lambda ids: {ids[i : i + 2]: 1 for i in range(len(ids) - 1)}),
-    "what the exercise asks you to write": (
-        "generate",
-        lambda model, tokens, n_tokens: model.generate(tokens, max_new_tokens=n_tokens),
-    ),
-    "not a tensor but a tuple": ("generate", lambda model, tokens, n_tokens: model(tokens)[:, -1]),
-    "must agree in all others, and here 2 meets 1": ("generate", one_item_joined),
-    "and here 2 meet 1. keepdim": (
+    "index-beyond-a-list": ("merge", lambda ids, pair, new_id: [ids[i + 1] for i in range(len(ids))]),
+    "list-as-key": ("count_pairs", lambda ids: {ids[i : i + 2]: 1 for i in range(len(ids) - 1)}),
+    "calls-generate": ("generate", lambda model, tokens, n_tokens: model.generate(tokens, max_new_tokens=n_tokens)),
+    "output-for-logits": ("generate", lambda model, tokens, n_tokens: model(tokens)[:, -1]),
+    "cat-of-one-text": ("generate", one_item_joined),
+    "cat-without-keepdim": (
         "generate",
         lambda model, tokens, n: torch.cat([tokens, model(tokens).logits[:, -1].argmax(-1)], 1),
     ),
-    "A softmax makes probabilities": ("sample", lambda x, t, k, g: torch.multinomial(x / t, 1, generator=g)[:, 0]),
+    "multinomial-of-logits": ("sample", lambda x, t, k, g: torch.multinomial(x / t, 1, generator=g)[:, 0]),
 }
 
 
-@pytest.mark.parametrize("words", ERRORS)
-def test_errors_are_told_in_words(words):
-    name, answer = ERRORS[words]
-    message = str(diagnose(find_exercise(name), answer))
-    assert words in message, message
+@pytest.mark.parametrize("error", ERRORS)
+def test_explanations_of_errors(error, snapshot):
+    name, answer = ERRORS[error]
+    report = diagnose(find_exercise(name), answer)
+    assert report.reason == "raised"
+    assert re.sub(r"on line \d+ \(`.*?`\) with", "on line N with", report.message) == snapshot
 
 
-def test_training_waits_for_its_parts():
+def test_training_waits_for_its_parts(snapshot):
     def train_bpe(text, n_merges):
         raise NotImplementedError("count_pairs")
 
-    assert str(check(train_bpe)) == "○ train_bpe: it needs `count_pairs`, and that is not attempted yet."
+    report = check(train_bpe)
+    assert report.status == "todo" and str(report) == snapshot
 
 
-DRAWS = {  # x: logits, t: temperature, k: top_k, g: generator
-    "gave others the second time": lambda x, t, k, g: sample_among_the_best(x, t, k, None),
-    "a second call with the same generator": lambda x, t, k, g: sample_among_the_best(
-        x, t, k, g.manual_seed(g.initial_seed())
+SAMPLING_MISTAKES = {  # reason, answer with x: logits, t: temperature, k: top_k, g: generator
+    "global-generator": ("property", lambda x, t, k, g: sample_among_the_best(x, t, k, None)),
+    "seeded-again": ("property", lambda x, t, k, g: sample_among_the_best(x, t, k, g.manual_seed(g.initial_seed()))),
+    "own-generator": (
+        "property",
+        lambda x, t, k, g: sample_among_the_best(x, t, k, torch.Generator().manual_seed(0)),
     ),
-    "gave the very same ones": lambda x, t, k, g: sample_among_the_best(x, t, k, torch.Generator().manual_seed(0)),
-    "random numbers were used or seeded": lambda x, t, k, g: (torch.rand(1), sample_among_the_best(x, t, k, g))[1],
-    "it changed its input `logits`": lambda x, t, k, g: sample_among_the_best(x.div_(t), 1.0, k, g),
-    "has shape [1200, 6]; expected is [batch = 1200]": lambda x, t, k, g: torch.multinomial(x.exp(), 6, generator=g),
-    "a list of 1200 as its `tokens`, and a tensor": lambda x, t, k, g: sample_among_the_best(x, t, k, g).tolist(),
-    "float32 where int64 is needed": lambda x, t, k, g: sample_among_the_best(x, t, k, g).float(),
-    "Did you forget `return`": lambda x, t, k, g: None,
+    "also-global-numbers": ("property", lambda x, t, k, g: (torch.rand(1), sample_among_the_best(x, t, k, g))[1]),
+    "changes-its-input": ("property", lambda x, t, k, g: sample_among_the_best(x.div_(t), 1.0, k, g)),
+    "six-tokens-a-row": ("shape", lambda x, t, k, g: torch.multinomial(x.softmax(-1), 6, True, generator=g)),
+    "list-for-tensor": ("structure", lambda x, t, k, g: sample_among_the_best(x, t, k, g).tolist()),
+    "float-tokens": ("dtype", lambda x, t, k, g: sample_among_the_best(x, t, k, g).float()),
+    "no-return": ("structure", lambda x, t, k, g: None),
 }
 
 
-@pytest.mark.parametrize("words", DRAWS)
-def test_what_a_wrong_way_to_draw_reads(words):
+@pytest.mark.parametrize("mistake", SAMPLING_MISTAKES)
+def test_messages_for_sampling_mistakes(mistake, snapshot):
+    reason, answer = SAMPLING_MISTAKES[mistake]
+
     def sample(logits, temperature, top_k, generator):
-        return DRAWS[words](logits, temperature, top_k, generator)
+        return answer(logits, temperature, top_k, generator)
 
     report = check(sample)
-    assert report.status == "failed" and report.misconception is None and words in report.message, str(report)
+    assert (report.reason, report.misconception) == (reason, None) and report.message == snapshot, str(report)
 
 
-def test_a_distribution_that_nobody_thought_of_is_shown():
+def test_an_unknown_distribution_is_shown():
     def sample(logits, temperature, top_k, generator):
         return torch.multinomial(
             torch.softmax(logits.topk(top_k).values.flip(-1) / temperature, -1), 1, generator=generator
         )[:, 0]
 
     report = check(sample)
-    assert report.misconception is None and "this is the share of token" in report.message
-    assert report.table.caption == "share of each token"
+    assert report.reason == "difference" and report.table.caption == "share of each token"
 
 
 @pytest.mark.parametrize("other", [lambda t: t**0.5, lambda t: t * t, lambda t: max(t, 1.0), lambda t: min(t, 1.0)])
-def test_another_temperature_is_not_taken_for_the_right_one(other):
+def test_another_temperature_fails(other):
     def sample(logits, temperature, top_k, generator):
         return sample_among_the_best(logits, other(temperature), top_k, generator)
 
     assert not check(sample)
 
 
-def test_one_random_number_for_all_rows_is_told():
+def test_one_random_number_for_all_rows_is_a_misconception():
     def sample(logits, temperature, top_k, generator):
         probs = (logits.topk(top_k).values / temperature).softmax(-1)
-        place = torch.searchsorted(probs.cumsum(-1), torch.rand(1, generator=generator).expand(len(probs), 1))
-        return logits.topk(top_k).indices.gather(1, place.clamp(max=top_k - 1))[:, 0]
+        rank = torch.searchsorted(probs.cumsum(-1), torch.rand(1, generator=generator).expand(len(probs), 1))
+        return logits.topk(top_k).indices.gather(1, rank.clamp(max=top_k - 1))[:, 0]
 
     assert check(sample).misconception == "one-number-for-all"
 
 
-def test_a_text_that_explodes_stays_small():
-    """An argmax along the wrong axis appends a token for each of the vocabulary, in every round."""
+def test_an_answer_that_appends_the_whole_vocabulary_needs_little_memory():
+    """An argmax along the wrong axis appends as many tokens as the vocabulary has, in every round."""
 
     def generate(model, tokens, n_tokens):
         for _ in range(n_tokens):
@@ -583,27 +584,27 @@ def test_a_text_that_explodes_stays_small():
     assert check(generate).reason == "shape"
 
 
-def test_an_answer_that_goes_row_by_row_is_given_few_rows():
-    asked = 0
+def test_an_answer_that_works_row_by_row_gets_few_rows():
+    rows = 0
 
     def sample(logits, temperature, top_k, generator):
-        nonlocal asked
-        asked += len(logits)
+        nonlocal rows
+        rows += len(logits)
         return sample_row_by_row(logits, temperature, top_k, generator)
 
-    assert check(sample) and asked < 6000
+    assert check(sample) and rows < 6000
 
 
-def test_the_bound_of_shares_is_six_standard_deviations(monkeypatch):
-    """The statistic is a normal number: below 2 in 97.7 % of all draws, and below 6 in all that come up."""
+def test_the_limit_for_shares_is_six_standard_deviations(monkeypatch):
+    """The statistic has a normal distribution: 97.7 % of all values are below 2, and practically all below 6."""
     p = torch.tensor([[0.54, 0.30, 0.16], [0.16, 0.54, 0.30]])
-    falls = _falls(p, 600, 2000)
-    assert all(tokenization._fits(fell, p, 600) for fell in falls)
+    samples = sample_shares(p, 600, 2000)
+    assert all(tokenization._fits(observed, p, 600) for observed in samples)
     monkeypatch.setattr(tokenization, "_LIMIT", 2.0)
-    assert 1930 < sum(tokenization._fits(fell, p, 600) for fell in falls) < 1980
+    assert 1930 < sum(tokenization._fits(observed, p, 600) for observed in samples) < 1980
 
 
-def _falls(p, rows, count):
+def sample_shares(p, rows, count):
     counts = torch.distributions.Multinomial(rows, p)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -617,9 +618,9 @@ def _falls(p, rows, count):
         *("no-temperature", "neither", "all-alike", "one-more", "first-texts-tokens"),
     ],
 )
-def test_a_mistake_in_drawing_is_named_whatever_the_way_of_drawing(mistake):
+def test_sampling_misconceptions_do_not_depend_on_the_method(mistake):
     def sample(logits, temperature, top_k, generator):
-        p = DRAWN_FROM[mistake](logits, temperature, top_k)
+        p = DISTRIBUTIONS[mistake](logits, temperature, top_k)
         noise = torch.empty_like(p).exponential_(generator=generator)
         return (p / noise).argmax(-1)
 
@@ -627,16 +628,16 @@ def test_a_mistake_in_drawing_is_named_whatever_the_way_of_drawing(mistake):
 
 
 def test_chance_does_not_make_a_right_answer_fail():
-    """Other draws than those of the seeds above: a right answer must pass with any method and any seed."""
+    """The parser must recognise the right distribution for every seed."""
     for seed in range(60):
-        for case in sampling(Sampler(f"sample:{seed % 2}")):
+        for case in sampling_cases(Sampler(f"sample:{seed % 2}")):
             logits, temperature, top_k, _ = case.args
-            drawn = sample_among_the_best(logits, temperature, top_k, torch.Generator().manual_seed(seed))
+            tokens = sample_among_the_best(logits, temperature, top_k, torch.Generator().manual_seed(seed))
             texts = logits.unique_consecutive(dim=0)
             exact = torch.softmax(
                 texts.masked_fill(texts < texts.topk(top_k).values[:, -1:], -torch.inf) / temperature, -1
             )
-            assert torch.allclose(shares(drawn, case)[1], exact, atol=1e-6)
+            assert torch.allclose(parse_samples(tokens, case)[1], exact, atol=1e-6)
 
 
 # --- claims: bytes and byte pairs -------------------------------------------------------------------
@@ -691,7 +692,7 @@ def test_the_opening(tokenizer):
     assert tokenizer.encode(" strawberry") == [41236] and "strawberry".count("r") == 3
 
 
-def test_only_spelt_out_does_the_word_show_its_letters(tokenizer):
+def test_only_the_spelt_word_shows_its_letters(tokenizer):
     pieces = lesson.to_str_tokens("Strawberry strawberry strawbery s t r a w b e r r y", tokenizer)
     assert pieces[-10:] == [f" {letter}" for letter in "strawberry"] and pieces.count(" r") == 3
     assert min(len(piece.strip()) for piece in pieces[:-10]) > 1
@@ -703,10 +704,12 @@ def test_the_vocabulary(tokenizer):
     assert tokenizer.get_vocab()["!"] == 0 and ord("!") == 33
     text = {i: tokenizer.decode([i]) for i in range(50256)}
     words = [t for t in text.values() if t.strip() and "\ufffd" not in t]
-    assert not any(" " in t.strip() for t in words)  # no two words in a token
-    assert not any(t.endswith(" ") for t in words)  # a space only in front
+    assert not any(" " in t.strip() for t in words)  # no token contains two words
+    assert not any(t.endswith(" ") for t in words)  # a token has a space only at its start
     assert all(any(p in e for e in tokenizer.get_vocab()) for p in ("Ġthe", "Ġlanguage"))
-    assert not any(re.search("[A-Za-z]", t) and re.search("[0-9]", t) for t in words)  # nor a word and a number
+    assert not any(
+        re.search("[A-Za-z]", t) and re.search("[0-9]", t) for t in words
+    )  # no token contains a letter and a digit
 
 
 def test_a_word_of_two_tokens(tokenizer):
@@ -730,16 +733,18 @@ def test_the_end_of_text(tokenizer):
     assert as_published.bos_token_id == as_published.eos_token_id == 50256 and as_published.pad_token is None
 
 
-def test_the_lines_of_other_peoples_code_give_the_same(tokenizer, tmp_path):
-    """`load_gpt2` does what the two Auto classes do: with a folder, where they take the name of a repository."""
+def test_the_auto_classes_load_the_same_model(tokenizer, tmp_path):
+    """`load_gpt2` does the same as the lesson's `from_hugging_face`, here with a folder instead of a repository."""
     model, _ = load_gpt2()
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    same, their_tokenizer = lesson.from_hugging_face(tmp_path)
+    auto_model, auto_tokenizer = lesson.from_hugging_face(tmp_path)
     tokens = tokenizer.encode(PROMPT, return_tensors="pt")
     with torch.no_grad():
-        assert type(same) is type(model) and torch.allclose(same(tokens).logits, model(tokens).logits, atol=1e-4)
-    assert their_tokenizer.encode(PROMPT) == tokens[0].tolist()
+        assert type(auto_model) is type(model) and torch.allclose(
+            auto_model(tokens).logits, model(tokens).logits, atol=1e-4
+        )
+    assert auto_tokenizer.encode(PROMPT) == tokens[0].tolist()
 
 
 # --- claims: the model ------------------------------------------------------------------------------
@@ -759,7 +764,7 @@ def test_mary_gets_the_drink(tokenizer, logits):
     assert tokenizer.decode(logits[0, -1].argmax()) == " Mary"
     assert logits[0, -1].softmax(-1).max() > 0.5
     guesses = [tokenizer.decode(i) for i in logits[0].argmax(-1)]
-    assert guesses[2] != " John" and guesses[5] == " the" and guesses[7] == ","  # the second name could be anybody's
+    assert guesses[2] != " John" and guesses[5] == " the" and guesses[7] == ","  # the model cannot know the second name
 
 
 def test_first_it_is_open_then_it_is_mary(tokenizer, logits):
@@ -769,17 +774,20 @@ def test_first_it_is_open_then_it_is_mary(tokenizer, logits):
     assert abs(comma[mary] - 0.38) < 0.01 and abs(comma[john] - 0.21) < 0.01 and abs(end[mary] - 0.999) < 0.001
 
 
-def test_a_text_for_the_real_gpt2_alone(tokenizer):
-    """Its guesses, where it is: tests/gpt2/test_real_gpt2.py. Tokens that the small one never met share one vector."""
+def test_the_text_for_the_real_gpt2(tokenizer):
+    """The small GPT-2 knows 15 of its 34 tokens; the other tokens share one vector.
+
+    tests/gpt2/test_real_gpt2.py tests the guesses of the real GPT-2.
+    """
     cell = next(c.source for c in lessons.read_lesson(lessons.find_lesson("01")).cells if c.source.startswith("boast"))
-    given = {}
-    exec(cell[: cell.index("if source()")], given)
-    ids = tokenizer.encode(given["boast"])
-    assert given["boast"] == "<|endoftext|>" + BOAST and given["published"] == GUESSES
+    namespace = {}
+    exec(cell[: cell.index("if source()")], namespace)
+    ids = tokenizer.encode(namespace["boast"])
+    assert namespace["boast"] == "<|endoftext|>" + BOAST and namespace["published"] == GUESSES
     assert lesson.to_str_tokens(BOAST, tokenizer)[-6:] == list(GUESSES)
     embedding = load_gpt2()[0].transformer.wte.weight
-    stranger = embedding[tokenizer.encode(" Collider")[0]]
-    known = [not torch.equal(embedding[i], stranger) for i in ids]
+    unknown = embedding[tokenizer.encode(" Collider")[0]]
+    known = [not torch.equal(embedding[i], unknown) for i in ids]
     assert len(ids) == 35 and known[0] and sum(known[1:]) == 15
 
 
@@ -791,7 +799,7 @@ def test_greedy_writing(tokenizer):
     assert text.startswith(PROMPT + " Mary")
 
 
-def test_two_draws_in_five_fall_outside_the_top_50(tokenizer):
+def test_two_samples_in_five_are_outside_the_top_50(tokenizer):
     model, _ = load_gpt2()
     with torch.no_grad():
         probs = (model(tokenizer.encode("The", return_tensors="pt")).logits[0, -1] / 2).softmax(-1)
@@ -799,13 +807,13 @@ def test_two_draws_in_five_fall_outside_the_top_50(tokenizer):
 
 
 def test_three_gaps_are_one_exercise():
-    """With only some of them filled, it is not attempted yet."""
+    """If only some gaps are filled, the exercise counts as not attempted."""
     cell = next(c for c in lessons.read_lesson(lessons.find_lesson("01")).cells if "check(sample)" in c.source)
     stub = strip_cell(markers.parse_markers(cell)).source
     assert stub.count('raise NotImplementedError("sample")') == 3
-    given = vars(lesson).copy()
-    exec(stub.replace('raise NotImplementedError("sample")', "scaled = logits / temperature", 1), given)
-    assert given["check"](given["sample"]).status == "todo"
+    namespace = vars(lesson).copy()
+    exec(stub.replace('raise NotImplementedError("sample")', "scaled = logits / temperature", 1), namespace)
+    assert namespace["check"](namespace["sample"]).status == "todo"
 
 
 def test_temperature():
@@ -814,8 +822,8 @@ def test_temperature():
     assert (two / 0.01).softmax(0)[0] == 1
 
 
-def test_a_story_can_be_told_again(tokenizer):
-    """`write` of the lesson in short: the seed is the story."""
+def test_the_seed_decides_the_story(tokenizer):
+    """A short form of the lesson's `write`."""
     model, _ = load_gpt2()
     start = tokenizer.encode("Once Mary", return_tensors="pt")
 
@@ -845,8 +853,8 @@ def test_spelling(tokenizer):
     assert tokenizer.encode("Strawberry strawberry strawbery") == [i for word in ids for i in word]
 
 
-def test_the_sentence_that_later_lessons_draw():
+def test_the_lessons_that_use_the_sentence():
     text = lessons.find_lesson("01").read_text(encoding="utf-8")
     assert f"of {FEWEST} to {MOST} tokens: lessons 02 to 05 draw it too" in text
-    drawn = [p.stem[:2] for p in lessons.all_lessons() if "explore.my_sentence(" in p.read_text(encoding="utf-8")]
-    assert drawn == ["02", "03", "04", "05"]
+    users = [p.stem[:2] for p in lessons.all_lessons() if "explore.my_sentence(" in p.read_text(encoding="utf-8")]
+    assert users == ["02", "03", "04", "05"]

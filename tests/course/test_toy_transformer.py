@@ -1,5 +1,4 @@
-"""Lesson 08: right answers, written differently, the claims of its prose, its data, and the trained model that
-ships."""
+"""Test lesson 08: alternative correct answers, the claims of its prose, its data, and the model that ships."""
 
 import hashlib
 import math
@@ -50,7 +49,7 @@ class ByParts(nn.Module):
 
 
 class OnlyTheParts(ByParts):
-    """The layers' insides written out, positions from the function, the decoder as a product."""
+    """Write out the layers, the positions and the decoder instead of calling their modules."""
 
     def forward(self, src):
         n = src.size(-1)
@@ -65,7 +64,7 @@ class OnlyTheParts(ByParts):
 
 
 class RowByRow(ByParts):
-    """One text at a time, without a batch axis; a mask that is kept as a buffer."""
+    """Run one text at a time, without a batch axis, with the mask in a buffer."""
 
     def __init__(self, vocab_size, embed_dim, num_layers):
         super().__init__(vocab_size, embed_dim, num_layers)
@@ -81,7 +80,7 @@ class RowByRow(ByParts):
         return torch.stack(out)
 
 
-def _while_it_speaks(model, tokenizer, prompt, max_len=28):
+def _generate_in_while_loop(model, tokenizer, prompt, max_len=28):
     ids = tokenizer.encode(prompt)
     goal = len(ids) + max_len
     while len(ids) < goal and (new := int(model(torch.tensor([ids]))[0, -1].argmax())):
@@ -89,17 +88,17 @@ def _while_it_speaks(model, tokenizer, prompt, max_len=28):
     return tokenizer.decode(ids)
 
 
-def _by_words(model, tokenizer, prompt, max_len=28):
-    said = ""
+def _generate_with_strings(model, tokenizer, prompt, max_len=28):
+    answer = ""
     for _ in range(max_len):
-        best = model(tokenizer.encode(prompt + said, return_tensors="pt"))[0][-1].max(dim=0).indices.item()
+        best = model(tokenizer.encode(prompt + answer, return_tensors="pt"))[0][-1].max(dim=0).indices.item()
         if best == STOP:
-            return prompt + said
-        said += tokenizer.decode(best)
-    return prompt + said
+            return prompt + answer
+        answer += tokenizer.decode(best)
+    return prompt + answer
 
 
-def _as_the_seed(model, tokenizer, prompt, max_len=28):
+def _generate_like_source(model, tokenizer, prompt, max_len=28):
     tokens = tokenizer.encode(prompt, return_tensors="pt")
     for _ in range(max_len):
         with torch.no_grad():
@@ -110,25 +109,25 @@ def _as_the_seed(model, tokenizer, prompt, max_len=28):
     return "".join(tokenizer.batch_decode(tokens[0]))
 
 
-def _on_a_long_strip(model, tokenizer, prompt, max_len=28):
+def _generate_in_buffer(model, tokenizer, prompt, max_len=28):
     start = tokenizer.encode(prompt)
-    strip, end = torch.zeros(1, len(start) + max_len, dtype=torch.int64), len(start)
-    strip[0, :end] = torch.tensor(start)
+    buffer, end = torch.zeros(1, len(start) + max_len, dtype=torch.int64), len(start)
+    buffer[0, :end] = torch.tensor(start)
     for end in range(len(start), len(start) + max_len + 1):
-        if end == strip.shape[1]:
+        if end == buffer.shape[1]:
             break
-        strip[0, end] = model(strip[:, :end])[0, end - 1].softmax(-1).argmax()
-        if strip[0, end] == STOP:
+        buffer[0, end] = model(buffer[:, :end])[0, end - 1].softmax(-1).argmax()
+        if buffer[0, end] == STOP:
             break
-    return tokenizer.decode(strip[0, :end])
+    return tokenizer.decode(buffer[0, :end])
 
 
 def _by_logarithms(logits, tokens, asked):
-    told = logits[:, :-1].log_softmax(dim=-1).gather(2, tokens[:, 1:].unsqueeze(2)).squeeze(2)
-    return -(told * asked[:, 1:]).sum() / asked[:, 1:].sum()
+    log_probs = logits[:, :-1].log_softmax(dim=-1).gather(2, tokens[:, 1:].unsqueeze(2)).squeeze(2)
+    return -(log_probs * asked[:, 1:]).sum() / asked[:, 1:].sum()
 
 
-def _ignoring_the_rest(logits, tokens, asked):
+def _with_ignore_index(logits, tokens, asked):
     right = tokens.masked_fill(~asked, -100)[:, 1:]
     return F.cross_entropy(logits[:, :-1].transpose(1, 2), right)
 
@@ -143,11 +142,11 @@ def _text_by_text(logits, tokens, asked):
 
 
 def _rolled(logits, tokens, asked):
-    """The first token is never asked for, so what rolls over from the end does not count."""
+    """Roll the logits by one: they wrap round to the first token, which is never asked for."""
     return F.cross_entropy(logits.roll(1, dims=1)[asked], tokens[asked])
 
 
-def _step_by_hand_of_autograd(model, optimizer, batch):
+def _step_with_autograd_grad(model, optimizer, batch):
     tokens, asked = batch
     loss = lesson.answer_loss(model(tokens), tokens, asked)
     for p, slope in zip(model.parameters(), torch.autograd.grad(loss, list(model.parameters()))):
@@ -156,7 +155,7 @@ def _step_by_hand_of_autograd(model, optimizer, batch):
     return float(loss)
 
 
-def _step_that_forgets_late(model, optimizer, batch):
+def _step_that_clears_gradients_twice(model, optimizer, batch):
     loss = _by_logarithms(model(batch[0]), *batch)
     model.zero_grad()
     loss.backward()
@@ -168,7 +167,7 @@ def _step_that_forgets_late(model, optimizer, batch):
 def _step_with_a_closure(model, optimizer, batch):
     def closure():
         optimizer.zero_grad(set_to_none=False)
-        loss = _ignoring_the_rest(model(batch[0]), *batch)
+        loss = _with_ignore_index(model(batch[0]), *batch)
         loss.backward()
         return loss
 
@@ -178,13 +177,17 @@ def _step_with_a_closure(model, optimizer, batch):
 
 RIGHT = {
     "CogModel": [ByParts, OnlyTheParts, RowByRow],
-    "answer_loss": [_by_logarithms, _ignoring_the_rest, _text_by_text, _rolled],
-    "training_step": [_step_by_hand_of_autograd, _step_that_forgets_late, _step_with_a_closure],
-    "generate_text": [_while_it_speaks, _by_words, _as_the_seed, _on_a_long_strip],
+    "answer_loss": [_by_logarithms, _with_ignore_index, _text_by_text, _rolled],
+    "training_step": [_step_with_autograd_grad, _step_that_clears_gradients_twice, _step_with_a_closure],
+    "generate_text": [_generate_in_while_loop, _generate_with_strings, _generate_like_source, _generate_in_buffer],
 }
 
 
-def test_a_loop_without_an_end_and_a_place_for_a_token_are_explained():
+def mask_line_numbers(message):
+    return re.sub(r"\bline \d+", "line N", message)
+
+
+def test_endless_loops_and_invalid_token_ids_are_explained(snapshot):
     def without_end(model, tokenizer, prompt, max_len=28):
         ids = tokenizer.encode(prompt, return_tensors="pt")
         while (new := model(ids)[:, -1:].argmax(-1)) != STOP:
@@ -202,41 +205,38 @@ def test_a_loop_without_an_end_and_a_place_for_a_token_are_explained():
             ids.append(int(model(torch.tensor([ids])).argmax()))
         return tokenizer.decode(ids)
 
-    for answer, words in (
-        (without_end, "asked without end"),
-        (deaf, "asked without end"),
-        (anywhere, "a place in a table"),
-    ):
-        assert words in diagnose(find_exercise("generate_text"), answer).message
+    for answer in (without_end, deaf, anywhere):
+        report = diagnose(find_exercise("generate_text"), answer)
+        assert (report.status, report.reason) == ("failed", "raised")
+        assert mask_line_numbers(report.message) == snapshot(name=answer.__name__)
 
 
 @pytest.mark.parametrize(
-    "layers, words",
-    [
-        (lambda make: [make(), make()], "stands in a plain list is not found, and one object that stands twice"),
-        (lambda make: nn.ModuleList([make()] * 2), "one parameter under several names: `layers.1."),
-    ],
+    "layers",
+    [lambda make: [make(), make()], lambda make: nn.ModuleList([make()] * 2)],
+    ids=["plain list", "same layer twice"],
 )
-def test_layers_that_training_does_not_find_are_explained(layers, words):
+def test_layers_that_training_does_not_find_are_diagnosed(layers, snapshot):
     class CogModel(ByParts):
         def __init__(self, vocab_size, embed_dim, num_layers):
             super().__init__(vocab_size, embed_dim, num_layers)
             del self.layers
             self.layers = layers(lambda: layer_norm.SelfAttentionLayer(embed_dim))
 
-    message = diagnose(find_exercise("CogModel"), CogModel).message
-    assert words in message and " more" in message
+    report = diagnose(find_exercise("CogModel"), CogModel)
+    assert (report.status, report.reason) == ("failed", "structure")
+    assert report.message == snapshot
 
 
 def cogmodel(**parts):
-    """A CogModel whose forward pass has other parts."""
+    """Build a CogModel class; each option changes one part of its forward pass."""
 
     def forward(self, src):
         n = src.shape[1]
         mask = torch.ones(n, n, device=src.device).tril(parts.get("diagonal", 0)).bool()
         start = x = self.pos_encoder(self.embed(src) * parts.get("scale", 1))
         for layer in self.layers:
-            x = layer(start if parts.get("anew") else x, mask)
+            x = layer(start if parts.get("restart") else x, mask)
         return self.decoder(self.norm(x))
 
     return type("CogModel", (ByParts,), {"forward": forward})
@@ -245,7 +245,7 @@ def cogmodel(**parts):
 @pytest.mark.parametrize(
     "wrong, name",
     [
-        (cogmodel(anew=True), "only-the-last-layer"),
+        (cogmodel(restart=True), "only-the-last-layer"),
         (cogmodel(diagonal=1), "one-step-ahead"),
         (cogmodel(scale=3.0), None),
         (
@@ -254,21 +254,21 @@ def cogmodel(**parts):
         ),
     ],
 )
-def test_what_the_layers_read_and_see_is_told(wrong, name):
-    assert diagnose(find_exercise("CogModel"), cogmodel()), "the right one passes"
+def test_what_the_layers_read_and_see_is_diagnosed(wrong, name):
+    assert diagnose(find_exercise("CogModel"), cogmodel())
     assert diagnose(find_exercise("CogModel"), wrong).misconception == name
 
 
 def test_the_check_of_a_right_model_is_quick():
-    """It is asked again and again while a model takes shape: 0.12 seconds here, and 0.3 before."""
+    """Learners run this check many times while they write a model; it takes about 0.12 seconds."""
     diagnose(find_exercise("CogModel"), ByParts)
     start = time.process_time()
     assert diagnose(find_exercise("CogModel"), ByParts)
     assert time.process_time() - start < 0.5
 
 
-def test_what_a_loop_forgets_or_draws_is_told():
-    def written(see, pick=torch.argmax):
+def test_a_loop_that_forgets_or_samples_is_diagnosed(snapshot):
+    def diagnose_loop(see, pick=torch.argmax):
         def generate_text(model, tokenizer, prompt, max_len=28):
             ids = tokenizer.encode(prompt, return_tensors="pt")
             start = ids.shape[1]
@@ -281,24 +281,25 @@ def test_what_a_loop_forgets_or_draws_is_told():
 
         return diagnose(find_exercise("generate_text"), generate_text)
 
-    assert written(lambda ids, start: ids)
-    newest = written(lambda ids, start: ids if ids.shape[1] == start else ids[:, -1:])
+    assert diagnose_loop(lambda ids, start: ids)
+    newest = diagnose_loop(lambda ids, start: ids if ids.shape[1] == start else ids[:, -1:])
     assert newest.misconception == "forgets-the-prompt"
     assert "says token 0" not in newest.message
-    last_two = written(lambda ids, start: ids[:, -2:])
-    assert last_two.property == "prompt_then_new" and "what the model is given" in last_two.message
-    sampled = written(lambda ids, start: ids, lambda logits: torch.multinomial(logits.softmax(-1), 1))
-    assert sampled.property == "draws_nothing" and "sampled" in sampled.message
+    last_two = diagnose_loop(lambda ids, start: ids[:, -2:])
+    assert last_two.property == "prompt_then_new"
+    assert last_two.message == snapshot
+    sampled = diagnose_loop(lambda ids, start: ids, lambda logits: torch.multinomial(logits.softmax(-1), 1))
+    assert sampled.property == "draws_nothing"
+    assert sampled.message == snapshot
 
 
-def test_one_character_is_one():
+def test_a_single_character_is_in_the_singular(snapshot):
     def generate_text(model, tokenizer, prompt, max_len=28):
-        return _while_it_speaks(model, tokenizer, prompt, max(max_len, 1))
+        return _generate_in_while_loop(model, tokenizer, prompt, max(max_len, 1))
 
-    assert (
-        "yours goes on for 1 character, and 0 are expected"
-        in diagnose(find_exercise("generate_text"), generate_text).message
-    )
+    report = diagnose(find_exercise("generate_text"), generate_text)
+    assert report.property == "prompt_then_new"
+    assert report.message == snapshot
 
 
 PROSE = "\n".join(cell.source for cell in lessons.read_lesson(lessons.find_lesson("toy_transformer")).cells)
@@ -307,30 +308,30 @@ PROSE = "\n".join(cell.source for cell in lessons.read_lesson(lessons.find_lesso
 # ---------------------------------------------------------------- data
 
 
-def drawn(n=500, seed=3):
+def sample_batch(n=500, seed=3):
     return toy.draw_batch(n, torch.Generator().manual_seed(seed))
 
 
 def test_a_text_is_a_word_a_command_and_the_right_answer():
     tokenizer = CharTokenizer()
-    tokens, asked = drawn()
-    seen = set()
+    tokens, asked = sample_batch()
+    kinds = set()
     for row, wanted in zip(tokens, asked):
         text = tokenizer.decode(row)
         word, command, answer = text.split(" ")
         assert answer == (word if command == "echo" else word.upper()) + "." and 5 <= len(word) <= 10
         assert set(word) <= set(string.ascii_lowercase) and row[len(text) :].eq(STOP).all() and len(text) < CONTEXT
-        assert (
-            tokenizer.decode(row[wanted]) == f" {answer}" and wanted.sum() == len(answer) + 2
-        )  # the space, and the stop
+        assert tokenizer.decode(row[wanted]) == f" {answer}" and wanted.sum() == len(answer) + 2  # space and stop
         assert row[wanted][-1] == STOP and wanted.nonzero().diff(dim=0).eq(1).all()
-        seen.add((len(word), command))
-    assert seen == {(n, command) for n in LENGTHS for command in toy.COMMANDS}
+        kinds.add((len(word), command))
+    assert kinds == {(n, command) for n in LENGTHS for command in toy.COMMANDS}
 
 
-def test_data_follow_the_generator_and_fit_in_what_prompts_become():
-    assert all(torch.equal(a, b) for a, b in zip(drawn(), drawn())) and not torch.equal(drawn()[0], drawn(seed=4)[0])
-    tokenizer, (tokens, asked) = CharTokenizer(), drawn(50)
+def test_data_follow_the_generator_and_agree_with_tokens_of_prompts():
+    assert all(torch.equal(a, b) for a, b in zip(sample_batch(), sample_batch())) and not torch.equal(
+        sample_batch()[0], sample_batch(seed=4)[0]
+    )
+    tokenizer, (tokens, asked) = CharTokenizer(), sample_batch(50)
     again = tokens_of([tokenizer.decode(row).rsplit(" ", 1)[0] for row in tokens])
     assert torch.equal(again[0], tokens) and torch.equal(again[1], asked)
 
@@ -347,7 +348,7 @@ def test_random_words_have_the_length_that_is_asked_for():
     assert {len(word) for word in toy.random_words(300, torch.Generator().manual_seed(0))} == set(LENGTHS)
 
 
-def test_real_words_are_such_as_the_model_may_meet_and_the_lessons_own_are_kept_back():
+def test_real_words_fit_the_model_and_exclude_the_words_of_the_lesson():
     assert all(len(word) in LENGTHS and set(word) <= set(string.ascii_lowercase) for word in toy.REAL_WORDS)
     assert len(set(toy.REAL_WORDS)) == len(toy.REAL_WORDS) > 90
     assert not {*maker.HELD_OUT, "qwertyzxcv"} & set(toy.REAL_WORDS)
@@ -358,13 +359,14 @@ def test_real_words_are_such_as_the_model_may_meet_and_the_lessons_own_are_kept_
 
 
 @pytest.mark.parametrize("prompt", ["minecraft", "", "minecraft shout", "minecraft echo ", "two words echo"])
-def test_what_is_no_prompt_has_no_completion(prompt):
-    with pytest.raises(ValueError, match="a prompt is a word and one of echo, upper"):
+def test_invalid_prompts_have_no_expected_text(prompt, snapshot):
+    with pytest.raises(ValueError) as error:
         toy.expected_text(prompt)
+    assert str(error.value) == snapshot
 
 
 def test_the_loss_asks_for_the_answer_only():
-    tokens, asked = drawn(20)
+    tokens, asked = sample_batch(20)
 
     class Knows(nn.Module):
         def forward(self, src):
@@ -407,24 +409,18 @@ def test_a_token_is_a_character_and_zero_is_none():
 
 
 @pytest.mark.parametrize(
-    "prompt, told",
-    [
-        ("café echo", "not 'é'"),
-        ("abc7, echo", "not ',', '7'"),
-        ("a\nb", r"not '\\n'"),
-        ("", "the text is empty"),
-        ("a" * 30, "has 30 characters; the longest .* has 29"),
-        (7, "a text is needed; got int"),
-        (None, "got NoneType"),
-    ],
+    "prompt",
+    ["café echo", "abc7, echo", "a\nb", "", "a" * 30, 7, None],
+    ids=["accent", "digit and comma", "line break", "empty", "too long", "int", "None"],
 )
-def test_odd_prompts_are_told_what_is_wrong(prompt, told, shipped):
+def test_errors_explain_invalid_prompts(prompt, shipped, snapshot):
     for attempt in (CharTokenizer().encode, lambda text: lesson.generate_text(*shipped, text)):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError) as error:
             attempt(prompt)
+        assert str(error.value) == snapshot(name="message")
 
 
-def test_the_longest_text_of_the_training_is_as_long_as_is_said():
+def test_the_context_is_as_long_as_the_longest_training_text():
     assert (
         CONTEXT
         == 29
@@ -459,13 +455,13 @@ def test_it_writes_what_the_lesson_shows(shipped):
 
 
 def test_exact_match_is_what_greedy_writing_gives(shipped):
-    """Also of a model that is often wrong: noise on its numbers makes one of the trained one."""
+    """This also holds for a model that is often wrong: the trained model with noise on its parameters."""
     weak = toy.load_cogmodel()[0]
     rand = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for p in weak.parameters():
             p += 0.3 * p.std() * torch.randn(p.shape, generator=rand)
-    tokens, asked = drawn(60, seed=9)
+    tokens, asked = sample_batch(60, seed=9)
     prompts = [CharTokenizer().decode(row).rsplit(" ", 1)[0] for row in tokens]
     for model in (shipped[0], weak):
         written = [lesson.generate_text(model, shipped[1], prompt) == toy.expected_text(prompt) for prompt in prompts]
@@ -474,13 +470,13 @@ def test_exact_match_is_what_greedy_writing_gives(shipped):
 
 
 def test_it_copies_the_lengths_that_it_was_trained_on(shipped):
-    """One letter beyond what it was trained on it falters, two beyond it is gone."""
+    """At one letter beyond the training lengths some words are wrong, at two letters nearly all."""
     for length, most in ((3, 0.1), (4, 0.9), (11, 0.9), (12, 0.05)):
         words = toy.random_words(200, torch.Generator().manual_seed(length), length)
         assert toy.exact_match(shipped[0], *tokens_of(f"{word} echo" for word in words)) < most
 
 
-def test_the_card_tells_what_is_there(shipped):
+def test_the_model_card_is_true(shipped):
     data, text = (ASSET / "model.safetensors").read_bytes(), card()
     assert hashlib.sha256(data).hexdigest() in text and len(data) < 400_000
     assert "coginst train cogmodel --replace" in text
@@ -491,8 +487,8 @@ def test_the_card_tells_what_is_there(shipped):
         words = toy.random_words(1000, torch.Generator().manual_seed(2000 + int(length)), int(length))
         for command, share in zip(toy.COMMANDS, shares):
             p = float(share) / 100
-            found = toy.exact_match(shipped[0], *tokens_of([f"{word} {command}" for word in words]))
-            assert abs(found - p) < 5 * math.sqrt(max(p * (1 - p), 1e-3) * 2 / 1000), (length, command, found)
+            measured = toy.exact_match(shipped[0], *tokens_of([f"{word} {command}" for word in words]))
+            assert abs(measured - p) < 5 * math.sqrt(max(p * (1 - p), 1e-3) * 2 / 1000), (length, command, measured)
     assert all(f"| `{word} {command}` | right |" in text for word in maker.HELD_OUT for command in toy.COMMANDS)
 
 
@@ -500,7 +496,7 @@ def test_it_is_loaded_by_its_short_name_and_into_any_model_that_passes():
     model, tokenizer = utils.load_cogmodel()
     assert utils.load_cogmodel is toy.load_cogmodel and "load_cogmodel" in dir(utils)
     assert isinstance(model, lesson.CogModel) and not model.training and isinstance(tokenizer, CharTokenizer)
-    src = drawn(5)[0]
+    src = sample_batch(5)[0]
     for build in RIGHT["CogModel"]:
         assert torch.allclose(toy.load_cogmodel(build=build)[0](src), model(src), atol=1e-3)
 
@@ -515,7 +511,7 @@ def test_a_table_of_positions_that_is_kept_in_the_state_does_no_harm():
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "no model", "no config", "config", "half a config", "list"])
-def test_a_damaged_asset_says_where_and_what_helps(tmp_path, damage):
+def test_a_damaged_asset_is_reported_with_its_folder_and_remedies(tmp_path, damage):
     folder = tmp_path / "cogmodel"
     shutil.copytree(ASSET, folder)
     model, config = folder / "model.safetensors", folder / "config.json"
@@ -529,25 +525,25 @@ def test_a_damaged_asset_says_where_and_what_helps(tmp_path, damage):
         "list": lambda: config.write_text("[]", encoding="utf-8"),
     }
     act[damage]()
-    with pytest.raises(ValueError, match="cannot be read .*git checkout.*coginst train cogmodel --replace") as error:
+    with pytest.raises(ValueError, match="git checkout.*coginst train cogmodel --replace") as error:
         toy.load_cogmodel(folder)
     assert str(folder) in str(error.value)
 
 
-def test_weights_that_do_not_fit_are_named(tmp_path):
+def test_weights_that_do_not_fit_are_named(tmp_path, snapshot):
     state = load_file(ASSET / "model.safetensors")
     del state["norm.w"]
     shutil.copy(ASSET / "config.json", tmp_path)
     save_file(state, tmp_path / "model.safetensors")
-    with pytest.raises(
-        ValueError, match=r"do not fit this model: norm.w is missing in the file and \[64\] in the model"
-    ):
+    with pytest.raises(ValueError) as error:
         toy.load_cogmodel(tmp_path)
-    with pytest.raises(ValueError, match=r"decoder.bias is \[55\] in the file and \[60\] in the model"):
+    assert str(error.value).replace(str(tmp_path), "FOLDER") == snapshot(name="missing parameter")
+    with pytest.raises(ValueError) as error:
         toy.load_cogmodel(build=lambda v, d, n: lesson.CogModel(60, d, n))
+    assert str(error.value).replace(str(ASSET), "FOLDER") == snapshot(name="other shapes")
 
 
-# ---------------------------------------------------------------- what the lesson says
+# ---------------------------------------------------------------- the claims of the lesson
 
 
 def test_the_counts_of_words_tokens_and_numbers():
@@ -571,7 +567,7 @@ def test_one_wrong_letter_in_ten_leaves_most_texts_wrong():
 
 
 def test_training_on_fresh_words_hardly_ever_repeats_one():
-    """350 steps of 64 texts: of the words, one in six has 5 letters, and these are the likeliest to meet again."""
+    """350 steps have 64 texts each. One word in six has 5 letters, and these words are the most likely to repeat."""
     generator = torch.Generator().manual_seed(0)
     words = [word for _ in range(25) for word in toy.random_words(896, generator)]
     assert len(words) == 22_400 == 350 * 64 and len(set(words)) > 0.999 * len(words)
@@ -584,7 +580,7 @@ def test_the_examples_of_the_loss():
 
 
 def trained_as_in_the_lesson(seed=0):
-    """The lesson's own cell, with its own numbers."""
+    """Train a model as the lesson does, with the same settings."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = lesson.CogModel(vocab_size=55, embed_dim=64, num_layers=2)
@@ -607,8 +603,7 @@ def test_the_model_that_the_lesson_trains_gets_nearly_all_right(live):
     assert toy.exact_match(model, *toy.draw_batch(1000, torch.Generator().manual_seed(12345))) >= 0.85
     assert abs(losses[0] - 4.007) < 0.5  # "a fresh model starts near it"
     assert losses[30] > 2 and max(losses[175:]) < 1 and losses[-1] < 0.1  # "found in the first half of the steps"
-    asked = {name: str(value) for name, value in (("steps", 350), ("size", 64))}
-    assert all(f"{name}={value}" in PROSE for name, value in asked.items()) and "max_lr=5e-3, total_steps=350" in PROSE
+    assert "steps=350" in PROSE and "size=64" in PROSE and "max_lr=5e-3, total_steps=350" in PROSE
 
 
 def test_two_layers_find_out_where_to_look_and_the_last_one_looks(shipped):
@@ -620,9 +615,9 @@ def test_two_layers_find_out_where_to_look_and_the_last_one_looks(shipped):
     assert (weights[0].argmax(-1) == 15).sum() >= 6  # "most look at the space before the answer"
 
 
-def test_the_place_of_the_space_is_what_they_fetch(shipped):
-    """Hidden from the answer in the first two layers, the space takes most answers with it; another place does not."""
-    model, (tokens, asked) = shipped[0], drawn(500, seed=12345)
+def test_the_first_layers_fetch_the_position_of_the_space(shipped):
+    """Hiding the space from the answer in the first two layers makes most answers wrong; another position does not."""
+    model, (tokens, asked) = shipped[0], sample_batch(500, seed=12345)
     space, place = asked.int().argmax(-1), torch.arange(CONTEXT)
 
     def right(hidden):
@@ -632,23 +627,25 @@ def test_the_place_of_the_space_is_what_they_fetch(shipped):
             x = model.pos_encoder(model.embed(tokens))
             for i, layer in enumerate(model.layers):
                 x = layer(x, past & ~cut if i < 2 else past)
-            said = model.decoder(model.norm(x)).argmax(-1)[:, :-1]
-        return float(((said == tokens[:, 1:]) | ~asked[:, 1:]).all(-1).float().mean())
+            predicted = model.decoder(model.norm(x)).argmax(-1)[:, :-1]
+        return float(((predicted == tokens[:, 1:]) | ~asked[:, 1:]).all(-1).float().mean())
 
     assert right(torch.full_like(space, 2)) > 0.95 and right(space) < 0.3
 
 
-def test_no_layer_can_be_spared(shipped):
+def test_every_layer_is_needed(shipped):
     model, texts = toy.load_cogmodel()[0], toy.draw_batch(1000, torch.Generator().manual_seed(12345))
-    layers, found = model.layers, []
+    layers, scores = model.layers, []
     tokens, asked = texts
     for removed in range(3):
         model.layers = nn.ModuleList([layer for i, layer in enumerate(layers) if i != removed])
-        found.append((toy.exact_match(model, *texts), toy.tokens_right(model, *texts)))
-    assert max(share for share, _ in found) < 0.05 and 0.2 < found[2][1] < 0.35
-    assert all(0.35 < letters < 0.55 for _, letters in found[:2])
+        scores.append((toy.exact_match(model, *texts), toy.tokens_right(model, *texts)))
+    assert max(share for share, _ in scores) < 0.05 and 0.2 < scores[2][1] < 0.35
+    assert all(0.35 < letters < 0.55 for _, letters in scores[:2])
 
-    right = (model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:]) & asked[:, 1:].bool()  # layer 2 is the one that is gone
+    right = (model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:]) & asked[
+        :, 1:
+    ].bool()  # the last iteration removed layer 2
     ends = (tokens[:, 1:] == toy.CharTokenizer().encode(".")[-1]) | (tokens[:, 1:] == toy.STOP)
     assert (right & ends).sum() / right.sum() > 0.5
 
@@ -677,8 +674,8 @@ def test_the_line_runs_along_the_word(shipped):
     assert weights[-1].argmax(-1).tolist() == list(range(9))
 
 
-def test_attention_is_that_of_the_models_own_forward(shipped):
-    model, src = shipped[0], drawn(4)[0]
+def test_attention_patterns_agree_with_forward(shipped):
+    model, src = shipped[0], sample_batch(4)[0]
     weights, x = toy.attention_patterns(model, src), model.pos_encoder(model.embed(src))
     for layer, pattern in zip(model.layers, weights):
         x = x + layer.norm1(pattern @ layer.self_attn.v_layer(x))
@@ -692,20 +689,20 @@ def test_the_depth_study_says_what_the_prose_says():
     assert having[0] < 0.05 and lacking[0] < 0.05 and min(having[1:]) > 0.98  # "one layer cannot do it, two can"
     assert max(lacking) < 0.95 and all(a > b + 0.05 for a, b in zip(having[1:], lacking[1:]))
     assert 0.4 <= lacking[1] <= 0.6  # "about half"
-    apart = study["two layers without"]
-    assert {len(shares) for shares in apart.values()} == {3}  # "from three starts"
-    differ = apart["right, all letters differ"]
+    details = study["two layers without"]
+    assert {len(shares) for shares in details.values()} == {3}  # "from three starts"
+    differ = details["right, all letters differ"]
     assert (round(min(differ), 2), round(max(differ), 2)) == (0.85, 0.91) and "85 to 91 %" in PROSE
-    assert max(apart["right, a letter twice"]) < 0.1
-    assert min(apart["after a wrong one: by the letter before"]) > 0.9
-    assert max(apart["after a wrong one: by its place"]) < 0.02
+    assert max(details["right, a letter twice"]) < 0.1
+    assert min(details["after a wrong one: by the letter before"]) > 0.9
+    assert max(details["after a wrong one: by its place"]) < 0.02
     assert study["one layer of 256"] == 0.422 and "42 %" in PROSE and having[1] > 0.99
     wide, narrow = (sum(p.numel() for p in lesson.CogModel(55, *sizes).parameters()) for sizes in ((256, 1), (64, 2)))
     assert 6.5 < wide / narrow < 7.5  # "seven times the parameters of the two narrow layers"
 
 
 def test_without_positions_the_line_is_blurred_to_the_right():
-    """Row i of the answer asks for what comes after letter i - 1 of the word: most weight there, then less and less."""
+    """Row i of the answer needs letter i: it has the most weight, and the letters to its right have less."""
     weights, rows, columns = toy.depth_study()["layer 1 without"]
     table = torch.tensor(weights)
     assert rows == [f"→ {c}" for c in "minecraft"] and "".join(columns) == "minecraft echo minecraft."
@@ -714,7 +711,7 @@ def test_without_positions_the_line_is_blurred_to_the_right():
 
 
 def test_no_layer_without_positions_can_tell_an_anagram():
-    """To one layer without positions the letters before a place are a bag."""
+    """A single layer without positions sees the letters before a position in no order."""
     torch.manual_seed(0)
     model = lesson.CogModel(55, 64, 1)
     a, b = (CharTokenizer().encode(text, return_tensors="pt") for text in ("abcde echo", "edcba echo"))
@@ -723,7 +720,7 @@ def test_no_layer_without_positions_can_tell_an_anagram():
     assert torch.allclose(model(a)[:, -1], model(b)[:, -1], atol=1e-4)
 
 
-# ---------------------------------------------------------------- making it anew
+# ---------------------------------------------------------------- training the model again
 
 
 TINY = maker.CogModelRecipe(steps=3, batch=32, embed_dim=8, num_layers=1)
@@ -745,7 +742,7 @@ def test_the_command_writes_all_of_it(tmp_path):
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_another_seed_makes_another_and_the_callers_draws_stay(tmp_path):
+def test_another_seed_makes_another_model_and_keeps_the_callers_random_state(tmp_path):
     state = torch.get_rng_state()
     maker.train_and_publish(tmp_path / "a", recipe=TINY, progress=False, n=10)
     assert torch.equal(state, torch.get_rng_state())
@@ -754,34 +751,36 @@ def test_another_seed_makes_another_and_the_callers_draws_stay(tmp_path):
     assert a.keys() == b.keys() and not torch.equal(a["embed.weight"], b["embed.weight"])
 
 
-def test_depth_stays_and_strangers_are_not_touched(tmp_path):
+def test_the_depth_study_stays_and_foreign_files_are_not_touched(tmp_path, snapshot):
     folder = tmp_path / "made"
     maker.train_and_publish(folder, recipe=TINY, progress=False, n=10)
     (folder / "depth.json").write_text("{}", encoding="utf-8")
     maker.train_and_publish(folder, True, TINY, progress=False, n=10)
     assert (folder / "depth.json").read_text(encoding="utf-8") == "{}"
     (folder / "thesis.txt").write_text("years of work", encoding="utf-8")
-    with pytest.raises(PublishError, match="thesis.txt, which this command did not make"):
+    with pytest.raises(PublishError) as error:
         maker.train_and_publish(folder, True, TINY, progress=False)
+    assert str(error.value).replace(str(folder), "FOLDER") == snapshot
     assert (folder / "thesis.txt").read_text(encoding="utf-8") == "years of work"
 
 
-def test_an_interrupted_run_leaves_what_was_there(tmp_path, monkeypatch):
+def test_an_interrupted_run_leaves_the_old_files(tmp_path, monkeypatch, snapshot):
     folder = tmp_path / "made"
     maker.train_and_publish(folder, recipe=TINY, progress=False, n=10)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     calls = []
 
-    def stopped(*args):
+    def interrupt_second_call(*args):
         calls.append(args)
         if len(calls) == 2:
             raise KeyboardInterrupt
         return original(*args)
 
     original = lesson.answer_loss
-    monkeypatch.setattr(lesson, "answer_loss", stopped)
-    with pytest.raises(PublishError, match="Interrupted after 1 of 3 steps; nothing was written"):
+    monkeypatch.setattr(lesson, "answer_loss", interrupt_second_call)
+    with pytest.raises(PublishError) as error:
         maker.train_and_publish(folder, True, TINY, progress=False)
+    assert str(error.value) == snapshot
     monkeypatch.undo()
     monkeypatch.setattr(maker, "write_card", lambda *args, **fields: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -790,6 +789,6 @@ def test_an_interrupted_run_leaves_what_was_there(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_an_unknown_model_lists_those_there_are():
+def test_an_unknown_model_lists_the_known_models():
     run = CliRunner().invoke(app, ["train", "gpt3"])
     assert run.exit_code == 2 and "gpt2-mini" in run.output and "cogmodel" in run.output

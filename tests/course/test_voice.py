@@ -1,4 +1,4 @@
-"""What every lesson keeps to (DESIGN: a lesson): size, rhythm, and a voice without filler."""
+"""Check the form of every lesson: its size, its rhythm, and a voice without filler."""
 
 import re
 import statistics

@@ -1,4 +1,4 @@
-"""Lesson 13: right answers, written differently, and the claims of its prose."""
+"""Test lesson 13: alternative correct answers, and the claims of its prose."""
 
 import copy
 import math
@@ -15,20 +15,21 @@ from utils.feedback.exercise import find_exercise
 from utils.models import where_the_answer_comes_from as where
 from utils.models import your_own_gpt2
 
-# --- right answers, written differently ----------------------------------------------------------------
+# --- alternative correct answers -----------------------------------------------------------------------
 
 
 def _by_hooks(model, tokens):
-    """The stream is overheard in a single run."""
-    heard = []
+    """Record the stream with hooks in a single run."""
+    streams = []
     hooks = [
-        part.register_forward_hook(lambda part, given, made: heard.append((given[0], made))) for part in model.blocks
+        part.register_forward_hook(lambda part, inputs, result: streams.append((inputs[0], result)))
+        for part in model.blocks
     ]
     with torch.no_grad():
         model(tokens)
     for hook in hooks:
         hook.remove()
-    rows = torch.stack([heard[0][0][0, -1], *(made[0, -1] for _, made in heard)])
+    rows = torch.stack([streams[0][0][0, -1], *(result[0, -1] for _, result in streams)])
     return F.linear(model.ln_f(rows), model.wte.weight)
 
 
@@ -43,14 +44,14 @@ def _row_by_row(model, tokens):
 
 
 def _shorter_and_shorter(model, tokens):
-    """Models that end earlier."""
+    """Run shorter and shorter copies of the model."""
 
-    def ended(n):
+    def shortened(n):
         short = copy.copy(model)
         short._modules = {**model._modules, "blocks": model.blocks[:n]}
         return short(tokens)[0, -1]
 
-    return torch.stack([ended(n) for n in range(len(model.blocks) + 1)])
+    return torch.stack([shortened(n) for n in range(len(model.blocks) + 1)])
 
 
 def _patched_by_hooks(model, clean, corrupted, layer, position):
@@ -83,7 +84,7 @@ def _patched_in_one_batch(model, clean, corrupted, layer, position):
     return torch.einsum("bsd,vd->bsv", model.ln_f(x), model.wte.weight)
 
 
-def _patched_all_kept(model, clean, corrupted, layer, position):
+def _patched_from_stored_streams(model, clean, corrupted, layer, position):
     def streams(tokens):
         rows = [model.wte(tokens) + model.wpe.weight[None, : tokens.shape[1]]]
         for block in model.blocks:
@@ -111,14 +112,14 @@ def _on_a_copy(model, tokens, layer, head):
     return other(tokens)
 
 
-def _what_it_wrote_is_taken_away(model, tokens, layer, head):
-    """After out_proj, the head's own share is subtracted."""
+def _with_its_output_subtracted(model, tokens, layer, head):
+    """Subtract the head's contribution from the result of out_proj."""
     out = model.blocks[layer].attn.out_proj
     width = out.in_features // model.config.n_heads
     own = slice(width * head, width * (head + 1))
 
-    def subtract(part, given, made):
-        return made - given[0][..., own] @ part.weight[:, own].T
+    def subtract(part, inputs, result):
+        return result - inputs[0][..., own] @ part.weight[:, own].T
 
     with out.register_forward_hook(subtract):
         return model(tokens)
@@ -148,37 +149,77 @@ def _in_a_loop(pattern):
 
 
 def _cut_out(pattern):
-    """The lower left square, one column on: its main diagonal."""
+    """Take the main diagonal of the lower left square, shifted by one column."""
     n = pattern.shape[-1] // 2
     return torch.diagonal(pattern[..., n:, 1 : n + 1], dim1=-2, dim2=-1).sum(-1) / n
 
 
 RIGHT = {
     "logit_lens": [_by_hooks, _row_by_row, _shorter_and_shorter],
-    "patch_stream": [_patched_by_hooks, _patched_in_one_batch, _patched_all_kept],
-    "without_head": [_on_a_copy, _what_it_wrote_is_taken_away, _with_a_mask],
+    "patch_stream": [_patched_by_hooks, _patched_in_one_batch, _patched_from_stored_streams],
+    "without_head": [_on_a_copy, _with_its_output_subtracted, _with_a_mask],
     "induction_score": [_by_places, _in_a_loop, _cut_out],
 }
 
 
-# --- what the check says where no mistake is recognised ------------------------------------------------
+# --- messages if no misconception matches --------------------------------------------------------------
 
 
-def test_which_weights_count_is_told():
-    def score(change):
+def test_the_weights_that_count_wrongly_are_named(snapshot):
+    def diagnose_with(change):
         def induction_score(pattern):
             n = pattern.shape[-1] // 2
             return change(pattern.diagonal(offset=1 - n, dim1=-2, dim2=-1)[..., 1:]).sum(-1) / n
 
-        return diagnose(find_exercise("induction_score"), induction_score).message
+        return diagnose(find_exercise("induction_score"), induction_score)
 
-    hits = score(lambda found: (found > 0.5).float())
-    assert hits.startswith("With all weights half as large, the score is not half of what it was.")
-    without_one = score(lambda found: found * (torch.arange(found.shape[-1]) != 1))
-    assert "at positions 0 to 7, the weight of query 5 on key 2 is not counted, and should be" in without_one
+    changes = {
+        "hits": lambda weights: (weights > 0.5).float(),
+        "one weight is missing": lambda weights: weights * (torch.arange(weights.shape[-1]) != 1),
+        "one weight counts twice": lambda weights: weights * (1 + (torch.arange(weights.shape[-1]) == 1)),
+    }
+    for name, change in changes.items():
+        report = diagnose_with(change)
+        assert report.property == "which_cells_count" and report.message == snapshot(name=name)
 
 
-# --- what the page says, on the small GPT-2 ------------------------------------------------------------
+def test_the_vector_that_was_exchanged_is_named(snapshot):
+    def one_block_early(model, clean, corrupted, layer, position):
+        return lesson.patch_stream(model, clean, corrupted, max(layer - 1, 0), position)
+
+    def noise(model, clean, corrupted, layer, position):
+        return (
+            lesson.patch_stream(model, clean, corrupted, layer, position)
+            + torch.linspace(0, 1, clean.shape[1])[:, None]
+        )
+
+    def doubled(model, clean, corrupted, layer, position):
+        logits = lesson.patch_stream(model, clean, corrupted, layer, position)
+        return torch.cat((logits[:, :position], 2 * logits[:, position:]), dim=1)
+
+    for answer in (one_block_early, noise, doubled):
+        report = diagnose(find_exercise("patch_stream"), answer)
+        assert report.property == "what_was_exchanged", str(report)
+        assert report.message == snapshot(name=answer.__name__)
+
+
+def test_the_entries_that_are_zero_are_named(snapshot):
+    def without_head(model, tokens, layer, head):
+        width = model.config.d_model // model.config.n_heads
+
+        def silence(part, inputs):
+            x = inputs[0].clone()
+            x[..., head * width + 1 : (head + 1) * width] = 0
+            return x
+
+        with model.blocks[layer].attn.out_proj.register_forward_pre_hook(silence):
+            return model(tokens)
+
+    report = diagnose(find_exercise("without_head"), without_head)
+    assert report.property == "which_entries_are_zero" and report.message == snapshot
+
+
+# --- claims of the page, on the small GPT-2 ------------------------------------------------------------
 
 
 TEXTS = [f"When Mary and John went to the store, {giver} gave a drink to" for giver in ("John", "Mary")]
@@ -196,17 +237,17 @@ def texts():
 
 
 def token(word):
-    (found,) = gpt2.load_tokenizer().encode(word)
-    return found
+    (token_id,) = gpt2.load_tokenizer().encode(word)
+    return token_id
 
 
 def gap(logits):
     return (logits[0, -1, token(" Mary")] - logits[0, -1, token(" John")]).item()
 
 
-def gaps(logits, asked):
+def gaps(logits, pairs):
     rows = torch.arange(len(logits))
-    return logits[rows, -1, asked.right] - logits[rows, -1, asked.wrong]
+    return logits[rows, -1, pairs.right] - logits[rows, -1, pairs.wrong]
 
 
 def second_half(logits, lists):
@@ -224,7 +265,7 @@ def test_one_word_moves_the_answer_from_end_to_end(model, texts):
     clean, corrupted = texts
     assert (clean != corrupted).nonzero().tolist() == [[0, 9]] and clean.shape == (1, 14)
     assert gap(model(clean)) > 12 and gap(model(corrupted)) < -6
-    assert math.isclose(math.e, 2.7, abs_tol=0.05)  # one unit of a logit difference
+    assert math.isclose(math.e, 2.7, abs_tol=0.05)  # the factor of the odds for one unit of logit difference
     assert "11.5" not in page() and round(sum(p.numel() for p in model.parameters()) / 1e6) in (11, 12)
 
 
@@ -235,7 +276,7 @@ def test_the_lens_says_to_then_nothing_then_mary(model, texts):
     assert shares[3:].argmax(-1).tolist() == [token(" Mary")] * 2 and shares[-1].max() > 0.98
 
 
-def test_all_of_the_answer_hangs_on_one_vector(model, texts):
+def test_the_whole_answer_depends_on_one_vector(model, texts):
     clean, corrupted = texts
     whole, turned = gap(model(clean)), gap(model(corrupted))
 
@@ -253,13 +294,13 @@ def test_the_places_hold_for_twenty_sentences(model):
     many = where.pairs(20)
     start, end = (gaps(model(tokens), many) for tokens in (many.clean, many.corrupted))
     assert (start > 0).all() and (end < 0).all()
-    for layer, position, wanted in ((0, 9, 1), (1, 13, 1), (1, 9, 0), (1, 10, 0)):
+    for layer, position, expected in ((0, 9, 1), (1, 13, 1), (1, 9, 0), (1, 10, 0)):
         patched = lesson.patch_stream(model, many.clean, many.corrupted, layer, position)
         shares = (start - gaps(patched, many)) / (start - end)
-        assert abs(shares.mean() - wanted) < 0.06 and shares.std() < 0.06, (layer, position)
+        assert abs(shares.mean() - expected) < 0.06 and shares.std() < 0.06, (layer, position)
 
 
-def test_one_sentence_tells_a_story_about_a_head(model, texts):
+def test_one_sentence_overstates_a_head(model, texts):
     few = where.pairs(6)
     whole, start = gap(model(texts[0])), gaps(model(few.clean), few)
     falls = torch.tensor([
@@ -268,7 +309,7 @@ def test_one_sentence_tells_a_story_about_a_head(model, texts):
     alone = [whole - gap(lesson.without_head(model, texts[0], 0, head)) for head in range(12)]
     assert sorted(range(12), key=lambda head: -alone[head])[:2] == [1, 8] and alone[8] > 4  # on this sentence
     assert falls[0, 8] < 0.8 and falls[0].argmax() == 1 and falls[0, 1] > 1.2  # on six
-    assert falls[1:].max() < 0.6 and falls.min() < -0.5  # later blocks are hardly needed; a blue cell
+    assert falls[1:].max() < 0.6 and falls.min() < -0.5  # later blocks are hardly needed, and one cell is blue
 
 
 @pytest.fixture(scope="module")
@@ -288,13 +329,13 @@ def test_one_block_holds_induction_heads(model, lists, pattern):
     assert scores[2].min() > 0.6 and scores[[0, 1, 3]].max() < 0.3
 
 
-def test_the_heads_that_look_back_write_what_it_looks_for(model, lists, pattern):
+def test_the_heads_that_look_back_write_what_the_induction_head_looks_for(model, lists, pattern):
     back = pattern.diagonal(offset=-1, dim1=-2, dim2=-1).mean((1, 3))
     assert back[1].topk(2).indices.tolist() == [3, 7] and back[1, [3, 7]].min() > 0.3
     part = where.known_tokens()[:1000]
-    given = [model.wte.weight[part] + model.wpe.weight[5]]
+    streams = [model.wte.weight[part] + model.wpe.weight[5]]
     for block in model.blocks[:2]:
-        given.append(block(given[-1][:, None])[:, 0])
+        streams.append(block(streams[-1][:, None])[:, 0])
     head = lesson.induction_score(pattern).mean(1)[2].argmax().item()
 
     def match(i, j):
@@ -302,12 +343,12 @@ def test_the_heads_that_look_back_write_what_it_looks_for(model, lists, pattern)
         own, read = where.entries(model, j), where.entries(model, head)
         OV = early.attn.out_proj.weight[:, own] @ early.attn.W_value.weight[own]
         QK = late.attn.W_query.weight[read].T @ late.attn.W_key.weight[read]
-        table = late.ln_1(given[2]) @ QK @ (early.ln_1(given[i]) @ OV.T).T
+        table = late.ln_1(streams[2]) @ QK @ (early.ln_1(streams[i]) @ OV.T).T
         return ((table.diagonal() - table.mean(1)) / table.std(1)).mean().item()
 
-    found = torch.tensor([[match(i, j) for j in range(12)] for i in range(2)])
-    assert found[1].topk(2).indices.tolist() == [3, 7] and found[1, [3, 7]].min() > 2
-    assert found[0].max() < 1.2
+    matches = torch.tensor([[match(i, j) for j in range(12)] for i in range(2)])
+    assert matches[1].topk(2).indices.tolist() == [3, 7] and matches[1, [3, 7]].min() > 2
+    assert matches[0].max() < 1.2
 
 
 def test_one_induction_head_is_replaced_and_eight_are_not(model, lists, pattern):
@@ -322,7 +363,7 @@ def test_one_induction_head_is_replaced_and_eight_are_not(model, lists, pattern)
     assert second_half(lesson.without_head(model, lists, 2, best[0]), lists) == right([(2, best[0])])
 
 
-def test_the_table_of_the_two_models(model):
+def test_the_table_that_compares_two_models(model):
     assert (model.config.n_layers, model.config.d_model, model.config.n_heads) == (4, 192, 12)
     rows = page()
     assert "| tokens | byte pairs, 50,257 | 01 | byte pairs, 128,256 |" in rows and model.config.vocab_size == 50257

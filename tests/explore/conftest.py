@@ -1,4 +1,4 @@
-"""One browser for all tests of a module that show live widgets."""
+"""One browser window for all tests that show live widgets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def window(chromium: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def show_widget(window: BrowserContext) -> Iterator[Callable[..., WidgetPage]]:
-    """Shows a widget; its page is closed at the end, and no script of it may have failed."""
+    """Show a widget in a page, which is closed at the end of the test; no script of the page may fail."""
     pages: list[WidgetPage] = []
 
     def show(widget: Any, **how: Any) -> WidgetPage:

@@ -1,4 +1,4 @@
-"""The explorer of the dot product, in a browser: its numbers are torch's, and its arrows can be dragged."""
+"""The explorer of the dot product in a browser: its numbers equal torch's, and its arrows can be dragged."""
 
 import math
 import re
@@ -20,7 +20,7 @@ def ends(*pairs):
 def test_its_numbers_are_torchs(show_widget, a, r, b, s):
     page = show_widget(explore.dot_product())
     for name, value in (("angle_a", a), ("length_a", r), ("angle_b", b), ("length_b", s)):
-        page.set(name, value)
+        page.set_control(name, value)
     one, two = ends((a, r), (b, s))
     cosine = torch.cosine_similarity(one, two, dim=0).clamp(-1, 1)
     found = page.numbers()
@@ -28,26 +28,27 @@ def test_its_numbers_are_torchs(show_widget, a, r, b, s):
     assert found["dot"] == pytest.approx((one @ two).item(), abs=1e-5)
     assert found["cosine"] == pytest.approx(cosine.item(), abs=1e-5)
     assert math.cos(math.radians(found["angle"])) == pytest.approx(cosine.item(), abs=1e-5)
-    assert page.said().startswith(f"a · b = {page.facts()['dot product']}.")
+    assert page.picture_label().startswith(f"a · b = {page.facts()['dot product']}.")
 
 
-def test_it_says_what_the_sign_means(show_widget):
+def test_it_says_what_the_sign_means(show_widget, snapshot):
     page = show_widget(explore.dot_product())
-    assert page.facts() == {"dot product": "0.75", "cosine": "0.50", "angle": "60°"} and "Positive" in page.remark()
-    page.set("angle_a", 170)
-    assert "right angle" in page.remark() and page.facts()["dot product"] == "0.00"
-    page.set("angle_b", 20)
-    assert "Negative" in page.remark()
-    page.set("length_a", 0)
+    assert page.facts() == {"dot product": "0.75", "cosine": "0.50", "angle": "60°"}
+    assert page.remark() == snapshot(name="positive")
+    page.set_control("angle_a", 170)
+    assert page.remark() == snapshot(name="zero") and page.facts()["dot product"] == "0.00"
+    page.set_control("angle_b", 20)
+    assert page.remark() == snapshot(name="negative")
+    page.set_control("length_a", 0)
     assert page.facts() == {"dot product": "0.00", "cosine": "none", "angle": "none"}
-    assert "points nowhere" in page.remark()
+    assert page.remark() == snapshot(name="no length")
 
 
 @pytest.mark.parametrize("a, b", [(30, 30), (30, 35), (35, 30), (-180, 180), (90, 95), (-95, -90)])
-def test_names_of_arrows_that_lie_together_stand_apart(show_widget, a, b):
+def test_names_of_arrows_that_lie_together_do_not_overlap(show_widget, a, b):
     page = show_widget(explore.dot_product())
     for name, value in (("angle_a", a), ("angle_b", b), ("length_a", 2), ("length_b", 2)):
-        page.set(name, value)
+        page.set_control(name, value)
     texts = page.root.locator("svg text").filter(has_text=re.compile("^[ab]$"))
     one, two = texts.evaluate_all("all => all.map(text => text.getBoundingClientRect().toJSON())")
     wide, high = (max(one[a], two[a]) - min(one[b], two[b]) for a, b in (("left", "right"), ("top", "bottom")))
@@ -68,12 +69,12 @@ def test_an_arrow_is_dragged_by_its_head_with_the_kernel_gone(show_widget):
     mouse.move(ax, ay)
     mouse.down()
     mouse.move(x - unit, y - unit, steps=8)
-    assert page.facts()["angle"] == "55°"  # it follows before it is let go
+    assert page.facts()["angle"] == "55°"  # it follows before the button is released
     mouse.up()
     state = page.state()
     assert state["angle_a"] == 135 and state["length_a"] == pytest.approx(1.4) and state["angle_b"] == 80
     assert page.root.get_by_role("slider", name="angle of a").get_attribute("aria-valuetext") == "135"
-    mouse.move(x, y)  # nothing is held any more
+    mouse.move(x, y)  # the arrow is no longer held
     assert page.facts()["angle"] == "55°"
 
 

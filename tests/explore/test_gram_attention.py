@@ -1,4 +1,4 @@
-"""The explorer of a body, in a browser: its volume is torch's, however it is turned."""
+"""The explorer of a body in a browser: its volume equals torch's in every view."""
 
 import math
 
@@ -15,7 +15,7 @@ from utils import explore
 def test_it_shows_what_torch_computes(show_widget, rise, length, angle):
     page = show_widget(explore.volume())
     for name, value in (("rise", rise), ("length", length), ("angle", angle)):
-        page.set(name, value)
+        page.set_control(name, value)
     vectors = torch.tensor(arrows(rise, length, angle))
     gram = vectors @ vectors.T
     determinant = max(0.0, float(torch.linalg.det(gram)))
@@ -26,27 +26,27 @@ def test_it_shows_what_torch_computes(show_widget, rise, length, angle):
     assert found["score"] == pytest.approx(-determinant, abs=1e-9)
     assert found["volume"] == pytest.approx(math.sqrt(determinant), abs=1e-5)
     assert found["area"] * found["height"] == pytest.approx(found["volume"])
-    said = page.facts()
-    assert float(said["score"].replace("−", "-")) == pytest.approx(-determinant, abs=0.0051)
-    assert said["score"] != "−0.00"
-    assert said["dot product of query and key"] == f"{gram[0, 1]:.2f}"
+    facts = page.facts()
+    assert float(facts["score"].replace("−", "-")) == pytest.approx(-determinant, abs=0.0051)
+    assert facts["score"] != "−0.00"
+    assert facts["dot product of query and key"] == f"{gram[0, 1]:.2f}"
 
 
-def test_each_remark_on_a_volume_comes_where_it_is_true(show_widget):
+def test_each_remark_on_a_volume_is_true(show_widget, snapshot):
     page = show_widget(explore.volume())
     assert page.facts()["volume"] == "0.75" and page.facts()["score"] == "−0.56"
-    assert page.remark() == "Twice as long would be twice the volume and four times the score: −2.25."
-    page.set("rise", 0)
-    assert "stays 0 at any length" in page.remark() and page.facts()["score"] == "0.00"
-    page.set("length", 0)
-    assert "A key of length 0 spans nothing" in page.remark()
-    page.set("length", 1)
-    page.set("angle", 0)
-    assert "they span no plane" in page.remark()
+    assert page.remark() == snapshot(name="body")
+    page.set_control("rise", 0)
+    assert page.remark() == snapshot(name="in the plane") and page.facts()["score"] == "0.00"
+    page.set_control("length", 0)
+    assert page.remark() == snapshot(name="no length")
+    page.set_control("length", 1)
+    page.set_control("angle", 0)
+    assert page.remark() == snapshot(name="no plane")
 
 
 def tips(page):
-    """Where the arrows of query, key and reference end, in pixels from where they start."""
+    """Return the tips of the arrows of query, key and reference, in pixels from the origin."""
     script = """all => all.filter(p => p.getAttribute('d').endsWith('Z')).map(p => {
         const line = p.previousElementSibling;
         const [x, y] = p.getAttribute('d').match(/^M(\\S+) ([^L]+)/).slice(1).map(Number);
@@ -68,19 +68,19 @@ def test_turning_moves_the_picture_and_no_number(show_widget):
     state = page.state()
     assert state["turn"] < -40 and state["tilt"] > 35 and page.facts() == facts
     assert (tips(page) - before).abs().max() > 5
-    page.set("tilt", 90)  # from above, lengths on the floor are true
+    page.set_control("tilt", 90)  # from above, the picture shows the true lengths on the floor
     flat = tips(page)
     unit = flat[0].norm()
     assert flat[2].norm() == pytest.approx(unit) and abs(float(flat[0] @ flat[2])) < 1e-6 * unit**2
     assert flat[1].norm() == pytest.approx(1.5 * math.cos(math.radians(30)) * unit)
-    page.set("tilt", 0)  # from the side, only heights are left
+    page.set_control("tilt", 0)  # from the side, the picture shows only heights
     assert tips(page)[:, 1] / unit == pytest.approx(torch.tensor([0.0, 0.75, 0.0]).double(), abs=1e-6)
 
 
 def test_the_frame_holds_still_while_the_key_grows(show_widget):
     page = show_widget(explore.volume())
     before = tips(page)
-    page.set("length", 0.75)
+    page.set_control("length", 0.75)
     assert tips(page) == pytest.approx(before * torch.tensor([[1.0], [0.5], [1.0]]), abs=1e-3)
 
 
@@ -90,8 +90,8 @@ def test_every_slider_turns_by_key_on_a_narrow_page(show_widget):
         ("key rises by", "Home"),
         ("length of key", "End"),
         ("query to ref.", "End"),
-        ("view turned", "ArrowRight"),
-        ("view raised", "End"),
+        ("rotate view", "ArrowRight"),
+        ("tilt view", "End"),
     ):
         page.root.get_by_role("slider", name=name).press(key)
     assert page.state() == {"rise": 0, "length": 2, "angle": 120, "turn": -22, "tilt": 90}
@@ -99,7 +99,7 @@ def test_every_slider_turns_by_key_on_a_narrow_page(show_widget):
 
 
 def hidden(page):
-    """How many edges of the body are dashed, and how many are not."""
+    """Count the dashed edges of the body and the other ones."""
     script = "all => all.map(line => line.getAttribute('stroke-dasharray') === '3 3')"
     edges = page.root.locator("svg g > line[stroke='var(--muted)']").evaluate_all(script)
     return sum(edges), len(edges) - sum(edges)
@@ -108,10 +108,10 @@ def hidden(page):
 def test_of_twelve_edges_the_three_behind_are_dashed(show_widget):
     page = show_widget(explore.volume())
     for turn, tilt in ((-23, 24), (70, 50), (-150, 10)):
-        page.set("turn", turn)
-        page.set("tilt", tilt)
+        page.set_control("turn", turn)
+        page.set_control("tilt", tilt)
         assert hidden(page) == (3, 9)
-    page.set("rise", 0)
+    page.set_control("rise", 0)
     assert hidden(page) == (0, 0)
 
 

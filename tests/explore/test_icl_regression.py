@@ -1,4 +1,4 @@
-"""The explorer of a pair of heads, in a browser: its errors are those of 4,000 prompts."""
+"""The explorer of a pair of heads in a browser: it shows the exact error on 4,000 prompts."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ PROMPTS = lab.Prompts(*(t.double() for t in lab.draw(4000, 40, 5, generator=torc
 
 
 def error(w, mu):
-    """By a softmax over the prompts themselves."""
+    """Compute the error with a softmax over the prompts themselves."""
     scores = torch.einsum("nqd,nld->nql", PROMPTS.z_q[..., :-1], PROMPTS.z[..., :-1])
     y = PROMPTS.z[..., -1:]
     heads = (scores * w).softmax(-1) @ y - (scores * -w).softmax(-1) @ y
@@ -20,8 +20,8 @@ def error(w, mu):
 @pytest.mark.parametrize("w, mu", [(0.3, 4.0), (0.04, 11.0), (0.11, 4.05), (0.6, 0.0), (0.6, 0.8), (0.29, 2.35)])
 def test_its_errors_are_those_of_the_prompts(show_widget, w, mu):
     page = show_widget(explore.regression())
-    page.set("w", w)
-    page.set("mu", mu)
+    page.set_control("w", w)
+    page.set_control("mu", mu)
     best, least = lab.best_mu(w, PROMPTS)
     found = page.numbers()
     assert found["error"] == pytest.approx(error(w, mu), abs=1e-5, rel=1e-5)
@@ -36,13 +36,13 @@ def test_the_lowest_of_all_is_no_higher_than_any_other(show_widget):
     assert min(grid) - 0.001 < lowest <= min(grid) + 1e-9
 
 
-def test_each_remark_comes_where_it_is_true(show_widget):
+def test_each_remark_is_true(show_widget, snapshot):
     page = show_widget(explore.regression())
-    assert "Above the curve" in page.remark()
-    for w, mu, words in ((0.1, 4.45, "one step of gradient descent"), (0.1, 1, "Below"), (0.3, 1.5, "A smaller w")):
-        page.set("w", w)
-        page.set("mu", mu)
-        assert words in page.remark()
+    assert page.remark() == snapshot(name="above")
+    for w, mu, place in ((0.1, 4.45, "on the curve, small w"), (0.1, 1, "below"), (0.3, 1.5, "on the curve")):
+        page.set_control("w", w)
+        page.set_control("mu", mu)
+        assert page.remark() == snapshot(name=place)
 
 
 def test_the_pair_can_be_dragged_and_the_sliders_follow(show_widget):
@@ -59,7 +59,7 @@ def test_the_pair_can_be_dragged_and_the_sliders_follow(show_widget):
     for name, value in (("w", state["w"]), ("μ", state["mu"])):
         slider = page.root.get_by_role("slider", name=name, exact=True)
         assert float(slider.input_value()) == pytest.approx(value)
-    page.page.mouse.move(x + 500, y + 900)  # let go: it stays
+    page.page.mouse.move(x + 500, y + 900)  # the released point stays
     assert page.state() == state
     assert page.numbers()["error"] == pytest.approx(error(state["w"], state["mu"]), abs=1e-5)
 

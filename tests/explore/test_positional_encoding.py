@@ -1,4 +1,4 @@
-"""The explorer of sinusoids, in a browser: what it shows is the dot product of whole encodings."""
+"""The explorer of sinusoids in a browser: it shows the dot products of whole encodings."""
 
 import math
 
@@ -9,34 +9,34 @@ from utils import explore
 
 
 def encodings(base, width):
-    """[64, width], sines and cosines side by side, by complex powers: not by the page's cosine of a distance."""
-    turns = torch.exp(1j * torch.arange(64.0).double()[:, None] * base ** (-torch.arange(0, width, 2).double() / width))
-    return torch.cat((turns.imag, turns.real), dim=-1)
+    """Return [64, width] sines and cosines, computed from complex powers instead of the page's cosine of a distance."""
+    waves = torch.exp(1j * torch.arange(64.0).double()[:, None] * base ** (-torch.arange(0, width, 2).double() / width))
+    return torch.cat((waves.imag, waves.real), dim=-1)
 
 
 @pytest.mark.parametrize("base, width", [(100, 64), (10, 2), (2, 8), (10000, 512), (100000, 4)])
-def test_its_likeness_is_torchs(show_widget, base, width):
+def test_its_similarities_are_torchs(show_widget, base, width):
     page = show_widget(explore.positions())
-    page.set("base", base)
-    page.set("width", width)
+    page.set_control("base", base)
+    page.set_control("width", width)
     rows = encodings(base, width)
     alike = rows @ rows[0] / (width / 2)
     assert torch.tensor(page.numbers()["likeness"], dtype=torch.float64) == pytest.approx(alike, abs=1e-5)
     below = (alike < 0.5).nonzero().flatten().tolist()
     assert page.facts() == {
         "longest wave": f"{2 * math.pi * base ** ((width - 2) / width):,.0f} positions",
-        "below one half from distance": str(below[0]) if below else "never",
-        "most alike of the others": f"{alike[1:].max():.2f}",
+        "first distance below one half": str(below[0]) if below else "none",
+        "highest at another position": f"{alike[1:].max():.2f}",
     }
-    assert f"Base {base}, width {width}: " in page.said()
+    assert f"Base {base}, width {width}: " in page.picture_label()
 
 
-def test_it_says_when_the_pattern_repeats(show_widget):
+def test_it_says_when_the_pattern_repeats(show_widget, snapshot):
     page = show_widget(explore.positions())
-    assert page.facts()["longest wave"] == "544 positions" and "waves of many speeds cancel" in page.remark()
-    page.set("base", 10)
-    page.set("width", 2)
-    assert page.facts()["longest wave"] == "6 positions" and "repeats" in page.remark()
+    assert page.facts()["longest wave"] == "544 positions" and page.remark() == snapshot(name="fades")
+    page.set_control("base", 10)
+    page.set_control("width", 2)
+    assert page.facts()["longest wave"] == "6 positions" and page.remark() == snapshot(name="repeats")
 
 
 def test_it_follows_the_keyboard_without_a_kernel(show_widget):
@@ -44,6 +44,6 @@ def test_it_follows_the_keyboard_without_a_kernel(show_widget):
     page.page.evaluate("() => { window.gone = true; }")
     page.root.get_by_role("slider", name="base").press("ArrowRight")
     page.root.get_by_role("slider", name="d_model").press("Home")
-    assert page.state() == {"base": 1000, "width": 2} and "Base 1000, width 2" in page.said()
+    assert page.state() == {"base": 1000, "width": 2} and "Base 1000, width 2" in page.picture_label()
     assert page.root.get_by_role("slider", name="d_model").get_attribute("aria-valuetext") == "2"
     assert page.page.evaluate("() => document.documentElement.scrollWidth") <= 360

@@ -1,4 +1,4 @@
-"""The explorer of the softmax, in a browser: its numbers are torch's."""
+"""The explorer of the softmax in a browser: its numbers equal torch's."""
 
 import pytest
 import torch
@@ -12,10 +12,10 @@ SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
 @pytest.mark.parametrize("factor, shift", [(1.0, 0.0), (0.0, 3.0), (20.0, -10.0), (4.0, 2.0)])
 def test_its_numbers_are_torchs(show_widget, factor, shift):
     page = show_widget(explore.softmax(torch.tensor(SCORES, requires_grad=True), TOKENS))
-    page.set("factor", factor)
-    page.set("shift", shift)
+    page.set_control("factor", factor)
+    page.set_control("shift", shift)
     scores = torch.tensor(SCORES, dtype=torch.float64)
-    weights = (scores * factor).softmax(0)  # the shift is left out: it must change nothing
+    weights = (scores * factor).softmax(0)  # without the shift, which must change nothing
     found = page.numbers()
     assert found["weights"] == pytest.approx(weights.tolist(), abs=1e-6)
     assert found["scores"] == pytest.approx((scores * factor + shift).tolist(), abs=1e-5)
@@ -27,20 +27,20 @@ def test_its_numbers_are_torchs(show_widget, factor, shift):
 
 
 @pytest.mark.parametrize("width", [390, 800])
-def test_what_stands_below_stays_where_it_is(show_widget, width):
+def test_its_height_is_constant(show_widget, width):
     page = show_widget(explore.softmax(SCORES, TOKENS), width=width)
     heights = set()
     for factor, shift in ((0.0, 0.0), (4.0, 2.0), (6.0, 2.0), (20.0, 10.0), (20.0, -10.0)):
-        page.set("factor", factor)
-        page.set("shift", shift)
+        page.set_control("factor", factor)
+        page.set_control("shift", shift)
         heights.add(page.root.bounding_box()["height"])
     assert len(heights) == 1
 
 
 def test_it_follows_the_keyboard(show_widget):
     page = show_widget(explore.softmax(SCORES, TOKENS))
-    assert page.said().startswith("Scores × 4 + 2: ")
+    assert page.picture_label().startswith("Scores × 4 + 2: ")
     page.root.get_by_role("slider", name="multiply by").press("Home")
     assert page.facts()["largest weight"] == "0.17"
     page.root.get_by_role("slider", name="then add").press("Home")
-    assert page.state() == {"factor": 0, "shift": -10} and page.said().startswith("Scores × 0 − 10: ")
+    assert page.state() == {"factor": 0, "shift": -10} and page.picture_label().startswith("Scores × 0 − 10: ")

@@ -1,4 +1,4 @@
-"""The explorer of tokens, in a browser: its ids are the tokenizer's."""
+"""The explorer of tokens in a browser: its ids equal the tokenizer's."""
 
 import re
 from itertools import pairwise
@@ -40,7 +40,7 @@ def words(number):
 
 
 def shown_chips(page):
-    """[(text, id, tint)] of the chips."""
+    """Return [(text, id, tint)] of the chips."""
     return page.page.evaluate(
         """() => [...document.querySelectorAll('.chip')].map(chip =>
             [chip.firstChild.data, Number(chip.querySelector('small').textContent), chip.dataset.tint])"""
@@ -63,7 +63,7 @@ def test_half_a_surrogate_pair_becomes_the_replacement_character(show_widget, to
     assert halves == [tokenizer.encode(text) for text in ("a\ufffd", "\ufffd b", "x\ufffdy")]
 
 
-def test_chips_are_the_tokens_of_what_is_typed(show_widget, tokenizer):
+def test_chips_are_the_tokens_of_what_is_typed(show_widget, tokenizer, snapshot):
     page = show_widget(explore.tokens(tokenizer, "Ralph ralph"))
     assert page.facts()["characters"] == "11"
     box = page.root.get_by_role("textbox", name="The text to split into tokens")
@@ -77,7 +77,7 @@ def test_chips_are_the_tokens_of_what_is_typed(show_widget, tokenizer):
     text = "I like it"
     box.fill(text)
     assert page.facts() == {"tokens": "3", "characters": "9", "characters per token": "3.0"}
-    assert page.remark() == "A space (·) belongs to the token that follows it."
+    assert page.remark() == snapshot(name="a space")
 
 
 def test_chips_that_stay_are_kept_and_neighbours_differ_after_any_edit(show_widget, tokenizer):
@@ -99,29 +99,29 @@ def test_chips_that_stay_are_kept_and_neighbours_differ_after_any_edit(show_widg
             assert page.page.evaluate("() => document.querySelectorAll('.chip')[1].kept")
 
 
-def test_it_works_by_keyboard_without_a_kernel_and_keeps_its_text(show_widget, tokenizer):
+def test_it_works_by_keyboard_without_a_kernel_and_keeps_its_text(show_widget, tokenizer, snapshot):
     page = show_widget(explore.tokens(tokenizer, ""))
-    assert page.facts() == {"tokens": "0", "characters": "0"} and "type something" in page.remark()
+    assert page.facts() == {"tokens": "0", "characters": "0"} and page.remark() == snapshot(name="empty")
     page.page.evaluate("() => { window.gone = true; }")
     box = page.root.get_by_role("textbox")
     box.press_sequentially("a 😀")
     assert [chip for chip, *_ in shown_chips(page)] == ["a", "·\\xf0\\x9f\\x98", "\\x80"]
-    assert page.remark().startswith("2 tokens are only parts of a character")
+    assert page.remark() == snapshot(name="parts")
     box.blur()
-    assert page.state()["text"] == "a 😀" and page.sent() == []
+    assert page.state()["text"] == "a 😀" and page.sent_messages() == []
 
 
-def test_a_long_text_has_a_limit_that_is_said(show_widget, tokenizer):
+def test_a_long_text_is_cut_and_the_page_says_so(show_widget, tokenizer, snapshot):
     page = show_widget(explore.tokens(tokenizer, "a b " * 500))
     assert "first 2,000" not in page.remark() and page.facts()["characters"] == "2,000"
-    page.set("text", "😀" * 2431)
-    assert page.remark() == "The text has 2,431 characters; these are the first 500 tokens."
+    page.set_control("text", "😀" * 2431)
+    assert page.remark() == snapshot(name="many characters and tokens")
     assert page.numbers()["ids"] == tokenizer.encode("😀" * 2000) and len(shown_chips(page)) == 500
     assert words(page.facts()["tokens"]) == len(tokenizer.encode("😀" * 2000))
-    page.set("text", "😀" * 300)
-    assert page.remark() == "These are the first 500 tokens." and page.facts()["tokens"] == "600"
-    page.set("text", "antidisestablishmentarianism " * 100)
-    assert page.remark() == "The text has 2,900 characters; these are the tokens of the first 2,000."
+    page.set_control("text", "😀" * 300)
+    assert page.remark() == snapshot(name="many tokens") and page.facts()["tokens"] == "600"
+    page.set_control("text", "antidisestablishmentarianism " * 100)
+    assert page.remark() == snapshot(name="many characters")
     assert len(shown_chips(page)) == len(page.numbers()["ids"]) < 500
 
 
@@ -130,7 +130,7 @@ def test_hidden_characters_are_shown_as_escapes(show_widget, tokenizer):
     assert "".join(chip for chip, *_ in shown_chips(page)) == "\\x00\\n\\r\\t\\xad··"
 
 
-def test_gpt2s_tokens_are_made_on_a_page_to_read_too(show_widget, tokenizer):
+def test_gpt2s_tokenizer_also_works_in_the_book(show_widget, tokenizer):
     page = show_widget(explore.tokens(tokenizer, "a"), reading=True)
     page.root.get_by_role("textbox").fill("a b")
     assert len(shown_chips(page)) == 2 and "JupyterLab" not in page.root.inner_text()
@@ -140,7 +140,7 @@ def test_the_notebook_stays_small():
     assert len(packed_merges()) < 170_000
 
 
-def test_another_tokenizer_is_asked_in_the_kernel(show_widget):
+def test_another_tokenizer_runs_in_the_kernel(show_widget, snapshot):
     plain = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
     plain.pre_tokenizer = pre_tokenizers.Whitespace()
     widget = explore.tokens(plain, "a b c")
@@ -148,21 +148,22 @@ def test_another_tokenizer_is_asked_in_the_kernel(show_widget):
     assert [chip[:2] for chip in shown_chips(page)] == [["a", 0], ["b", 1], ["?", 2]]
     box = page.root.get_by_role("textbox")
     box.fill("b")
-    assert page.sent() == [{"text": "b"}] and "Asked the kernel" in page.remark()
+    assert page.sent_messages() == [{"text": "b"}] and page.remark() == snapshot(name="waiting")
     box.fill("b a")
-    assert page.sent() == [{"text": "b"}], "it asks again before it has an answer"
-    page.answer(answer(widget, page.sent()[0]))
-    assert page.sent()[1:] == [{"text": "b a"}]
-    page.answer(answer(widget, page.sent()[1]))
+    assert page.sent_messages() == [{"text": "b"}], "the page must wait for the answer before it asks again"
+    page.reply_from_kernel(answer(widget, page.sent_messages()[0]))
+    assert page.sent_messages()[1:] == [{"text": "b a"}]
+    page.reply_from_kernel(answer(widget, page.sent_messages()[1]))
     assert [number for _, number, _ in shown_chips(page)] == [1, 0] and page.facts()["tokens"] == "2"
     page.page.evaluate("() => { window.gone = true; }")
     box.fill("b a a")
-    assert "No kernel listens" in page.remark() and len(shown_chips(page)) == 2
+    assert page.remark() == snapshot(name="no kernel") and len(shown_chips(page)) == 2
     read = show_widget(widget, reading=True)
-    assert not read.root.get_by_role("textbox").is_editable() and "in JupyterLab any other" in read.root.inner_text()
+    assert not read.root.get_by_role("textbox").is_editable()
+    assert read.root.locator(".legend").inner_text() == snapshot(name="book")
 
 
-def test_a_tokenizer_with_gpt2s_vocabulary_that_cuts_otherwise_is_asked(tokenizer):
+def test_a_tokenizer_with_gpt2s_vocabulary_but_other_ids_runs_in_the_kernel(tokenizer):
     class Spaced:
         get_vocab, decode = tokenizer.get_vocab, tokenizer.decode
 
@@ -174,14 +175,14 @@ def test_a_tokenizer_with_gpt2s_vocabulary_that_cuts_otherwise_is_asked(tokenize
 
 
 def answer(widget, message):
-    """What the kernel sends back."""
+    """Return the kernel's answer."""
     sent = []
     widget.send = lambda content, buffers=None: sent.append(content)
     widget._handle_custom_msg(message, [])
     return sent[0]
 
 
-def test_the_words_of_a_chip_are_those_of_the_static_twin(show_widget, tokenizer):
+def test_the_text_of_a_chip_is_that_of_the_static_version(show_widget, tokenizer):
     text = "Say: café — naïve\u200d🙂 x\u00a0y"
     page = show_widget(explore.tokens(tokenizer, text))
     assert re.sub(r"\\x[0-9a-f]{2}", "", "".join(chip for chip, *_ in shown_chips(page))).startswith("Say:·café·—")

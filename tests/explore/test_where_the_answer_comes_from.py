@@ -1,4 +1,4 @@
-"""The explorer of patches, on a model that copies: what it shows, what a click tells, what it asks the kernel."""
+"""The explorer of activation patching on a model that copies: what it shows, and what it asks the kernel."""
 
 import pytest
 import torch
@@ -13,8 +13,11 @@ BOTH = torch.tensor([5.0, 5.0, *[0.0] * (VOCAB - 2)]).double().softmax(0)[0].ite
 
 
 class Copier(nn.Module):
-    """It continues with token 2 of the text. Its "patch" moves all of that before block 0 at position 2, half of it
-    before block 1 at the last position, half of it the other way one position earlier, and nothing elsewhere."""
+    """A model that continues a text with its token 2.
+
+    Its patch moves the whole answer before block 0 at position 2, half of it before block 1 at the last position, and
+    minus half of it one position earlier; it moves nothing elsewhere.
+    """
 
     def __init__(self, size=0):
         super().__init__()
@@ -37,11 +40,11 @@ def copying(size=0):
 
 
 def table(page):
-    """The numbers of the places as they are read, by what they are called."""
+    """Return the numbers of the table by the names of their buttons."""
     script = "all => all.map(one => [one.getAttribute('aria-label'), one.textContent])"
-    found = dict(page.root.locator("table button").evaluate_all(script))
-    assert all(name.startswith(f"{shown}: ") for name, shown in found.items())
-    return {name.split(": ")[1]: shown for name, shown in found.items()}
+    numbers = dict(page.root.locator("table button").evaluate_all(script))
+    assert all(name.startswith(f"{shown}: ") for name, shown in numbers.items())
+    return {name.split(": ")[1]: shown for name, shown in numbers.items()}
 
 
 def note(page):
@@ -53,19 +56,19 @@ def place(page, layer, position):
 
 
 def probabilities(page):
-    """[of the sentence's answer, of the twin's, of the best other one], as the bars' lengths have them."""
+    """Return the probabilities of the two answers and of the best other one, measured from the lengths of the bars."""
     rows = page.root.locator("svg rect").evaluate_all("all => all.map(bar => Number(bar.getAttribute('width')))")
     return [length / sum(rows) for length in rows]
 
 
 def answered(widget, page):
-    """Let the kernel answer what the page has asked."""
+    """Let the kernel answer the page's questions."""
     sent = []
     widget.send = sent.append
-    for message in page.sent():
+    for message in page.sent_messages():
         widget._handle_custom_msg(message, [])
     for message in sent:
-        page.answer(message)
+        page.reply_from_kernel(message)
     return sent
 
 
@@ -83,15 +86,16 @@ def test_each_place_has_a_button_with_its_share(show_widget):
     colours = page.root.locator("table button").evaluate_all(
         "all => all.map(one => getComputedStyle(one).backgroundColor)"
     )
-    assert len(set(colours)) == 4  # as much towards the twin and away from it are two colours
-    assert page.sent() == []
+    assert len(set(colours)) == 4  # moves towards the twin and away from it have different colours
+    assert page.sent_messages() == []
 
 
-def test_a_click_tells_the_answer_and_it_stays(show_widget):
+def test_a_click_shows_the_answer_and_it_stays(show_widget, snapshot):
     page = show_widget(copying())
     page.page.evaluate("() => { window.gone = true; }")
-    assert "continued with ' c', its twin with ' x'" in note(page)
+    assert note(page) == snapshot(name="no place")
     place(page, 0, 2).click()
+    assert note(page) == snapshot(name="a place")
     assert f"before block 0, position 2 (c/x): ' c' 0.0%, ' x' {100 * SURE:.1f}%" in note(page)
     place(page, 1, 3).click()
     assert f"before block 1, position 3 (d): ' c' {100 * BOTH:.1f}%, ' x' {100 * BOTH:.1f}%" in note(page)
@@ -102,17 +106,18 @@ def test_a_click_tells_the_answer_and_it_stays(show_widget):
     assert page.root.locator("[aria-pressed=true]").count() == 1
 
 
-def test_pointing_tells_the_answer_until_the_pointer_goes(show_widget):
+def test_pointing_shows_the_answer_until_the_pointer_leaves(show_widget):
     page = show_widget(copying())
+    before = note(page)
     place(page, 0, 2).hover()
     assert "position 2 (c/x)" in note(page) and page.state()["place"] is None
     page.page.mouse.move(1, 1)
-    assert "Choose a place" in note(page)
+    assert note(page) == before
 
 
 @pytest.mark.parametrize("width", [800, 150])
 def test_the_arrow_keys_go_from_place_to_place(show_widget, width):
-    """Also where the table stands the other way, as on a narrow page."""
+    """A narrow page exchanges the rows and columns of the table."""
     page = show_widget(copying(), width=width)
     assert (page.root.locator("table.tall").count() == 1) == (width == 150)
     place(page, 0, 0).focus()
@@ -126,122 +131,124 @@ def test_the_arrow_keys_go_from_place_to_place(show_widget, width):
     assert page.root.locator("table button[tabindex='0']").count() == 1
 
 
-def test_where_the_streams_are_the_same_nothing_is_run(show_widget):
-    run = []
+def test_places_where_the_streams_are_equal_are_not_computed(show_widget):
+    computed = []
 
     def counted(model, clean, corrupted, layer, position):
-        run.append((layer, position))
+        computed.append((layer, position))
         return patch(model, clean, corrupted, layer, position)
 
     explore.patching(Copier(), counted, CLEAN, TWIN)
-    assert run == [(0, 2), (1, 2), (1, 3)]
+    assert computed == [(0, 2), (1, 2), (1, 3)]
 
 
-def test_other_sentences_are_asked_of_the_kernel(show_widget):
+def test_the_kernel_answers_for_other_sentences(show_widget, snapshot):
     widget = copying()
     page = show_widget(widget)
     box, twin = (page.root.get_by_role("textbox", name=name) for name in ("sentence", "its twin"))
     box.fill("a b c d e")
     box.press("Enter")
-    assert page.sent() == [{"asked": ["a b c d e", TWIN]}]
+    assert page.sent_messages() == [{"asked": ["a b c d e", TWIN]}]
     answered(widget, page)
-    assert note(page) == "Tokens: 5 in the sentence, 4 in its twin. Exchange a word for one of as many tokens."
+    assert note(page) == snapshot(name="other lengths")
     assert table(page) == {}
     twin.fill("a b x d e")
     twin.press("Enter")
     replies = answered(widget, page)
     assert len(table(page)) == 10 and page.state()["corrupted"] == "a b x d e"
-    page.answer({**replies[-1], "asked": [CLEAN, "a b y d"], "found": {"refused": "late"}})  # of other sentences
+    page.reply_from_kernel(
+        {**replies[-1], "asked": [CLEAN, "a b y d"], "found": {"refused": "late"}}
+    )  # for other sentences
     assert len(table(page)) == 10
     page.page.evaluate("() => { window.gone = true; }")
-    for field, text in ((box, CLEAN), (twin, TWIN)):  # what was there before needs no kernel
+    for field, text in ((box, CLEAN), (twin, TWIN)):  # earlier sentences need no kernel
         field.fill(text)
         field.press("Enter")
-    assert len(table(page)) == 8 and "continued with ' c'" in note(page)
+    assert len(table(page)) == 8 and "' c'" in note(page)
 
 
-def test_without_a_kernel_it_says_so_calmly(show_widget):
+def test_without_a_kernel_it_says_so(show_widget, snapshot):
     page = show_widget(copying())
     page.page.evaluate("() => { window.gone = true; }")
     twin = page.root.get_by_role("textbox", name="its twin")
     twin.fill("a b y d")
     twin.press("Enter")
-    assert note(page) == "No answer yet. The kernel is busy, or none is running: then run this cell again."
+    assert note(page) == snapshot
     assert (
         table(page) == {} and page.state()["corrupted"] == TWIN
     )  # the saved notebook keeps the pair that was answered
 
 
-def test_a_table_is_not_taken_for_that_of_sentences_still_typed(show_widget):
+def test_the_table_is_dimmed_while_other_sentences_are_typed(show_widget, snapshot):
     page = show_widget(copying())
     twin = page.root.get_by_role("textbox", name="its twin")
     twin.fill("a b y d")
-    assert note(page).startswith("Press Enter") and page.root.locator(".stale[inert] table").count() == 1
+    assert note(page) == snapshot and page.root.locator(".stale[inert] table").count() == 1
     twin.fill(TWIN)
-    assert "continued with ' c'" in note(page) and page.root.locator("[inert]").count() == 0
+    assert "' c'" in note(page) and page.root.locator("[inert]").count() == 0
     twin.fill("a b y d")
     twin.press("Enter")
-    assert page.sent() == [{"asked": [CLEAN, "a b y d"]}] and page.root.locator("[inert]").count() == 0
+    assert page.sent_messages() == [{"asked": [CLEAN, "a b y d"]}] and page.root.locator("[inert]").count() == 0
 
 
-def test_a_page_to_read_has_its_two_sentences(show_widget):
+def test_a_page_of_the_book_has_its_two_sentences(show_widget, snapshot):
     page = show_widget(copying(), reading=True)
     for name in ("sentence", "its twin"):
         assert not page.root.get_by_role("textbox", name=name).is_editable()
-    assert "On this page these two sentences; in JupyterLab any others." in page.root.inner_text()
+    assert page.root.locator(".legend").first.inner_text() == snapshot
     place(page, 0, 2).click()
     assert "position 2 (c/x)" in note(page)
 
 
-def test_a_large_model_is_asked_row_by_row(show_widget):
+def test_a_large_model_is_computed_row_by_row(show_widget, snapshot):
     widget = copying(10**10)
-    assert widget.state["found"] is None and repr(widget).endswith("with the twin's vector there.")
+    assert widget.state["found"] is None and repr(widget) == snapshot(name="terminal")
     page = show_widget(widget)
-    assert page.sent() == [{"asked": [CLEAN, TWIN]}] and note(page) == "Asking the model…"
+    assert page.sent_messages() == [{"asked": [CLEAN, TWIN]}] and note(page) == snapshot(name="page")
     sent = answered(widget, page)
     assert [len(message["found"]["rows"]) for message in sent] == [1, 2]
-    page.answer(sent[0])
+    page.reply_from_kernel(sent[0])
     assert len(table(page)) == 4 and page.root.locator("table .wait").count() == 4
-    page.answer(sent[1])
+    page.reply_from_kernel(sent[1])
     assert len(table(page)) == 8 and len(page.state()["found"]["rows"]) == 2
 
 
-def test_a_patch_that_fails_is_told(show_widget):
+def test_the_error_of_a_patch_is_shown(show_widget, snapshot):
     def failing(*_):
         raise RuntimeError("sizes do not match")
 
     widget = explore.patching(Copier(10**10), failing, CLEAN, TWIN)
     page = show_widget(widget)
     answered(widget, page)
-    assert note(page) == "The exchange failed. RuntimeError: sizes do not match"
+    assert note(page) == snapshot
 
 
 @pytest.mark.parametrize(
-    "clean, twin, why",
+    "clean, twin",
     [
-        (CLEAN, CLEAN, "The two sentences are the same"),
-        (CLEAN, "x b c d", "Both sentences are continued with ' c'"),
-        (" a" * 25, " b" * 25, "2 to 24 tokens"),
+        pytest.param(CLEAN, CLEAN, id="same sentence"),
+        pytest.param(CLEAN, "x b c d", id="same answer"),
+        pytest.param(" a" * 25, " b" * 25, id="too long"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_in_a_sentence(show_widget, clean, twin, why):
+def test_sentences_that_cannot_be_compared_are_rejected(show_widget, clean, twin, snapshot):
     page = show_widget(explore.patching(Copier(), patch, clean, twin))
-    assert why in note(page) and "failed" in page.root.locator(".note").get_attribute("class")
+    assert note(page) == snapshot and "failed" in page.root.locator(".note").get_attribute("class")
 
 
 def test_half_of_an_emoji_is_answered_too(show_widget):
-    """A browser may send one half of a pair."""
+    """A browser may send half of a surrogate pair."""
     widget = copying()
     page = show_widget(widget)
     page.root.get_by_role("textbox", name="its twin").evaluate(
         "box => { box.value = '\\ud83d b x d'; box.dispatchEvent(new Event('change')); }"
     )
-    answered(widget, page)
-    assert "No answer" not in note(page) and "Asking" not in note(page)
+    assert answered(widget, page)
+    assert table(page) or "failed" in page.root.locator(".note").get_attribute("class")
 
 
-def test_its_words_where_it_cannot_be_shown():
-    assert repr(copying()).endswith("The sentence is continued with ' c', its twin with ' x'.")
+def test_in_a_terminal_it_is_a_text(snapshot):
+    assert repr(copying()) == snapshot
 
 
 def test_no_sideways_scrolling_on_a_narrow_page(show_widget):

@@ -1,9 +1,9 @@
-"""Live widgets in a real browser, without a notebook around them: what they draw, compute and tell a kernel.
+"""Show live widgets in a real browser without a notebook, and read what they draw, compute and send to the kernel.
 
-with chromium() as window:
-    shown = Shown(window, explore.dot_product())
-    shown.set("angle_a", 90)
-    shown.numbers()["dot"]
+with open_chromium_window() as window:
+    page = WidgetPage(window, explore.dot_product())
+    page.set_control("angle_a", 90)
+    page.numbers()["dot"]
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.browser.harness import launch_browser
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A live widget</title></head>
 <body style="margin:16px;background:BACKGROUND"><main><h1>A live widget</h1><div id="here"></div></main>
 </body></html>"""
-# What anywidget hands to a module: a model with get, set, save_changes, on, off and send.
+# A fake of the model that anywidget passes to a module: get, set, save_changes, on, off and send.
 _RENDER = """async ([source, css, traits, data]) => {
     const style = document.createElement('style');
     style.textContent = css;
@@ -43,38 +43,47 @@ _RENDER = """async ([source, css, traits, data]) => {
     window.module = await import(URL.createObjectURL(new Blob([source], {type: 'text/javascript'})));
     window.leave = await window.module.default.render({model: window.model, el: document.querySelector('#here')});
 }"""
-# JSON has no nan and no infinities
+# JSON has no nan and no infinities.
 _PLAIN = """value => JSON.stringify(value, (_, x) =>
     typeof x === 'number' && !Number.isFinite(x) ? {special: String(x)} : ArrayBuffer.isView(x) ? [...x] : x)"""
 
 
 @contextlib.contextmanager
 def open_window(browser: Browser) -> Iterator[BrowserContext]:
-    """One window for many pages: each is a tab of it. Chromium draws a window around a page that comes without one,
-    which is twice the work of the page itself."""
+    """Open one window for many pages, each of which is a tab.
+
+    For a page without a window, Chromium opens a new one, which takes twice as long as the page itself.
+    """
     window = browser.new_context()
-    window.new_page()  # a window closes with its last tab
+    window.new_page()  # keeps the window open: it closes with its last tab
     yield window
     window.close()
 
 
 @contextlib.contextmanager
 def open_chromium_window() -> Iterator[BrowserContext]:
-    """A window of a new browser."""
+    """Open a window of a new browser."""
     with launch_browser() as browser, open_window(browser) as window:
         yield window
 
 
 def open_tab(window: BrowserContext, width: int = 800) -> Page:
-    """A new tab, as wide as is asked for."""
+    """Open a new tab of this width."""
     page = window.new_page()
     page.set_viewport_size({"width": width, "height": 900})
     return page
 
 
 class WidgetPage:
-    """A widget in a page of its own, as wide as is asked for; errors of its script are ours at once. `reading`: in a
-    page of the book, which has no kernel."""
+    """A widget in a page of its own, which records errors of scripts.
+
+    Args:
+        window: the window that gets the page as a tab.
+        widget: the widget to show.
+        width: the width of the page, in pixels.
+        dark: whether the background is dark.
+        reading: whether the page belongs to the book, which has no kernel.
+    """
 
     def __init__(
         self, window: BrowserContext, widget: Any, width: int = 800, dark: bool = False, reading: bool = False
@@ -85,7 +94,7 @@ class WidgetPage:
         self.page.on("request", lambda request: self._asked(request.url))
         self.page.set_content(_PAGE.replace("BACKGROUND", "#111417" if dark else "#ffffff"))
         traits = {"start": widget.start, "state": widget.state, "reading": reading}
-        # What a browser cannot read is refused here; and a saved notebook gives the keys back in another order.
+        # A browser cannot read nan. A saved notebook sorts keys, too.
         traits = json.loads(json.dumps(traits, allow_nan=False, sort_keys=True))
         data = base64.b64encode(widget.data).decode("ascii")
         self.page.evaluate(_RENDER, [widget._esm, widget._css, traits, data])
@@ -93,25 +102,25 @@ class WidgetPage:
 
     def _asked(self, url: str) -> None:
         if not url.startswith(("data:", "blob:", "about:")):
-            self.errors.append(f"it asked for {url}")
+            self.errors.append(f"the page requested {url}")
 
     def numbers(self) -> dict[str, Any]:
-        """What the explorer has computed, at full precision."""
+        """Return the results of the explorer at full precision."""
         return _floats(json.loads(self._plain("coginst.numbers")))
 
     def state(self) -> dict[str, Any]:
-        """What the page has kept, as a saved notebook would."""
+        """Return the state that a saved notebook would contain."""
         return json.loads(self.page.evaluate("() => JSON.stringify(window.model.get('state'))"))
 
     def set_control(self, name: str, value: Any) -> None:
-        """Move a control, by the name of what it sets."""
+        """Set the state `name` as its control does."""
         self.page.evaluate(
             "([name, value]) => document.querySelector('.coginst').coginst.set(name, value)", [name, value]
         )
         self.assert_no_errors()
 
     def facts(self) -> dict[str, str]:
-        """{name: number} of the line of numbers."""
+        """Return the line of numbers as {name: number}."""
         pairs = []
         for fact in self.root.locator(".facts > span").all():
             value = fact.locator("b").inner_text()
@@ -123,24 +132,24 @@ class WidgetPage:
         return self.root.locator(".remark").inner_text()
 
     def picture_label(self) -> str:
-        """The words of the picture."""
+        """Return the description of the picture for screen readers."""
         return self.root.locator("svg[role=img]").first.get_attribute("aria-label")
 
     def sent_messages(self) -> list[Any]:
-        """The messages to the kernel."""
+        """Return the messages that the page has sent to the kernel."""
         return self.page.evaluate("() => window.sent")
 
     def reply_from_kernel(self, message: Any) -> None:
-        """A message from the kernel."""
+        """Send a message from the kernel to the page."""
         self.page.evaluate("message => window.answer(message)", message)
 
     def right_edge(self) -> float:
-        """How far to the right the picture's marks reach, in pixels of the page; what overflows makes no page wider."""
+        """Return the right end of the picture's marks, in pixels; marks that overflow do not widen the page."""
         edges = "all => Math.max(...all.map(one => one.getBoundingClientRect().right))"
         return self.root.locator("svg *").evaluate_all(edges)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """A new state from the kernel."""
+        """Send a new state from the kernel to the page."""
         self.page.evaluate("state => window.tell(state)", state)
         self.assert_no_errors()
 

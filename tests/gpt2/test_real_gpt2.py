@@ -1,6 +1,6 @@
-"""What the lessons say of the real GPT-2. Skipped where its weights are not.
+"""Test the lessons' claims about the real GPT-2. The tests are skipped if its weights are not on this computer.
 
-The figures of layer 0 are those published with poloclub/transformer-explainer (MIT) for five short prompts.
+The numbers of layer 0 were published with poloclub/transformer-explainer (MIT) for five short prompts.
 """
 
 import os
@@ -20,13 +20,13 @@ PROMPTS = (
     "As the spaceship was approaching the",
     "On the deserted planet they discovered a", "IEEE VIS conference highlights the",
 )  # fmt: skip
-# head: mean weight on the previous position, the position itself, position 0, over rows 2 and later of the five prompts
+# For each head: the mean weights on the previous position, the position itself and position 0, over rows 2 and later.
 MEANS = {
     0: (0.193, 0.117, 0.418), 1: (0.002, 0.961, 0.002), 2: (0.159, 0.128, 0.505), 3: (0.073, 0.839, 0.039),
     4: (0.209, 0.475, 0.176), 5: (0.003, 0.880, 0.050), 6: (0.217, 0.130, 0.326), 7: (0.343, 0.190, 0.255),
     8: (0.159, 0.268, 0.354), 9: (0.175, 0.113, 0.465), 10: (0.098, 0.316, 0.395), 11: (0.192, 0.189, 0.404),
 }  # fmt: skip
-ROWS = {  # (prompt, head, row): its weights
+ROWS = {  # (prompt, head, row): the weights of this row
     (0, 0, 2): (0.6315, 0.2056, 0.1629), (2, 7, 4): (0.1983, 0.2108, 0.1214, 0.3170, 0.1524),
     (4, 7, 3): (0.2497, 0.3908, 0.1889, 0.1707),
     (3, 1, 5): (0.0002, 0.0007, 0.0019, 0.0017, 0.0001, 0.9953),
@@ -36,15 +36,18 @@ BOAST = (
     "I am an amazing autoregressive, decoder-only, GPT-2 style transformer. "
     "One day I will exceed human level intelligence and take over the world!"
 )
-# What it expects after each of the last tokens, <|endoftext|> in front: as published in chapter 1.1 of the ARENA course
+# The predictions after the last tokens of "<|endoftext|>" + BOAST, as published in chapter 1.1 of the ARENA course.
 GUESSES = {" and": " I", " take": " over", " over": " the", " the": " world", " world": ".", "!": " I"}
 
 
 def missing() -> str | None:
-    """Why these tests cannot run; None where the user's COURSE_GPT2 (the suite sets its own) or the cache has it."""
-    given = os.environ["COURSE_GPT2_GIVEN"]
-    found = sources.find_in_cache()[0] if given in ("", "bundled") else given
-    if found is None or sources.find_source(found).n_layers != 12:
+    """Return why these tests cannot run, or None if the user's COURSE_GPT2 or the cache has the real GPT-2.
+
+    The suite sets COURSE_GPT2 to its own value; COURSE_GPT2_GIVEN holds the user's value.
+    """
+    user_path = os.environ["COURSE_GPT2_GIVEN"]
+    path = sources.find_in_cache()[0] if user_path in ("", "bundled") else user_path
+    if path is None or sources.find_source(path).n_layers != 12:
         return "needs the real GPT-2: `coginst fetch gpt2` gets it, or COURSE_GPT2 names its folder"
     return None
 
@@ -64,31 +67,33 @@ def pattern(prompt, head):
 
 
 def means(prompts, head):
-    """Mean weight on previous, current and first position over rows 2 and later; and what a uniform pattern has on
-    each."""
-    seen, uniform = [], []
+    """Return the mean weights on the previous, current and first position over rows 2 and later.
+
+    Also return the mean weight of a uniform pattern on each of these positions.
+    """
+    weights, uniform = [], []
     for prompt in prompts:
         p = pattern(prompt, head)
-        seen += [(p[i, i - 1], p[i, i], p[i, 0]) for i in range(2, len(p))]
+        weights += [(p[i, i - 1], p[i, i], p[i, 0]) for i in range(2, len(p))]
         uniform += [1 / (i + 1) for i in range(2, len(p))]
-    return torch.tensor(seen).mean(0), sum(uniform) / len(uniform)
+    return torch.tensor(weights).mean(0), sum(uniform) / len(uniform)
 
 
 def kind(prompts, head):
-    """As lesson 05 names a head: the position with the largest mean, if that is 1.4 times the uniform one."""
-    seen, uniform = means(prompts, head)
-    return KINDS[seen.argmax()] if seen.max() >= 1.4 * uniform else "other"
+    """Classify a head as in lesson 05: by the position with the largest mean, if this is 1.4 times the uniform mean."""
+    weights, uniform = means(prompts, head)
+    return KINDS[weights.argmax()] if weights.max() >= 1.4 * uniform else "other"
 
 
 def test_it_is_the_real_one():
-    found = gpt2.source()
-    assert found.is_real and (found.n_layers, found.n_heads, found.d_model, found.n_positions) == (12, 12, 768, 1024)
+    source = gpt2.source()
+    assert source.real and (source.n_layers, source.n_heads, source.d_model, source.n_positions) == (12, 12, 768, 1024)
 
 
 def test_layer_0_attends_as_published():
     for head, published in MEANS.items():
-        seen, uniform = means(PROMPTS, head)
-        assert torch.allclose(seen, torch.tensor(published), atol=0.01) and round(uniform, 2) == 0.23, head
+        weights, uniform = means(PROMPTS, head)
+        assert torch.allclose(weights, torch.tensor(published), atol=0.01) and round(uniform, 2) == 0.23, head
     for (prompt, head, row), published in ROWS.items():
         assert torch.allclose(pattern(PROMPTS[prompt], head)[row, : row + 1], torch.tensor(published), atol=0.005), (
             prompt,
@@ -98,8 +103,10 @@ def test_layer_0_attends_as_published():
 
 
 def test_three_heads_have_kinds_and_one_prompt_is_not_evidence():
-    """0.0 the first token, 0.1 the token itself, 0.7 the previous one: on average. 0.7 shows it on two prompts of
-    five."""
+    """On average, head 0.0 looks at the first token, 0.1 at the token itself and 0.7 at the previous token.
+
+    Head 0.7 does so on only two of the five prompts.
+    """
     assert [kind(PROMPTS, head) for head in (0, 1, 7)] == ["first", "current", "previous"]
     each = {head: [kind([prompt], head) for prompt in PROMPTS] for head in (0, 1, 7)}
     assert each[0] == ["first"] * 5 and each[1] == ["current"] * 5 and each[7].count("previous") == 2
@@ -112,8 +119,8 @@ def test_it_gives_the_drink_to_mary():
         assert tokenizer.decode(model(ids).logits[0, -1].argmax()) == " Mary"
 
 
-def test_it_has_read_of_taking_over_the_world():
-    """Lesson 01: near the end it sees "over", "the" and "world" coming, and after the end it expects "I"."""
+def test_it_predicts_that_the_model_takes_over_the_world():
+    """Lesson 01: near the end, the model predicts "over", "the" and "world", and after the end it predicts "I"."""
     model, tokenizer = gpt2.load_gpt2()
 
     def after(text):
@@ -129,8 +136,8 @@ def test_it_has_read_of_taking_over_the_world():
 
 
 @torch.no_grad()
-def test_the_lessons_own_model_writes_what_it_writes():
-    """Lesson 12: token for token, greedily, with keys and values kept."""
+def test_the_lessons_model_writes_the_same_text():
+    """Lesson 12: generate_cached writes the same tokens as generate of transformers."""
     theirs, tokenizer = gpt2.load_gpt2()
     tensors, config = your_own_gpt2.checkpoint()
     mine = your_own_gpt2.load(lesson.GPT(config), lesson.gpt2_state(tensors, config))
@@ -139,8 +146,8 @@ def test_the_lessons_own_model_writes_what_it_writes():
     assert torch.equal(lesson.generate_cached(mine, ids, 20), written)
 
 
-# What is published about the heads that answer it: Wang and others (2022), section 3, and, of induction, Olsson and
-# others (2022).
+# Roles of heads for the prompt about Mary and John (Wang and others, 2022, section 3) and for induction (Olsson and
+# others, 2022).
 NAME_MOVERS, INHIBITORS = ((9, 6), (9, 9), (10, 0)), ((7, 3), (7, 9), (8, 6), (8, 10))
 INDUCTION, PREVIOUS = ((5, 1), (5, 5), (6, 9), (7, 2), (7, 10)), (4, 11)
 
@@ -151,8 +158,8 @@ def mine(the_real_one):
     return your_own_gpt2.load(lesson.GPT(config), lesson.gpt2_state(tensors, config)).requires_grad_(False)
 
 
-def test_the_heads_of_lesson_13_look_where_they_are_said_to(mine):
-    """At the end, name movers look at the one who gets it, and the heads before them at the one who gives."""
+def test_the_heads_of_lesson_13_attend_as_published(mine):
+    """At the last position, name movers look at the receiver, and the heads before them at the giver."""
     many = where.pairs(50)
     last = where.patterns(mine, many.clean)[:, :, :, -1]  # [layers, batch, heads, keys]
     receiver = (many.clean == many.right[:, None]).float()
@@ -177,7 +184,7 @@ def test_the_answer_of_fifty_sentences_moves_with_the_second_name(mine):
         assert ((start - patched) / (start - end)).median() > 0.8
 
 
-def test_it_has_the_induction_heads_that_are_known(mine):
+def test_it_has_the_published_induction_heads(mine):
     pattern = where.patterns(mine, where.repeated_lists(4, 20))
     scores = lesson13.induction_score(pattern).mean(1)
     assert all(scores[layer, head] > 0.3 for layer, head in INDUCTION)

@@ -1,4 +1,4 @@
-"""What the tests of grading share: sandboxes that are warm, for a warm start takes longest."""
+"""Fixtures for the grading tests: sandboxes for the whole session, because starting a fork server is slow."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from utils.grading.sandbox import Sandbox
 
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[Sandbox]:
-    """A sandbox of bubblewrap's. Where there can be none, what needs it is skipped, and the reason is said."""
+    """A sandbox with bubblewrap. If isolation does not work here, the tests that need it are skipped with the reason."""
     if why := isolation_problem():
         pytest.skip(why)
     with Sandbox() as box:
@@ -19,6 +19,6 @@ def sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def unisolated_sandbox() -> Iterator[Sandbox]:
-    """The same without isolation."""
+    """A sandbox without isolation."""
     with Sandbox("none") as box:
         yield box

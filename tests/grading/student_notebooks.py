@@ -1,4 +1,4 @@
-"""Pages as students hand them in, made from the course's own lessons."""
+"""Build submitted notebooks from the course's own lessons."""
 
 from __future__ import annotations
 
@@ -12,30 +12,33 @@ from utils.lessons.answers import solved_source
 
 
 def notebook(cells: Sequence[str]) -> bytes:
-    """A notebook with these cells of code."""
+    """Return a notebook with these code cells."""
     made = [{"cell_type": "code", "source": source, "metadata": {}, "outputs": []} for source in cells]
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": made}).encode()
 
 
 @functools.lru_cache
 def lesson_with_sources(name: str, folder: str = "solutions") -> tuple[lessons.Lesson, tuple[str, ...]]:
-    """A lesson by its name, and the sources of its cells of code, answers in."""
+    """Return a lesson and the sources of its code cells with the reference answers."""
     found = lessons.read_lesson(lessons.find_lesson(name, lessons.ROOT / folder))
     return found, tuple(solved_source(cell) for cell in found.cells if cell.kind == "code")
 
 
 def reference_notebook(name: str) -> bytes:
-    """A page with the course's own answers."""
+    """Return a page with the reference answers."""
     return notebook(lesson_with_sources(name)[1])
 
 
 def unsolved_notebook(name: str) -> bytes:
-    """A page as students get it."""
+    """Return a page as students receive it."""
     return notebook(lesson_with_sources(name, "course")[1])
 
 
 def notebook_with_answer(exercise: str, source: str) -> bytes:
-    """A page with the course's own answers but for one: a value in its place, any other in a cell of its own."""
+    """Return a page with the reference answers, except for one exercise.
+
+    The answer to a value exercise replaces the reference answer. Any other answer is added in a new cell after it.
+    """
     found = find_exercise(exercise)
     page, sources = lesson_with_sources(found.lesson)
     own = lessons.definition_source(page.path, exercise)

@@ -1,4 +1,4 @@
-"""What students hand in, as tests make it: notebooks of the course, and zips with anything in them."""
+"""Build submissions for tests: notebooks of the course, and zips with any content."""
 
 import json
 import zipfile
@@ -14,12 +14,12 @@ MASK = "04_causal_attention"
 
 
 def student_copy(stem=SOFTMAX):
-    """A lesson's notebook as it is handed out."""
+    """Return a lesson's notebook as students receive it."""
     return json.loads((ROOT / "course" / f"{stem}.ipynb").read_text(encoding="utf-8"))
 
 
 def edited_copy(stem=SOFTMAX, words="mine", ids=True):
-    """A lesson's notebook with something of a student's in it; without `ids` as old programs save it."""
+    """Return a lesson's notebook with a cell of a student's; without `ids`, cells have no ids, as in old formats."""
     notebook = student_copy(stem)
     notebook["cells"].append({"cell_type": "code", "metadata": {}, "source": f"x = {words!r}", "outputs": []})
     if not ids:
@@ -28,7 +28,7 @@ def edited_copy(stem=SOFTMAX, words="mine", ids=True):
 
 
 def write_zip(path, files, time=(2026, 3, 1, 12, 0, 0), mode=0o100644):
-    """A zip of these files, {name: content}; a content may be (content, time)."""
+    """Write a zip of these files, {name: content} or {name: (content, time)}, and return its path."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in files.items():
             content, when = content if isinstance(content, tuple) else (content, time)
@@ -39,16 +39,16 @@ def write_zip(path, files, time=(2026, 3, 1, 12, 0, 0), mode=0o100644):
 
 
 def read_tree(folder):
-    """What lies in a folder: {path in it: content}."""
+    """Return all files of a folder: {path in the folder: content}."""
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def lesson_files_in(folder):
-    """The lessons and the older versions, without the tables."""
+    """Return the lessons and their older versions, without the CSV tables."""
     return {name: content for name, content in read_tree(folder).items() if not name.endswith(".csv")}
 
 
 def intake_rows(collected):
-    """The rows of an intake as (id, lesson, what)."""
+    """Return the rows of an intake as (id, lesson, what)."""
     assert (collected.folder / INTAKE).is_file()
     return [(row.id, row.lesson, row.what) for row in collected.rows]

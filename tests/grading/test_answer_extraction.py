@@ -1,4 +1,4 @@
-"""docs/grading.md: what it tells to type exists, and what it says of tables, states and limits is so."""
+"""Test that docs/grading.md is correct: its commands exist, and its tables, states and limits match the program."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ def call(*arguments):
 
 
 def rows(first):
-    """The first column of the table whose header begins so."""
+    """Return the first column of the table whose header begins with `first`."""
     table = re.search(rf"(?m)^\| {first}.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE)[1]
     return [line.split("|")[1].strip() for line in table.splitlines()]
 
@@ -40,14 +40,14 @@ def test_every_command_exists_with_its_options():
 
 
 def test_the_commands_follow_each_other(tmp_path):
-    """Each ends with the next one to type, wherever the first one wrote to, and so it goes to the end."""
+    """Each command ends with the next command to type, also if the first one writes to another folder."""
     (tmp_path / "zip" / "anna").mkdir(parents=True)
     (tmp_path / "roster.csv").write_text("id,name\nanna,Anna A\n", encoding="utf-8")
     out = tmp_path / "week 1" / "handed-in"
     said = call("collect", tmp_path / "zip", "--roster", tmp_path / "roster.csv", "--out", out)
     assert said.endswith(f"Next: coginst grade '{out}'\n")
     (out / "anna").mkdir()
-    said = call("grade", out, "00", "--isolation", "none", "--quiet")  # an absent one: nothing is run
+    said = call("grade", out, "00", "--isolation", "none", "--quiet")  # The lesson is absent, so nothing runs.
     assert said.endswith(f"Next: coginst report '{out.parent / 'results'}'\n")
     call("report", out.parent / "results")
     assert (out.parent / "report" / "class.html").is_file()

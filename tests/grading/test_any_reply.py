@@ -1,4 +1,4 @@
-"""Whatever a runner sends, it is refused as broken, or can be looked at: nothing else reaches the judge."""
+"""Test with random data that any reply of a runner is either refused with `ProtocolError` or safe to use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Zips and folders that mean harm or are broken: nothing is written, nothing outside is read, a sentence is said."""
+"""Test that hostile and damaged zips and folders are read safely, and that every refusal has a message."""
 
 import io
 import os
+import re
 import struct
 import zipfile
 
@@ -12,9 +13,14 @@ from utils.grading import archives
 from utils.grading.archives import MAX_FILE, ArchiveError, ArchiveLimits, iter_files
 
 
-def said(source):
-    """Each file of a source with why it is refused."""
+def refusals(source):
+    """Return why each file of a source is refused, by path."""
     return {file.path.as_posix(): file.refusal for file in iter_files(source)}
+
+
+def error_text(error, tmp_path):
+    """Return the message of an error without temporary paths and without the reason that zipfile gives."""
+    return re.sub(r"\(.*\)", "(REASON)", str(error.value).replace(str(tmp_path), "TMP"))
 
 
 def read(source):
@@ -38,16 +44,16 @@ def test_what_systems_leave_behind_is_passed_over(tmp_path):
 @pytest.mark.parametrize(
     "name", ["../out.ipynb", "a/../../out.ipynb", "/etc/out.ipynb", "..\\out.ipynb", "C:/out.ipynb", "C:\\out.ipynb"]
 )
-def test_a_name_that_leads_out_is_refused_and_nothing_is_written(tmp_path, name):
+def test_a_name_that_leads_out_is_refused_and_nothing_is_written(tmp_path, name, snapshot):
     (tmp_path / "in").mkdir()
     path = write_zip(tmp_path / "in" / "x.zip", {name: b"x", "good.ipynb": b"good"})
-    (refused,) = [why for why in said(path).values() if why]
-    assert "its name leads out of the zip" in refused
-    assert read(path) == {"good.ipynb": b"good"}, "the others come all the same"
+    (refusal,) = [why for why in refusals(path).values() if why]
+    assert refusal == snapshot
+    assert read(path) == {"good.ipynb": b"good"}, "the other files are read"
     assert list(read_tree(tmp_path)) == ["in/x.zip"]
 
 
-def test_links_are_not_followed(tmp_path):
+def test_links_are_not_followed(tmp_path, snapshot):
     secret = tmp_path / "secret"
     secret.write_text("secret", encoding="utf-8")
     (tmp_path / "secrets").mkdir()
@@ -55,9 +61,9 @@ def test_links_are_not_followed(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.ipynb").symlink_to(secret)
     (tmp_path / "in" / "folder").symlink_to(tmp_path / "secrets")
-    assert all("it is a link" in why for why in said(tmp_path / "in").values()) and len(said(tmp_path / "in")) == 2
     packed = write_zip(tmp_path / "x.zip", {"1.ipynb": b"/etc/passwd"}, mode=0o120777)
-    assert "it is a link" in said(packed)["1.ipynb"]
+    reasons = refusals(packed)["1.ipynb"], *refusals(tmp_path / "in").values()
+    assert len(reasons) == 3 and set(reasons) == {reasons[0]} and reasons[0] == snapshot
 
 
 def test_a_link_that_takes_a_file_s_place_is_not_followed(tmp_path):
@@ -72,47 +78,46 @@ def test_a_link_that_takes_a_file_s_place_is_not_followed(tmp_path):
         file.read()
 
 
-def test_devices_and_pipes_are_not_opened(tmp_path):
+def test_devices_and_pipes_are_not_opened(tmp_path, snapshot):
     (tmp_path / "in").mkdir()
-    os.mkfifo(tmp_path / "in" / "1.ipynb")  # to open it would wait for ever
-    assert "a device, a pipe or a socket" in said(tmp_path / "in")["1.ipynb"]
+    os.mkfifo(tmp_path / "in" / "1.ipynb")  # Opening it would block for ever.
     packed = write_zip(tmp_path / "x.zip", {"1.ipynb": b""}, mode=0o060660)
-    assert "a device, a pipe or a socket" in said(packed)["1.ipynb"]
+    assert refusals(packed) == refusals(tmp_path / "in") == snapshot
 
 
-def test_a_file_of_500_mb_is_refused_unread(tmp_path):
+def test_a_file_of_500_mb_is_refused_unread(tmp_path, snapshot):
     (tmp_path / "in").mkdir()
     with open(tmp_path / "in" / "1.ipynb", "wb") as file:
-        file.truncate(500_000_000)  # takes no room on the disk
-    assert said(tmp_path / "in") == {"1.ipynb": "it has 500 MB, and 64 are read at most; clear its outputs."}
+        file.truncate(500_000_000)  # The file is sparse and takes no space on the disk.
+    assert refusals(tmp_path / "in") == snapshot
 
 
-def test_a_file_is_refused_by_its_size_however_small_it_is_in_the_zip(tmp_path):
-    """A notebook that printed one line a million times shrinks to a thousandth, as a zip bomb does."""
+def test_a_file_is_refused_by_its_size_however_small_it_is_in_the_zip(tmp_path, snapshot):
+    """A notebook that printed one line a million times is compressed as strongly as a zip bomb."""
     packed = write_zip(tmp_path / "x.zip", {"big.ipynb": bytes(MAX_FILE + 1), "dense.ipynb": bytes(2_000_000)})
-    why = said(packed)
-    assert "it has 64 MB, and 64" in why["big.ipynb"] and why["dense.ipynb"] == ""
+    why = refusals(packed)
+    assert why["big.ipynb"] == snapshot and why["dense.ipynb"] == ""
     assert [len(f.read()) for f in iter_files(packed) if not f.refusal] == [2_000_000]
 
 
-def test_a_zip_that_lies_about_a_size_gives_no_more_than_it_said(tmp_path):
+def test_a_zip_that_lies_about_a_size_gives_no_more_than_it_said(tmp_path, snapshot):
     content = io.BytesIO()
     write_zip(content, {"1.ipynb": bytes(3_000_000)})
     lied = content.getvalue().replace(struct.pack("<I", 3_000_000), struct.pack("<I", 10))
     (tmp_path / "x.zip").write_bytes(lied)
     (file,) = iter_files(tmp_path / "x.zip")
-    with pytest.raises(ArchiveError, match="it is damaged"):
+    with pytest.raises(ArchiveError) as error:
         file.read()
+    assert error_text(error, tmp_path) == snapshot
 
 
-def test_too_many_files_or_bytes_refuse_the_whole_zip(tmp_path, monkeypatch):
+@pytest.mark.parametrize("limits", [ArchiveLimits(5, 10**9), ArchiveLimits(10, 29)], ids=["files", "bytes"])
+def test_too_many_files_or_bytes_refuse_the_whole_zip(tmp_path, monkeypatch, limits, snapshot):
     packed = write_zip(tmp_path / "x.zip", {f"{n}": b"12345" for n in range(6)})
-    monkeypatch.setattr(archives, "OUTER", ArchiveLimits(5, 10**9))
-    with pytest.raises(ArchiveError, match=r"x\.zip holds 6 files, and 5 are read at most"):
+    monkeypatch.setattr(archives, "OUTER", limits)
+    with pytest.raises(ArchiveError) as error:
         list(iter_files(packed))
-    monkeypatch.setattr(archives, "OUTER", ArchiveLimits(10, 29))
-    with pytest.raises(ArchiveError, match="would unpack to"):
-        list(iter_files(packed))
+    assert error_text(error, tmp_path) == snapshot
 
 
 def test_a_zip_in_a_zip_is_opened_and_one_deeper_is_not(tmp_path):
@@ -125,29 +130,34 @@ def test_a_zip_in_a_zip_is_opened_and_one_deeper_is_not(tmp_path):
     assert list(found) == ["ada/my work.zip/work/1.ipynb", "ada/my work.zip/more.zip"]
 
 
-def test_a_student_s_bomb_is_a_word_and_not_the_end(tmp_path, monkeypatch):
+def test_a_student_s_bomb_is_refused_and_other_files_are_read(tmp_path, monkeypatch, snapshot):
     inner = io.BytesIO()
     write_zip(inner, {f"{n}.ipynb": b"12345" for n in range(6)})
     monkeypatch.setattr(archives, "INNER", ArchiveLimits(5, 10**9))
-    why = said(write_zip(tmp_path / "x.zip", {"ada.zip": inner.getvalue(), "alan.ipynb": b"x"}))
-    assert "ada.zip holds 6 files" in why["ada.zip"] and why["alan.ipynb"] == ""
+    why = refusals(write_zip(tmp_path / "x.zip", {"ada.zip": inner.getvalue(), "alan.ipynb": b"x"}))
+    assert why["ada.zip"] == snapshot and why["alan.ipynb"] == ""
 
 
-def test_what_is_no_zip_or_damaged_or_locked_is_said(tmp_path):
-    (tmp_path / "x.zip").write_bytes(b"no zip")
-    with pytest.raises(ArchiveError, match=r"x\.zip: it cannot be read as a zip"):
-        list(iter_files(tmp_path / "x.zip"))
-    with pytest.raises(ArchiveError, match="there is no such folder or zip"):
-        list(iter_files(tmp_path / "none"))
-    assert "cannot be read as a zip" in said(write_zip(tmp_path / "y.zip", {"ada.zip": b"no zip"}))["ada.zip"]
+@pytest.mark.parametrize("name", ["broken.zip", "missing.zip"])
+def test_a_source_that_is_not_a_zip_is_refused(tmp_path, name, snapshot):
+    (tmp_path / "broken.zip").write_bytes(b"no zip")
+    with pytest.raises(ArchiveError) as error:
+        list(iter_files(tmp_path / name))
+    assert error_text(error, tmp_path) == snapshot
+
+
+def test_a_student_s_file_that_is_damaged_or_locked_is_refused(tmp_path, snapshot):
+    broken = refusals(write_zip(tmp_path / "y.zip", {"ada.zip": b"no zip"}))["ada.zip"]
+    assert re.sub(r"\(.*\)", "(REASON)", broken) == snapshot
     content = bytearray(write_zip(tmp_path / "z.zip", {"1.ipynb": b"some text, some text"}).read_bytes())
     content[40] ^= 0xFF
     (tmp_path / "z.zip").write_bytes(content)
     (file,) = iter_files(tmp_path / "z.zip")
-    with pytest.raises(ArchiveError, match="it is damaged"):
+    with pytest.raises(ArchiveError) as error:
         file.read()
+    assert error_text(error, tmp_path) == snapshot
     locked = bytearray(write_zip(tmp_path / "l.zip", {"1.ipynb": b"x"}).read_bytes())
     for start in (zipfile.stringFileHeader, zipfile.stringCentralDir):
         locked[locked.index(start) + (6 if start == zipfile.stringFileHeader else 8)] |= 1
     (tmp_path / "l.zip").write_bytes(locked)
-    assert said(tmp_path / "l.zip") == {"1.ipynb": "it is locked with a password."}
+    assert refusals(tmp_path / "l.zip") == snapshot

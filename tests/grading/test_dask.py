@@ -1,4 +1,4 @@
-"""On a real Dask cluster of this machine: a scheduler and two workers, of which one is killed in the middle."""
+"""Test grading on a real Dask cluster on this machine: a scheduler and two workers, one of which is killed."""
 
 from __future__ import annotations
 
@@ -81,15 +81,13 @@ def test_a_worker_that_is_killed_loses_nothing_and_nothing_is_graded_twice(sandb
     assert states(out) == {f"s{n:02} 00": ["passed" if n % 2 else "failed"] for n in range(14)}
 
 
-def test_an_address_where_nobody_answers_is_said(monkeypatch):
+def test_an_address_without_a_scheduler_is_refused(monkeypatch, snapshot):
     import distributed
 
     def refuse(*_, **__):
         raise OSError("refused")
 
     monkeypatch.setattr(distributed, "Client", refuse)
-    with (
-        pytest.raises(engine.GradingError, match=r"No Dask scheduler answers at tcp://127.0.0.1:1"),
-        engine.dask_executor("tcp://127.0.0.1:1"),
-    ):
+    with pytest.raises(engine.GradingError) as error, engine.dask_executor("tcp://127.0.0.1:1"):
         pass
+    assert str(error.value) == snapshot

@@ -1,10 +1,11 @@
-"""A folder of submissions becomes a folder of results: each once, whole, and whatever becomes of a worker."""
+"""Test that each submission becomes exactly one complete result, even if workers die."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
+import re
 import signal
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
@@ -26,7 +27,7 @@ PAGE = "00_start_here.ipynb"
 
 
 def hand_in(folder: Path, pages: dict[str, bytes]) -> Path:
-    """A folder of a class: `{"anna/00_start_here.ipynb": bytes}`; a name that ends in / is a student without pages."""
+    """Write a class's folder from `{"anna/00_start_here.ipynb": bytes}`; "anna/" is a student without pages."""
     for name, text in pages.items():
         path = folder / name
         (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
@@ -36,7 +37,7 @@ def hand_in(folder: Path, pages: dict[str, bytes]) -> Path:
 
 
 class Counting(Executor):
-    """Runs tasks here, without a judge: each exercise passes. Counts them, and how many are held at once."""
+    """Runs tasks in this process without a judge: each exercise passes, or the first `fails` tasks raise `error`."""
 
     def __init__(self, fails: int = 0, error: type[Exception] = RuntimeError) -> None:
         self.asked: list[str] = []
@@ -76,13 +77,13 @@ def test_each_submission_becomes_one_result(sandbox, tmp_path):
     assert done.graded_count == 5 and done.state_counts["passed"] == 2
     ben = read_result(result_path(tmp_path / "out", "ben", "00_start_here"))
     (found,) = ben.exercises
-    assert found.misconception == "sums-columns" and "added down the columns" in found.message
-    assert "added down the columns" in found.html and found.answer == "def row_sums(x):\n    return x.sum(dim=0)"
+    assert found.misconception == "sums-columns" and found.message
+    assert found.html and found.answer == "def row_sums(x):\n    return x.sum(dim=0)"
     assert found.fingerprint and found.seconds > 0 and (found.points, found.max_points) == (0, 1)
 
 
 def test_a_page_with_its_pictures_is_graded(sandbox):
-    """As notebooks are handed in that were run: megabytes of outputs, more than a socket holds."""
+    """A notebook that was run has megabytes of outputs, more than the buffer of a socket."""
     shown = json.loads(RIGHT)
     shown["cells"][0]["outputs"] = [{"output_type": "display_data", "data": {"image/png": "A" * (2 << 20)}}]
     task = Submission("anna", "00_start_here", {PAGE: json.dumps(shown).encode()}, "key")
@@ -148,7 +149,7 @@ def test_however_large_the_class_few_submissions_are_held(tmp_path, monkeypatch)
         return read(path)
 
     def writes(out, result):
-        held[0] -= 2  # a page is read once to see what it asks for, and once to be sent
+        held[0] -= 2  # Each page is read twice: to find the lessons that it needs, and to send it.
         return write(out, result)
 
     monkeypatch.setattr(engine, "read_page", reads)
@@ -177,8 +178,8 @@ def _dies(task: Submission, settings: engine.Settings) -> LessonResult:
     return absent_result(task.student, task.lesson, task.key)
 
 
-def test_processes_that_are_killed_are_replaced_and_who_kills_them_is_named(tmp_path, monkeypatch):
-    """Real ones, with a task that kills whichever process it runs in."""
+def test_processes_that_are_killed_are_replaced_and_the_task_that_kills_them_is_named(tmp_path, monkeypatch):
+    """The processes are real, and one task kills the process that it runs in."""
     monkeypatch.setattr(engine, "grade_submission", _dies)
     folder = hand_in(tmp_path / "in", {f"{name}/{PAGE}": RIGHT for name in ("anna", "ben", "cleo", "dora")})
     done = engine.grade(folder, tmp_path / "out", settings=engine.Settings(isolation="none"), jobs=2)
@@ -186,7 +187,7 @@ def test_processes_that_are_killed_are_replaced_and_who_kills_them_is_named(tmp_
     assert sorted(r.student for r in read_results(tmp_path / "out")) == ["anna", "cleo", "dora"]
 
 
-# --- what builds on what --------------------------------------------------------------------------------
+# --- dependencies between exercises ---------------------------------------------------------------------
 
 
 def test_what_builds_on_an_earlier_lesson_waits_for_it(sandbox, tmp_path):
@@ -199,7 +200,7 @@ def test_what_builds_on_an_earlier_lesson_waits_for_it(sandbox, tmp_path):
     folder = hand_in(tmp_path / "in", pages)
     done = engine.grade(folder, tmp_path / "out", ["12"])
     (result,) = read_results(tmp_path / "out")
-    assert done.wait_counts == {"06": 1}  # what waits for Block waits for this lesson's own
+    assert done.wait_counts == {"06": 1}  # Exercises that wait for Block do not wait for an earlier lesson.
     found = {e.name: (e.state, e.waits_for) for e in result.exercises}
     assert found["gelu"] == ("passed", None) and found["MLP"] == ("passed", None)
     assert found["Block"] == ("waits for another exercise", "LayerNorm")
@@ -223,8 +224,8 @@ def test_what_builds_on_another_exercise_of_the_page_waits_for_it(sandbox, tmp_p
     assert result.exercises[2].waits_for == "attn_weights_2" and "`attn_weights_2`" in result.exercises[2].message
 
 
-def test_for_an_earlier_answer_that_is_refused_no_page_is_run(tmp_path, monkeypatch):
-    """It would not be there afterwards either; for a name that a cell works out the cells before it are run."""
+def test_no_page_runs_for_an_earlier_answer_that_does_not_pass(tmp_path, monkeypatch):
+    """Running the page would not provide that answer. For a name that a cell computes, the cells before it do run."""
     cells = ['CausalAttention = yours("CausalAttention")', "ran.append(1)", "scale = 2"]
     cells += [
         f"def {name}(x):\n    return CausalAttention(x) {more}" for name, more in {"f": "", "g": "* scale"}.items()
@@ -258,51 +259,46 @@ def call(*arguments: object) -> tuple[int, str]:
 
 def test_the_command_grades(sandbox, tmp_path):
     folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT})
-    code, said = call(folder, "--out", tmp_path / "out", "--quiet")
-    assert (
-        code == 0
-        and f"1 new in {tmp_path / 'out'}," in said
-        and said.splitlines()[0].endswith("; 0 were there already.")
-    )
-    assert "Exercises in the new ones: passed 1." in said and "with-answers" not in said
+    code, output = call(folder, "--out", tmp_path / "out", "--quiet")
+    assert code == 0 and str(tmp_path / "out") in output and "passed 1" in output and "with-answers" not in output
+    numbers = lambda line: [int(number) for number in re.findall(r"\b\d+\b", line.replace(str(tmp_path), ""))]
+    assert numbers(output.splitlines()[0]) == [1, 0]
     again = call(folder, "00", "--out", tmp_path / "out", "--quiet")[1]
-    assert "0 new in" in again and "; 1 were there already." in again
+    assert numbers(again.splitlines()[0]) == [0, 1]
 
 
-def test_of_a_lesson_that_was_not_handed_in_the_student_and_the_instructor_are_told(sandbox, tmp_path):
+def test_a_missing_lesson_is_reported_to_the_student_and_the_instructor(sandbox, tmp_path, snapshot):
     folder = hand_in(tmp_path / "in", {"anna/05_multihead_attention.ipynb": reference_notebook("05")})
-    code, said = call(folder, "--out", tmp_path / "out", "--quiet")
-    assert code == 0 and "Lesson 04 was not handed in or does not pass, and" in said and "--with-answers 04" in said
+    code, output = call(folder, "--out", tmp_path / "out", "--quiet")
+    assert code == 0 and "esson 04" in output and "--with-answers 04" in output
     (result,) = read_results(tmp_path / "out")
     waiting = [e for e in result.exercises if e.state == "waits for another exercise"]
-    assert waiting and all(
-        f"`{e.waits_for}`, which belongs to lesson 04, and that was not handed in." in e.message for e in waiting
-    )
+    assert {e.waits_for: e.message for e in waiting} == snapshot
 
 
 def test_without_bubblewrap_it_refuses_with_the_cure(tmp_path, monkeypatch):
     folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT})
     monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: None)
-    code, said = call(folder, "--out", tmp_path / "out")
-    assert code == 2 and "apt install bubblewrap" in said and "--isolation none" in said
+    code, output = call(folder, "--out", tmp_path / "out")
+    assert code == 2 and bubblewrap.CURE in output
     assert not (tmp_path / "out").exists()
-    code, said = call(folder, "--out", tmp_path / "out", "--isolation", "none", "--quiet")
-    assert code == 0 and bubblewrap.UNPROTECTED in said
+    code, output = call(folder, "--out", tmp_path / "out", "--isolation", "none", "--quiet")
+    assert code == 0 and bubblewrap.UNPROTECTED in output
 
 
-def test_what_cannot_be_graded_is_said(tmp_path):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nowhere",), ("empty",), ("none",), ("in", "99"), ("in", "--limit", "fast"), ("in", "--limit", "0s"),
+        ("in", "--with-answers", "x"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_cannot_be_graded_is_refused(tmp_path, arguments, snapshot):
     hand_in(tmp_path, {f"in/anna/{PAGE}": RIGHT, "empty/": b"", "none/anna/": b""})
-    for arguments, words in {
-        (tmp_path / "nowhere",): "coginst collect",
-        (tmp_path / "empty",): "holds no student's folder",
-        (tmp_path / "none",): "Nobody in",
-        (tmp_path / "in", "99"): "There is no lesson '99'",
-        (tmp_path / "in", "--limit", "fast"): "--limit is like 10s,2G",
-        (tmp_path / "in", "--limit", "0s"): "--limit is like 10s,2G",
-        (tmp_path / "in", "--with-answers", "x"): "There is no lesson 'x'",
-    }.items():
-        code, said = call(*arguments)
-        assert code == 2 and words in said.replace("\n", " "), said
+    code, output = call(tmp_path / arguments[0], *arguments[1:])
+    message = re.sub(r"(: )\d\d_.*", r"\1LESSONS.", output.strip().replace(str(tmp_path), "TMP"))
+    assert code == 2 and message == snapshot
 
 
 def test_limits_are_read():

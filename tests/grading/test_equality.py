@@ -1,6 +1,7 @@
-"""A page through the runner gives the very report that it gives in one process: the words, the table, the reason.
+"""Test that an answer gets exactly the same report in the sandbox as in one process: message, table and reason.
 
-Asked of answers of the blind table, a few of every exercise; COURSE_EQUALITY=all asks all of them, in ten minutes.
+The answers are blind answers, by default two for each exercise; COURSE_EQUALITY=all uses all of them and takes ten
+minutes.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ EXERCISES = all_exercises()
 
 
 def sample(exercise: str) -> list[Answer]:
-    """Wrong answers and right ones, as far apart in the table as they can be."""
+    """Return `EACH` wrong and `EACH` right answers, spread evenly over the blind answers to an exercise."""
     wrong, right = ([a for a in ANSWERS.get(exercise, ()) if a.kind == kind] for kind in ("wrong", "right"))
     return [a for some in (wrong, right) for a in some[:: max(1, len(some) // EACH)][:EACH]]
 
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, bytes]:
-    """The course's own answers to every lesson, as a student's pages."""
-    gpt2.source()  # says once which one is used; a lesson asks before its first exercise does
+    """The reference answers to every lesson, as a student's pages."""
+    gpt2.source()  # It prints once which weights are used, and must not do so during a test.
     return {f"{path.stem}.ipynb": reference_notebook(path.stem) for path in lessons.all_lessons()}
 
 
 def here(exercise: str, folder: Path, page: str) -> Report:
-    """What is said in this process of a page's answer."""
+    """Return the report that a page's answer gets in this process."""
     found = EXERCISES[exercise]
     sources = {
         n: f"{lessons.find_lesson(e.lesson).stem}.ipynb" for n, e in EXERCISES.items() if e.lesson != found.lesson

@@ -1,4 +1,4 @@
-"""Failures without a name are told apart by their numbers, and not by how these were rounded."""
+"""Test that fingerprints differ for different wrong results, but not for different rounding errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize("numbers", NUMBERS.values(), ids=list(NUMBERS))
 def test_the_last_digits_do_not_count(numbers: Tensor) -> None:
-    """The errors are those of float32: relative to each number, and to the largest for what cancels to 0."""
+    """The noise has the size of float32 errors, relative to each number and to the largest one."""
     finite = max(1.0, numbers[numbers.isfinite()].abs().max().item())
     for seed in range(50):
         rand = torch.Generator().manual_seed(seed)
@@ -62,5 +62,5 @@ def test_other_numbers_are_another_mistake(change) -> None:
 
 @pytest.mark.parametrize("number", [1e308, -1e308, math.inf, math.nan], ids=str)
 def test_no_number_is_too_large(number: float) -> None:
-    """What a runner sends may be anything that is a number."""
+    """A runner can send any number."""
     assert of(torch.full((5000,), number, dtype=torch.float64)) == of(torch.full((5000,), number, dtype=torch.float64))

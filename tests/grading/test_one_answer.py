@@ -1,4 +1,4 @@
-"""`coginst misconception` on a student's answer: the words of `check`, and the answer runs apart from who reads it."""
+"""Test `report_answer`: it gives the report of `check`, and runs the answer in isolation."""
 
 import pytest
 
@@ -18,7 +18,7 @@ WRONG = {
 
 @pytest.fixture(autouse=True)
 def judge(sandbox, monkeypatch):
-    """In the sandbox that is warm."""
+    """Use the sandbox of the session, whose fork server is already running."""
     judge = Judge(sandbox, ResourceLimits())
     monkeypatch.setattr(engine, "_get_judge", lambda settings: {"bwrap": judge}[settings.isolation])
 
@@ -40,6 +40,6 @@ def test_the_course_s_own_answer_does_not_stand_in_for_one_that_is_none():
 def test_it_does_not_run_as_who_reads_it(tmp_path):
     evil = f"import os\nos.mkdir({str(tmp_path / 'made')!r})\ndef row_sums(x):\n    return x.sum(dim=0)"
     assert AnswerFactory.from_name("row_sums").judge(evil).misconception == "sums-columns"
-    (tmp_path / "made").rmdir()  # in a process that reads it, it does what it likes
+    (tmp_path / "made").rmdir()  # In this process, the answer can do anything.
     assert not report_answer("row_sums", evil)
     assert not (tmp_path / "made").exists()

@@ -1,4 +1,4 @@
-"""Grading as an ordinary user, who has no rights over the machine: bubblewrap goes another way there than for root."""
+"""Test grading as an ordinary user without special rights, for whom bubblewrap works differently than for root."""
 
 import os
 import subprocess
@@ -19,15 +19,16 @@ NOBODY = "65534"
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A home folder of nobody's."""
+    """A home folder for the ordinary user."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
 
 def as_an_ordinary_user(home: Path) -> list[str]:
-    """What stands before a command that an ordinary user is to run: nothing, unless this is root.
+    """Return the command prefix that runs a command as an ordinary user; it is empty unless this process is root.
 
-    Root's own home, which nobody else may enter, is emptied for it but for Python and the course.
+    Other users may not enter root's home folder, so the prefix replaces it with an empty one that contains only Python
+    and the course.
     """
     if os.getuid():
         return []
@@ -46,7 +47,7 @@ def as_an_ordinary_user(home: Path) -> list[str]:
 
 
 def test_an_ordinary_user_grades(sandbox: object, home: Path) -> None:
-    """`sandbox` is asked for its reason where there can be none."""
+    """The `sandbox` fixture skips this test if isolation does not work here."""
     for student, axis in {"anna": 1, "ben": 0}.items():
         (home / "in" / student).mkdir(parents=True)
         page = notebook([f"def row_sums(x):\n    return x.sum(dim={axis})"])

@@ -1,4 +1,4 @@
-"""The roster: what is read of what people and LMSs export, what is refused, and names that make safe files."""
+"""Test how rosters from people and LMSs are read, which ones are refused, and how ids become safe file names."""
 
 import csv
 import io
@@ -50,14 +50,15 @@ READ = {
     "an address for an id": ("name,email\nAda,ada@x.org\n", [Student("ada@x.org", "Ada", "ada@x.org")]),
 }
 REFUSED = {
-    "no header": ("u77,Ada\nu78,Alan\n", r"has the columns id and name .* has 'u77', 'Ada'"),
-    "no name": ("id,email\nu77,a@x\n", "has the columns id and name"),
-    "nobody": ("id,name\n", "no student below it"),
-    "empty": ("", "is empty; a roster has a header"),
-    "one id twice": ("id,name\nu77,Ada\nU77,Alan\n", r"ids must differ.*u77 \(Ada\); U77 \(Alan\)"),
-    "a student without an id": ("id,name\nu77,Ada\n,Alan\n", r"roster\.csv:3: this student has no id \(Alan\)"),
-    "a student without a name": ("id,name\nu77,\n", r"roster\.csv:2: this student has no name \(u77\)"),
-    "a cell too long for a table": ("id,name\nu77," + "x" * 200_000, "is no table of text"),
+    "no header": "u77,Ada\nu78,Alan\n",
+    "no name": "id,email\nu77,a@x\n",
+    "nobody": "id,name\n",
+    "empty": "",
+    "one id twice": "id,name\nu77,Ada\nU77,Alan\n",
+    "a student without an id": "id,name\nu77,Ada\n,Alan\n",
+    "a student without a name": "id,name\nu77,\n",
+    "a cell too long for a table": "id,name\nu77," + "x" * 200_000,
+    "not UTF-8": "id;name\nu77;Zoë\n".encode("cp1252"),
 }
 
 
@@ -81,18 +82,18 @@ def test_what_is_written_is_read_again(tmp_path, case):
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_no_roster_is_refused_in_a_line(tmp_path, case):
-    text, words = REFUSED[case]
-    with pytest.raises(RosterError, match=words) as caught:
-        read_roster(write(tmp_path, text))
-    assert "\n" not in str(caught.value)
+def test_what_is_no_roster_is_refused_in_a_line(tmp_path, case, snapshot):
+    with pytest.raises(RosterError) as error:
+        read_roster(write(tmp_path, REFUSED[case]))
+    message = str(error.value).replace(str(tmp_path), "TMP")
+    message = message.replace("field larger than field limit (131072)", "REASON")  # Python's own text
+    assert "\n" not in message and message == snapshot
 
 
-def test_a_file_that_is_no_text_and_one_that_is_not_there_are_refused(tmp_path):
-    with pytest.raises(RosterError, match="not UTF-8: in the spreadsheet, save it as"):
-        read_roster(write(tmp_path, "id;name\nu77;Zoë\n".encode("cp1252")))
-    with pytest.raises(RosterError, match="cannot be read"):
+def test_a_missing_file_is_refused(tmp_path, snapshot):
+    with pytest.raises(RosterError) as error:
         read_roster(tmp_path / "none.csv")
+    assert str(error.value).replace(str(tmp_path), "TMP") == snapshot
 
 
 AWKWARD = (
@@ -118,7 +119,7 @@ def test_an_id_that_can_be_a_folder_is_one(id):
     "other", ["Lovelace, Ada King", "lovelaceadaking", "KING Ada-Lovelace", "Ada “King” Lovelace", "Áda Kíng Lovelace"]
 )
 def test_one_name_is_the_same_however_a_system_writes_it(other):
-    # An accent is a letter of its own in NFKD, and goes with the marks.
+    # NFKD makes an accent a separate character, which is removed together with the punctuation.
     assert name_key(other) == name_key("Ada King Lovelace") != name_key("Ada Kong Lovelace")
 
 
@@ -126,7 +127,7 @@ FORMULAS = ("=HYPERLINK(1)", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "  =1", "
 
 
 def read_back(text):
-    """The cells of a table of one row."""
+    """Write a table with one cell, and return the cells of its row when it is read again."""
     _, *rows = csv.reader(io.StringIO(format_csv(["x"], [[text]]), newline=""))
     assert len(rows) == 1
     return rows[0]

@@ -1,4 +1,4 @@
-"""What is graded again when the course changes: where a verdict may hang on the change, and nowhere else."""
+"""Test that a change of the course invalidates results exactly if verdicts may depend on it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from utils.grading import engine
 from utils.lessons import ROOT
 
-NO_VERDICT = {"results"}  # what holds verdicts: its format has a number of its own
+NO_VERDICT = {"results"}  # Verdicts do not depend on this module, and its file format has a version of its own.
 
 
 def made_up(root: Path) -> Path:
-    """A course of empty files under the names of the real ones."""
+    """Create a course whose files have the names of the real ones, but are empty."""
     for path in (ROOT / "utils").rglob("*.py"):
         copy = root / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)

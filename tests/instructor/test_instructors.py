@@ -1,4 +1,4 @@
-"""docs/instructors.md: its commands exist, and its links lead somewhere."""
+"""Test docs/instructors.md: its commands exist, and its links have targets."""
 
 import re
 
@@ -13,8 +13,8 @@ PAGE = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
 def test_every_command_on_the_page_exists_with_its_options():
     commands = get_command(app).commands
     lines = re.findall(r"(?m)^coginst (.+?)(?:\s{2,}#.*)?$", PAGE)
-    told = {"book", "doctor", "build", "solve", "new", "release", "collect", "grade", "report", "export-nbgrader"}
-    assert {line.split()[0] for line in lines} == told
+    expected = {"book", "doctor", "build", "solve", "new", "release", "collect", "grade", "report", "export-nbgrader"}
+    assert {line.split()[0] for line in lines} == expected
     for line in lines:
         name, *words = line.split()
         known = {option for parameter in commands[name].params for option in parameter.opts}
@@ -24,6 +24,6 @@ def test_every_command_on_the_page_exists_with_its_options():
     assert {"lab", "test", "test-nbgrader"} <= set(targets) <= set(rules)
 
 
-def test_its_links_lead_somewhere_and_readme_links_to_it():
+def test_its_links_have_targets_and_readme_links_to_it():
     assert all((ROOT / "docs" / link).exists() for link in re.findall(r"\]\(([^)#]+)", PAGE))
     assert "](docs/instructors.md)" in (ROOT / "README.md").read_text(encoding="utf-8")

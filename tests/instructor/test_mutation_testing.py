@@ -224,8 +224,8 @@ def test_over_the_course_none_passes_wrongly_and_most_are_told_why():
     )
     readme = (mutation_testing.TABLE.parent.parent / "README.md").read_text(encoding="utf-8")
     assert (
-        f"[{whole[0]:,} such mistakes](docs/mutants.md)" in readme
-        and f"{mutation_testing.explained_percent(whole)} % are told why" in readme
+        f"[{whole[0]:,} mutants](docs/mutants.md)" in readme
+        and f"{mutation_testing.explained_percent(whole)} % of the rejected mutants" in readme
     )
     assert all(row[0] == sum(row[2:]) and row[1] == sum(row[2:6]) for row in stored.values())
 

@@ -64,7 +64,7 @@ def test_a_name_goes_into_every_link(clone):
 def test_the_page_warns_of_answers_and_the_way_without_them_has_what_binder_needs(tmp_path):
     """The copy that the page tells to publish: no answer in it, and every notebook that a link opens."""
     page = online_links.links_page()
-    publishing = page.partition("## For whoever publishes a clone")[2]
+    publishing = page.partition("## Publishing a clone")[2]
     assert "A public clone shows the answers" in publishing and "history" in publishing
     told = re.findall(r"coginst release (\S+) ", publishing)
     assert (

@@ -416,7 +416,7 @@ def stored_mean(study, part, name, point):
 def test_the_study_says_what_was_found(study):
     assert study["settings"]["seeds"] == [0, 1, 2, 3, 4] and study["settings"]["steps"] == 400
     for name in ("standard", "triple"):
-        assert study["accuracy"].values[name][:, -1].eq(1).all()  # DESIGN §10: both copy everything
+        assert study["accuracy"].values[name][:, -1].eq(1).all()  # Both layers copy everything.
         assert len(study["first"][name]) == 5 and all(40 <= first <= 120 for first in study["first"][name])
         assert stored_mean(study, "longer", name, 32) == 100
         assert all(stored_mean(study, "longer", name, n) < 8 for n in (48, 64, 96))  # chance is 6.25

@@ -1,4 +1,4 @@
-"""What the tests of the home view share."""
+"""Fixtures of the home view's tests."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from utils.lessons import ROOT
 
 @pytest.fixture
 def progress_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of this test's own progress; the folder is the course's, as in a lesson."""
+    """The progress file of one test. The test runs in the folder of the course, as a lesson does."""
     path = tmp_path / "progress.json"
     monkeypatch.setenv("COURSE_PROGRESS", str(path))
     monkeypatch.chdir(ROOT / "course")

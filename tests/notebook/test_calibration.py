@@ -1,4 +1,4 @@
-"""What was predicted comes back: how sure, how right, three questions again, and a page to show."""
+"""The record of predictions and quizzes, the questions to repeat, and the page that shows what a learner built."""
 
 import json
 
@@ -13,20 +13,21 @@ def answer(question, right, sure="certain", kind="predictions"):
 
 
 def days(progress_path, *questions):
-    """Make the answers one day apart, in this order."""
+    """Set the answers one day apart, in this order."""
     kept = json.loads(progress_path.read_text(encoding="utf-8"))
     for day, question in enumerate(questions, 1):
         kept["answers"][question]["when"] = f"2026-01-{day:02}T00:00:00+00:00"
     progress_path.write_text(json.dumps(kept), encoding="utf-8")
 
 
-def test_how_sure_and_how_right(progress_path):
+def test_how_sure_and_how_right(progress_path, snapshot):
     assert str(load_calibration()) == "" and "warm_up" not in repr(progress())
     for n in range(3):
         answer(f"{n}?", right=n > 0)
     answer("a?", right=True, sure="guessing", kind="quizzes")
-    said = "Predictions and quizzes: 3 of 4 right at first. certain: 2 of 3; guessing: 1 of 1."
-    assert str(load_calibration()) == said and said in repr(progress())
+    calibration = load_calibration()
+    assert calibration.counts == {"certain": (2, 3), "fairly sure": (0, 0), "guessing": (1, 1)}
+    assert str(calibration) == snapshot and str(calibration) in repr(progress())
     page = progress()._repr_html_()
     assert "<b>3 of 4</b>" in page and "width:67%" in page and "fairly" not in page
 
@@ -47,12 +48,12 @@ def test_a_quiz_is_asked_again_with_nothing_chosen(progress_path):
     assert question_widget(read_answers()["q"]).state == {"chosen": [], "sure": "fairly sure"}
 
 
-def test_nothing_to_warm_up_with(progress_path, capsys):
+def test_nothing_to_warm_up_with(progress_path, capsys, snapshot):
     progress().warm_up()._ipython_display_()
-    assert "answer a prediction or a quiz in a lesson first" in capsys.readouterr().out
+    assert capsys.readouterr().out == snapshot
 
 
-def test_a_page_shows_what_was_built(progress_path, tmp_path, monkeypatch, capsys):
+def test_a_page_shows_what_was_built(progress_path, tmp_path, monkeypatch, capsys, snapshot):
     page = (ROOT / "course" / "00_start_here.ipynb").read_text(encoding="utf-8")
     mine = page.replace('raise NotImplementedError(\\"row_sums\\")', "return x.sum(dim=1)  # <mine>").replace(
         "# YOUR CODE HERE", ""
@@ -63,7 +64,7 @@ def test_a_page_shows_what_was_built(progress_path, tmp_path, monkeypatch, capsy
     record_attempt("start_here", "row_sums", "passed")
     record_attempt("simplified_attention", "softmax", "passed")  # its page was not saved
     progress().save("Ada & Co")
-    assert "Without the code of softmax: save those notebooks" in capsys.readouterr().out
+    assert capsys.readouterr().out == snapshot
     text = (tmp_path / "my_course.html").read_text(encoding="utf-8")
     assert "<h1>Ada &amp; Co: what I built</h1>" in text
     assert "return x.sum(dim=1)  # &lt;mine&gt;" in text

@@ -1,4 +1,4 @@
-"""A page that `coginst lab` hands out names this Python, as JupyterLab would write it: opening it changes nothing."""
+"""A notebook that `coginst lab` opens names this Python, so that opening it changes nothing."""
 
 import asyncio
 import platform
@@ -14,7 +14,7 @@ from utils.notebook.contents_manager import CourseContentsManager
 
 @pytest.fixture
 def read(tmp_path):
-    """Reads a file of the folder as Jupyter does; in a thread, for this one may have a browser's event loop running."""
+    """Read a file of the folder as Jupyter does, in a thread because the main one may run a browser's event loop."""
     contents = CourseContentsManager(root_dir=str(tmp_path))
     with ThreadPoolExecutor(1) as aside:
         yield lambda name, **how: aside.submit(asyncio.run, contents.get(name, **how)).result()

@@ -1,7 +1,8 @@
-"""Cuts the network: on PYTHONPATH, every Python of a test run can reach this machine only, and says so when asked for
-more.
+"""Cut the network: with this folder on PYTHONPATH, every Python of a test run can only connect to this machine. Every
+other attempt raises an error.
 
-A course that works offline must not even try: a library that swallows the error still left a line in COURSE_OUTBOUND.
+The attempt is also recorded in COURSE_OUTBOUND, because a library may catch the error, and an offline course must not
+even try.
 """
 
 import ipaddress

@@ -1,1 +1,1 @@
-"""The course as a web site that is read, and moved, with nothing installed: `coginst book`."""
+"""Build the course as a web site (`coginst book`). Its explorers work without an installation."""

@@ -1,4 +1,4 @@
-"""The first page: one idea to try, and the map of the lessons."""
+"""Render parts of the first page: the wrong answers to try, and the map of the lessons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _USED = re.compile(r'yours\("(\w+)"\)')
 
 
 class WrongAnswer(NamedTuple):
-    """A wrong answer that a reader can choose: its name in the page, what it does, its source, what it is taken for."""
+    """A wrong answer that readers can choose: its name in the page, a description, its source and its misconception."""
 
     name: str
     description: str
@@ -29,7 +29,7 @@ class WrongAnswer(NamedTuple):
 WRONG = (
     WrongAnswer(
         "formula",
-        "the formula, as it stands in books",
+        "the formula from textbooks",
         "def softmax(x, dim):\n    return x.exp() / x.exp().sum(dim, keepdim=True)\n",
         "overflows",
     ),
@@ -53,7 +53,7 @@ WRONG = (
     ),
     WrongAnswer(
         "absolute",
-        "make all numbers positive, then share out",
+        "make all numbers positive, then normalise",
         "def softmax(x, dim):\n    return x.abs() / x.abs().sum(dim, keepdim=True)\n",
         "share-of-absolute-values",
     ),
@@ -61,7 +61,7 @@ WRONG = (
 
 
 def render_wrong_answers(chosen: Sequence[WrongAnswer] = WRONG) -> str:
-    """Markdown: the wrong answers to choose from, each with what the course's own check says of it, worked out now."""
+    """Return Markdown with the wrong answers to choose from. The course's own check judges each of them now."""
     answers = AnswerFactory.from_name(EXERCISE)
     choices, panels = [], []
     for number, wrong in enumerate(chosen):
@@ -81,11 +81,11 @@ def render_wrong_answers(chosen: Sequence[WrongAnswer] = WRONG) -> str:
 
 
 def render_lesson_map(course: Sequence[Lesson]) -> str:
-    """HTML: each lesson with what it is about, its minutes and exercises, and the earlier ones that it runs."""
-    told = {number: (about or "", minutes) for number, about, minutes in _ROW.findall(read_readme())}
+    """Return HTML with each lesson's topic, time and number of exercises, and the earlier lessons that it builds on."""
+    topics = {number: (about or "", minutes) for number, about, minutes in _ROW.findall(read_readme())}
     items = []
     for lesson in course:
-        about, minutes = told.get(lesson.stem[:2], ("", ""))
+        about, minutes = topics.get(lesson.stem[:2], ("", ""))
         exercises = [each for each in all_exercises().values() if each.lesson == lesson.name]
         facts = [f"{minutes} minutes"] * bool(minutes) + [
             f"{len(exercises)} {'exercise' if len(exercises) == 1 else 'exercises'}"
@@ -95,13 +95,14 @@ def render_lesson_map(course: Sequence[Lesson]) -> str:
             facts.append(f"builds on {', '.join(builds_on)}")
         items.append(
             f'<li><a class="title" href="course/{lesson.stem}.html"><span>{lesson.stem[:2]}</span>'
-            f' {html.escape(lesson.title)}</a><p>{html.inline_html(about)}</p><p class="facts">{" · ".join(facts)}</p></li>'
+            f" {html.escape(lesson.title)}</a><p>{html.inline_html(about)}</p>"
+            f'<p class="facts">{" · ".join(facts)}</p></li>'
         )
     return f'<ol class="lesson-map">{"".join(items)}</ol>'
 
 
 def _earlier_lessons(lesson: Lesson, course: Sequence[Lesson]) -> list[str]:
-    """The stems of the earlier lessons whose exercises a lesson runs."""
+    """Return the stems of the earlier lessons whose exercises a lesson uses."""
     stems: Mapping[str, str] = {each.name: each.stem for each in course}
     names = [name for cell in lesson.cells for name in _USED.findall(cell.source)]
     homes = {all_exercises()[name].lesson for name in names if name in all_exercises()}

@@ -1,4 +1,4 @@
-"""Whether anything of the answers stands in the built site: in its pages, its scripts, its search index."""
+"""Find parts of the answers in the built site: in its pages, its scripts and its search index."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ WITH_MARKERS = "CONTRIBUTING.html"  # the page that explains them
 
 
 def find_site_leaks(site: Path, shown_stems: Collection[str] = ()) -> list[str]:
-    """One line `file:line: what` for each answer, name of an answer or marker in the site; `shown` are the stems of the
-    lessons whose answers may stand there."""
+    """Return one line `file:line: description` for each answer, name of an answer or marker in the site.
+
+    Args:
+        shown_stems: the stems of the lessons whose answers the site may show.
+    """
     sources: list[tuple[Lesson, StrippedLesson]] = []
     for path in lessons.all_lessons(ROOT / "solutions"):
         if path.stem not in shown_stems:
@@ -35,5 +38,5 @@ def find_site_leaks(site: Path, shown_stems: Collection[str] = ()) -> list[str]:
     faults = find_leaks(sources, pages | rest) + find_whole_answers(sources, rest)
     for name, text in pages.items():
         if name != WITH_MARKERS:
-            faults += [f"{name}:1: a marker of ours stands here ({what})." for _, what in find_markers(text)]
+            faults += [f"{name}:1: this page contains a marker ({marker})." for _, marker in find_markers(text)]
     return sorted(set(faults))

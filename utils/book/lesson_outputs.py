@@ -1,7 +1,8 @@
-"""The outputs of the lessons with their answers in, widgets included, kept by what they depend on.
+"""Run the lessons with their answers, and cache their outputs, including widgets.
 
-A lesson runs again when its code, what other lessons hand to it, the course's own modules or a library change: not for
-a word of prose, and not for what an explorer does in the page, which is no output of a kernel.
+A lesson runs again if its code, the code that it takes from other lessons, the course's own modules or a library
+changes. Changes of prose do not matter. Changes of an explorer's JavaScript do not matter either, because the page runs
+it, not the kernel.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from utils.lessons import ROOT, Lesson, write_atomically
 
 EXPLORERS = ROOT / "utils" / "explore"
 CACHE_FOLDER = ROOT / "build" / "book-outputs"
-# What no notebook imports.
+# No notebook imports these packages.
 _ASIDE = ("book", "cli", "grading", "instructor")
 _LIBRARIES = ("torch", "numpy", "transformers", "tokenizers", "matplotlib", "circuitsvis", "ipykernel", "anywidget")
 _DEFINES = ("def ", "class ", "COGINST", "COGLINE", "COGSTUB")
 
-Outputs = dict[str, Any]  # {"outputs": for each solved cell its outputs, "widgets": as `_live` gives them}
+Outputs = dict[str, Any]  # {"outputs": the outputs of each solved cell, "widgets": the result of `_widget_states`}
 
 
 class BookError(ValueError):
-    """The book cannot be made; the message says of what, and what to do."""
+    """The book cannot be built. The message says why, and what to do."""
 
 
 def collect_outputs(
@@ -42,10 +43,15 @@ def collect_outputs(
     cache_folder: Path = CACHE_FOLDER,
     workers: int = 2,
 ) -> dict[str, Outputs]:
-    """For each lesson, by its stem, the outputs of its solved run; `said` hears a line about each that had to run.
+    """Return the outputs of each lesson's run with answers, by the lesson's stem.
+
+    Args:
+        log: called with a line about each lesson that had to run.
+        cache_folder: the folder in which outputs are cached.
+        workers: the number of lessons that run at the same time.
 
     Raises:
-        BookError: a lesson does not run to its end with its own answers.
+        BookError: a lesson with its own answers does not run to the end.
     """
     every, course = lessons.all_lessons(), environment_fingerprint()
     found: dict[str, Outputs] = {}
@@ -66,7 +72,7 @@ def collect_outputs(
 def _run_lessons(
     waiting: list[tuple[Lesson, Path]], found: dict[str, Outputs], said: Callable[[str], None], workers: int
 ) -> None:
-    """Run the lessons beside each other, the longest first, and keep each as soon as it is done."""
+    """Run the lessons in parallel, the longest first, and write each one's outputs to the cache when it is done."""
     order = sorted(waiting, key=lambda each: -sum(len(cell.source) for cell in each[0].cells))
     with ProcessPoolExecutor(max_workers=min(workers, len(order)), mp_context=get_context("spawn")) as pool:
         running = {pool.submit(run_lesson, lesson.path): (lesson, path) for lesson, path in order}
@@ -84,7 +90,7 @@ def _run_lessons(
 
 
 def outputs_key(lesson: Lesson, earlier: Iterable[Lesson], course: str) -> str:
-    """A name for everything that the outputs of a lesson follow from."""
+    """Return a key of everything on which the outputs of a lesson depend."""
     own = [cell.source for cell in solved_cells(lesson) if cell.kind == "code"]
     handed_on = [
         cell.source
@@ -96,19 +102,19 @@ def outputs_key(lesson: Lesson, earlier: Iterable[Lesson], course: str) -> str:
 
 
 def environment_fingerprint(root: Path = ROOT) -> str:
-    """A name for the course's own modules and data, Python, and the libraries that lessons run on."""
+    """Return a hash of the course's own modules and data, and of the versions of Python and the libraries."""
     digest = hashlib.sha256(platform.python_version().encode())
     for library in _LIBRARIES:
         digest.update(f"{library} {version(library)}".encode())
     for path in sorted((root / "utils").rglob("*")):
-        room = path.relative_to(root / "utils").parts[0]
-        if path.is_file() and room not in _ASIDE and path.suffix not in (".pyc", ".js", ".css", ".md"):
+        package = path.relative_to(root / "utils").parts[0]
+        if path.is_file() and package not in _ASIDE and path.suffix not in (".pyc", ".js", ".css", ".md"):
             digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
 
 def run_lesson(path: Path) -> tuple[Outputs, float]:
-    """Execute a lesson with its answers in a kernel of its own: its outputs, and the seconds that it took.
+    """Execute a lesson with its answers in a new kernel. Return its outputs, and the seconds that the run took.
 
     Raises:
         BookError: a cell failed, or a check did not pass.
@@ -124,9 +130,10 @@ def run_lesson(path: Path) -> tuple[Outputs, float]:
 
 
 def _widget_states(saved: dict[str, Any]) -> dict[str, Any]:
-    """Of each widget its kind ("" where it is none of ours), what it starts from, its state, and its bytes in base64.
+    """Return each widget's kind, its initial values, its state, and its bytes in base64.
 
-    Its module is not kept: the page takes the one of the day.
+    The kind is "" if the widget is not one of the course's. The widget's module is not stored, because the page uses
+    the current one.
     """
     own = {
         path.stem: build_es_module(path.stem).removeprefix(read_asset("page.js"))

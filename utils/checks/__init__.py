@@ -1,2 +1,4 @@
-"""One module per lesson: its exercises, with oracles, cases, misconceptions and hints. Only the registry imports
-them."""
+"""Define the exercises: one module per lesson, with oracles, cases, misconceptions and hints.
+
+Only the registry (`utils.feedback.exercise.all_exercises`) imports these modules.
+"""

@@ -1,6 +1,7 @@
-"""What several lessons' checks build on: the journey, masks, attention with a knob for each step, words, positions.
+"""Provide what the checks of several lessons share: example inputs, masks, attention, messages and positions.
 
-Right answers go through torch's own attention (`torch_attention`); `weights` is the one to be turned wrong.
+Oracles use torch's own attention (`torch_attention`). Misconceptions use `attention_weights` and `make_attention`,
+which have a parameter for each step of attention.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from utils.feedback.properties import (
     remembers_nothing,
 )
 
-# --- the six word vectors that lessons 02 to 05 work on: "Your journey starts with one step" --------------
+# --- the six word vectors that lessons 02 to 05 use: "Your journey starts with one step" ------------------
 
 INPUTS = torch.tensor(
     [
@@ -42,27 +43,27 @@ QUERY = INPUTS[1]
 
 
 def causal_mask(size: int) -> Tensor:
-    """Each position sees itself and what comes before it. Bool [size, size]."""
+    """Return the bool mask [size, size] in which each position sees itself and all earlier positions."""
     return torch.arange(size)[:, None] >= torch.arange(size)
 
 
 def future_mask(size: int) -> Tensor:
-    """The mirror image: itself and what comes after it."""
+    """Return the bool mask [size, size] in which each position sees itself and all later positions."""
     return causal_mask(size).T
 
 
 def strictly_causal_mask(size: int) -> Tensor:
-    """Only what comes before, so that position 0 sees nothing."""
+    """Return the bool mask [size, size] in which each position sees only earlier ones, and position 0 sees nothing."""
     return causal_mask(size).tril(-1)
 
 
 def mask_scores(scores: Tensor, mask: Tensor | None, value: float = -torch.inf) -> Tensor:
-    """Scores with `value` where the mask is False; as they are without a mask."""
+    """Replace the scores by `value` at the False entries of the mask, or return them unchanged if there is no mask."""
     return scores if mask is None else scores.masked_fill(~mask.to(scores.device), value)
 
 
 def invert_mask(mask: Tensor | None) -> Tensor | None:
-    """A mask read the other way round: True = hidden."""
+    """Invert the mask, so that True means hidden."""
     return None if mask is None else ~mask
 
 
@@ -73,48 +74,48 @@ QKV_LAYERS = ("q_layer", "k_layer", "v_layer")
 
 
 def qkv_parameters(d_in: int, d_out: int, bias: bool, names: tuple[str, ...] = QKV) -> dict[str, Tensor]:
-    """Parameters of three layers from d_in to d_out, as `nn.Linear` draws them, in the order of `names`."""
+    """Return the initial parameters of three `nn.Linear` layers from d_in to d_out, created in the order of `names`."""
     return layer_parameters(**{name: nn.Linear(d_in, d_out, bias=bias) for name in names})
 
 
 def project_qkv(p: Mapping[str, Tensor], x: Tensor, names: tuple[str, ...] = QKV, prefix: str = "") -> list[Tensor]:
-    """Queries, keys and values of x through the layers of these names, with their biases if they have any."""
+    """Compute queries, keys and values of x with the layers of these names, including their biases if there are any."""
     return [F.linear(x, p[f"{prefix}{name}.weight"], p.get(f"{prefix}{name}.bias")) for name in names]
 
 
 def fix_arguments(initial: Callable, **settings: object) -> Callable:
-    """The constructor `initial` with some of its arguments fixed, whatever it is called with."""
+    """Wrap the constructor `initial` so that some of its arguments are always the given ones."""
     signature = inspect.signature(initial)
 
     @functools.wraps(initial)
-    def made(*args, **kwargs):
+    def with_settings(*args, **kwargs):
         bound = signature.bind(*args, **kwargs)
         bound.arguments.update(settings)
         return initial(*bound.args, **bound.kwargs)
 
-    return made
+    return with_settings
 
 
 def initialisation_case(x: Tensor, init: tuple, seed: int) -> Case:
-    """A case in which a module keeps the weights that its constructor draws from this seed."""
-    note = f"with the weights as __init__ makes them after manual_seed({seed})"
+    """Return a case in which a module keeps the weights that its constructor samples after this seed."""
+    note = f"with the weights that __init__ creates after manual_seed({seed})"
     return case(x, init=init, fill=False, seed=seed, note=note)
 
 
 def starts_as_linear(init: tuple, shape: tuple) -> Property:
-    """What stands in layers starts with the numbers that `nn.Linear` draws, in whatever order they are made."""
+    """Check that all weight matrices start with the distribution of `nn.Linear`, in whatever order they are created."""
 
     def broken(probe: Probe) -> str | None:
-        seen = probe.run(case(torch.zeros(shape), init=init, fill=False), state=True)
-        for name, value in (seen.state or {}).items():
+        observation = probe.run(case(torch.zeros(shape), init=init, fill=False), state=True)
+        for name, value in (observation.state or {}).items():
             if not name.endswith(".weight") or value.dim() != 2:
                 continue
             limit = value.shape[1] ** -0.5
-            # evenly from -limit to limit, which has a spread of 0.58 times the limit
+            # nn.Linear samples uniformly from -limit to limit; this distribution has a std of 0.58 × limit.
             if value.abs().max() > 1.001 * limit or not 0.5 < value.std() / limit < 0.65:
                 return (
-                    f"`{name}` does not start with the numbers that nn.Linear draws: for {value.shape[1]} inputs they"
-                    f" lie evenly between -{limit:.3f} and {limit:.3f}."
+                    f"`{name}` does not start with numbers as nn.Linear samples them: for {value.shape[1]} inputs, they"
+                    f" should be uniform between -{limit:.3f} and {limit:.3f}."
                 )
         return None
 
@@ -122,21 +123,22 @@ def starts_as_linear(init: tuple, shape: tuple) -> Property:
 
 
 def restrict_to_cases(broken: Property, predicate: Callable[[Case], bool]) -> Property:
-    """A property that is asked of some cases only."""
+    """Restrict a property to the cases for which `predicate` is true."""
 
     @functools.wraps(broken)
-    def asked(probe: Probe) -> str | None:
+    def restricted(probe: Probe) -> str | None:
         trials = [trial for trial in probe.trials if predicate(trial.case)]
         return broken(replace(probe, trials=trials)) if trials else None
 
-    return asked
+    return restricted
 
 
 def hides_with_minus_infinity(probe: Probe) -> str | None:
-    """A hidden position gets no weight where everything is hidden: such a row may be nan or 0, or be refused.
+    """Check that a row in which every position is hidden gives no position any weight.
 
-    Any finite number shares it out among what it should hide. Asked of right numbers, where the case gives a mask and
-    weights come out, alone or last in a tuple.
+    Such a row may be nan or 0, or the answer may raise an error. If hidden scores become a finite number instead of
+    -inf, the softmax distributes weight over the hidden positions. Only answers with correct values are checked, on the
+    cases that have a mask and return weights, either as the only result or as the last part of a tuple.
     """
     several = isinstance(probe.exercise.returns, tuple)
     for trial in probe.trials if probe.has_correct_values else ():
@@ -145,15 +147,15 @@ def hides_with_minus_infinity(probe: Probe) -> str | None:
             continue
         closed = mask.clone()
         closed[1] = False
-        seen = probe.run(replace(trial.case, kwargs={**trial.case.kwargs, "mask": closed}))
-        found = seen.value[-1] if isinstance(seen.value, tuple) else seen.value
-        if seen.failure or not isinstance(found, Tensor) or found.dim() < 2:
+        observation = probe.run(replace(trial.case, kwargs={**trial.case.kwargs, "mask": closed}))
+        weights = observation.value[-1] if isinstance(observation.value, tuple) else observation.value
+        if observation.failure or not isinstance(weights, Tensor) or weights.dim() < 2:
             continue
-        weight = float(found.detach()[..., 1, :].nan_to_num(0.0).abs().max())
+        weight = float(weights.detach()[..., 1, :].nan_to_num(0.0).abs().max())
         if weight > 1e-6:
             return (
-                f"In a row that may see nothing, a hidden position gets a weight of {weight:.2f}. A low number hides a"
-                " score only beside higher ones; only -inf has no weight beside any."
+                f"In a row where the mask hides every position, a hidden position gets a weight of {weight:.2f}. A"
+                " large negative number hides a score only next to higher scores; only -inf always gives weight 0."
             )
     return None
 
@@ -164,9 +166,10 @@ def hides_with_minus_infinity(probe: Probe) -> str | None:
 def torch_attention(
     q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor | None = None, **options: float | bool
 ) -> Tensor:
-    """torch's attention for any number of leading axes (it wants at least one).
+    """Compute attention with torch's own function, for any number of leading axes.
 
-    Without values the identity is mixed, so the weights [..., seq, seq] come out.
+    torch needs at least one leading axis, so one is added and removed again. Without values, the identity takes their
+    place, so the result is the weights [..., seq, seq].
     """
     if v is None:
         v = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device).expand(*k.shape[:-1], k.shape[-2])
@@ -182,14 +185,14 @@ def attention_weights(
     axis: int = -1,
     masked_value: float = -torch.inf,
 ) -> Tensor:
-    """Attention weights [..., seq, seq] with a knob for each step.
+    """Compute attention weights [..., seq, seq], with a parameter for each step.
 
     Args:
-        q, k: [..., seq, d_head].
+        q, k: queries and keys, [..., seq, d_head].
         mask: bool [seq, seq], True = may attend.
-        scale: what the scores are multiplied by, 1 / sqrt(d_head) unless given.
-        axis: along which the softmax runs.
-        masked_value: what a hidden score becomes.
+        scale: the factor for the scores; the default is 1 / sqrt(d_head).
+        axis: the axis along which the softmax runs.
+        masked_value: the value of a hidden score.
     """
     scores = q @ k.mT * (k.shape[-1] ** -0.5 if scale is None else scale)
     return F.softmax(mask_scores(scores, mask, masked_value), axis)
@@ -197,7 +200,7 @@ def attention_weights(
 
 def make_attention(
     qkv=project_qkv,
-    make_mask=lambda given, size: given,
+    make_mask=lambda mask, size: mask,
     scale=lambda d_head, d_in: d_head**-0.5,
     masked_value: float | None = -torch.inf,
     axis: int = -1,
@@ -207,55 +210,53 @@ def make_attention(
     mix=lambda p, weights, v, x: weights @ v,
     out=lambda p, mixed: mixed,
 ) -> Callable:
-    """The forward pass `(params, x, mask=None, return_weights=False)` of attention, with a knob for each step.
+    """Make the forward pass `(params, x, mask=None, return_weights=False)` of attention from its steps.
 
     Args:
-        qkv: `(params, x)` to queries, keys and values; `order` says which of these serve as such.
-        make_mask: `(the call's own mask, the number of positions)` to the mask that counts.
-        scale: `(d_head, d_in)` to what the scores are multiplied by.
-        masked_value: what a hidden score becomes; None leaves all as they are.
-        axis: along which the softmax runs.
-        transform_scores: the scores' last change before they are hidden.
-        transform_weights: `(params, weights, mask)` to the weights that mix.
-        mix: weights, values and x to context vectors.
-        out: what becomes of these.
+        qkv: function of `(params, x)` that returns queries, keys and values.
+        make_mask: function of `(the mask of the call, the number of positions)` that returns the mask to use.
+        scale: function of `(d_head, d_in)` that returns the factor for the scores.
+        masked_value: the value of a hidden score; with None, the mask is ignored.
+        axis: the axis along which the softmax runs.
+        order: which of the three results of `qkv` are used as queries, keys and values.
+        transform_scores: function of `(params, scores)` that changes the scores before they are masked.
+        transform_weights: function of `(params, weights, mask)` that changes the weights after the softmax.
+        mix: function of `(params, weights, values, x)` that returns the context vectors.
+        out: function of `(params, context vectors)` that returns the output.
     """
 
     def answer(p, x, mask=None, return_weights=False):
-        made = qkv(p, x)
-        q, k, v = (made[i] for i in order)
-        seen = make_mask(mask, x.shape[-2])
-        seen = None if seen is None else seen.to(x.device)
+        projections = qkv(p, x)
+        q, k, v = (projections[i] for i in order)
+        used_mask = make_mask(mask, x.shape[-2])
+        used_mask = None if used_mask is None else used_mask.to(x.device)
         scores = transform_scores(p, q @ k.mT * scale(k.shape[-1], x.shape[-1]))
-        shares = transform_weights(
-            p, F.softmax(scores if masked_value is None else mask_scores(scores, seen, masked_value), axis), seen
-        )
-        y = out(p, mix(p, shares, v, x))
-        return (y, shares) if return_weights else y
+        if masked_value is not None:
+            scores = mask_scores(scores, used_mask, masked_value)
+        weights = transform_weights(p, F.softmax(scores, axis), used_mask)
+        y = out(p, mix(p, weights, v, x))
+        return (y, weights) if return_weights else y
 
     return answer
 
 
 def apply_dropout(p, x: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Dropout as a module built with `dropout` does it in its mode."""
+    """Apply the dropout of a module that was built with the argument `dropout`; in evaluation mode, change nothing."""
     return F.dropout(x, p.init_args["dropout"], p.training)
 
 
-def make_causal_attention(qkv=project_qkv, make_mask=causal_mask, transform_weights=apply_dropout, **how) -> Callable:
-    """`attention` that makes its mask itself, by `sees(the number of positions)`, and drops weights in training."""
-    return make_attention(
-        qkv, make_mask=lambda given, size: make_mask(size), transform_weights=transform_weights, **how
-    )
+def make_causal_attention(qkv=project_qkv, make_mask=causal_mask, transform_weights=apply_dropout, **options) -> Callable:
+    """Make attention that creates its own mask with `make_mask(size)` and drops weights in training."""
+    return make_attention(qkv, make_mask=lambda mask, size: make_mask(size), transform_weights=transform_weights, **options)
 
 
 def torch_causal_attention(p, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The same by torch's attention: what it drops in the module's mode is nothing after eval()."""
+    """Compute causal attention with torch's own function; its dropout is active only in training mode."""
     return torch_attention(q, k, v, is_causal=True, dropout_p=p.init_args["dropout"] if p.training else 0.0)
 
 
-_after_eval = functools.partial(
-    restrict_to_cases, predicate=lambda case: not case.train
-)  # what chance may change is asked after eval()
+# In training mode dropout changes the results at random, so these properties are checked only in evaluation mode.
+_after_eval = functools.partial(restrict_to_cases, predicate=lambda case: not case.train)
 CAUSAL_LAYER = (
     _after_eval(causal()),
     _after_eval(batch_independent()),
@@ -263,64 +264,64 @@ CAUSAL_LAYER = (
     _after_eval(remembers_nothing),
 )
 
-# --- words for mistakes that come up in several exercises -------------------------------------------------
+# --- messages for misconceptions that several exercises share ---------------------------------------------
 
 WORDS = {
     "wrong-axis": (
-        "Softmax ran down the columns. A row belongs to the position that asks, and it is the asker who shares out one"
-        " unit."
+        "You applied softmax down the columns. A row belongs to a query, and the weights of each query should sum to"
+        " one."
     ),
     "still-scores": (
-        "These are the scores, scaled and masked; the softmax is missing. Weights are shares: each row sums to one."
+        "These are the scores, scaled and masked, but the softmax is missing. Softmax turns each row into weights that"
+        " sum to one."
     ),
     "inputs-as-values": (
-        "The raw inputs are mixed, so the result has d_in columns. What a token passes on is its value vector, of d_out"
+        "You mix the raw inputs, so the result has d_in columns. Mix the value vectors instead, which have d_out"
         " entries."
     ),
     "keys-as-values": (
-        "The keys are mixed instead of the values. A key is what a token is found by; its value is what it passes on."
+        "You mix the keys instead of the values. Keys are compared with the queries, which gives the weights; the"
+        " weights should mix the values."
     ),
     "root-of-2": (
-        "The scores are divided by the root of 2, whatever the layer is built with. The root to divide by is that of"
-        " the width of its own keys."
+        "You divide the scores by the root of 2, whatever sizes the layer has. Divide by the root of the width of the"
+        " layer's own keys."
     ),
     "root-of-the-length": (
-        "You divided by the root of the number of positions. Scores spread with the width of queries and keys, and not"
-        " with the length of the text."
+        "You divided by the root of the number of positions. The spread of the scores grows with the width of queries"
+        " and keys, and not with the length of the text."
     ),
 }
 
 
 def scale_by_length(p, scores: Tensor) -> Tensor:
-    """For `before`: scores divided by the root of how many positions there are."""
+    """Divide the scores by the root of the number of positions; for `transform_scores`."""
     return scores / scores.shape[-1] ** 0.5
 
 
 def multiplied_by_root_message(width: str) -> str:
     return (
-        f"The scores were multiplied by the root of {width} and should be divided by it. A dot product grows with that"
-        " root as it is; now the softmax is sharper still, and picks one token."
+        f"You multiplied the scores by the root of {width}, but they should be divided by it. A dot product already"
+        " grows with this root, so now the softmax is even sharper, and gives nearly all weight to one token."
     )
 
 
 def divided_by_width_message(width: str) -> str:
-    return (
-        f"You divided by {width} instead of by its root. The spread of a dot product grows with the root of the width."
-    )
+    return f"You divided by {width} instead of its root. The spread of a dot product grows with the root of the width."
 
 
 def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[str, Wrong]:
-    """Layers made by `initial` that have biases always, or never, whatever qkv_bias says."""
+    """Return two misconceptions in which the layers that `initial` creates ignore qkv_bias."""
     return {
         "always-a-bias": Wrong(
             right,
-            "The layers have biases although qkv_bias is False: nn.Linear adds one unless it is told not to. Pass"
-            " qkv_bias on as its bias.",
+            "Your layers have biases although qkv_bias is False, because nn.Linear adds a bias by default. Pass"
+            " qkv_bias on to the layers as their bias.",
             initial_parameters=fix_arguments(initial, qkv_bias=True),
         ),
         "never-a-bias": Wrong(
             right,
-            "The layers have no biases even when qkv_bias is True. Pass qkv_bias on as the layers' bias.",
+            "Your layers have no biases even if qkv_bias is True. Pass qkv_bias on to the layers as their bias.",
             initial_parameters=fix_arguments(initial, qkv_bias=False),
         ),
     }
@@ -330,20 +331,20 @@ def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[
 
 
 def rotation_factors(position: Tensor, d: int, base: float) -> Tensor:
-    """Unit complex numbers [seq, d/2] in float64: pair i turns by base^(-2i/d) a position."""
-    speed = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
-    angle = position.to(torch.float64)[:, None] * speed
+    """Return unit complex numbers [seq, d/2], complex128: pair i rotates by base^(-2i/d) radians per position."""
+    frequency = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    angle = position.to(torch.float64)[:, None] * frequency
     return torch.polar(torch.ones_like(angle), angle)
 
 
 def sinusoids(position: Tensor, d_model: int, base: float = 100.0) -> Tensor:
-    """Sines and cosines [seq, d_model] side by side, as the parts of unit numbers that turn."""
-    turned = rotation_factors(position, d_model, base)
-    return torch.stack((turned.imag, turned.real), dim=-1).flatten(1).float()
+    """Return sinusoidal positions [seq, d_model]: the sine and the cosine of each angle are next to each other."""
+    rotations = rotation_factors(position, d_model, base)
+    return torch.stack((rotations.imag, rotations.real), dim=-1).flatten(1).float()
 
 
 def rope(x: Tensor, base: float = 10000.0) -> Tensor:
-    """x [..., seq, d] with each pair of neighbours turned by its position, as complex numbers."""
+    """Rotate each pair of neighbouring entries of x [..., seq, d] by an angle that depends on its position."""
     pairs = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous())
-    turned = pairs * rotation_factors(torch.arange(x.shape[-2]), x.shape[-1], base)
-    return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+    rotated = pairs * rotation_factors(torch.arange(x.shape[-2]), x.shape[-1], base)
+    return torch.view_as_real(rotated).flatten(-2).to(x.dtype)

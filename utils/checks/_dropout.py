@@ -1,6 +1,7 @@
-"""Dropout, judged by what it does: a layer in training may draw when and how it likes.
+"""Check dropout by its effect on the result, because an answer may sample its random numbers in any way.
 
-Each row of its result has to be a sum of weight × value of which some are missing and the others enlarged.
+In training, each row of the result must be a sum of weight × value in which some terms are missing and the others are
+scaled up.
 """
 
 from __future__ import annotations
@@ -23,190 +24,201 @@ from utils.feedback.probe import Probe
 
 @dataclass(frozen=True)
 class _ResultTerms:
-    """A layer's result on a case, taken apart: `base`, what is there without any weight, and for each weight what it
-    adds, [text, query, head, key, width].
+    """A layer's result on a case, split into terms.
+
+    Attributes:
+        base: the result if all attention weights are dropped, [text, query, width].
+        per_weight: the contribution of each attention weight, [text, query, head, key, width].
+        rate: the dropout rate.
     """
 
     base: Tensor
-    terms: Tensor
+    per_weight: Tensor
     rate: float
 
     def sum(self, keep: Tensor | float = 1.0) -> Tensor:
-        """The result with each weight multiplied by `keep`, which has those five axes, or 1 for any of them."""
-        return self.base + (self.terms * keep).sum((2, 3))
+        """Return the result with each weight multiplied by `keep`, which broadcasts to the shape of `per_weight`."""
+        return self.base + (self.per_weight * keep).sum((2, 3))
 
     @functools.cached_property
     def sums_of_subsets(self) -> Tensor:
-        """What the terms of each subset of weights add up to, [text, query, subset, width]."""
-        subsets = _subsets(self.terms.shape[2] * self.terms.shape[3])
-        return torch.einsum("sm,bqmw->bqsw", subsets, self.terms.flatten(2, 3))
+        """Return the sum of the terms of each subset of weights, [text, query, subset, width]."""
+        subsets = _subsets(self.per_weight.shape[2] * self.per_weight.shape[3])
+        return torch.einsum("sm,bqmw->bqsw", subsets, self.per_weight.flatten(2, 3))
 
     @property
     def visible(self) -> Tensor:
-        """Which keys a query may see. Bool [query, key]."""
-        return causal_mask(self.terms.shape[1])
+        """Return the causal mask, bool [query, key]."""
+        return causal_mask(self.per_weight.shape[1])
 
 
 @dataclass(frozen=True)
 class _DropoutPattern:
-    """How a result came about: each survivor times `factor`, a `share` dropped, a draw for each item of `axes`."""
+    """One way to apply dropout.
+
+    Attributes:
+        factor: the scale of the entries that are kept.
+        fraction: the probability that an entry is dropped.
+        axes: the shape of the random mask. It has the axes of `_ResultTerms.per_weight`; along an axis of size 1, all
+            entries share one random number.
+        on_output: whether the entries of the result are dropped, instead of weights or values.
+    """
 
     factor: float
     fraction: float
-    axes: tuple[int, ...]  # of a draw: those of _Pieces.each, 1 where one draw serves all along an axis
+    axes: tuple[int, ...]
     on_output: bool = False
 
-    def sample_result(self, pieces: _ResultTerms) -> Tensor:
-        """One result that came about so; the same for whoever asks."""
-        kept = torch.rand(self.axes, generator=torch.Generator().manual_seed(11)) >= self.fraction
+    def sample_result(self, terms: _ResultTerms) -> Tensor:
+        """Return a result with this kind of dropout; the seed is fixed, so every call returns the same result."""
+        keep = torch.rand(self.axes, generator=torch.Generator().manual_seed(11)) >= self.fraction
         if self.on_output:
-            return pieces.sum() * kept[:, :, 0, 0] * self.factor
-        return pieces.sum(kept * self.factor)
+            return terms.sum() * keep[:, :, 0, 0] * self.factor
+        return terms.sum(keep * self.factor)
 
 
 def make_dropout_parser(mix_values: Callable[[Params, Tensor, Tensor], Tensor], initial: Callable) -> Callable:
-    """For an exercise's `read`: results that dropped weights in the same way, by whatever draws, become the same one.
+    """Make a `parse_result` for an exercise with dropout: it gives equal results for equal kinds of dropout.
 
-    A layer in training may draw when and how it likes. Each row of its result must be a sum of weight × value, of which
-    some are missing and the others enlarged; all subsets are tried, so texts have to be short. Where another thing was
-    dropped, or in another way, and the mistake is a known one, its results become the same one as well, so that a
-    misconception agrees with it. Whatever is not explained so, or dropped nothing, stays as it is.
+    Answers may sample their random numbers in any way, so two right results can differ. The parser finds out which
+    weights a result dropped: it tries all subsets, so texts must be short. It then replaces the result by a fixed
+    result with the same kind of dropout. It does the same for known mistakes, such as dropping values instead of
+    weights, so that a misconception agrees with them. It does not change a result without dropout, or with an unknown
+    kind of dropout.
 
     Args:
-        mixed: `(params, x, keep)` to the result without dropout, with each weight multiplied by `keep`, which is
-            [batch, heads, seq, seq].
-        initial: the exercise's.
+        mix_values: function of `(params, x, keep)` that returns the result without dropout, with each weight multiplied
+            by `keep` [batch, heads, seq, seq].
+        initial: the exercise's `initial_parameters`.
     """
 
-    def read(result: Any, case: Case) -> Any:
-        pieces = _decompose_result(mix_values, initial, case)
-        if pieces is None or not isinstance(result, Tensor) or not result.is_floating_point():
+    def parse(result: Any, case: Case) -> Any:
+        terms = _decompose_result(mix_values, initial, case)
+        if terms is None or not isinstance(result, Tensor) or not result.is_floating_point():
             return result
-        seen = result.detach().double()
-        if seen.shape != pieces.base.shape or not seen.isfinite().all():
+        values = result.detach().double()
+        if values.shape != terms.base.shape or not values.isfinite().all():
             return result
-        if _is_close((seen - pieces.sum()).abs(), seen):  # nothing was dropped
+        if _is_close((values - terms.sum()).abs(), values):  # nothing was dropped
             return result
-        drops = _infer_pattern(seen, pieces)
-        return result if drops is None else drops.sample_result(pieces).to(result.dtype)
+        pattern = _infer_pattern(values, terms)
+        return result if pattern is None else pattern.sample_result(terms).to(result.dtype)
 
-    return read
+    return parse
 
 
-@functools.lru_cache(maxsize=64)  # of one case it is asked for the answer and for every misconception
-def _decompose_result(mixed: Callable, initial: Callable, case: Case) -> _ResultTerms | None:
-    """The pieces of a case's result; None where nothing can be dropped, or it is not for us to say what is right."""
+@functools.lru_cache(maxsize=64)  # the answer and every misconception need the terms of the same case
+def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _ResultTerms | None:
+    """Split the right result of a case into terms, or return None if the parser cannot handle the case."""
     try:
         bound = inspect.signature(initial).bind(**case.init) if isinstance(case.init, dict) else None
         bound = bound or inspect.signature(initial).bind(*case.init)
         bound.apply_defaults()
-        made = initial(*bound.args, **bound.kwargs)
-    except ValueError:  # it is to be refused
+        parameters = initial(*bound.args, **bound.kwargs)
+    except ValueError:  # the constructor must reject these arguments, so there is no result
         return None
     rate, heads = bound.arguments["dropout"], bound.arguments.get("num_heads", 1)
     x = case.args[0]
     if not case.fill or not 0 < rate < 1 or heads * x.shape[1] > 10:
         return None
-    p = Params({name: sample_parameter(name, value.shape, case.seed).double() for name, value in made.items()})
+    p = Params({name: sample_parameter(name, value.shape, case.seed).double() for name, value in parameters.items()})
     p.init_args = bound.arguments
     x = x.double()
     batch, seq, _ = x.shape
     keep = torch.zeros(heads * seq + 1, batch, heads, seq, seq, dtype=torch.float64)
     for i in range(heads * seq):
         keep[i, :, i // seq, :, i % seq] = 1.0
-    with torch.no_grad():  # all at once, as one large batch
-        *each, base = mixed(p, x.repeat(len(keep), 1, 1), keep.flatten(0, 1)).unflatten(0, (-1, batch))
+    with torch.no_grad():  # one large batch holds the result of each single weight, and of none
+        *each, base = mix_values(p, x.repeat(len(keep), 1, 1), keep.flatten(0, 1)).unflatten(0, (-1, batch))
     return _ResultTerms(base, (torch.stack(each, dim=2) - base[:, :, None]).unflatten(2, (heads, seq)), rate)
 
 
-def _infer_pattern(seen: Tensor, pieces: _ResultTerms) -> _DropoutPattern | None:
-    """The first way that explains a result."""
-    rate = pieces.rate
+def _infer_pattern(result: Tensor, terms: _ResultTerms) -> _DropoutPattern | None:
+    """Return the first kind of dropout that explains a result, or None."""
+    rate = terms.rate
     for factor in dict.fromkeys((1 / (1 - rate), 1.0, 1 / rate, 2.0, 1 - rate)):
-        for found in (_explain_by_weights, _explain_by_values, _explain_by_output):
-            if drops := found(seen, pieces, factor):
-                return drops
+        for explain in (_explain_by_weights, _explain_by_values, _explain_by_output):
+            if pattern := explain(result, terms, factor):
+                return pattern
     return None
 
 
 def _subsets(n: int) -> Tensor:
-    """All rows of n zeros and ones, [2^n, n]."""
+    """Return all rows of n zeros and ones, [2^n, n]."""
     return ((torch.arange(2**n)[:, None] >> torch.arange(n)) & 1).double()
 
 
-def _is_close(gap: Tensor, seen: Tensor) -> bool:
-    return bool((gap < 1e-4 * (1 + seen.abs().max())).all())
+def _is_close(difference: Tensor, result: Tensor) -> bool:
+    return bool((difference < 1e-4 * (1 + result.abs().max())).all())
 
 
-def _explain_by_weights(seen: Tensor, pieces: _ResultTerms, factor: float) -> _DropoutPattern | None:
-    """Are single weights missing, in every row?"""
-    batch, seq, heads, keys, _ = pieces.terms.shape
-    made = factor * pieces.sums_of_subsets
-    best = (made - (seen - pieces.base)[:, :, None]).abs().amax(-1).min(-1)
-    if not _is_close(best.values, seen):
+def _explain_by_weights(result: Tensor, terms: _ResultTerms, factor: float) -> _DropoutPattern | None:
+    """Test whether single weights are missing, in every row."""
+    batch, seq, heads, keys, _ = terms.per_weight.shape
+    candidates = factor * terms.sums_of_subsets
+    best = (candidates - (result - terms.base)[:, :, None]).abs().amax(-1).min(-1)
+    if not _is_close(best.values, result):
         return None
     kept = _subsets(heads * keys)[best.indices].view(batch, seq, heads, keys).bool()
-    visible = pieces.visible[:, None].expand_as(kept)
+    visible = terms.visible[:, None].expand_as(kept)
     count = int(visible.sum())
-    share = _infer_fraction(count - int((kept & visible).sum()), count, pieces.rate, factor)
-    return None if share is None else _DropoutPattern(factor, share, _infer_axes(kept, share))
+    fraction = _infer_fraction(count - int((kept & visible).sum()), count, terms.rate, factor)
+    return None if fraction is None else _DropoutPattern(factor, fraction, _infer_axes(kept, fraction))
 
 
-def _infer_fraction(dropped: int, of: int, rate: float, factor: float) -> float | None:
-    """Which share was to be dropped, if any explains how many were: within six standard deviations of it."""
+def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> float | None:
+    """Infer the intended fraction: rate, 1 - rate or 0.5, if the observed count is within six standard deviations."""
     if not dropped:
         return None
-    likely = {s: abs(dropped - of * s) / math.sqrt(of * s * (1 - s)) for s in (rate, 1 - rate, 0.5)}
-    if factor == 1 / (1 - rate) and likely[rate] < 6:
+    deviations = {f: abs(dropped - total * f) / math.sqrt(total * f * (1 - f)) for f in (rate, 1 - rate, 0.5)}
+    if factor == 1 / (1 - rate) and deviations[rate] < 6:
         return rate
-    share = min(likely, key=likely.get)
-    return share if likely[share] < 6 else None
+    fraction = min(deviations, key=deviations.get)
+    return fraction if deviations[fraction] < 6 else None
 
 
-def _infer_axes(kept: Tensor, share: float) -> tuple[int, ...]:
-    """The axes of the draws: 1 where all along an axis agree, and chance would hardly ever make them."""
+def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
+    """Infer the shape of the random mask: an axis has size 1 if all entries along it agree, and not by chance."""
     seq = kept.shape[1]
-    alike = share**2 + (1 - share) ** 2
+    agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries agree
     axes = [*kept.shape, 1]
-    past = causal_mask(seq)
-    for axis, first, seen in (
-        (0, kept[:1], past[:, None].expand_as(kept)),  # one draw for all texts
-        (2, kept[:, :, :1], past[:, None].expand_as(kept)),  # for all heads
-        (1, kept[:, -1:], past[:, None].expand_as(kept)),  # for all queries, so that keys vanish as a whole
-        (3, kept[..., :1], past[:, None].expand_as(kept)),  # for all keys, so that rows vanish as a whole
+    visible = causal_mask(seq)[:, None].expand_as(kept)
+    for axis, first in (
+        (0, kept[:1]),  # one random number for all texts
+        (2, kept[:, :, :1]),  # one for all heads
+        (1, kept[:, -1:]),  # one for all queries, so whole keys are dropped
+        (3, kept[..., :1]),  # one for all keys, so whole rows are dropped
     ):
-        same = (kept == first)[seen].all()
-        compared = int(seen.sum()) * (1 - 1 / kept.shape[axis])
-        if same and compared and alike**compared < 1e-6:
+        all_agree = (kept == first)[visible].all()
+        comparisons = int(visible.sum()) * (1 - 1 / kept.shape[axis])
+        if all_agree and comparisons and agreement**comparisons < 1e-6:
             axes[axis] = 1
     return tuple(axes)
 
 
-def _explain_by_values(seen: Tensor, pieces: _ResultTerms, factor: float) -> _DropoutPattern | None:
-    """Are single entries of the values missing, for all queries alike?"""
-    batch, _, heads, keys, width = pieces.terms.shape
+def _explain_by_values(result: Tensor, terms: _ResultTerms, factor: float) -> _DropoutPattern | None:
+    """Test whether single entries of the values are missing, the same ones for all queries."""
+    batch, _, heads, keys, width = terms.per_weight.shape
     if heads > 1:
         return None
     subsets = _subsets(keys)
-    made = factor * torch.einsum("sk,bqkw->bqsw", subsets, pieces.terms[:, :, 0]) + pieces.base[:, :, None]
-    best = (made - seen[:, :, None]).abs().amax(1).min(1)
-    if not _is_close(best.values, seen):
+    candidates = factor * torch.einsum("sk,bqkw->bqsw", subsets, terms.per_weight[:, :, 0]) + terms.base[:, :, None]
+    best = (candidates - result[:, :, None]).abs().amax(1).min(1)
+    if not _is_close(best.values, result):
         return None
-    share = _infer_fraction(int((1 - subsets[best.indices]).sum()), batch * width * keys, pieces.rate, factor)
-    return None if share is None else _DropoutPattern(factor, share, (batch, 1, 1, keys, width))
+    fraction = _infer_fraction(int((1 - subsets[best.indices]).sum()), batch * width * keys, terms.rate, factor)
+    return None if fraction is None else _DropoutPattern(factor, fraction, (batch, 1, 1, keys, width))
 
 
-def _explain_by_output(seen: Tensor, pieces: _ResultTerms, factor: float) -> _DropoutPattern | None:
-    """Are single entries of the result missing?"""
-    gone, left = seen.abs(), (seen - factor * pieces.sum()).abs()
-    if not _is_close(torch.minimum(gone, left), seen):
+def _explain_by_output(result: Tensor, terms: _ResultTerms, factor: float) -> _DropoutPattern | None:
+    """Test whether single entries of the result are missing."""
+    if_dropped, if_kept = result.abs(), (result - factor * terms.sum()).abs()
+    if not _is_close(torch.minimum(if_dropped, if_kept), result):
         return None
-    share = _infer_fraction(int((gone < left).sum()), seen.numel(), pieces.rate, factor)
-    return (
-        None
-        if share is None
-        else _DropoutPattern(factor, share, (*seen.shape[:2], 1, 1, seen.shape[2]), on_output=True)
-    )
+    fraction = _infer_fraction(int((if_dropped < if_kept).sum()), result.numel(), terms.rate, factor)
+    if fraction is None:
+        return None
+    return _DropoutPattern(factor, fraction, (*result.shape[:2], 1, 1, result.shape[2]), on_output=True)
 
 
 def make_dropout(
@@ -214,76 +226,88 @@ def make_dropout(
     fraction: Callable[[float], float] = lambda rate: rate,
     mask_shape: Callable[[Sequence[int]], Sequence[int]] = lambda shape: shape,
 ) -> Callable:
-    """For `after`: weights dropped by `torch.rand`: what survives is multiplied, which share goes, over which shape."""
+    """Make a `transform_weights` for `make_attention` that drops weights in training.
 
-    def after(p, weights, mask):
+    Args:
+        factor: function of the dropout rate that returns the scale of the weights that are kept.
+        fraction: function of the dropout rate that returns the probability that a weight is dropped.
+        mask_shape: function of the shape of the weights that returns the shape of the random mask.
+    """
+
+    def drop(p, weights, mask):
         rate = p.init_args["dropout"]
         if not p.training or not rate:
             return weights
-        drawn = torch.rand(tuple(mask_shape(weights.shape)), device=weights.device)
-        return weights * (drawn >= fraction(rate)) * factor(rate)
+        uniform = torch.rand(tuple(mask_shape(weights.shape)), device=weights.device)
+        return weights * (uniform >= fraction(rate)) * factor(rate)
 
-    return after
+    return drop
 
 
 def dropout_misconceptions(make_layer: Callable, has_heads: bool = False) -> dict[str, Wrong]:
-    """Dropouts of the weights that go wrong, whatever they draw with; `by(transform_weights=...)` is the layer with one of them."""
+    """Return the misconceptions about dropout on attention weights.
+
+    Args:
+        make_layer: makes the layer with the dropout that it gets as `transform_weights`.
+        has_heads: whether the layer has several heads.
+    """
     wrong = {
         "not-enlarged": Wrong(
             make_layer(transform_weights=make_dropout(factor=lambda rate: 1.0)),
-            "What survives the dropout keeps its size, so in training the sums come out too small on average. The"
-            " survivors have to make up for the dropped: divide by 1 - dropout.",
+            "Your dropout does not scale up the weights that it keeps, so in training the sums are too small on"
+            " average. Divide the kept weights by 1 - dropout.",
         ),
         "keep-and-drop-swapped": Wrong(
             make_layer(transform_weights=make_dropout(fraction=lambda rate: 1 - rate)),
-            "Keep and drop have changed places: a share of 1 - dropout vanishes, where a share of dropout should.",
+            "You swapped keep and drop: your layer drops a fraction of 1 - dropout of the weights, but it should drop"
+            " a fraction of dropout.",
         ),
         "one-draw-for-all-texts": Wrong(
             make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (1, *shape[1:]))),
-            "All texts of a batch lose the same weights. Chance decides on each weight by itself, in every text.",
+            "All texts of a batch lose the same weights. Dropout should decide about each weight independently, in"
+            " every text.",
         ),
         "keys-vanish-as-a-whole": Wrong(
             make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (*shape[:-2], 1, shape[-1]))),
-            "A position that is dropped is dropped for all that look at it. Chance decides on each weight by itself:"
-            " one draw for each pair of positions.",
+            "If your layer drops a position, it drops it for all queries. Dropout should decide about each weight"
+            " independently, with one random number for each pair of positions.",
         ),
         "rows-vanish-as-a-whole": Wrong(
             make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (*shape[:-1], 1))),
-            "Whole rows are dropped, so that a position hears everyone or nobody. Chance decides on each weight by"
-            " itself: one draw for each pair of positions.",
+            "Your layer drops whole rows, so a query attends to all positions or to none. Dropout should decide about"
+            " each weight independently, with one random number for each pair of positions.",
         ),
     }
     if has_heads:
         wrong["one-draw-for-all-heads"] = Wrong(
             make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (shape[0], 1, *shape[2:]))),
-            "All heads lose the same weights. Chance decides on each weight by itself, in every head.",
+            "All heads lose the same weights. Dropout should decide about each weight independently, in every head.",
         )
     return wrong
 
 
 def drops_weights(probe: Probe) -> str | None:
-    """Where all is right after eval() and not in training, it is the dropout that is wrong; what else it may be."""
-    right = {t.case.train: [] for t in probe.trials}
-    for t in probe.trials:
-        right[t.case.train].append(t.is_correct(probe.exercise))
-    if all(right.get(True, [True])) or not all(right.get(False, [True])):
+    """Check that results are right in training too, if all of them are right in evaluation mode."""
+    in_training = [t.is_correct(probe.exercise) for t in probe.trials if t.case.train]
+    in_evaluation = [t.is_correct(probe.exercise) for t in probe.trials if not t.case.train]
+    if all(in_training) or not all(in_evaluation):
         return None
     return (
-        "After eval() all is right, in training it is not. There each row should be the sum of weight × value with some"
-        " terms left out at random, and what is left of it divided by 1 - dropout."
+        "Your result is right after eval(), but not in training. In training, each row should be the sum of weight ×"
+        " value with some terms left out at random, and the remaining terms divided by 1 - dropout."
     )
 
 
 def draws_anew(probe: Probe) -> str | None:
-    """Two calls in training do not drop the same."""
+    """Check that two calls in training drop different weights."""
     for trial in probe.trials:
         if not trial.case.train:
             continue
-        seen = probe.run(trial.case, calls=2)
-        if seen.failure is None and isinstance(seen.value[0], Tensor) and torch.equal(*seen.value):
+        observation = probe.run(trial.case, calls=2)
+        if observation.failure is None and isinstance(observation.value[0], Tensor) and torch.equal(*observation.value):
             return (
-                "Two calls in training drop the same weights. Each call is to draw anew, or the model learns to do"
-                " without these few alone."
+                "Two calls in training drop the same weights. Each call should sample again; otherwise the model only"
+                " learns to do without these few weights."
             )
     return None
 

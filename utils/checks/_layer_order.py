@@ -1,4 +1,4 @@
-"""In which order the layers of an object were made: with a seed, another order starts with other weights."""
+"""Find the order in which the layers of a module were created: for the same seed, it decides their initial weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from utils.feedback.properties import Property
 
 
 def made_in_order(*names: str) -> Property:
-    """The `nn.Linear` layers of these names are made in this order; asked of a case without `fill` that is wrong."""
+    """Check that the `nn.Linear` layers of these names are created in this order.
+
+    Only cases that keep the initial weights (`fill=False`) and have a wrong result are checked.
+    """
 
     def broken(probe: Probe) -> str | None:
         for trial in probe.trials:
@@ -25,8 +28,9 @@ def made_in_order(*names: str) -> Property:
             order = _order(weights, biased, trial.case.seed)
             if order and order != names:
                 return (
-                    f"The layers are made in the order {', '.join(order)}. Each draws its numbers when it is made, so"
-                    f" with one seed another order starts with other weights: {', '.join(names)}."
+                    f"You create the layers in the order {', '.join(order)}, but it should be {', '.join(names)}. Each"
+                    " layer samples its weights when it is created, so another order gives other weights for the same"
+                    " seed."
                 )
         return None
 
@@ -34,7 +38,7 @@ def made_in_order(*names: str) -> Property:
 
 
 def _order(weights: Mapping[str, Tensor], biased: set[str], seed: int) -> tuple[str, ...]:
-    """The order in which layers with these weights were drawn from a seed; empty where there is none."""
+    """Return the order in which layers with these weights were created after a seed, or an empty tuple if none fits."""
     order: list[str] = []
     with preserve_global_state(seed):
         seed_torch(seed)

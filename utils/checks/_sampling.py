@@ -1,4 +1,4 @@
-"""What is asked of every function that draws at random from a generator."""
+"""Check functions that sample from a random generator."""
 
 from __future__ import annotations
 
@@ -12,54 +12,60 @@ from utils.feedback.observe import collect_tensors
 from utils.feedback.probe import Probe
 
 
-def draws_from_its_generator(*given: Any, **words: str) -> Callable[[Probe], str | None]:
-    """All chance comes from the generator, the last argument, and from nowhere else.
+def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Probe], str | None]:
+    """Check that all randomness of a function comes from the generator, which is its last argument.
 
     Args:
-        given: the arguments before the generator; those of the first case unless given.
-        words: what to say, for each question that is to be asked: `elsewhere` (the same generator gives other draws the
-            second time), `restarted` (a second call repeats the first one), `ignored` (two generators give the same),
-            `disturbing` (torch's own random numbers are used as well) and `constant` (without a generator, two calls
-            give the same).
+        arguments: the arguments before the generator; by default, the arguments of the first case.
+        messages: a message for each test to make. `elsewhere`: the same generator state gives different samples the
+            second time. `restarted`: a second call repeats the samples of the first. `ignored`: two generators in
+            different states give the same samples. `disturbing`: torch's global random numbers are used too.
+            `constant`: without a generator, two calls give the same samples.
     """
 
     def broken(probe: Probe) -> str | None:
-        args = given or probe.trials[0].case.args[:-1]
+        args = arguments or probe.trials[0].case.args[:-1]
 
-        def draw(seed: int | None, world: int = 1, calls: int = 1):
+        def sample(seed: int | None, global_seed: int = 1, calls: int = 1):
             generator = () if seed is None else (torch.Generator().manual_seed(seed),)
-            return probe.run(case(*args, *generator, seed=world), calls=calls)
+            return probe.run(case(*args, *generator, seed=global_seed), calls=calls)
 
-        first, again, other = draw(1), draw(1, world=2), draw(2)
+        first, again, other = sample(1), sample(1, global_seed=2), sample(2)
         if first.failure or again.failure or other.failure:
             return None
-        questions = {
+        tests = {
             "elsewhere": lambda: not _equal(first.value, again.value),
-            "restarted": lambda: _equal(*(draw(1, calls=2).value or (0, 1))),
+            "restarted": lambda: _equal(*(sample(1, calls=2).value or (0, 1))),
             "ignored": lambda: _equal(first.value, other.value),
             "disturbing": lambda: first.drew,
-            "constant": lambda: _equal(*(draw(None, world=3, calls=2).value or (0, 1))),
+            "constant": lambda: _equal(*(sample(None, global_seed=3, calls=2).value or (0, 1))),
         }
-        return next((words[name] for name, wrong in questions.items() if name in words and wrong()), None)
+        return next((messages[name] for name, fails in tests.items() if name in messages and fails()), None)
 
     return broken
 
 
 def batches_from_their_generator(
-    what: str, *given: Any, elsewhere: str, constant: str
+    noun: str, *arguments: Any, elsewhere: str, constant: str
 ) -> Callable[[Probe], str | None]:
-    """The same of batches of `what` to train on; `elsewhere` and `constant` end the sentences on these two."""
+    """Check that all randomness of a function that samples training batches comes from its generator.
+
+    Args:
+        noun: a plural for the contents of a batch, for the messages.
+        arguments: the arguments before the generator; by default, the arguments of the first case.
+        elsewhere, constant: the ends of these two messages.
+    """
     return draws_from_its_generator(
-        *given,
-        elsewhere=f"The same generator in the same state gave other {what} the second time{elsewhere}",
-        restarted=f"Two calls in a row with one generator gave the same {what}: it is copied or seeded anew inside."
-        " Draw from it as it is, so that each call goes on where the last one ended.",
-        ignored=f"Two generators in different states gave the very same {what}. Is something seeded inside? Draw from"
-        " the generator that is passed in.",
-        disturbing="With a generator passed in, torch's global random numbers were used or seeded as well. Draw from"
-        " the generator alone.",
-        constant=f"Without a generator, two calls gave the same {what}. Training would see one batch for"
-        f" ever{constant}",
+        *arguments,
+        elsewhere=f"The same generator in the same state gave different {noun} the second time{elsewhere}",
+        restarted=f"Two calls in a row with the same generator gave the same {noun}: the generator is copied, or seeded"
+        " again, inside. Sample from it as it is, so that each call continues where the last one ended.",
+        ignored=f"Two generators in different states gave the same {noun}, as if a seed is set inside. Sample from the"
+        " generator that is passed in.",
+        disturbing="Your code used or seeded torch's global random numbers although a generator was passed in. Sample"
+        " only from the generator.",
+        constant=f"Without a generator, two calls gave the same {noun}. Training would see the same batch again and"
+        f" again{constant}",
     )
 
 

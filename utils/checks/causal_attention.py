@@ -1,5 +1,7 @@
-"""Exercises of lesson 04: hiding the future. The oracle is torch's attention with `is_causal`, and where that has no
-say, arithmetic on yes and no."""
+"""Exercises of lesson 04: hide the future.
+
+The oracle of the attention exercises is torch's attention with `is_causal`; the other oracles are masked arithmetic.
+"""
 
 import torch
 from torch import nn
@@ -28,15 +30,15 @@ from utils.feedback.exercise import Bool, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
 
-def _of_the_page():
-    """The scores [6, 6] that the lesson makes with seed 789."""
+def _page_scores():
+    """Return the scores [6, 6] that the lesson computes with seed 789."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.default_generator.manual_seed(789)
         queries, keys = (nn.Linear(3, 2, bias=False)(INPUTS) for _ in range(2))
     return queries @ keys.T
 
 
-_SCORES = _of_the_page()
+_SCORES = _page_scores()
 
 exercise(
     "get_mask",
@@ -46,22 +48,22 @@ exercise(
     misconceptions={
         "sees-the-future": Wrong(
             future_mask,
-            "Your mask is the mirror image: row 0 may see every later position, and the last row only itself. Rows are"
-            " the positions that ask; each may look back, not ahead.",
+            "Your mask is the mirror image: row 0 sees every later position, and the last row sees only itself. Each"
+            " row is a position that asks, and it should look back, not ahead.",
         ),
         "blind-to-itself": Wrong(
             strictly_causal_mask,
-            "Nobody may see themselves: the diagonal is False, so position 0 has nothing to attend to, and its softmax"
-            " would be nan.",
+            "No position sees itself, because the diagonal is False. Position 0 then has nothing to attend to, so its"
+            " softmax would be nan.",
         ),
         "blind-after-row-0": Wrong(
             lambda size: strictly_causal_mask(size) | (torch.arange(size * size).view(size, size) == 0),
-            "Row 0 sees itself and no other row does: below it the diagonal is False. Each position may look at"
-            " itself as well as at its past.",
+            "Row 0 sees itself, but no other row does: below row 0, the diagonal is False. Each position should see"
+            " itself as well as its past.",
         ),
         "one-step-ahead": Wrong(
             lambda size: torch.ones(size, size).tril(1).bool(),
-            "Each position also sees the next one: the very token that it will be asked to predict.",
+            "Each position also sees the next token, which is exactly the token that it must predict.",
         ),
         "true-means-blocked": Wrong(
             lambda size: ~causal_mask(size),
@@ -74,55 +76,55 @@ exercise(
         ),
         "only-itself": Wrong(
             lambda size: torch.eye(size).bool(),
-            "Each position sees itself and nothing else. It may look back, too: the past is what attention is there"
-            " for.",
+            "Each position sees only itself, so attention has nothing to mix. It should also see all earlier"
+            " positions.",
         ),
         "only-the-previous": Wrong(
             lambda size: causal_mask(size).triu(-1),
-            "Each position sees itself and the one before it, and nothing older. The whole past is open to it, back to"
-            " position 0.",
+            "Each position sees only itself and the position before it. It should see its whole past, back to position"
+            " 0.",
         ),
         "only-the-last-three": Wrong(
             lambda size: causal_mask(size).triu(-2),
-            "Each position sees itself and the two before it: from row 3 on, older ones are hidden. However far back a"
-            " position lies, a later one may look at it; only the future is hidden.",
+            "Each position sees itself and the two positions before it, so from row 3 on, older positions are hidden."
+            " A position should see its whole past, however far back it goes; only the future is hidden.",
         ),
         "other-diagonal": Wrong(
             lambda size: future_mask(size).flip(0),
-            "The border runs from the lower left to the upper right. Row i ends with column i, so the border is the"
-            " diagonal from the upper left to the lower right.",
+            "The border between True and False runs from the lower left to the upper right. It should run along the"
+            " diagonal from the upper left to the lower right, because column i is the last column that row i sees.",
         ),
     },
     hints=Hints(
         "Fill in the 4 × 4 table by hand first. Which shape do the yes cells make?",
         "torch has a function that keeps the lower triangle of a matrix.",
-        "Start from a size × size matrix of ones of dtype bool, then keep its lower triangle, diagonal included.",
+        "Start from a size × size matrix of ones of dtype bool, then keep its lower triangle, including the diagonal.",
     ),
 )
 
 
-def _rest(weights, mask):
+def _zero_hidden(weights, mask):
     return torch.where(mask, weights, 0.0)
 
 
-def _shared_out(rest, dim=-1):
+def _divide_by_sum(rest, dim=-1):
     return rest / rest.sum(dim, keepdim=True)
 
 
-def _corner(weights, mask):
-    """A causal mask where the mask that was given stands, square or not."""
+def _causal_mask_like(weights, mask):
+    """Return a causal mask of the same shape as `mask`, which need not be square."""
     return torch.ones_like(mask).tril()
 
 
-def _dealt_out_equally(weights, mask):
-    lost = 1 - _rest(weights, mask).sum(-1, keepdim=True)
+def _spread_hidden_evenly(weights, mask):
+    lost = 1 - _zero_hidden(weights, mask).sum(-1, keepdim=True)
     return torch.where(mask, weights + lost / mask.sum(-1, keepdim=True), 0.0)
 
 
 exercise(
     "masked_then_renormalised",
     # F.normalize divides by the sum of absolute values, and weights are not negative.
-    oracle=lambda weights, mask: F.normalize(_rest(weights, mask), p=1, dim=-1),
+    oracle=lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1),
     cases=lambda rand: [
         case((_SCORES / 2**0.5).softmax(-1), causal_mask(6), page_example="this page's attn_weights"),
         case(rand(3, 3).softmax(-1), causal_mask(3)),
@@ -136,68 +138,69 @@ exercise(
     properties=[rows_sum_to_one()],
     misconceptions={
         "not-renormalised": Wrong(
-            _rest,
-            "The hidden weights are gone, and so is their share: the rows no longer sum to one. What is left of a row"
-            " has to be divided by its own sum, or early positions pass on less than late ones.",
+            _zero_hidden,
+            "You removed the hidden weights, so the rows no longer sum to one. Divide what is left of each row by its"
+            " own sum; otherwise a row that lost more weight counts for less.",
         ),
         "keepdim-forgotten": Wrong(
-            lambda weights, mask: _rest(weights, mask) / _rest(weights, mask).sum(-1),
-            "The row sums are a flat list, and a division lines a flat list up with the columns: column 0 was divided"
-            " by the sum of row 0, and so on. Keep the axis that the sum runs over, so that each row meets its own"
-            " sum.",
+            lambda weights, mask: _zero_hidden(weights, mask) / _zero_hidden(weights, mask).sum(-1),
+            "Your row sums form a flat vector, and the division aligns a flat vector with the columns: column 0 was"
+            " divided by the sum of row 0, and so on. Keep the axis that you sum over, so that each row is divided by"
+            " its own sum.",
         ),
         "wrong-axis": Wrong(
-            lambda weights, mask: F.normalize(_rest(weights, mask), p=1, dim=-2),
-            "The columns were made to sum to one. A row belongs to the position that asks, and it is the asker who"
-            " shares out one unit.",
+            lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-2),
+            "You made the columns sum to one, but the rows should. A row belongs to the position that asks, and that"
+            " position distributes one unit of attention.",
         ),
         "second-axis": Wrong(
-            lambda weights, mask: _shared_out(_rest(weights, mask), dim=1),
-            "The sums run along dim 1, which is the last axis of a single table only; with a batch in front it counts"
-            " the queries. What is shared out runs along the last axis, however many stand before it.",
+            lambda weights, mask: _divide_by_sum(_zero_hidden(weights, mask), dim=1),
+            "You sum along dim 1, which is the last axis only for a single table; with a batch axis in front, dim 1"
+            " counts the queries. Sum along the last axis, however many axes come before it.",
         ),
         "whole-table": Wrong(
-            lambda weights, mask: _rest(weights, mask) / _rest(weights, mask).sum(),
-            "You divided by the sum of the whole table. Each row shares out one unit of its own, so each needs its own"
-            " sum.",
+            lambda weights, mask: _zero_hidden(weights, mask) / _zero_hidden(weights, mask).sum(),
+            "You divided by the sum of the whole table. Each row should sum to one, so divide each row by its own sum.",
         ),
         "divided-by-the-count": Wrong(
-            lambda weights, mask: _rest(weights, mask) / mask.sum(-1, keepdim=True),
-            "You divided by how many positions a row may see. What must become one is the sum of their weights, not"
-            " their number.",
+            lambda weights, mask: _zero_hidden(weights, mask) / mask.sum(-1, keepdim=True),
+            "You divided by the number of positions that a row may see. Divide by the sum of their weights instead,"
+            " because that sum should become one.",
         ),
         "softmax-again": Wrong(
-            lambda weights, mask: F.softmax(_rest(weights, mask), dim=-1),
-            "A second softmax turns each 0 into e to the 0, which is 1: the hidden positions get weight again. The"
-            " weights are shares already; dividing them by their sum is enough.",
+            lambda weights, mask: F.softmax(_zero_hidden(weights, mask), dim=-1),
+            "A second softmax turns each 0 into e to the 0, which is 1, so the hidden positions get weight again. The"
+            " visible weights are positive already; dividing them by their sum is enough.",
         ),
         "weights-taken-for-scores": Wrong(
             lambda weights, mask: F.softmax(weights.masked_fill(~mask, -torch.inf), dim=-1),
-            "You hid the rest with -inf and took a softmax, which is the way to treat scores. These are weights,"
-            " shares already: another softmax changes their proportions and makes them more alike.",
+            "You filled the hidden cells with -inf and took a softmax, as one does with scores. These are weights"
+            " already: another softmax changes their proportions and makes them more alike.",
         ),
         "true-means-blocked": Wrong(
-            lambda weights, mask: _shared_out(_rest(weights, ~mask)),
-            "You kept what the mask hides and hid the rest. In this course True means 'may attend'.",
+            lambda weights, mask: _divide_by_sum(_zero_hidden(weights, ~mask)),
+            "You kept the positions that the mask hides and removed those that it allows. In this course, True means"
+            " 'may attend'.",
         ),
         "length-of-one": Wrong(
-            lambda weights, mask: F.normalize(_rest(weights, mask), dim=-1),
-            "The squares of each row sum to one: that is what F.normalize does unless told otherwise. Shares are to sum"
-            " to one as they are, so a row is divided by its sum and not by its length.",
+            lambda weights, mask: F.normalize(_zero_hidden(weights, mask), dim=-1),
+            "The squares of each row sum to one: by default, F.normalize divides a row by its length. The weights"
+            " themselves should sum to one, so divide each row by its sum.",
         ),
         "always-causal": Wrong(
-            lambda weights, mask: F.normalize(_rest(weights, _corner(weights, mask)), p=1, dim=-1),
-            "The future is hidden, whatever the mask says. It is the mask that tells what may be seen, and it need not"
-            " be causal.",
+            lambda weights, mask: F.normalize(_zero_hidden(weights, _causal_mask_like(weights, mask)), p=1, dim=-1),
+            "You hide the future, whatever the mask says. Use the mask that is passed in, because it need not be"
+            " causal.",
         ),
         "dealt-out-equally": Wrong(
-            _dealt_out_equally,
-            "What the hidden ones had was dealt out in equal parts. The rows sum to one, and the proportions among the"
-            " rest have changed; dividing by the row's sum keeps them.",
+            _spread_hidden_evenly,
+            "You spread the weight of the hidden positions evenly over the visible positions. The rows sum to one, but"
+            " the proportions among the visible weights have changed; dividing by the row's sum keeps them.",
         ),
         "mask-ignored": Wrong(
             lambda weights, mask: weights + 0.0 * mask,
-            "The weights come back as they were: positions that may not be seen still have a share.",
+            "You returned the weights unchanged, so hidden positions still have weight. Remove the weights where the"
+            " mask is False, then rescale each row.",
         ),
     },
     equivalent={
@@ -209,14 +212,14 @@ exercise(
         "softmax-of-logs": lambda weights, mask: F.softmax(weights.log().masked_fill(~mask, -torch.inf), -1),
     },
     hints=Hints(
-        "Two steps: take the hidden weights out, then give each row its sum of one back.",
-        "A True counts as 1 and a False as 0 in a product. For the second step you need the sum of each row.",
+        "Two steps: remove the hidden weights, then make each row sum to one again.",
+        "In a product, True counts as 1 and False as 0. For the second step you need the sum of each row.",
         "Multiply by the mask; sum along the last axis with keepdim=True; divide.",
     ),
 )
 
 
-def _weigh(
+def _make_weights(
     make_mask=causal_mask, scale=lambda d_k, n: d_k**0.5, masked_value=-torch.inf, axis=-1, late=lambda d_k: 1.0
 ):
     def answer(scores, d_k):
@@ -227,48 +230,48 @@ def _weigh(
 
 
 def _weights_by_torch(scores, d_k):
-    """torch's attention with the scores as queries and unit vectors as keys: its weights come out."""
+    """Return the weights of torch's attention, with the scores as queries and unit vectors as keys."""
     eye = torch.eye(scores.shape[-1], dtype=scores.dtype, device=scores.device).expand_as(scores)
     return torch_attention(scores, eye, is_causal=True, scale=d_k**-0.5)
 
 
-def _unhidden(scores, d_k):
+def _unmasked_weights(scores, d_k):
     return F.softmax(scores / d_k**0.5, -1)
 
 
-def _cut_afterwards(scores, d_k):
-    return _unhidden(scores, d_k) * causal_mask(scores.shape[-1])
+def _mask_after_softmax(scores, d_k):
+    return _unmasked_weights(scores, d_k) * causal_mask(scores.shape[-1])
 
 
-def _shared_out_again(scores, d_k):
-    kept = _cut_afterwards(scores, d_k)
+def _renormalise_after_softmax(scores, d_k):
+    kept = _mask_after_softmax(scores, d_k)
     return kept / kept.sum(-1, keepdim=True)
 
 
 _WORDS = {
     "mask-after-softmax": (
-        "The mask acts after the softmax, and nothing is renormalised: row 0 keeps only the share that it had among all"
-        " positions. Worse, how much is left depends on the hidden scores, so the future still shows."
+        "You apply the mask after the softmax and do not renormalise, so position 0 keeps only the weight that it had"
+        " among all positions. How much that is depends on the hidden scores, so the future still has an influence."
     ),
     "hidden-with-zero": (
-        "Hidden scores became 0, and e to the 0 is 1: the softmax gives the future weight all the same, and more than"
-        " to a negative score. Only a score of -inf has weight 0."
+        "You set hidden scores to 0, and e to the 0 is 1, so the softmax still gives weight to the future, and more"
+        " than to a negative score. Only a score of -inf has weight 0."
     ),
     "sees-the-future": (
-        "Nothing is hidden: row 0 has weight on positions that come later. When a model writes, those tokens do not"
-        " exist yet."
+        "Nothing is hidden: position 0 gives weight to later positions. When a model writes, those tokens do not exist"
+        " yet."
     ),
     "true-means-blocked": (
-        "The past is hidden and the future open, and of the last row nothing is left, which makes it nan. True in the"
-        " mask means 'may attend', so the scores to fill are those where it is False."
+        "You hide the past and show the future, so the last position sees nothing, and its softmax is nan. True in the"
+        " mask means 'may attend', so the scores to fill are those where the mask is False."
     ),
     "blind-to-itself": (
-        "A position may not see itself, so row 0 is empty, and a softmax over nothing is nan. The diagonal belongs to"
-        " what may be seen."
+        "No position sees itself, so position 0 sees nothing, and a softmax over nothing is nan. The diagonal should"
+        " stay visible."
     ),
     "divided-by-d_k": (
-        "You divided by d_k instead of by its root, so the weights come out too even. The spread of a dot product grows"
-        " with the root of the width."
+        "You divided by d_k instead of its root, so the weights are too even. The spread of a dot product grows with"
+        " the root of the width."
     ),
 }
 
@@ -282,79 +285,79 @@ exercise(
         case(rand(2, 4, 4, scale=2.0), 5),
         case(rand(2, 3, 5, 5), 3),
         case(rand(1, 1), 3),
-        case(torch.zeros(2, 2), 4, note="all of them 0"),
+        case(torch.zeros(2, 2), 4, note="all scores are 0"),
         case(
             torch.tensor([[0.0, 400.0], [0.0, 0.0]]) + rand(1), 1, note="with a hidden score far above the visible one"
         ),
         case(
-            # row 0 sees itself alone, which no number other than -inf leaves it
+            # Row 0 sees only itself, and that score is lower than a fill value such as -1e9.
             rand.integers(4, 4, high=5).float() - torch.tensor([[2e10], [0], [0], [0]]),
             4,
-            note="with a score of minus twenty billion in sight",
+            note="with a visible score of minus twenty billion",
         ),
     ],
     returns=Float("query key", name="weights"),
     properties=[rows_sum_to_one(), finite_when_scaled()],
     differentiable=True,
     misconceptions={
-        "sees-the-future": Wrong(_unhidden, _WORDS["sees-the-future"]),
-        "mask-after-softmax": Wrong(_cut_afterwards, _WORDS["mask-after-softmax"]),
-        "hidden-with-zero": Wrong(_weigh(masked_value=0.0), _WORDS["hidden-with-zero"]),
+        "sees-the-future": Wrong(_unmasked_weights, _WORDS["sees-the-future"]),
+        "mask-after-softmax": Wrong(_mask_after_softmax, _WORDS["mask-after-softmax"]),
+        "hidden-with-zero": Wrong(_make_weights(masked_value=0.0), _WORDS["hidden-with-zero"]),
         "minus-a-billion": Wrong(
-            _weigh(masked_value=-1e9),
-            "Hidden scores became a low number such as -1e9, which hides them only while what may be seen scores"
-            " higher. Only -inf is below every score, and has a weight of exactly 0 beside any of them.",
+            _make_weights(masked_value=-1e9),
+            "You set hidden scores to a low number such as -1e9, which works only while the visible scores are higher."
+            " Only -inf is below every score and always has a weight of exactly 0.",
         ),
         "not-hidden-enough": Wrong(
-            _weigh(masked_value=-10.0),
-            "Hidden scores became -10, which is low and not low enough: the future keeps a small weight, and a large"
-            " one where the other scores are low, too. Nothing but -inf is below every score.",
+            _make_weights(masked_value=-10.0),
+            "You set hidden scores to -10, which is not low enough: the future keeps a small weight, and a large"
+            " weight if the visible scores are low too. Only -inf is below every score.",
         ),
         "not-scaled": Wrong(
-            _weigh(scale=lambda d_k, n: 1.0),
-            "The scores are not divided by the root of d_k. The mask is right; the weights are too sharp, the more so"
-            " the wider the keys.",
+            _make_weights(scale=lambda d_k, n: 1.0),
+            "You did not divide the scores by the root of d_k. The mask is right, but the weights are too sharp; wider"
+            " keys make them even sharper.",
         ),
-        "divided-by-d_k": Wrong(_weigh(scale=lambda d_k, n: d_k), _WORDS["divided-by-d_k"]),
+        "divided-by-d_k": Wrong(_make_weights(scale=lambda d_k, n: d_k), _WORDS["divided-by-d_k"]),
         "root-of-the-length": Wrong(
-            _weigh(scale=lambda d_k, n: n**0.5),
-            "You divided by the root of the number of positions. Scores spread with the width of the keys, d_k, and"
-            " not with the length of the text.",
+            _make_weights(scale=lambda d_k, n: n**0.5),
+            "You divided by the root of the number of positions. The spread of scores grows with d_k, the width of the"
+            " keys, and not with the length of the text.",
         ),
         "shared-out-before-hiding": Wrong(
-            _shared_out_again,
-            "The softmax shares out among all positions, and what is left without the hidden ones is shared out again."
-            " Where a hidden score is far higher than the visible ones nothing is left, and 0 / 0 is nan: hide first.",
+            _renormalise_after_softmax,
+            "Your softmax runs over all positions, and you renormalise what is left after hiding. If a hidden score is"
+            " far higher than the visible scores, nothing is left, and 0 / 0 is nan: hide before the softmax.",
         ),
         "scaled-too-late": Wrong(
-            _weigh(scale=lambda d_k, n: 1.0, late=lambda d_k: d_k**0.5),
-            "The division comes after the softmax, so the rows no longer sum to one. It has to act on the scores, where"
-            " it decides how sharp the softmax is.",
+            _make_weights(scale=lambda d_k, n: 1.0, late=lambda d_k: d_k**0.5),
+            "You divide after the softmax, so the rows no longer sum to one. Divide the scores instead, because their"
+            " size decides how sharp the softmax is.",
         ),
         "zeros-hidden-too": Wrong(
             lambda scores, d_k: F.softmax(
                 (scores * causal_mask(scores.shape[-1])).masked_fill(scores.tril() == 0, -torch.inf) / d_k**0.5, dim=-1
             ),
-            "Every score that is 0 is hidden, also where the mask shows it: 0 is a score like any other. Ask the mask,"
-            " not the scores, what may be seen.",
+            "You hide every score that is 0, even where the mask allows it, but 0 is a score like any other. Use the"
+            " mask, not the scores, to decide what is hidden.",
         ),
-        "wrong-axis": Wrong(_weigh(axis=-2), WORDS["wrong-axis"]),
+        "wrong-axis": Wrong(_make_weights(axis=-2), WORDS["wrong-axis"]),
         "second-axis": Wrong(
-            _weigh(axis=1),
-            "The softmax runs along dim 1, which is the last axis of a single table only; with a batch in front it"
-            " counts heads or queries. It runs along the last axis, however many stand before it.",
+            _make_weights(axis=1),
+            "Your softmax runs along dim 1, which is the last axis only for a single table; with a batch axis in"
+            " front, dim 1 counts heads or queries. Use the last axis, however many axes come before it.",
         ),
-        "true-means-blocked": Wrong(_weigh(lambda n: ~causal_mask(n)), _WORDS["true-means-blocked"]),
+        "true-means-blocked": Wrong(_make_weights(lambda n: ~causal_mask(n)), _WORDS["true-means-blocked"]),
         "mirror-image": Wrong(
-            _weigh(future_mask),
-            "Each position sees itself and what comes after it: the triangle is the mirror image. Rows ask, and may"
-            " look back.",
+            _make_weights(future_mask),
+            "Your triangle is the mirror image: each position sees itself and all later positions. A row is a position"
+            " that asks, and it should look back.",
         ),
-        "blind-to-itself": Wrong(_weigh(strictly_causal_mask), _WORDS["blind-to-itself"]),
+        "blind-to-itself": Wrong(_make_weights(strictly_causal_mask), _WORDS["blind-to-itself"]),
         "mask-as-long-as-the-batch": Wrong(
             lambda scores, d_k: F.softmax(scores.masked_fill(~causal_mask(len(scores)), -torch.inf) / d_k**0.5, dim=-1),
-            "The mask takes its size from the first axis, which in a batch counts the texts. It needs a row and a"
-            " column for each position, and positions run along the last two axes.",
+            "You take the size of the mask from the first axis, which in a batch counts the texts. The mask needs a"
+            " row and a column for each position, and the last two axes count the positions.",
         ),
         "still-scores": Wrong(
             lambda scores, d_k: (scores / d_k**0.5).masked_fill(~causal_mask(scores.shape[-1]), -torch.inf),
@@ -370,16 +373,16 @@ exercise(
         ),
     },
     hints=Hints(
-        "The order matters: hide first, share out afterwards. What score gets no share at all?",
-        "get_mask of the table's size says what may stay. Fill the other scores with -inf, divide by the root of d_k,"
-        " and take the softmax of each row.",
-        "masked_fill fills where its mask is True, so hand it the opposite of get_mask(scores.shape[-1]); then softmax"
-        " along dim -1.",
+        "The order matters: hide first, then normalise. Which score gets a weight of exactly 0?",
+        "get_mask of the table's size says which scores may stay. Set the other scores to -inf, divide by the root of"
+        " d_k, and take the softmax of each row.",
+        "masked_fill fills the cells where its mask is True, so pass it the opposite of get_mask(scores.shape[-1]);"
+        " then take the softmax along dim -1.",
     ),
 )
 
 
-def _kept(rand, *shape):
+def _sample_keep(rand, *shape):
     return rand(*shape) > -0.3
 
 
@@ -387,72 +390,74 @@ exercise(
     "inverted_dropout",
     oracle=lambda x, keep, p: torch.where(keep, x / (1 - p), 0.0),
     cases=lambda rand: [
-        case(rand(2, 3), _kept(rand, 2, 3), 0.5),
-        case(rand(4, 4).softmax(-1), _kept(rand, 4, 4), 0.2),
-        case(rand(2, 3, 5), _kept(rand, 2, 3, 5), 0.9),
+        case(rand(2, 3), _sample_keep(rand, 2, 3), 0.5),
+        case(rand(4, 4).softmax(-1), _sample_keep(rand, 4, 4), 0.2),
+        case(rand(2, 3, 5), _sample_keep(rand, 2, 3, 5), 0.9),
         case(rand(3, 2), torch.ones(3, 2, dtype=torch.bool), 0.0, note="nothing is dropped"),
-        case(rand(7), _kept(rand, 7), 0.4),
+        case(rand(7), _sample_keep(rand, 7), 0.4),
     ],
     returns=Float(),
     differentiable=True,
     misconceptions={
         "not-scaled": Wrong(
             lambda x, keep, p: x * keep,
-            "What is kept comes back as it was, so on average only a share of 1 - p is left. The survivors must be"
-            " enlarged to make up for the dropped, or the next layer meets other sizes in training than afterwards.",
+            "You return the kept numbers unchanged, so on average only a share of 1 - p is left. Enlarge the survivors"
+            " to make up for the dropped numbers; otherwise the next layer gets smaller inputs in training than"
+            " afterwards.",
         ),
         "divided-by-p": Wrong(
             lambda x, keep, p: torch.where(keep, x / p, 0.0),
-            "You divided by p, the share that is dropped, which is right at p = 0.5 only. Whoever survives stands in"
-            " for the dropped, so it is the share of survivors that divides.",
+            "You divided by p, the share that is dropped, which is right only at p = 0.5. Divide by the share that"
+            " survives, because the survivors must make up for the dropped numbers.",
         ),
         "multiplied": Wrong(
             lambda x, keep, p: x * keep * (1 - p),
-            "The survivors were made smaller. Some numbers are gone already, so those that remain must grow to keep"
-            " the mean.",
+            "You made the survivors smaller. They should grow, because they must make up for the numbers that were"
+            " dropped.",
         ),
         "one-plus-p": Wrong(
             lambda x, keep, p: x * keep * (1 + p),
-            "You multiplied the survivors by 1 + p. At p = 0.5 half of them are left, and each has to count twice, not"
-            " one and a half times.",
+            "You multiplied the survivors by 1 + p. At p = 0.5 half of the numbers survive, so each of them should"
+            " count twice, not one and a half times.",
         ),
         "keeps-the-dropped": Wrong(
             lambda x, keep, p: torch.where(keep, 0.0, x / (1 - p)),
-            "You dropped what was to be kept. keep is True where a number survives.",
+            "You dropped the numbers that should stay. keep is True where a number survives.",
         ),
         "nothing-dropped": Wrong(
             lambda x, keep, p: x / (1 - p) + 0.0 * keep,
-            "Everything was enlarged and nothing dropped. Where keep is False the result is 0.",
+            "You enlarged every number and dropped none. Where keep is False, the result should be 0.",
         ),
         "by-what-happened": Wrong(
             lambda x, keep, p: torch.where(keep, x / keep.float().mean(), 0.0),
-            "You divided by the share that survived this time. It varies from draw to draw, and is 0 when all are"
-            " dropped; the mean is kept by the share that survives on average, which p gives.",
+            "You divided by the share that survived this time, which varies from sample to sample and is 0 if all"
+            " numbers are dropped. To keep the mean, divide by the share that survives on average, which follows from"
+            " p.",
         ),
         "doubled": Wrong(
             lambda x, keep, p: x * keep * 2,
-            "The survivors are doubled whatever p is, which is right at p = 0.5 only. By how much they grow depends on"
-            " how many were dropped.",
+            "You double the survivors whatever p is, which is right only at p = 0.5. The factor should depend on the"
+            " share that is dropped.",
         ),
         "rows-renormalised": Wrong(
             lambda x, keep, p: x * keep / (x * keep).sum(-1, keepdim=True),
-            "You gave each row a sum of one again, as after a mask. Dropout does not renormalise: a row with fewer"
-            " survivors is meant to be smaller, and only the mean over many draws stays.",
+            "You made each row sum to one again, as after a mask. Dropout does not renormalise: a row with fewer"
+            " survivors should have a smaller sum, and only the mean over many samples stays the same.",
         ),
         "rows-renormalised-or-0": Wrong(
             lambda x, keep, p: x * keep / (x * keep).sum(-1, keepdim=True).clamp(min=1e-9),
-            "You gave each row a sum of one again, as after a mask. Dropout does not renormalise: a row with fewer"
-            " survivors is meant to be smaller, and only the mean over many draws stays.",
+            "You made each row sum to one again, as after a mask. Dropout does not renormalise: a row with fewer"
+            " survivors should have a smaller sum, and only the mean over many samples stays the same.",
         ),
         "rows-keep-their-sum": Wrong(
             lambda x, keep, p: x * keep * x.sum(-1, keepdim=True) / (x * keep).sum(-1, keepdim=True),
-            "You gave each row the sum back that it had before. Dropout does not do that: a row with fewer survivors is"
-            " meant to be smaller, and only the mean over many draws stays.",
+            "You gave each row its old sum back. Dropout does not do that: a row with fewer survivors should have a"
+            " smaller sum, and only the mean over many samples stays the same.",
         ),
         "draws-its-own": Wrong(
             lambda x, keep, p: F.dropout(x, p) + 0.0 * keep,
-            "It draws what to drop anew and does not use keep. Here the draw is given, so that you can see what"
-            " happens to it.",
+            "You sample again which numbers to drop, and you do not use keep. In this exercise keep is given, so that"
+            " you can see the effect of one sample.",
         ),
     },
     equivalent={
@@ -460,14 +465,14 @@ exercise(
         "torch-backward": lambda x, keep, p: torch.ops.aten.native_dropout_backward(x, keep, 1 / (1 - p)),
     },
     hints=Hints(
-        "Ten numbers, eight of which survive at p = 0.2. By which factor must these eight grow to make up for two?",
-        "Two steps: zeros where keep is False, and a division of the rest. On average a share of 1 - p survives.",
+        "Of ten numbers, eight survive at p = 0.2. By which factor must these eight grow to make up for the other two?",
+        "Two steps: put zeros where keep is False, and divide the rest. On average, a share of 1 - p survives.",
         "Multiply x by keep, then divide by one minus p.",
     ),
 )
 
 
-def _layers(d_in, d_out, context_length, dropout, qkv_bias=False):
+def _initial_parameters(d_in, d_out, context_length, dropout, qkv_bias=False):
     return qkv_parameters(d_in, d_out, qkv_bias)
 
 
@@ -475,22 +480,22 @@ def _by_torch(p, x):
     return torch_causal_attention(p, *project_qkv(p, x))
 
 
-def _undropped(p, weights, mask):
+def _keep_weights(p, weights, mask):
     return weights
 
 
-def _rated(rate):
-    """A dropout of the weights whose rate is made of the module's."""
+def _dropout_at_rate(rate):
+    """Return a step that drops weights at `rate(the module's dropout)`."""
     return lambda p, weights, mask: F.dropout(weights, rate(p.init_args["dropout"]), p.training)
 
 
-def _mixed(p, x, keep):
-    """The result without dropout, each weight multiplied by keep [batch, 1, seq, seq]."""
+def _mix_with_keep(p, x, keep):
+    """Compute the result without dropout, but with each weight multiplied by keep [batch, 1, seq, seq]."""
     return make_causal_attention(transform_weights=lambda p, weights, mask: weights * keep[:, 0])(p, x)
 
 
-class _NotCut(nn.Module):
-    """The lesson's class but for one thing: the mask keeps its full size."""
+class _UncutMask(nn.Module):
+    """The lesson's class, except that the mask keeps its full size."""
 
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()
@@ -508,7 +513,7 @@ class _NotCut(nn.Module):
 
 exercise(
     "CausalAttention",
-    initial_parameters=_layers,
+    initial_parameters=_initial_parameters,
     oracle=_by_torch,
     cases=lambda rand: [
         case(rand(2, 4, 3), init=(3, 2, 4, 0.5)),
@@ -530,7 +535,7 @@ exercise(
         case(rand(2, 20, 3), init=(3, 2, 24, 0.0), seed=4),
     ],
     returns=Float("batch seq d_out"),
-    parse_result=make_dropout_parser(_mixed, _layers),
+    parse_result=make_dropout_parser(_mix_with_keep, _initial_parameters),
     properties=[
         *DROPOUT,
         *CAUSAL_LAYER,
@@ -540,7 +545,7 @@ exercise(
     misconceptions={
         "sees-the-future": Wrong(
             make_causal_attention(masked_value=None),
-            _WORDS["sees-the-future"].replace("row 0", "position 0"),
+            _WORDS["sees-the-future"],
         ),
         "mask-after-softmax": Wrong(
             make_causal_attention(masked_value=None, transform_weights=lambda p, w, mask: apply_dropout(p, w * mask)),
@@ -549,32 +554,31 @@ exercise(
         "hidden-with-zero": Wrong(make_causal_attention(masked_value=0.0), _WORDS["hidden-with-zero"]),
         "true-means-blocked": Wrong(
             make_causal_attention(make_mask=lambda n: ~causal_mask(n)),
-            _WORDS["true-means-blocked"].replace("row", "position"),
+            _WORDS["true-means-blocked"],
         ),
         "blind-to-itself": Wrong(make_causal_attention(make_mask=strictly_causal_mask), _WORDS["blind-to-itself"]),
         "mirror-image": Wrong(
             make_causal_attention(make_mask=future_mask),
-            "Each position sees itself and what comes after it: the mask is the mirror image. A position may look"
+            "Your mask is the mirror image: each position sees itself and all later positions. A position should look"
             " back, not ahead.",
         ),
         "mask-not-cut": Wrong(
-            _NotCut,
-            "The mask keeps its full size, and the text is shorter than context_length: the two tables do not fit. A"
-            " text may be of any length up to context_length, and needs only the corner of the mask that belongs to"
-            " it.",
+            _UncutMask,
+            "You use the mask at its full size, so it does not fit a text that is shorter than context_length. A text"
+            " may have any length up to context_length and needs only the corner of the mask that belongs to it.",
         ),
         "wrong-axis": Wrong(make_causal_attention(axis=-2), WORDS["wrong-axis"]),
         "not-scaled": Wrong(
             make_causal_attention(scale=lambda d_k, d_in: 1.0),
-            "The scores are not divided by the root of d_k. The mask is right; the weights are too sharp, the more so"
-            " the wider the layer.",
+            "You did not divide the scores by the root of d_k. The mask is right, but the weights are too sharp; a"
+            " wider layer makes them even sharper.",
         ),
         "multiplied": Wrong(make_causal_attention(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_root_message("d_k")),
         "divided-by-d_k": Wrong(make_causal_attention(scale=lambda d_k, d_in: 1 / d_k), _WORDS["divided-by-d_k"]),
         "root-of-d_in": Wrong(
             make_causal_attention(scale=lambda d_k, d_in: d_in**-0.5),
-            "You divided by the root of d_in, the width of the inputs. Scores are products of queries and keys: their"
-            " width d_out counts.",
+            "You divided by the root of d_in, the width of the inputs. Scores are dot products of queries and keys, so"
+            " the width that counts is theirs, d_out.",
         ),
         "root-of-the-length": Wrong(
             make_causal_attention(scale=lambda d_k, d_in: 1.0, transform_scores=scale_by_length),
@@ -584,61 +588,61 @@ exercise(
         "root-of-2": Wrong(make_causal_attention(scale=lambda d_k, d_in: 2**-0.5), WORDS["root-of-2"]),
         "query-and-key-swapped": Wrong(
             make_causal_attention(order=(1, 0, 2)),
-            "Queries and keys have changed places. Row i must hold what position i asks: its query against the keys.",
+            "You swapped queries and keys. Row i should hold what position i asks: its query against all keys.",
         ),
         "no-dropout": Wrong(
-            make_causal_attention(transform_weights=_undropped),
-            "Nothing is dropped in training. The layer is asked for a dropout of its weights, to act between softmax"
-            " and mix.",
+            make_causal_attention(transform_weights=_keep_weights),
+            "Nothing is dropped in training. The layer should apply dropout to its weights, after the softmax and"
+            " before the weights mix the values.",
         ),
         "drops-in-eval": Wrong(
             make_causal_attention(transform_weights=lambda p, w, mask: F.dropout(w, p.init_args["dropout"])),
-            "It drops weights after eval(), too, so a finished model answers differently each time. The dropout has to"
-            " know in which mode the layer is; F.dropout on its own assumes training.",
+            "You drop weights after eval() too, so a finished model gives a different answer each time. The dropout"
+            " must know the mode of the layer; F.dropout assumes training unless you pass the mode.",
         ),
         "dropout-on-the-output": Wrong(
-            make_causal_attention(transform_weights=_undropped, out=apply_dropout),
-            "The dropout acts on the context vectors: single numbers of a mixed vector vanish. Here it acts on the"
-            " weights, so that a position cannot rely on one other position being there.",
+            make_causal_attention(transform_weights=_keep_weights, out=apply_dropout),
+            "You apply dropout to the context vectors, so single entries of a mixed vector vanish. Apply it to the"
+            " weights instead, so that a position cannot rely on one particular other position.",
         ),
         "dropout-on-the-scores": Wrong(
-            make_causal_attention(transform_scores=apply_dropout, transform_weights=_undropped),
-            "The dropout acts on the scores, before the softmax. A dropped score is 0, and a score of 0 still gets"
-            " weight: nothing is ignored.",
+            make_causal_attention(transform_scores=apply_dropout, transform_weights=_keep_weights),
+            "You apply dropout to the scores, before the softmax. A dropped score is 0, and a score of 0 still gets"
+            " weight, so nothing is ignored: apply dropout to the weights.",
         ),
         "dropout-of-the-values": Wrong(
-            make_causal_attention(transform_weights=_undropped, mix=lambda p, w, v, x: w @ apply_dropout(p, v)),
-            "The dropout acts on the values. Here it acts on the weights: who listens to whom is left to chance, what"
-            " is said is not.",
+            make_causal_attention(transform_weights=_keep_weights, mix=lambda p, w, v, x: w @ apply_dropout(p, v)),
+            "You apply dropout to the values. Apply it to the weights instead: chance should decide which position"
+            " listens to which, not what a position passes on.",
         ),
         "keep-rate": Wrong(
-            make_causal_attention(transform_weights=_rated(lambda rate: 1 - rate)),
-            "You handed on 1 - dropout. The number is the share that is dropped, for nn.Dropout as for this class.",
+            make_causal_attention(transform_weights=_dropout_at_rate(lambda rate: 1 - rate)),
+            "You pass on 1 - dropout instead of dropout. For nn.Dropout, as for this class, it is the share to drop.",
         ),
         "fixed-rate": Wrong(
-            make_causal_attention(transform_weights=_rated(lambda rate: 0.5)),
-            "Half of the weights are dropped, whatever rate is asked for. It is dropout, the argument of __init__,"
-            " that says how many.",
+            make_causal_attention(transform_weights=_dropout_at_rate(lambda rate: 0.5)),
+            "You drop half of the weights, whatever rate is passed. Use dropout, the argument of __init__, as the"
+            " rate.",
         ),
         "dropout-before-renormalising": Wrong(
             make_causal_attention(transform_weights=lambda p, w, mask: F.normalize(apply_dropout(p, w), p=1, dim=-1)),
-            "After the dropout each row was given a sum of one again. The survivors are enlarged already; a row with"
-            " few of them is meant to be smaller.",
+            "You made each row sum to one again after the dropout. The survivors are enlarged already, and a row with"
+            " few survivors should have a smaller sum.",
         ),
         **dropout_misconceptions(make_causal_attention),
         "inputs-as-values": Wrong(make_causal_attention(mix=lambda p, w, v, x: w @ x), WORDS["inputs-as-values"]),
-        **ignored_qkv_bias_misconceptions(_by_torch, _layers),
+        **ignored_qkv_bias_misconceptions(_by_torch, _initial_parameters),
     },
     equivalent={
         "made-in-forward": make_causal_attention(),
         "own-random-numbers": make_causal_attention(transform_weights=make_dropout()),
     },
     hints=Hints(
-        "SelfAttention_v2 is the skeleton. New are: a batch axis in front, a mask before the softmax, a dropout after"
-        " it.",
+        "SelfAttention_v2 is the skeleton. Three things are new: a batch axis in front, a mask before the softmax, and"
+        " a dropout after it.",
         "__init__: three Linear layers, a dropout layer, and get_mask of the whole context as a buffer called mask."
-        " forward: turn the last two axes of the keys only, and cut the mask to the length of the text.",
-        "Let n be the number of positions in x; scores where self.mask[:n, :n] is False become -inf; divide by the"
-        " root of keys.shape[-1]; softmax dim -1; self.dropout; @ values.",
+        " forward: transpose only the last two axes of the keys, and cut the mask to the length of the text.",
+        "Let n be the number of positions in x. Set scores where self.mask[:n, :n] is False to -inf; divide by the"
+        " root of keys.shape[-1]; softmax along dim -1; self.dropout; @ values.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Exercises of lesson 11: the Gram determinant, scores made of it, the layer that uses them, and texts to copy."""
+"""Exercises of lesson 11: the Gram determinant, its attention scores, the layer that uses them, and texts to copy."""
 
 import torch
 from torch import Tensor, nn
@@ -26,17 +26,17 @@ def _dot(a, b):
 
 
 def _det(q, k, r):
-    """By torch's own determinant, from the three vectors as rows."""
+    """Compute the Gram determinant with `torch.linalg.det`, from the three vectors as rows."""
     rows = torch.stack(torch.broadcast_tensors(q, k, r), dim=-2).double()
     return torch.linalg.det(rows @ rows.mT).to(q.dtype)
 
 
-def _terms(first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
-    """The five terms with their factors, and with each square beside its norm or beside another one's."""
+def _make_determinant(first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
+    """Build a determinant from its five terms; arguments change factors, and which square goes with which norm."""
 
     def answer(q, k, r):
         qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
-        beside = {
+        products = {
             "right": (kr, rq, qk),
             "own": (qk, kr, rq),
             "other": (rq, qk, kr),
@@ -44,20 +44,20 @@ def _terms(first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
             "q and r swapped": (qk, rq, kr),
             "k and r swapped": (kr, qk, rq),
         }[pairs]
-        squares = of_q * qq * beside[0] ** power + of_k * kk * beside[1] ** power + of_r * rr * beside[2] ** power
+        squares = of_q * qq * products[0] ** power + of_k * kk * products[1] ** power + of_r * rr * products[2] ** power
         return first * qq * kk * rr + cross * qk * kr * rq - squares
 
     return answer
 
 
-def _table(q, k, r):
-    """The products of entries, [d, d], where the Gram matrix has those of vectors."""
+def _entry_table(q, k, r):
+    """Return the wrong table [d, d]: products over the vectors instead of over the entries."""
     rows = torch.stack((q, k, r), dim=-2)
     return rows.mT @ rows
 
 
 def _area_times_height(q, k, r):
-    """What the key has beyond the plane of query and reference, squared, times the squared area of these two."""
+    """Compute the squared area of query and reference times the squared height of the key above them."""
     unit = F.normalize(q, dim=-1)
     rest = r - _dot(r, unit)[..., None] * unit
     other = F.normalize(rest, dim=-1)
@@ -65,8 +65,8 @@ def _area_times_height(q, k, r):
     return _dot(q, q) * _dot(rest, rest) * _dot(height, height)
 
 
-def _rooted(probe):
-    """Whether the results are the roots of the right ones. Their rounding errors, of flat bodies, are large."""
+def _are_roots(probe):
+    """Return whether the results are roots of the expected results, with a wide tolerance for flat bodies."""
     pairs = [(trial.yours.value, trial.expected.value) for trial in probe.trials]
     return not probe.has_correct_values and all(
         isinstance(a, Tensor) and a.shape == b.shape and torch.allclose(a.square(), b.abs(), atol=1e-3, rtol=1e-3)
@@ -75,30 +75,30 @@ def _rooted(probe):
 
 
 _BODIES = (
-    ([1, 0, 0], [0, 2, 0], [0, 0, 3], "at right angles, with lengths 1, 2 and 3, they span a box of volume 6"),
-    ([1, 0, 0], [1, 1, 0], [0, 0, 2], "q and k span an area of 1, and r stands upright on it with length 2"),
-    ([2, 0, 0], [0, 1, 0], [0, 1, 1], "k and r span an area of 1, and q stands upright on it with length 2"),
-    ([1, 0, 1], [0, 2, 0], [1, 0, 0], "q and r span an area of 1, and k stands upright on it with length 2"),
-    ([1, 2, 0], [0, 1, 1], [1, 3, 1], "r is q + k, so the three lie in one plane and span nothing"),
-    ([1, 1, 0], [1, 1, 0], [0, 1, 1], "q and k are the same, so the three lie in one plane and span nothing"),
+    ([1, 0, 0], [0, 2, 0], [0, 0, 3], "they are perpendicular with lengths 1, 2 and 3, so they span a box of volume 6"),
+    ([1, 0, 0], [1, 1, 0], [0, 0, 2], "q and k span an area of 1, and r is perpendicular to it with length 2"),
+    ([2, 0, 0], [0, 1, 0], [0, 1, 1], "k and r span an area of 1, and q is perpendicular to it with length 2"),
+    ([1, 0, 1], [0, 2, 0], [1, 0, 0], "q and r span an area of 1, and k is perpendicular to it with length 2"),
+    ([1, 2, 0], [0, 1, 1], [1, 3, 1], "r is q + k, so the three vectors are in one plane and span no volume"),
+    ([1, 1, 0], [1, 1, 0], [0, 1, 1], "q and k are the same, so the three vectors are in one plane and span no volume"),
 )
 
 
-_VOLUME = "This is the volume. The determinant of the Gram matrix is its square, and needs no root."
+_VOLUME = "You return the volume. The determinant of the Gram matrix is its square, so take no root."
 
 
 def _volumes(probe):
-    """Bodies whose volume one can see."""
-    if _rooted(probe):
+    """Check the volume of bodies that are easy to picture."""
+    if _are_roots(probe):
         return _VOLUME
     for q, k, r, why in _BODIES:
-        given = [torch.tensor(v, dtype=torch.float32) for v in (q, k, r)]
-        seen, wanted = probe.run(case(*given)), round(abs(float(_det(*given))), 6)
-        if seen.failure or not isinstance(seen.value, torch.Tensor) or seen.value.dim():
+        vectors = [torch.tensor(v, dtype=torch.float32) for v in (q, k, r)]
+        observation, wanted = probe.run(case(*vectors)), round(abs(float(_det(*vectors))), 6)
+        if observation.failure or not isinstance(observation.value, torch.Tensor) or observation.value.dim():
             return None
-        if abs(float(seen.value) - wanted) > 1e-3:
+        if abs(float(observation.value) - wanted) > 1e-3:
             return (
-                f"For q = {q}, k = {k}, r = {r} yours is {float(seen.value):.4g}, and the squared volume is"
+                f"For q = {q}, k = {k}, r = {r} you return {float(observation.value):.4g}, but the squared volume is"
                 f" {wanted:.4g}: {why}."
             )
     return None
@@ -111,7 +111,7 @@ exercise(
         case(rand(4), rand(4), rand(4)),
         case(*(rand(5, 3) for _ in range(3))),
         case(*(rand(2, 1, 6, scale=0.7) for _ in range(3))),
-        case(*(rand(3, 2, scale=0.7) for _ in range(3)), note="in a plane, where three vectors span no volume"),
+        case(*(rand(3, 2, scale=0.7) for _ in range(3)), note="with vectors in a plane, which span no volume"),
     ],
     returns=Float("..."),
     properties=[_volumes],
@@ -120,70 +120,70 @@ exercise(
     misconceptions={
         "singular-values-of-a-plane": Wrong(
             lambda q, k, r: torch.linalg.svdvals(torch.stack([q, k, r], dim=-2)).prod(dim=-1) ** 2,
-            "In two dimensions the product has only two factors, and so is an area. The volume of three vectors in a"
-            " plane is 0.",
+            "In two dimensions your product has only two factors, so it measures an area. Three vectors in a plane"
+            " span a volume of 0.",
         ),
         "score-instead": Wrong(
-            _terms(-1, -2, -1, -1, -1),
-            "The sign is turned round: this is minus the determinant. The score will be that; the determinant is a"
-            " squared volume, and never below 0.",
+            _make_determinant(-1, -2, -1, -1, -1),
+            "The sign is wrong: you return minus the determinant. The score will be minus the determinant, but the"
+            " determinant itself is a squared volume and never below 0.",
         ),
         "cross-term-once": Wrong(
-            _terms(cross=1),
-            "The product of the three mixed dot products is counted once. Two of the six terms of the determinant are"
-            " that product, so it has a factor of 2.",
+            _make_determinant(cross=1),
+            "You count the product of the three mixed dot products once. Two of the six terms of the determinant are"
+            " this product, so it has a factor of 2.",
         ),
         "cross-term-negative": Wrong(
-            _terms(cross=-2),
-            "The product of the three mixed dot products has a minus. It comes from the two diagonals that run the"
-            " same way as the main one, and these have a plus.",
+            _make_determinant(cross=-2),
+            "You subtract the product of the three mixed dot products. It comes from the two other diagonals that go"
+            " down, and these count as plus.",
         ),
         "cross-term-forgotten": Wrong(
-            _terms(cross=0),
-            "The product of the three mixed dot products is missing. It is 0 only where two of the vectors are at a"
-            " right angle.",
+            _make_determinant(cross=0),
+            "The product of the three mixed dot products is missing. It is 0 only if two of the vectors are"
+            " perpendicular.",
         ),
         "squares-beside-their-own": Wrong(
-            _terms(pairs="own"),
-            "The squares stand beside the wrong norms. A square of a mixed product goes with the norm of the vector"
-            " that is not in it: |q|² with (k·r)².",
+            _make_determinant(pairs="own"),
+            "You multiply the squares by the wrong norms. The square of a mixed product goes with the norm of the"
+            " vector that is not in it: |q|² with (k·r)².",
         ),
         "squares-beside-others": Wrong(
-            _terms(pairs="other"),
-            "The squares stand beside the wrong norms. |q|² goes with (k·r)²: the term leaves out the row and the"
-            " column of q.",
+            _make_determinant(pairs="other"),
+            "You multiply the squares by the wrong norms. |q|² goes with (k·r)², because this term leaves out the row"
+            " and the column of q.",
         ),
         **{
             f"squares-of-{a}-and-{b}-swapped": Wrong(
-                _terms(pairs=f"{a} and {b} swapped"),
-                f"Two squares stand beside the wrong norms, those of {a} and {b}. The square of a mixed product goes"
+                _make_determinant(pairs=f"{a} and {b} swapped"),
+                f"You multiply two squares by the wrong norms, those of {a} and {b}. The square of a mixed product goes"
                 " with the norm of the vector that is not in it: |q|² with (k·r)².",
             )
             for a, b in ("qk", "qr", "kr")
         },
         "table-of-entries": Wrong(
-            lambda q, k, r: torch.linalg.det(_table(q, k, r).double()).to(q.dtype),
-            "The product runs over the three vectors, so that the table is [d, d], one row for each entry. The Gram"
-            " matrix is [3, 3]: its product runs over the entries.",
+            lambda q, k, r: torch.linalg.det(_entry_table(q, k, r).double()).to(q.dtype),
+            "Your product runs over the three vectors, so your table is [d, d], with one row for each entry. The Gram"
+            " matrix is [3, 3]: its products run over the entries.",
         ),
         "squares-added": Wrong(
-            _terms(of_q=-1, of_k=-1, of_r=-1),
-            "The three squares were added. They come from the diagonals that run the other way, and these have a"
+            _make_determinant(of_q=-1, of_k=-1, of_r=-1),
+            "You add the terms with the three squares. They come from the diagonals that go up, and these count as"
             " minus.",
         ),
         "not-squared": Wrong(
-            _terms(power=1),
-            "Mixed products stand beside a norm without being squared. Each of these terms is of degree six, like the"
-            " first: two of every vector.",
+            _make_determinant(power=1),
+            "You multiply norms by mixed products that are not squared. Each of these terms should be of degree six,"
+            " like the first: two factors of every vector.",
         ),
         "reference-square-forgotten": Wrong(
-            _terms(of_k=0),
-            "The term |k|² (q·r)² is missing. Without it query and reference count as if they were at a right angle.",
+            _make_determinant(of_k=0),
+            "The term |k|² (q·r)² is missing. It is 0 only if query and reference are perpendicular.",
         ),
         "query-reference-forgotten": Wrong(
-            _terms(cross=0, of_k=0),
-            "The dot product of query and reference is left out. That would do if they were at a right angle, and they"
-            " are as they come.",
+            _make_determinant(cross=0, of_k=0),
+            "You leave out the dot product of query and reference. It is 0 only if the two are perpendicular, and"
+            " they need not be.",
         ),
         "volume": Wrong(
             lambda q, k, r: _det(q, k, r).clamp_min(0).sqrt(),
@@ -191,35 +191,35 @@ exercise(
         ),
         "directions-only": Wrong(
             lambda q, k, r: _det(*(F.normalize(t, dim=-1) for t in (q, k, r))),
-            "The vectors were brought to length 1 first. Their lengths count: a key twice as long makes a volume twice"
+            "You bring the vectors to length 1 first. Their lengths count: a key twice as long makes the volume twice"
             " as large.",
         ),
         "base-only": Wrong(
             lambda q, k, r: _dot(q, q) * _dot(r, r) - _dot(q, r) ** 2,
-            "This is the squared area that query and reference span. The key has no part in it yet.",
+            "You return the squared area that query and reference span. The key has no part in it yet.",
         ),
         "only-the-product": Wrong(
-            _terms(cross=0, of_q=0, of_k=0, of_r=0),
-            "This is the product of the three squared lengths, the volume of a box with right angles. What the angles"
-            " take away is missing.",
+            _make_determinant(cross=0, of_q=0, of_k=0, of_r=0),
+            "You return the product of the three squared lengths, which is the squared volume of a box with right"
+            " angles. The terms for other angles are missing.",
         ),
         "one-number": Wrong(
             lambda q, k, r: _det(q, k, r).sum(),
-            "All triples were summed up into one number. Only the last axis, the entries of a vector, is to go.",
+            "You sum all triples into one number. Only the last axis, the entries of a vector, should disappear.",
         ),
         "keeps-the-axis": Wrong(
             lambda q, k, r: _det(q, k, r)[..., None],
-            "The numbers are right and stand in an axis of size 1. [..., d] becomes [...].",
+            "The numbers are right, but you keep an axis of size 1. [..., d] should become [...].",
         ),
     },
     equivalent={"area-times-height": _area_times_height},
     hints=Hints(
-        "Write the 3 × 3 table of all dot products, and its determinant by Sarrus' rule: three diagonals down with a"
-        " plus, three with a minus.",
-        "Six dot products are enough, since the table is symmetric. A dot product along the last axis: multiply and"
-        " sum over dim -1.",
-        "qq kk rr, plus twice qk kr rq, minus qq kr², minus kk rq², minus rr qk², each of these a sum over the last"
-        " axis.",
+        "Write down the 3 × 3 table of all dot products, and its determinant by Sarrus' rule: three diagonals down"
+        " with a plus, three up with a minus.",
+        "Six dot products are enough, because the table is symmetric. For a dot product along the last axis, multiply"
+        " and sum over dim -1.",
+        "The determinant is qq kk rr, plus twice qk kr rq, minus qq kr², minus kk rq², minus rr qk². Each pair of"
+        " letters is a sum over the last axis.",
     ),
 )
 
@@ -228,22 +228,22 @@ exercise(
 
 
 def _all_pairs(q, k, r, by="query"):
-    """Every triple, made by broadcasting: q at i, k at j, r at i (or at j)."""
+    """Broadcast to all triples: q at i, k at j, and r at i (or at j)."""
     q_, k_ = q[..., :, None, :], k[..., None, :, :]
     r_ = r[..., :, None, :] if by == "query" else r[..., None, :, :]
     return torch.broadcast_tensors(q_, k_, r_)
 
 
-def _by_triples(q, k, r):
+def _scores_by_triples(q, k, r):
     return -_det(*_all_pairs(q, k, r))
 
 
-def _from(f, **how):
+def _scores_from(f, **how):
     return lambda q, k, r: f(*_all_pairs(q, k, r, **how))
 
 
 def _norms_along_rows(q, k, r):
-    """The keys' squared lengths along the queries' axis."""
+    """Compute scores with the keys' squared lengths along the queries' axis, which is wrong."""
     kk = _dot(k, k)[..., :, None]
     qq, rr, rq = _dot(q, q)[..., None], _dot(r, r)[..., None], _dot(r, q)[..., None]
     qk, rk = q @ k.mT, r @ k.mT
@@ -251,7 +251,7 @@ def _norms_along_rows(q, k, r):
 
 
 def _divided_by_lengths(q, k, r):
-    """Area times height with directions that are 0 / 0 where a length is 0."""
+    """Compute scores as area times height, with directions that are 0 / 0 for vectors of length 0."""
     unit = q / q.norm(dim=-1, keepdim=True)
     rest = r - (r * unit).sum(-1, keepdim=True) * unit
     other = rest / rest.norm(dim=-1, keepdim=True)
@@ -259,100 +259,102 @@ def _divided_by_lengths(q, k, r):
     return -(_dot(q, q) * _dot(rest, rest))[..., None] * height
 
 
-def _reference_as_it_is(q, k, r):
-    """The height above query and reference as if they stood at a right angle, times their true area."""
+def _reference_not_orthogonalised(q, k, r):
+    """Compute scores whose height assumes that query and reference are perpendicular."""
     area = _dot(q, q) * _dot(r, r) - _dot(q, r) ** 2
     along = [(F.normalize(t, dim=-1) @ k.mT) ** 2 for t in (q, r)]
     return -area[..., None] * (_dot(k, k)[..., None, :] - sum(along))
 
 
-def _without_a_plane(rand):
-    """A query of length 0, a reference of length 0, two references along their queries, a key of length 0."""
+def _degenerate_case(rand):
+    """Return a case with a query, a reference and a key of length 0, and two references along their queries."""
     q, k, r = (rand(2, 1, 5, 4, scale=0.5) for _ in range(3))
-    q[1, 0, 4] = torch.tensor([0.0, 2.0, 0.0, 0.0])  # here the rest of a reference along it is 0 to the last bit
+    q[1, 0, 4] = torch.tensor([0.0, 2.0, 0.0, 0.0])  # a reference along this query leaves a rest of exactly 0
     q[0, 0, 1], r[0, 0, 2], r[1, 0, 3:], k[1, 0, 0] = 0, 0, 0.5 * q[1, 0, 3:], 0
     return case(q, k, r, note="with a query, a key and a reference of length 0, and references along their queries")
 
 
 def _by_matrix_products(probe):
-    """No loop, and no tensor that holds a vector for each pair."""
+    """Check that there is no loop, and no tensor with a vector for each pair."""
 
     def run(*shape):
         vectors = [torch.randn(*shape, generator=torch.Generator().manual_seed(i)) for i in range(3)]
         return probe.run(case(*vectors), count=True)
 
     short, long = run(1, 1, 6, 4), run(2, 3, 24, 16)
-    if long.operations > short.operations + 12:  # a product of larger tensors may take a copy or two more
+    if long.operations > short.operations + 12:  # a product of larger tensors may need a few more copies
         return (
-            f"The scores are right, and they are made in a loop: {short.operations} operations for one head with 6"
-            f" positions, {long.operations} for 2 times 3 heads with 24. All dot products of queries with keys are one"
-            " matrix product."
+            f"The scores are right, but you compute them in a loop: {short.operations} operations for one head with 6"
+            f" positions, {long.operations} for 2 times 3 heads with 24 positions. All dot products of queries with"
+            " keys are one matrix product."
         )
     if run(1, 1, 64, 16).largest >= 64 * 64 * 16:
         return (
-            "The scores are right, and on the way there is a tensor with a whole vector for each pair, [seq, seq,"
-            " d_head]. For a long text that is d_head times the memory of the scores; a matrix product sums over d_head"
-            " without it."
+            "The scores are right, but you make a tensor with a whole vector for each pair, [seq, seq, d_head]. For a"
+            " long text this takes d_head times the memory of the scores; a matrix product sums over d_head without"
+            " it."
         )
     return None
 
 
 def _one_at_a_time(probe):
-    """Bodies whose volume one can see, and what may change a score: its own query, key and reference, and no other."""
+    """Check the scores of bodies that are easy to picture, and that a score depends only on its own three vectors."""
     for q, k, r, why in _BODIES:
-        given = [torch.tensor(v, dtype=torch.float32).view(1, 1, 1, 3) for v in (q, k, r)]
-        seen, wanted = probe.run(case(*given)), -round(abs(float(_det(*given))), 6) or 0.0
-        if seen.failure or not isinstance(seen.value, torch.Tensor) or seen.value.numel() != 1:
+        vectors = [torch.tensor(v, dtype=torch.float32).view(1, 1, 1, 3) for v in (q, k, r)]
+        observation, wanted = probe.run(case(*vectors)), -round(abs(float(_det(*vectors))), 6) or 0.0
+        value = observation.value
+        if observation.failure or not isinstance(value, torch.Tensor) or value.numel() != 1:
             return None
-        if abs(float(seen.value) - wanted) > 1e-3:
+        if abs(float(value) - wanted) > 1e-3:
             return (
-                f"For one position with q = {q}, k = {k}, r = {r} your score is {float(seen.value):.4g}, and"
-                f" {wanted:.4g} is expected: {why}."
+                f"For one position with q = {q}, k = {k}, r = {r} your score is {float(value):.4g},"
+                f" expected {wanted:.4g}: {why}."
             )
     trial = probe.trials[0]
     if trial.yours.value.shape != trial.expected.value.shape:
         return None
-    for at, (name, axis, what) in enumerate((("query", -2, "row"), ("key", -1, "column"), ("reference", -2, "row"))):
+    for at, (name, axis, line) in enumerate((("query", -2, "row"), ("key", -1, "column"), ("reference", -2, "row"))):
         args = [a.clone() for a in trial.case.args]
         args[at][..., 0, :] += 1.0
-        seen = probe.run(case(*args))
-        if seen.failure:
+        observation = probe.run(case(*args))
+        if observation.failure:
             continue
-        after, before = (t.narrow(axis, 1, t.shape[axis] - 1) for t in (seen.value, trial.yours.value))
+        after, before = (t.narrow(axis, 1, t.shape[axis] - 1) for t in (observation.value, trial.yours.value))
         if not torch.allclose(after, before, atol=1e-4):
             return (
-                f"When only the {name} of position 0 changed, scores outside {what} 0 changed too. Entry [i, j] is made"
-                " of query i, key j and reference i alone."
+                f"When only the {name} of position 0 changed, scores outside {line} 0 changed too. Entry [i, j]"
+                " should depend only on query i, key j and reference i."
             )
     return None
 
 
 def _has_room(probe):
-    """In float16 a score of long vectors would overflow, so the scores are made in a wider type."""
-    given = [
+    """Check that float16 vectors do not overflow, because their scores are computed in a wider dtype."""
+    vectors = [
         torch.full((1, 1, 2, 4), 4.0, dtype=torch.float16) * torch.tensor(signs, dtype=torch.float16)
         for signs in ([1, 1, 1, 1], [1, -1, 1, 1], [1, 1, -1, 1])
     ]
-    seen = probe.run(case(*given))
-    if seen.failure or all(t.isfinite().all() for t in collect_tensors(seen.value)):
+    observation = probe.run(case(*vectors))
+    scores = collect_tensors(observation.value)
+    if observation.failure or all(t.isfinite().all() for t in scores):
         return None
-    narrow = any(t.dtype == torch.float16 for t in collect_tensors(seen.value))
-    cure = "Leave the scores in the wider type" if narrow else "Let gram_attention.upcast widen q, k and r first"
+    narrow = any(t.dtype == torch.float16 for t in scores)
+    remedy = "Leave the scores in the wider type" if narrow else "Let gram_attention.upcast widen q, k and r first"
     return (
-        "For vectors of length 8 in float16 your scores are not finite: 8⁶ = 262,144, and float16 ends at 65,504."
-        f" {cure}."
+        "For vectors of length 8 in float16 your scores are not finite: 8⁶ = 262,144, but float16 ends at 65,504."
+        f" {remedy}."
     )
 
 
 exercise(
     "gram_scores",
-    oracle=_by_triples,
+    oracle=_scores_by_triples,
     cases=lambda rand: [
         case(*(rand(2, 3, 5, 4, scale=0.8) for _ in range(3))),
         case(*(rand(3, 1, 4, 6, scale=0.7) for _ in range(3))),
         case(*(rand(1, 2, 7, 3) for _ in range(3))),
         case(*(rand(1, 1, 1, 2) for _ in range(3)), note="with one position and heads of width 2"),
-        _without_a_plane(rand),
+        _degenerate_case(rand),
         case(*(rand(1, 1, 4, 3, scale=0.7) * far for far in (0.05, 400.0, 0.05)), note="with long keys"),
     ],
     returns=Float("batch heads query key"),
@@ -361,82 +363,82 @@ exercise(
     atol=5e-5,
     misconceptions={
         "not-negative": Wrong(
-            _from(_det),
-            "These are the determinants, and the largest volume gets the highest score. Wanted is the opposite: the"
-            " flatter, the better, so the score is minus the determinant.",
+            _scores_from(_det),
+            "You return the determinants, so the largest volume gets the highest score. The score should be minus the"
+            " determinant: the flatter, the better.",
         ),
         "reference-of-the-key": Wrong(
-            _from(lambda q, k, r: -_det(q, k, r), by="key"),
-            "The reference was taken from the key's position. It belongs to the query: q_i and r_i together ask, and"
+            _scores_from(lambda q, k, r: -_det(q, k, r), by="key"),
+            "You take the reference from the key's position. It belongs to the query: q_i and r_i together ask, and"
             " each k_j answers.",
         ),
         "divided-by-a-length-of-0": Wrong(
             _divided_by_lengths,
-            "Where a query or a reference has length 0, or both lie on one line, the result is nan, from 0 / 0. These"
-            " scores are 0.",
+            "Your result is nan, from 0 / 0, if a query or a reference has length 0, or if both lie on one line."
+            " These scores should be 0.",
         ),
         "reference-as-it-is": Wrong(
-            _reference_as_it_is,
-            "The height is measured above query and reference as if they stood at a right angle, so that what they"
-            " share is taken away twice. First take from the reference its part along the query.",
+            _reference_not_orthogonalised,
+            "You measure the height above query and reference as if they were perpendicular, so you subtract twice"
+            " what they share. First subtract from the reference its part along the query.",
         ),
         "key-norms-along-rows": Wrong(
             _norms_along_rows,
-            "The keys' squared lengths run along the queries' axis: |k|² of position i was used for all keys. They"
-            " have to lie along the last axis, so that column j has that of key j.",
+            "The keys' squared lengths run along the queries' axis, so you use |k|² of position i for all keys. Put"
+            " them along the last axis, so that column j has the squared length of key j.",
         ),
         "rows-and-columns-swapped": Wrong(
-            lambda q, k, r: _by_triples(q, k, r).mT.contiguous(),
-            "Rows and columns have changed places. Row i belongs to query i, column j to key j.",
+            lambda q, k, r: _scores_by_triples(q, k, r).mT.contiguous(),
+            "Rows and columns are swapped. Row i should belong to query i, and column j to key j.",
         ),
         "cross-term-once": Wrong(
-            _from(lambda q, k, r: -_terms(cross=1)(q, k, r)),
-            "The product of the three mixed dot products is counted once. It has a factor of 2 in the determinant.",
+            _scores_from(lambda q, k, r: -_make_determinant(cross=1)(q, k, r)),
+            "You count the product of the three mixed dot products once. It has a factor of 2 in the determinant.",
         ),
         "cross-term-sign": Wrong(
-            _from(lambda q, k, r: -_terms(cross=-2)(q, k, r)),
-            "The product of the three mixed dot products has the wrong sign. It is positive in the determinant, and so"
-            " negative in the score.",
+            _scores_from(lambda q, k, r: -_make_determinant(cross=-2)(q, k, r)),
+            "The product of the three mixed dot products has the wrong sign. The determinant adds it, so the score"
+            " should subtract it.",
         ),
         "squares-swapped": Wrong(
-            _from(lambda q, k, r: -_terms(pairs="q and r swapped")(q, k, r)),
-            "Two squares stand beside the wrong norms: (q·k)² goes with |r|², and (r·k)² with |q|². Each goes with the"
-            " vector that is not in it.",
+            _scores_from(lambda q, k, r: -_make_determinant(pairs="q and r swapped")(q, k, r)),
+            "You multiply two squares by the wrong norms: (q·k)² goes with |r|², and (r·k)² with |q|². Each square"
+            " goes with the norm of the vector that is not in it.",
         ),
         "query-reference-forgotten": Wrong(
-            _from(lambda q, k, r: -_terms(cross=0, of_k=0)(q, k, r)),
-            "The dot product of query and reference is left out. That would do if they were at a right angle, and they"
-            " are as they come.",
+            _scores_from(lambda q, k, r: -_make_determinant(cross=0, of_k=0)(q, k, r)),
+            "You leave out the dot product of query and reference. It is 0 only if the two are perpendicular, and"
+            " they need not be.",
         ),
         "volume": Wrong(
-            _from(lambda q, k, r: -_det(q, k, r).clamp_min(0).sqrt()),
-            "This is minus the volume, not minus its square. A root would also have no slope to learn from where the"
-            " body is flat.",
+            _scores_from(lambda q, k, r: -_det(q, k, r).clamp_min(0).sqrt()),
+            "You return minus the volume, not minus its square. A root also has no finite gradient where the volume"
+            " is 0.",
         ),
         "scaled": Wrong(
-            lambda q, k, r: _by_triples(q, k, r) / q.shape[-1] ** 1.5,
-            "The scores are scaled already. The layer does that; here they are as they are.",
+            lambda q, k, r: _scores_by_triples(q, k, r) / q.shape[-1] ** 1.5,
+            "You already scale the scores. The layer does that later; return them unscaled.",
         ),
         "masked": Wrong(
-            lambda q, k, r: mask_scores(_by_triples(q, k, r), causal_mask(q.shape[-2])),
-            "Later positions are masked already. The layer does that; here all pairs have a score.",
+            lambda q, k, r: mask_scores(_scores_by_triples(q, k, r), causal_mask(q.shape[-2])),
+            "You already mask later positions. The layer does that later; here all pairs should have a score.",
         ),
         "softmaxed": Wrong(
-            lambda q, k, r: torch.softmax(_by_triples(q, k, r), dim=-1),
-            "These are weights. Asked for are the scores, before the softmax.",
+            lambda q, k, r: torch.softmax(_scores_by_triples(q, k, r), dim=-1),
+            "You return weights. Return the scores, before the softmax.",
         ),
         "dot-products": Wrong(
             lambda q, k, r: q @ k.mT,
-            "These are the scores of ordinary attention. The reference has no part in them.",
+            "You return the scores of standard attention. The reference has no part in them.",
         ),
     },
     hints=Hints(
-        "Of the six dot products, three belong to one position each (a column for the queries', a row for the keys'),"
-        " one to query and reference, two to pairs of positions.",
-        "The dot products of all queries with all keys are one matrix product, and so are those of all references with"
-        " all keys. The rest is broadcasting.",
-        "Norms of q and r, and q·r, are [batch, heads, seq, 1]. Norms of k have to become [batch, heads, 1, seq]. Put"
-        " all into the five terms, with a minus in front.",
+        "Of the six dot products, three depend on position i only (make them columns), one on position j only (make"
+        " it a row), and two on the pair.",
+        "The dot products of all queries with all keys are one matrix product, and so are the dot products of all"
+        " references with all keys. Broadcasting does the rest.",
+        "The norms of q and r, and q·r, are [batch, heads, seq, 1]; the norms of k have to become [batch, heads, 1,"
+        " seq]. Insert all of them into the five terms, with a minus in front.",
     ),
 )
 
@@ -444,34 +446,34 @@ exercise(
 # ---------------------------------------------------------------- the layer
 
 
-def _split(t, heads):
+def _split_heads(t, heads):
     return t.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
-def _across_positions(t, heads):
-    """The same numbers cut by a view alone, so that a head gets whole vectors of a part of the positions."""
+def _split_across_positions(t, heads):
+    """Split heads wrongly with a single reshape: a head gets whole vectors of some positions."""
     return t.reshape(len(t), heads, t.shape[1], -1)
 
 
-def _triple(
-    scores=_by_triples,
-    turned="qkr",
+def _make_layer(
+    scores=_scores_by_triples,
+    rotated="qkr",
     scale=lambda d_head, d_model: d_head**-1.5,
     make_mask=causal_mask,
     masked_value=-torch.inf,
     axis=-1,
-    split=_split,
-    turn=lambda t, heads, split: rope(split(t, heads)),
+    split=_split_heads,
+    rotate=lambda t, heads, split: rope(split(t, heads)),
     merge=lambda mixed: mixed.transpose(1, 2).flatten(2),
     out=lambda p, y: y @ p["W_o.weight"].mT,
     names="qkrv",
 ):
-    """The layer with one piece replaced."""
+    """Build a forward pass; each argument replaces one step."""
 
     def answer(p, x, return_weights=False):
         d_model, heads = x.shape[-1], p.init_args["n_head"]
-        made = {to: x @ p[f"W_{name}.weight"].mT for to, name in zip("qkrv", names)}
-        q, k, r, v = (turn(t, heads, split) if to in turned else split(t, heads) for to, t in made.items())
+        projected = {to: x @ p[f"W_{name}.weight"].mT for to, name in zip("qkrv", names)}
+        q, k, r, v = (rotate(t, heads, split) if to in rotated else split(t, heads) for to, t in projected.items())
         s = scores(q, k, r) * scale(d_model // heads, d_model)
         weights = torch.softmax(mask_scores(s, make_mask(x.shape[1]), masked_value), dim=axis)
         y = out(p, merge(weights @ v))
@@ -480,13 +482,13 @@ def _triple(
     return answer
 
 
-def _others_but_for_the_first(size):
+def _strictly_causal_except_first(size):
     mask = strictly_causal_mask(size)
     mask[0, 0] = True
     return mask
 
 
-def _start(d_model, n_head, max_len=128, bias=False, order="qkrvo"):
+def _initial_parameters(d_model, n_head, max_len=128, bias=False, order="qkrvo"):
     if d_model % n_head or d_model // n_head % 2:
         raise ValueError("d_model must be n_head times an even number")
     return layer_parameters(**{f"W_{name}": nn.Linear(d_model, d_model, bias=bias) for name in order})
@@ -494,11 +496,11 @@ def _start(d_model, n_head, max_len=128, bias=False, order="qkrvo"):
 
 exercise(
     "TripleProductAttention",
-    initial_parameters=_start,
-    oracle=_triple(),
+    initial_parameters=_initial_parameters,
+    oracle=_make_layer(),
     cases=lambda rand: [
         case(rand(2, 5, 12), init=(12, 3, 5), return_weights=True, note="as long as max_len, with its weights"),
-        case(rand(2, 6, 12, scale=1.5), init=(12, 2), fill=False, seed=4, note="as it starts"),
+        case(rand(2, 6, 12, scale=1.5), init=(12, 2), fill=False, seed=4, note="with its initial weights"),
         case(rand(1, 1, 4), init=(4, 1), seed=1, note="with one text, one position and one head"),
     ],
     properties=[
@@ -514,159 +516,168 @@ exercise(
             )
         ),
         refuses((9, 2), (2, 3, 9), "9 numbers do not split into 2 heads"),
-        refuses((12, 4), (2, 3, 12), "4 heads of 12 numbers are 3 wide, and RoPE turns pairs"),
+        refuses((12, 4), (2, 3, 12), "4 heads of 12 numbers are 3 wide, and RoPE rotates pairs"),
         refuses((8, 2, 4), (2, 5, 8), "5 positions are more than max_len = 4"),
-        refuses((4, 1), (1, 129, 4), "129 positions are more than 128, which max_len is unless it is given"),
-        takes((4, 1), (1, 128, 4), "max_len is 128 unless it is given, and a text may be that long."),
+        refuses((4, 1), (1, 129, 4), "129 positions are more than 128, the default of max_len"),
+        takes((4, 1), (1, 128, 4), "max_len is 128 by default, and a text may be that long."),
     ],
     atol=5e-5,
     misconceptions={
         "largest-volume-wins": Wrong(
-            _triple(scores=lambda q, k, r: -_by_triples(q, k, r)),
-            "The keys that span the most volume win. The score is minus the determinant: attention goes to keys in the"
-            " plane of query and reference.",
+            _make_layer(scores=lambda q, k, r: -_scores_by_triples(q, k, r)),
+            "The keys that span the most volume get the most weight. The score should be minus the determinant:"
+            " attention goes to keys in the plane of query and reference.",
         ),
         "not-scaled": Wrong(
-            _triple(scale=lambda d, m: 1.0),
-            "The scores are not scaled. A determinant of degree six is so large that the softmax picks one key and"
+            _make_layer(scale=lambda d, m: 1.0),
+            "You do not scale the scores. A determinant of degree six is so large that the softmax picks one key and"
             " learns nothing; divide by d_head to the power 1.5.",
         ),
         "scaled-by-the-root": Wrong(
-            _triple(scale=lambda d, m: d**-0.5),
-            "The scores are divided by the root of d_head, as dot products are. The determinant is made of three such"
-            " products, so the power is 1.5.",
+            _make_layer(scale=lambda d, m: d**-0.5),
+            "You divide the scores by the root of d_head, as for dot products. Each term of the determinant is a"
+            " product of three dot products, so the power is 1.5.",
         ),
         **{
             f"scaled-by-the-power-{power}": Wrong(
-                _triple(scale=lambda d, m, power=power: d**-power),
-                f"The scores are divided by d_head to the power {power}. Here the power is 1.5.",
+                _make_layer(scale=lambda d, m, power=power: d**-power),
+                f"You divide the scores by d_head to the power {power}. The power should be 1.5.",
             )
             for power in (1, 2, 2.5, 3)
         },
         "scaled-by-d-model": Wrong(
-            _triple(scale=lambda d, m: m**-1.5),
-            "The scores are divided by d_model to the power 1.5. The determinant is taken in one head, which has"
-            " d_head numbers.",
+            _make_layer(scale=lambda d, m: m**-1.5),
+            "You divide the scores by d_model to the power 1.5. The determinant is computed within one head, which"
+            " has d_head numbers.",
         ),
         "scaled-up": Wrong(
-            _triple(scale=lambda d, m: d**1.5),
-            "The scores are multiplied by d_head to the power 1.5. They are to be divided by it.",
+            _make_layer(scale=lambda d, m: d**1.5),
+            "You multiply the scores by d_head to the power 1.5. Divide by it instead.",
         ),
         "no-mask": Wrong(
-            _triple(make_mask=lambda n: None),
-            "Positions see what comes after them. In copying, that is the answer itself.",
+            _make_layer(make_mask=lambda n: None),
+            "Each position sees the positions after it. In copying, they contain the answer itself.",
         ),
         "zero-mask": Wrong(
-            _triple(masked_value=0.0),
-            "Blocked scores were set to 0. Here 0 is the highest score that there is, so the blocked positions win;"
-            " what is blocked gets minus infinity.",
+            _make_layer(masked_value=0.0),
+            "You set blocked scores to 0. Here 0 is the highest possible score, so the blocked positions win; set"
+            " them to minus infinity.",
         ),
         "mask-reversed": Wrong(
-            _triple(make_mask=lambda n: causal_mask(n).T),
-            "Each position sees itself and what comes after it. The mask is the wrong way round.",
+            _make_layer(make_mask=lambda n: causal_mask(n).T),
+            "Your mask is the wrong way round: each position sees itself and what comes after it. It should see"
+            " itself and what comes before it.",
         ),
         "not-itself": Wrong(
-            _triple(make_mask=_others_but_for_the_first),
-            "Positions do not see themselves. The diagonal is allowed, as in every causal layer of this course.",
+            _make_layer(make_mask=_strictly_causal_except_first),
+            "Positions do not see themselves. The diagonal should be allowed, as in every causal layer of this course.",
         ),
         "not-itself-anywhere": Wrong(
-            _triple(make_mask=strictly_causal_mask),
-            "Positions do not see themselves, so the first one sees nothing at all, and its weights are nan. The"
-            " diagonal is allowed, as in every causal layer of this course.",
+            _make_layer(make_mask=strictly_causal_mask),
+            "Positions do not see themselves, so the first position sees nothing at all, and its weights are nan. The"
+            " diagonal should be allowed, as in every causal layer of this course.",
         ),
         "reference-not-turned": Wrong(
-            _triple(turned="qk"),
-            "RoPE is missing on the reference. Queries and keys turn with their positions, and the reference has to"
-            " turn along with its query, or the three do not fit together.",
+            _make_layer(rotated="qk"),
+            "RoPE is missing on the reference. RoPE rotates queries and keys by their positions; the reference should"
+            " be rotated with its query, or the three do not fit together.",
         ),
         "keys-not-turned": Wrong(
-            _triple(turned="qr"),
-            "RoPE is missing on the keys. Scores then depend on where the query stands, and not on how far the key is.",
+            _make_layer(rotated="qr"),
+            "RoPE is missing on the keys. Scores then depend on the position of the query, and not on the distance to"
+            " the key.",
         ),
         "no-rope": Wrong(
-            _triple(turned=""),
-            "The scores are those without RoPE: it is missing, or it was applied while the heads stood on the last axis"
-            " but one, where it turns by the head's number and not by the position.",
+            _make_layer(rotated=""),
+            "Your scores are those without RoPE: it is missing, or you apply it while the heads are on the last axis"
+            " but one, so that it rotates by the head's number and not by the position.",
         ),
         "values-turned": Wrong(
-            _triple(turned="qkrv"),
-            "The values were turned too. Scores need positions; what is passed on is mixed, and vectors turned by"
+            _make_layer(rotated="qkrv"),
+            "You rotate the values too. Only scores need positions; values are mixed, and vectors that are rotated by"
             " different angles do not add up.",
         ),
         "turned-before-the-split": Wrong(
-            _triple(turn=lambda t, heads, split: split(rope(t), heads)),
-            "RoPE was applied before the heads were split. Each head has its own pairs and all speeds from fast to"
-            " slow, so split first.",
+            _make_layer(rotate=lambda t, heads, split: split(rope(t), heads)),
+            "You apply RoPE before you split the heads. Each head should have its own pairs and all speeds from fast"
+            " to slow, so split first.",
         ),
         "reference-of-the-key": Wrong(
-            _triple(scores=lambda q, k, r: -_det(*_all_pairs(q, k, r, by="key"))),
-            "The reference was taken from the key's position. It belongs to the query.",
+            _make_layer(scores=lambda q, k, r: -_det(*_all_pairs(q, k, r, by="key"))),
+            "You take the reference from the key's position. It belongs to the query.",
         ),
         "key-and-reference-swapped": Wrong(
-            _triple(names="qrkv"),
-            "Key and reference have changed places: W_r made the keys, or gram_scores was given them in another order."
-            " The reference belongs to the position that asks, the key to the one that answers.",
+            _make_layer(names="qrkv"),
+            "Key and reference are swapped: W_r makes the keys, or you pass them to gram_scores in another order. The"
+            " reference belongs to the position that asks, the key to the position that answers.",
         ),
         "query-and-key-swapped": Wrong(
-            _triple(names="kqrv"),
-            "Query and key have changed places. The query belongs to the position that asks, the key to the one that"
+            _make_layer(names="kqrv"),
+            "Query and key are swapped. The query belongs to the position that asks, the key to the position that"
             " answers.",
         ),
         **{
             f"heads-cut-across-positions{which}": Wrong(
-                _triple(split=_across_positions, **how),
-                "The heads were cut by a view alone, straight to [batch, heads, seq, d_head], so that a head gets whole"
-                " vectors of a part of the positions. Cut the last axis, then move the heads forward.",
+                _make_layer(split=_split_across_positions, **how),
+                "You cut the heads with a single view, straight to [batch, heads, seq, d_head], so a head gets whole"
+                " vectors of only some positions. Split the last axis, then move the heads forward.",
             )
             for which, how in (("", {}), ("-and-back", {"merge": lambda m: m.reshape(len(m), m.shape[2], -1)}))
         },
         "reference-made-last": Wrong(
-            _triple(),
-            "W_r is made last. Each layer draws its numbers when it is made, so with one seed another order starts with"
-            " other weights: W_q, W_k, W_r, W_v, W_o.",
-            initial_parameters=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, order="qkvor"),
+            _make_layer(),
+            "You create W_r last. Each layer samples its weights when it is created, so another order gives other"
+            " weights for the same seed: use W_q, W_k, W_r, W_v, W_o.",
+            initial_parameters=lambda d_model, n_head, max_len=128: _initial_parameters(
+                d_model, n_head, max_len, order="qkvor"
+            ),
         ),
         "reference-made-before-the-output": Wrong(
-            _triple(),
-            "W_r is made after W_v. Each layer draws its numbers when it is made, so with one seed another order starts"
-            " with other weights: W_q, W_k, W_r, W_v, W_o.",
-            initial_parameters=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, order="qkvro"),
+            _make_layer(),
+            "You create W_r after W_v. Each layer samples its weights when it is created, so another order gives"
+            " other weights for the same seed: use W_q, W_k, W_r, W_v, W_o.",
+            initial_parameters=lambda d_model, n_head, max_len=128: _initial_parameters(
+                d_model, n_head, max_len, order="qkvro"
+            ),
         ),
         "reference-is-the-key": Wrong(
-            _triple(names="qkkv"),
-            "W_k made the reference as well. Then key and reference of a position are the same vector; W_r has weights"
-            " of its own.",
+            _make_layer(names="qkkv"),
+            "W_k makes the references too, so key and reference of a position are the same vector. Use W_r, which has"
+            " its own weights, for the references.",
         ),
         "softmax-over-queries": Wrong(
-            _triple(axis=-2),
-            "The softmax runs along the queries. Each query shares out its attention over the keys, the last axis.",
+            _make_layer(axis=-2),
+            "Your softmax runs along the queries. Each query's weights over the keys, the last axis, should sum to"
+            " one.",
         ),
         "heads-not-moved-back": Wrong(
-            _triple(merge=lambda m: m.reshape(len(m), m.shape[2], -1)),
-            "The heads were flattened where they stand. Move their axis behind the positions first, or numbers of"
-            " different positions end up in one row.",
+            _make_layer(merge=lambda m: m.reshape(len(m), m.shape[2], -1)),
+            "You flatten the heads without moving their axis. Move it behind the positions first; otherwise, numbers"
+            " of different positions end up in one row.",
         ),
         "no-output-layer": Wrong(
-            _triple(out=lambda p, y: y),
-            "W_o was not used. It mixes what the heads found.",
+            _make_layer(out=lambda p, y: y),
+            "You do not use W_o. It should mix the results of the heads.",
         ),
         "dot-products": Wrong(
-            _triple(scores=lambda q, k, r: q @ k.mT, scale=lambda d, m: d**-0.5),
-            "This is standard attention: the reference has no part in the scores.",
+            _make_layer(scores=lambda q, k, r: q @ k.mT, scale=lambda d, m: d**-0.5),
+            "You compute standard attention: the reference has no part in the scores.",
         ),
         "with-biases": Wrong(
-            _triple(),
-            "The layers have biases. Here they have none, like those of the standard layer beside it.",
-            initial_parameters=lambda d_model, n_head, max_len=128: _start(d_model, n_head, max_len, bias=True),
+            _make_layer(),
+            "Your layers have biases. They should have none, like the layers of StandardAttention.",
+            initial_parameters=lambda d_model, n_head, max_len=128: _initial_parameters(
+                d_model, n_head, max_len, bias=True
+            ),
         ),
     },
     hints=Hints(
-        "It is a causal multi-head layer with one more projection. What changes are the scores, and their scale.",
-        "Project, split into heads, turn q, k and r with apply_rope, take gram_scores, scale, mask, softmax; then as"
-        " ever.",
-        "unflatten(-1, (n_head, d_head)) and transpose split the heads. Divide gram_scores by d_head to the power 1.5,"
-        " fill what lies above the diagonal with minus infinity; flatten the heads after moving them back, and end"
-        " with W_o.",
+        "It is a causal multi-head layer with one more projection. Only the scores and their scale change.",
+        "Project, split into heads, rotate q, k and r with apply_rope, and call gram_scores. Then scale, mask, apply"
+        " softmax, and go on as in every multi-head layer.",
+        "unflatten(-1, (n_head, d_head)) and transpose split the heads. Divide gram_scores by d_head to the power 1.5"
+        " and fill the entries above the diagonal with minus infinity; after mixing, move the heads back, flatten"
+        " them, and end with W_o.",
     ),
 )
 
@@ -674,106 +685,106 @@ exercise(
 # ---------------------------------------------------------------- texts to copy
 
 
-def _copies(text=None, low=0, high=0, target=None, halves=1):
-    """Texts with one piece replaced."""
+def _make_copy_batch(text=None, low=0, high=0, target=None, halves=1):
+    """Build a sampler of texts; each argument replaces one step."""
 
     def answer(batch_size, seq_len, vocab_size, generator=None):
         if seq_len % 2 or seq_len < 2:
             raise ValueError("an even length is needed")
         half = torch.randint(low, vocab_size + high, (batch_size, halves * seq_len // 2), generator=generator)
-        whole = torch.cat((half, half), dim=1) if text is None else text(half, vocab_size, generator)
-        inputs, targets = whole[:, :-1], whole[:, 1:]
-        return (inputs, targets) if target is None else target(whole, inputs, targets)
+        tokens = torch.cat((half, half), dim=1) if text is None else text(half, vocab_size, generator)
+        inputs, targets = tokens[:, :-1], tokens[:, 1:]
+        return (inputs, targets) if target is None else target(tokens, inputs, targets)
 
     return answer
 
 
-_ASKED = (
+_CLAIMS = (
     "targets are the next tokens",
     "targets are the inputs",
-    "targets are the tokens before",
-    "targets are two places ahead",
+    "targets are the previous tokens",
+    "targets are two positions ahead",
     "the second half repeats the first",
     "the second half runs backwards",
     "smallest token",
     "largest token",
     "tokens are equally likely",
-    "each token is drawn by itself",
+    "each token is sampled independently",
     "texts differ",
 )
 
 
-def _same(a, b):
-    return (a == b).all()  # torch.equal refuses two types, and tokens may have come as floats
+def _all_equal(a, b):
+    return (a == b).all()  # torch.equal raises an error if the dtypes differ, and tokens may be floats
 
 
-def _what_holds(result, case):
-    """Shapes and types as they are, and what holds of the texts, as numbers: the answers to _ASKED."""
+def _evaluate_claims(result, case):
+    """Replace a result by zeros of its shapes and dtypes, and the truth of each claim in _CLAIMS as a number."""
     if not isinstance(result, (tuple, list)) or len(result) != 2 or not all(isinstance(t, Tensor) for t in result):
         return result
     batch_size, seq_len, vocab_size = case.args[:3]
     inputs, targets = (t.detach() for t in result)
     shapes = torch.zeros_like(inputs), torch.zeros_like(targets)
     if inputs.dim() != 2 or inputs.shape != targets.shape or inputs.shape[1] < seq_len - 1:
-        return *shapes, torch.full((len(_ASKED),), torch.nan)
+        return *shapes, torch.full((len(_CLAIMS),), torch.nan)
     text = torch.cat((inputs, targets[:, -1:]), dim=1)[:, :seq_len]
     first, second = text[:, : seq_len // 2], text[:, seq_len // 2 :]
 
     def by_chance(shares, draws):
-        """Whether shares of so many draws lie within six standard deviations of one in vocab_size."""
+        """Return whether these shares of `draws` samples are within six standard deviations of 1 / vocab_size."""
         return (shares - 1 / vocab_size).abs().max() < 6 * (1 / vocab_size / draws) ** 0.5
 
-    again = first[:, 1:] == first[:, :-1]
+    repeated = first[:, 1:] == first[:, :-1]
     answers = [
-        _same(targets[:, :-1], inputs[:, 1:]),
-        _same(targets, inputs),
-        _same(targets[:, 1:], inputs[:, :-1]),
-        _same(targets[:, :-2], inputs[:, 2:]),
-        _same(second, first),
-        _same(second, first.flip(1)),
+        _all_equal(targets[:, :-1], inputs[:, 1:]),
+        _all_equal(targets, inputs),
+        _all_equal(targets[:, 1:], inputs[:, :-1]),
+        _all_equal(targets[:, :-2], inputs[:, 2:]),
+        _all_equal(second, first),
+        _all_equal(second, first.flip(1)),
         text.min(),
         text.max(),
         by_chance(torch.stack([(first == token).double().mean() for token in range(vocab_size)]), first.numel()),
-        by_chance(again.double().mean(), again.numel()),
+        by_chance(repeated.double().mean(), repeated.numel()),
         len(text.unique(dim=0)) == batch_size,
     ]
     return *shapes, torch.tensor([float(a) for a in answers])
 
 
-def _fact(asked, yours, expected):
-    """What holds of yours, beside what should hold: a token's id, or yes and no."""
-    if asked.endswith("token"):
-        return f"the {asked} is {yours:g}, and {expected:g} is expected"
-    return f'"{asked}" {"holds and should not" if yours else "should hold and does not"}'
+def _describe_claim(claim, yours, expected):
+    """Return a clause that compares a claim about the result with its expected truth or token id."""
+    if claim.endswith("token"):
+        return f"the {claim} is {yours:g}, expected {expected:g}"
+    return f'"{claim}" is {"true, but should be false" if yours else "false, but should be true"}'
 
 
 _from_the_generator = batches_from_their_generator(
     "texts",
     *(8, 12, 9),
-    elsewhere=". Pass it on to what draws, so that two layers can be trained on the same texts.",
+    elsewhere=". Pass it to every sampling call, so that two layers can be trained on the same texts.",
     constant=".",
 )
 
 
 def _few_and_odd(probe):
-    """Few tokens are enough, and an odd length is refused."""
-    for few in ((1, 2, 5), (3, 2, 1)):
-        failure = probe.run(case(*few)).failure
+    """Check that small sizes work and that an odd length raises a ValueError."""
+    for sizes in ((1, 2, 5), (3, 2, 1)):
+        failure = probe.run(case(*sizes)).failure
         if failure:
             return (
-                f"copy_batch{few} stopped with {article(failure.type)}: {failure.text}. One text, one token, halves of"
-                " one token: few, and nothing is wrong with them."
+                f"copy_batch{sizes} stopped with {article(failure.type)}: {failure.text}. Small sizes are valid too:"
+                " one text, one token, halves of one token."
             )
     failure = probe.run(case(2, 7, 5)).failure
     if failure is None:
         return (
-            "copy_batch(2, 7, 5) should be refused with a ValueError: 7 tokens have no two equal halves. Yours gave a"
-            " result."
+            "copy_batch(2, 7, 5) should raise a ValueError, because 7 tokens have no two equal halves. Your function"
+            " returned a result."
         )
     if "ValueError" not in (failure.type, *failure.bases):
         first = failure.text.splitlines()[:1]
         return (
-            "copy_batch(2, 7, 5) should be refused with a ValueError, since 7 tokens have no two equal halves; it"
+            "copy_batch(2, 7, 5) should raise a ValueError, because 7 tokens have no two equal halves; it"
             f" stopped with {article(failure.type)}{': ' if first else ''}{''.join(first)}."
         )
     return None
@@ -781,87 +792,91 @@ def _few_and_odd(probe):
 
 exercise(
     "copy_batch",
-    oracle=_copies(),
+    oracle=_make_copy_batch(),
     cases=lambda rand: [
         case(batch, seq, vocab, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))))
         for batch, seq, vocab in ((60, 12, 7), (90, 20, 5), (40, 32, 16))
     ],
-    parse_result=_what_holds,
+    parse_result=_evaluate_claims,
     returns=(
         Int("batch seq-1", name="inputs"),
         Int("batch seq-1", name="targets"),
-        Facts("what holds of the texts"),
+        Facts("claims about the texts"),
     ),
     properties=[_from_the_generator, _few_and_odd],
     differentiable=False,
-    explain_entry=lambda index, yours, expected: _fact(_ASKED[index[0]], yours, expected) if len(index) == 1 else "",
+    explain_entry=lambda index, yours, expected: (
+        _describe_claim(_CLAIMS[index[0]], yours, expected) if len(index) == 1 else ""
+    ),
     misconceptions={
         "targets-not-shifted": Wrong(
-            _copies(target=lambda whole, inputs, targets: (inputs, inputs.clone())),
-            "The targets are the inputs. A model would then have to say what it sees; the target at each place is the"
-            " token that comes next.",
+            _make_copy_batch(target=lambda whole, inputs, targets: (inputs, inputs.clone())),
+            "Your targets are the inputs, so a model would have to predict what it already sees. The target at each"
+            " position should be the next token.",
         ),
         "shifted-backwards": Wrong(
-            _copies(target=lambda whole, inputs, targets: (targets, inputs)),
-            "Inputs and targets have changed places: each target is the token before. The model is asked for the next"
-            " one.",
+            _make_copy_batch(target=lambda whole, inputs, targets: (targets, inputs)),
+            "Inputs and targets are swapped, so each target is the token before. The model should predict the next"
+            " token.",
         ),
         "not-cut": Wrong(
-            _copies(target=lambda whole, inputs, targets: (whole, whole.clone())),
-            "Both are the whole text. The inputs end one token early and the targets begin one token late, so each has"
-            " seq_len - 1.",
+            _make_copy_batch(target=lambda whole, inputs, targets: (whole, whole.clone())),
+            "You return the whole text twice. The inputs should end one token early and the targets begin one token"
+            " late, so each has seq_len - 1 tokens.",
         ),
         "rolled": Wrong(
-            _copies(target=lambda whole, inputs, targets: (whole, whole.roll(-1, dims=1))),
-            "The targets are the text rolled by one, so the last target is the first token. Nothing comes after the"
-            " last token; cut both to seq_len - 1.",
+            _make_copy_batch(target=lambda whole, inputs, targets: (whole, whole.roll(-1, dims=1))),
+            "Your targets are the text rolled by one, so the last target is the first token. Nothing comes after the"
+            " last token: cut inputs and targets to seq_len - 1.",
         ),
         "shifted-by-two": Wrong(
-            _copies(target=lambda whole, inputs, targets: (inputs, whole.roll(-2, dims=1)[:, :-1])),
-            "The targets are two places ahead. The next token is one place ahead.",
+            _make_copy_batch(target=lambda whole, inputs, targets: (inputs, whole.roll(-2, dims=1)[:, :-1])),
+            "Your targets are two positions ahead. The next token is one position ahead.",
         ),
         "not-a-copy": Wrong(
-            _copies(
+            _make_copy_batch(
                 text=lambda half, vocab, g: torch.cat((half, torch.randint(vocab, half.shape, generator=g)), dim=1)
             ),
-            "The second half is not the first once more: drawn anew, moved or changed. It repeats the first, token for"
-            " token, or nothing can be copied.",
+            "Your second half is not the first half again: it is sampled separately, moved or changed. Repeat the"
+            " first half token for token; otherwise, nothing can be copied.",
         ),
         "reversed": Wrong(
-            _copies(text=lambda half, vocab, g: torch.cat((half, half.flip(1)), dim=1)),
-            "The second half runs backwards. It repeats the first half in the same order.",
+            _make_copy_batch(text=lambda half, vocab, g: torch.cat((half, half.flip(1)), dim=1)),
+            "Your second half runs backwards. It should repeat the first half in the same order.",
         ),
         "token-by-token": Wrong(
-            _copies(text=lambda half, vocab, g: half.repeat_interleave(2, dim=1)),
-            "Each token is repeated on the spot. The text is one half, and then that half once more.",
+            _make_copy_batch(text=lambda half, vocab, g: half.repeat_interleave(2, dim=1)),
+            "You repeat each token immediately. The text should be one half, and then the same half again.",
         ),
         "one-text-for-all": Wrong(
-            _copies(text=lambda half, vocab, g: torch.cat((half, half), dim=1)[:1].expand(len(half), -1).clone()),
-            "All texts of the batch are the same one. Each row is drawn on its own.",
+            _make_copy_batch(
+                text=lambda half, vocab, g: torch.cat((half, half), dim=1)[:1].expand(len(half), -1).clone()
+            ),
+            "All texts of your batch are the same. Sample each row independently.",
         ),
         "one-token-missing": Wrong(
-            _copies(high=-1),
-            "The last token of the vocabulary never comes. randint leaves its upper end out by itself.",
+            _make_copy_batch(high=-1),
+            "The last token of the vocabulary never occurs. randint already excludes its upper end.",
         ),
         "one-token-too-many": Wrong(
-            _copies(high=1),
-            "A token of id vocab_size comes up. Ids run from 0 to vocab_size - 1, and an embedding has no row for"
-            " another.",
+            _make_copy_batch(high=1),
+            "A token with id vocab_size occurs. Ids run from 0 to vocab_size - 1, and an embedding has no row for any"
+            " other id.",
         ),
         "starts-at-one": Wrong(
-            _copies(low=1),
-            "Token 0 never comes. Ids run from 0.",
+            _make_copy_batch(low=1),
+            "Token 0 never occurs. Ids start at 0.",
         ),
         "twice-as-long": Wrong(
-            _copies(halves=2),
-            "The texts are twice as long: each half has seq_len tokens. The whole has seq_len.",
+            _make_copy_batch(halves=2),
+            "Your texts are twice as long: each half has seq_len tokens. The whole text should have seq_len tokens.",
         ),
     },
     hints=Hints(
-        "Draw half a text. What makes a whole one of it?",
-        "torch.randint draws ids from 0 up to what it is given; torch.cat along dim 1 joins the halves. Inputs leave"
-        " out the last token, targets the first.",
-        "A ValueError if seq_len is odd. half: randint(vocab_size, (batch_size, seq_len // 2), generator=generator);"
-        " twice half, side by side; then all but the last column, and all but the first.",
+        "Sample half a text. How do you make a whole text from it?",
+        "torch.randint samples ids from 0 up to its argument, which it excludes; torch.cat along dim 1 joins the"
+        " halves. Inputs leave out the last token, targets the first.",
+        "Raise a ValueError if seq_len is odd. The half is randint(vocab_size, (batch_size, seq_len // 2),"
+        " generator=generator); join it with itself, then take all columns but the last, and all but the first.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Exercises of lesson 03: attention with weights to train. The oracle is torch's scaled_dot_product_attention."""
+"""Define the exercises of lesson 03: attention with trainable weights. The oracle is torch's own attention."""
 
 import functools
 import itertools
@@ -32,112 +32,115 @@ from utils.feedback.properties import batch_independent, finite_when_scaled, rem
 from utils.test_doubles.self_attention import NAMES, FakeSelfAttentionV1, FakeSelfAttentionV2, view_copied_weights
 
 
-def _of_the_page():
-    """The matrices that the lesson draws with seed 123."""
+def _page_matrices():
+    """Return the three matrices that the lesson samples with seed 123."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(123)
         return [torch.rand(3, 2) for _ in QKV]
 
 
-_W = _of_the_page()
+_W = _page_matrices()
 _Q, _K, _V = (INPUTS @ W for W in _W)
 _HIDES_JOURNEY = torch.eye(6, dtype=torch.bool) | (torch.arange(6) != 1)
 
 
-_WEIGH = {  # from scores to weights, wrongly
+# Wrong ways to compute weights from scores.
+_WRONG_WEIGHTS = {
     "not-scaled": Wrong(
         lambda s: s.softmax(-1),
-        "The scores went into softmax as they were. Divide by the root of d_k first: dot products grow with the"
-        " width, and a softmax of large scores has almost no gradient.",
+        "You applied softmax to the scores without scaling them. Divide by the root of d_k first: dot products grow"
+        " with the width, and a softmax of large scores has almost no gradient.",
     ),
     "divided-by-d_k": Wrong(
         lambda s: (s / 2).softmax(-1),
-        "You divided by d_k = 2 instead of by its root, 1.414. The spread of a dot product grows with the root of"
-        " the width, so the root undoes it; d_k itself overshoots.",
+        "You divided by d_k = 2 instead of its root, 1.414. The spread of a dot product grows with the root of the"
+        " width, so the root undoes this growth; dividing by d_k itself goes too far.",
     ),
     "root-of-d_in": Wrong(
         lambda s: (s / 3**0.5).softmax(-1),
-        "You divided by the root of 3, the width of the inputs. The dot product runs over queries and keys, so it"
-        " is their width d_k = 2 that counts.",
+        "You divided by the root of 3, the width of the inputs. The dot product runs over the entries of queries and"
+        " keys, so divide by the root of their width, d_k = 2.",
     ),
     "root-of-the-length": Wrong(
         lambda s: (s / 6**0.5).softmax(-1),
-        "You divided by the root of 6, the number of tokens. Scores spread with the number of entries in a key,"
-        " d_k = 2, and not with the length of the text.",
+        "You divided by the root of 6, the number of tokens. The spread of the scores grows with the number of entries"
+        " in a key, d_k = 2, and not with the length of the text.",
     ),
     "multiplied": Wrong(
         lambda s: (s * 2**0.5).softmax(-1),
-        "The scores were multiplied by the root of d_k. That makes softmax sharper; it was to be kept soft, by"
-        " dividing.",
+        "You multiplied the scores by the root of d_k, which makes the softmax sharper. Divide by the root instead, to"
+        " keep the softmax soft.",
     ),
     "share-of-the-sum": Wrong(
         lambda s: s / s.sum(),
-        "You divided each score by the sum of the scores, without exp. With a negative score among them these are"
-        " no shares; softmax takes exp first.",
+        "You divided each score by the sum of the scores, without exp. With a negative score among them, the results"
+        " are not valid weights; softmax takes exp first.",
     ),
     "no-softmax": Wrong(
         lambda s: s / 2**0.5,
-        "The weights are the scaled scores themselves. Scores can be of any size; softmax first turns"
-        " them into shares that sum to one.",
+        "Your weights are the scaled scores themselves, which can have any size. Softmax turns them into weights that"
+        " sum to one.",
     ),
     "log-softmax": Wrong(
         lambda s: (s / 2**0.5).log_softmax(-1),
-        "These weights are logarithms of shares, all of them negative. What mixes the values is the share itself.",
+        "These are the logarithms of the weights, all of them negative. Mix the values with the weights themselves.",
     ),
     "scaled-too-late": Wrong(
         lambda s: s.softmax(-1) / 2**0.5,
-        "You divided after the softmax: the weights now sum to 0.71. Scaling has to act on the scores, where it"
-        " changes how sharp the softmax is.",
+        "You divided after the softmax, so the weights sum to 0.71. Divide the scores before the softmax, because"
+        " there the scaling changes how sharp the softmax is.",
     ),
     "power-without-brackets": Wrong(
         lambda s: (s / 2**1 / 2).softmax(-1),
-        "The scores were divided by 4. That is what `d_k ** 1/2` does: Python takes the power first and then divides by"
-        " 2. With brackets around 1/2 it is a root.",
+        "You divided the scores by 4, which is what dividing by `d_k ** 1/2` does: Python takes the power first and"
+        " then divides by 2. Put brackets around 1/2 to get the root.",
     ),
     "rounded-down": Wrong(
         lambda s: (s // 2**0.5).softmax(-1),
-        "The scores were rounded down to whole numbers, as // does. Most of what tells them apart was lost; a single /"
-        " keeps it.",
+        "You rounded the scores down to whole numbers, as // does. Most of the differences between them are lost; a"
+        " single / keeps them.",
     ),
 }
 
 
-def _in_weights(made):
-    """The mistakes in the weights of "journey", as they show in what `made(weights)` makes of them."""
+def _in_weights(use_weights):
+    """Return the misconceptions about the weights of "journey", each with the result `use_weights(weights)`."""
     scores = _Q[1] @ _K.T
-    return {id: Wrong(lambda w=wrong: made(w.answer(scores)), wrong.message) for id, wrong in _WEIGH.items()}
+    return {
+        id: Wrong(lambda w=wrong: use_weights(w.answer(scores)), wrong.message) for id, wrong in _WRONG_WEIGHTS.items()
+    }
 
 
 exercise(
     "scaled_context_vec_2",
     oracle=torch_attention(_Q[1:2], _K, _V)[0],
     returns=Float("d_out"),
-    atol=2e-6,  # two of the queries are nearly alike
+    atol=2e-6,  # two of the queries are almost equal, so their context vectors are too
     steps={"attn_weights_2": Step(torch_attention(_Q[1:2], _K)[0], _in_weights(lambda weights: weights))},
     misconceptions={
         **_in_weights(lambda weights: weights @ _V),
         "another-query": Wrong(
             lambda: torch_attention(_Q[2:3], _K, _V)[0],
-            'This is the context vector of "starts", whose query is nearly that of "journey". Python counts from 0, so'
-            ' "journey", the second token, is row 1.',
+            'This is the context vector of "starts", whose query is almost equal to the query of "journey". Python'
+            ' counts from 0, so "journey", the second token, is row 1.',
         ),
         "mixes-the-inputs": Wrong(
             lambda: torch_attention(_Q[1:2], _K, INPUTS)[0],
-            "The weights are right and mix the raw inputs, so three numbers came out. What a token passes on is its"
-            " value vector.",
+            "The weights are right, but they mix the raw inputs, so the result has three numbers. Mix the value"
+            " vectors instead: a token passes on its value.",
         ),
         "mixes-the-keys": Wrong(
             lambda: torch_attention(_Q[1:2], _K, _K)[0],
-            "The weights are right and mix the keys. A key is what a token is found by; its value is what it passes"
-            " on.",
+            "The weights are right, but they mix the keys. Keys are only compared with queries; the weights should mix"
+            " the values.",
         ),
     },
     hints=Hints(
-        "Lesson 02 had three steps: scores, weights, mix. Query and keys make the scores here, and the values are"
-        " mixed.",
-        "Between scores and softmax stands one division, by the root of the number of entries in a key.",
-        "Divide attn_scores_2 by keys.shape[-1] to the power 0.5, take softmax along the last axis, and multiply with"
-        " values by @.",
+        "Lesson 02 had three steps: scores, weights, mix. Here the scores come from the query and the keys, and the"
+        " weights mix the values.",
+        "Between the scores and the softmax there is one division: by the root of the number of entries in a key.",
+        "Divide attn_scores_2 by keys.shape[-1] to the power 0.5, take softmax along the last axis, and multiply the"
+        " result by values with @.",
     ),
 )
 
@@ -146,35 +149,39 @@ def _matrices(p, x):
     return [x @ p[name] for name in QKV]
 
 
-def _drawn(make, names=QKV):
-    """The three parameters [d_in, d_out], each by `make(d_in, d_out)`."""
-    return lambda d_in, d_out: {name: make(d_in, d_out) for name in names}
+def _parameters(init, names=QKV):
+    """Return a constructor of the three parameters, each made by `init(d_in, d_out)`, in the order of `names`."""
+    return lambda d_in, d_out: {name: init(d_in, d_out) for name in names}
 
 
 def _answers(qkv):
-    """The right answer and the wrong ones of the two classes, for either way to make queries, keys and values."""
+    """Return the right answer and the misconceptions that both classes share.
+
+    Args:
+        qkv: function of `(params, x)` that returns queries, keys and values.
+    """
     wrong_by = functools.partial(make_attention, qkv)
     wrong = {
         "not-scaled": Wrong(
             wrong_by(scale=lambda d_k, d_in: 1.0),
-            "The scores are not divided by the root of d_k. On wide vectors softmax would then put nearly all weight"
-            " on one token, and hardly any gradient would be left to learn from.",
+            "You do not divide the scores by the root of d_k. For wide vectors, softmax would then give nearly all"
+            " weight to one token, and hardly any gradient would be left to learn from.",
         ),
         "multiplied": Wrong(wrong_by(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_root_message("d_k")),
         "keys-and-values-swapped": Wrong(
             wrong_by(order=(0, 2, 1)),
-            "Keys and values have changed places. A key is compared with the queries and says who is listened to; a"
-            " value is what is passed on.",
+            "You swapped keys and values. Keys are compared with the queries, which gives the weights; the weights"
+            " should mix the values.",
         ),
         "divided-by-d_k": Wrong(
             wrong_by(scale=lambda d_k, d_in: 1 / d_k),
-            "You divided by d_k instead of by its root. The spread of a dot product grows with the root of the width;"
-            " d_k itself flattens the weights more and more as the layer gets wider.",
+            "You divided by d_k instead of its root. The spread of a dot product grows with the root of the width;"
+            " dividing by d_k makes the weights flatter and flatter as the layer gets wider.",
         ),
         "root-of-d_in": Wrong(
             wrong_by(scale=lambda d_k, d_in: d_in**-0.5),
             "You divided by the root of d_in, the width of the inputs. The dot product runs over the entries of"
-            " queries and keys: their width d_out is the one that counts.",
+            " queries and keys, so divide by the root of their width, d_out.",
         ),
         "root-of-the-length": Wrong(
             wrong_by(scale=lambda d_k, d_in: 1.0, transform_scores=scale_by_length), WORDS["root-of-the-length"]
@@ -182,21 +189,22 @@ def _answers(qkv):
         "root-of-2": Wrong(wrong_by(scale=lambda d_k, d_in: 2**-0.5), WORDS["root-of-2"]),
         "only-journey": Wrong(
             lambda p, x: torch_attention(*qkv(p, x))[1],
-            "Only row 1 was computed, the one of journey. Every token asks: the result has a row for each of them.",
+            'You computed only row 1, the row of "journey". Every token is a query, so the result should have a row'
+            " for each token.",
         ),
         "wrong-axis": Wrong(
             wrong_by(axis=-2),
-            "Softmax ran down the columns: the weights that each key receives sum to one. Each query shares out one"
-            " unit of attention, so it must run along the rows.",
+            "You applied softmax down the columns, so the weights that each key receives sum to one. The weights of"
+            " each query should sum to one, so softmax must run along the rows.",
         ),
         "query-and-key-swapped": Wrong(
             wrong_by(order=(1, 0, 2)),
-            "Queries and keys have changed places. Row i must hold what token i asks: its query against all keys.",
+            "You swapped queries and keys. Row i should compare the query of token i with all keys.",
         ),
         "scaled-too-late": Wrong(
             wrong_by(scale=lambda d_k, d_in: 1.0, mix=lambda p, w, v, x: w @ v / v.shape[-1] ** 0.5),
-            "The division comes after the softmax, so the weights no longer sum to one. It has to act on the scores,"
-            " where it decides how sharp the softmax is.",
+            "You divided after the softmax, so the weights no longer sum to one. Divide the scores instead, because"
+            " there the scaling changes how sharp the softmax is.",
         ),
         "keys-as-values": Wrong(wrong_by(order=(0, 1, 1)), WORDS["keys-as-values"]),
         "inputs-as-values": Wrong(wrong_by(mix=lambda p, w, v, x: w @ x), WORDS["inputs-as-values"]),
@@ -205,12 +213,12 @@ def _answers(qkv):
 
 
 def _other_orders(right, initial):
-    """The right answer with its parameters made in each of the other orders; `initial(order)` makes them."""
+    """Return a misconception for each wrong order of creation; `initial(order)` is the constructor for an order."""
     return {
         f"made-in-the-order-{'-'.join(name.removeprefix('W_') for name in order)}": Wrong(
             right,
-            "The forward pass is right; the weights are made in another order. Each takes the next random numbers, so"
-            " query, key and value must be made in this order to get the numbers that the lesson prints.",
+            "The forward pass is right, but the weights are created in another order. Each weight takes the next"
+            " random numbers, so create query, key and value in this order to get the numbers that the lesson prints.",
             initial_parameters=initial(order),
         )
         for order in itertools.permutations(QKV)
@@ -222,7 +230,7 @@ _right_v1, _wrong_v1 = _answers(_matrices)
 
 exercise(
     "SelfAttention_v1",
-    initial_parameters=_drawn(torch.rand),
+    initial_parameters=_parameters(torch.rand),
     oracle=_right_v1,
     cases=lambda rand: [
         case(rand(6, 3), init=(3, 2)),
@@ -237,25 +245,25 @@ exercise(
         **_wrong_v1,
         "normal-weights": Wrong(
             _right_v1,
-            "The forward pass is right; the weights come from another distribution than torch.rand. To get the numbers"
-            " that this lesson prints, they must be drawn as it draws them.",
-            initial_parameters=_drawn(torch.randn),
+            "The forward pass is right, but the weights do not have the distribution of torch.rand. Sample them with"
+            " torch.rand, to get the numbers that this lesson prints.",
+            initial_parameters=_parameters(torch.randn),
         ),
-        **_other_orders(_right_v1, lambda order: lambda d_in, d_out: _drawn(torch.rand, order)(d_in, d_out)),
+        **_other_orders(_right_v1, lambda order: lambda d_in, d_out: _parameters(torch.rand, order)(d_in, d_out)),
         "zero-weights": Wrong(
             _right_v1,
-            "The weights start as zeros. Then all scores are equal and all values nothing: every token gets the same"
-            " gradient, and queries and keys none at all.",
-            initial_parameters=_drawn(torch.zeros),
+            "The weights start as zeros, so all scores are equal and all values are zero. Queries and keys then get no"
+            " gradient, and training never changes them.",
+            initial_parameters=_parameters(torch.zeros),
         ),
     },
     hints=Hints(
-        "You wrote every line already, for one query. In the class the weights become attributes and the query becomes"
-        " all queries.",
-        "__init__ keeps three nn.Parameter of shape [d_in, d_out]; forward multiplies x with each, then does scores,"
-        " scaled softmax and mix.",
-        "queries @ keys transposed gives [seq, seq]; divide by the root of keys.shape[-1]; softmax along dim -1; then"
-        " @ values.",
+        "You already wrote every line, for one query. In the class, the weights become attributes, and the one query"
+        " becomes all queries.",
+        "__init__ creates three nn.Parameter of shape [d_in, d_out]; forward multiplies x with each of them, then"
+        " computes scores, scaled softmax and mix.",
+        "queries @ keys transposed gives [seq, seq]. Divide it by the root of keys.shape[-1], take softmax along dim"
+        " -1, then multiply by values with @.",
     ),
 )
 
@@ -288,27 +296,27 @@ exercise(
         ),
     },
     hints=Hints(
-        "Only the three weights change: nn.Linear instead of nn.Parameter. A layer is called like a function.",
-        "In __init__: three nn.Linear from d_in to d_out with bias=qkv_bias. In forward: self.W_key(x) instead of x @"
-        " self.W_key.",
+        "Only the three weights change: use nn.Linear instead of nn.Parameter. A layer is called like a function.",
+        "In __init__, create three nn.Linear from d_in to d_out with bias=qkv_bias. In forward, use self.W_key(x)"
+        " instead of x @ self.W_key.",
         "The rest of forward stays as in v1: scores, division by the root of the keys' width, softmax along dim -1, @"
         " values.",
     ),
 )
 
 
-def _copy(names=NAMES, to=lambda name: name, turn=lambda w: w.T.clone()):
-    """Copy v2's weights of these names, each turned, to v1's parameter `to(name)`."""
+def _copy(names=NAMES, to=lambda name: name, transform=lambda w: w.T.clone()):
+    """Make an answer that copies v2's weights of these names, each transformed, to v1's parameter `to(name)`."""
 
     def answer(v2, v1):
         for name in names:
-            setattr(v1, to(name), nn.Parameter(turn(getattr(v2, name).weight.detach())))
+            setattr(v1, to(name), nn.Parameter(transform(getattr(v2, name).weight.detach())))
 
     return answer
 
 
 def _copy_from(source):
-    """Copy, with some of v1's parameters from another layer of v2."""
+    """Make an answer that copies each parameter of v1 from layer `source[name]` of v2, or from `name` by default."""
 
     def answer(v2, v1):
         for name in NAMES:
@@ -322,7 +330,7 @@ def _copy_frozen(v2, v1):
     v1.requires_grad_(False)
 
 
-def _turn_v2(v2, v1):
+def _transpose_v2(v2, v1):
     for name in NAMES:
         getattr(v2, name).weight.data = getattr(v2, name).weight.data.T
         setattr(v1, name, nn.Parameter(getattr(v2, name).weight.detach().clone()))
@@ -335,7 +343,7 @@ def _copy_into_v2(v2, v1):
 
 exercise(
     "copy_weights",
-    oracle=_copy(turn=lambda w: torch.einsum("oi->io", w).clone()),
+    oracle=_copy(transform=lambda w: torch.einsum("oi->io", w).clone()),
     view=view_copied_weights,
     cases=lambda rand: [
         case(FakeSelfAttentionV2(i, o, rand), FakeSelfAttentionV1(i, o, rand))
@@ -343,81 +351,89 @@ exercise(
     ],
     misconceptions={
         "not-transposed": Wrong(
-            _copy(turn=lambda w: w.clone()),
-            "The matrices were copied as they stand, which nothing complains about where they are square. nn.Linear"
-            " keeps its weight as [d_out, d_in] and multiplies by its transpose, so each has to be turned.",
+            _copy(transform=lambda w: w.clone()),
+            "You copied the matrices without transposing them, which raises no error if they are square. nn.Linear"
+            " stores its weight as [d_out, d_in] and multiplies by the transpose, so transpose each matrix.",
         ),
         "reshaped": Wrong(
-            _copy(turn=lambda w: w.reshape(w.shape[1], w.shape[0]).clone()),
-            "The shape fits and the numbers stand in the wrong places: reshape (or view) deals the same numbers out"
-            " anew, row by row. A transpose swaps rows and columns.",
+            _copy(transform=lambda w: w.reshape(w.shape[1], w.shape[0]).clone()),
+            "The shape fits, but the numbers are in the wrong places: reshape (or view) fills the new shape with the"
+            " same numbers row by row. A transpose swaps rows and columns.",
         ),
         "shares-memory": Wrong(
-            _copy(turn=lambda w: w.T),
+            _copy(transform=lambda w: w.T),
             "The numbers are right, but v1 and v2 now share the same memory: when v1 is trained, v2 changes with it. A"
-            " transpose is only another view; make a copy of it.",
+            " transpose is only a view, so make a copy of it.",
         ),
         "other-way-round": Wrong(
             _copy_into_v2,
-            "The weights went from v1 into v2. The first argument, v2, is the one to copy from.",
+            "You copied the weights from v1 into v2. Copy from the first argument, v2, into v1.",
         ),
         "contiguous": Wrong(
-            _copy(turn=lambda w: w.T.contiguous()),
-            "contiguous() copies only where numbers have to be laid out anew: a matrix of one row or column stays in"
-            " the memory of v2. Make a copy in any case.",
+            _copy(transform=lambda w: w.T.contiguous()),
+            "contiguous() copies only if the layout in memory has to change, so a matrix with one row or one column"
+            " still shares memory with v2. Make a copy in every case.",
         ),
         "frozen": Wrong(
             _copy_frozen,
-            "The numbers are right, but v1 has nothing left to train: its matrices are no parameters any more, or ask"
-            " for no gradient (requires_grad=False). Each should be an nn.Parameter, as before.",
+            "The numbers are right, but v1 has nothing left to train: its matrices are no longer parameters, or they"
+            " have requires_grad=False. Each matrix should be an nn.Parameter, as before.",
         ),
         "v2-turned": Wrong(
-            _turn_v2,
-            "v2's own matrices are turned, and it no longer computes what it did. Only v1 is to change: turn a copy.",
+            _transpose_v2,
+            "You transposed v2's own matrices, so v2 no longer computes what it did before. Change only v1: transpose"
+            " a copy.",
         ),
         "query-and-key-swapped": Wrong(
             _copy(to=lambda name: {"W_query": "W_key", "W_key": "W_query"}.get(name, name)),
-            "Queries and keys have changed places: v2's W_query went into v1's W_key.",
+            "You swapped queries and keys: v2's W_query went into v1's W_key. Copy each weight to the parameter of the"
+            " same name.",
         ),
         "query-copied-twice": Wrong(
             _copy_from({"W_key": "W_query"}),
-            "v1's W_key has the numbers of v2's W_query: a line that was copied, and changed on one side only.",
+            "v1's W_key has the numbers of v2's W_query. Did you copy a line and change it on one side only?",
         ),
         "key-copied-twice": Wrong(
             _copy_from({"W_value": "W_key"}),
-            "v1's W_value has the numbers of v2's W_key: a line that was copied, and changed on one side only.",
+            "v1's W_value has the numbers of v2's W_key. Did you copy a line and change it on one side only?",
         ),
         "nothing-copied": Wrong(
             lambda v2, v1: None,
-            "v1 is as it was before. Assigning to a name inside the function (v1 = ..., or w = ...) binds that name"
-            " only; what must change is v1's own attributes.",
+            "You did not change v1. An assignment to a name inside the function (v1 = ..., or w = ...) only changes"
+            " what this name refers to; assign to v1's own attributes.",
         ),
         "only-the-query": Wrong(
             _copy(NAMES[:1]),
-            "Only W_query was copied. Key and value still have v1's own numbers.",
+            "You copied only W_query. W_key and W_value still have v1's own numbers.",
         ),
         "value-forgotten": Wrong(
             _copy(NAMES[:2]),
-            "Query and key were copied, W_value was not. The weights then agree and the outputs still differ.",
+            "You copied W_query and W_key, but not W_value. The attention weights then agree, but the outputs still"
+            " differ.",
         ),
     },
     hints=Hints(
-        "Print v2.W_query.weight.shape beside v1.W_query.shape.",
-        "Turn each weight of v2, copy it, and make it v1's parameter of the same name.",
-        "For each of the three names: v1's becomes an nn.Parameter of v2's weight, detached, transposed and cloned.",
+        "Print v2.W_query.weight.shape next to v1.W_query.shape.",
+        "Transpose each weight of v2, copy it, and make it v1's parameter of the same name.",
+        "For each of the three names, set v1's attribute to an nn.Parameter with v2's weight, detached, transposed and"
+        " cloned.",
     ),
 )
 
 
 def _weigh(
-    scale=lambda W_K, x: W_K.shape[-1] ** -0.5, read=lambda mask: mask, swap=False, transform_weights=None, **how
+    scale=lambda W_K, x: W_K.shape[-1] ** -0.5,
+    read_mask=lambda mask: mask,
+    swap=False,
+    transform_weights=None,
+    **options,
 ):
-    """An answer to compute_attn_weights; `after(weights, mask)` comes after the softmax."""
+    """Make an answer to compute_attn_weights; `transform_weights(weights, mask)` is applied after the softmax."""
 
     def answer(W_Q, W_K, x, mask=None):
         q, k = (x @ W_K, x @ W_Q) if swap else (x @ W_Q, x @ W_K)
-        found = attention_weights(q, k, read(mask), scale=scale(W_K, x), **how)
-        return transform_weights(found, mask) if transform_weights and mask is not None else found
+        weights = attention_weights(q, k, read_mask(mask), scale=scale(W_K, x), **options)
+        return transform_weights(weights, mask) if transform_weights and mask is not None else weights
 
     return answer
 
@@ -435,45 +451,45 @@ def _square_head(rand, seq, d_model, d_head, mask=None):
     )
 
 
-_MASK_WORDS = {
+_MASK_MESSAGES = {
     "true-means-blocked": (
-        "Your mask works the other way round: where it is True, attention is blocked. In this course, as in torch's "
-        "scaled_dot_product_attention, True means 'may attend'."
+        "Your mask is inverted: where it is True, it blocks attention. In this course, as in torch's"
+        " scaled_dot_product_attention, True means 'may attend'."
     ),
     "mask-after-softmax": (
-        "The mask acts after the softmax: blocked weights become 0 and their share is lost, so the rows no longer sum"
-        " to one. Hide the scores before the softmax, and the rest shares the whole unit."
+        "You apply the mask after the softmax, so blocked weights become 0 and the rows no longer sum to one. Hide the"
+        " scores before the softmax instead: then the remaining weights sum to one."
     ),
     "hidden-with-zero": (
-        "Blocked scores were set to 0, and exp(0) is 1: softmax still gives them weight, and more than to a negative"
-        " score. Only a score of -inf gets weight 0."
+        "You set blocked scores to 0, but exp(0) is 1: softmax still gives them weight, and more weight than a"
+        " negative score. Only a score of -inf gets weight 0."
     ),
-    "mask-ignored": "The mask changes nothing: positions that may not be seen still get weight.",
+    "mask-ignored": "Your mask changes nothing: blocked positions still get weight.",
     "mask-transposed": (
-        "Rows and columns of the mask have changed places. Its row belongs to the position that asks, as a row of the"
-        " scores does."
+        "You swapped the rows and columns of the mask. A row of the mask belongs to a query, like a row of the scores."
     ),
     "mask-added": (
-        "You added the mask to the scores. True and False count as 1 and 0 there, so a blocked key loses one point and"
-        " still gets weight; only a score of minus infinity gets none."
+        "You added the mask to the scores, where True counts as 1 and False as 0. A blocked key then only loses one"
+        " point and still gets weight; only a score of minus infinity gets weight 0."
     ),
     "always-causal": (
-        "Without a mask the future is hidden all the same. None means that every position may look at every other."
+        "Your function hides later positions even without a mask. None means that every position may attend to every"
+        " other position."
     ),
     "always-causal-too": (
-        "The future is hidden whatever the mask says. It is the mask that tells who may look at whom, and without one"
-        " everybody may."
+        "Your function hides later positions whatever the mask says. Only the mask should decide which positions are"
+        " visible, and without a mask all of them are."
     ),
 }
 
 
-def _transposed(mask):
+def _transpose_mask(mask):
     return None if mask is None else mask.T
 
 
 exercise(
     "compute_attn_weights",
-    # torch's attention gives the weights themselves when the values are the identity
+    # Without values, `torch_attention` returns the weights.
     oracle=lambda W_Q, W_K, x, mask=None: torch_attention(x @ W_Q, x @ W_K, mask=mask),
     cases=lambda rand: [
         _square_head(rand, 2, 3, 4),
@@ -488,13 +504,13 @@ exercise(
     misconceptions={
         "not-scaled": Wrong(
             _weigh(lambda W_K, x: 1.0),
-            "The scores are not divided by the root of d_head. The text of many courses promises it and their code"
-            " forgets it: the weights look plausible and are too sharp.",
+            "You do not divide the scores by the root of d_head, so the weights look plausible but are too sharp. Many"
+            " courses promise this division in their text and forget it in their code.",
         ),
         "root-of-d_model": Wrong(
             _weigh(lambda W_K, x: x.shape[-1] ** -0.5),
             "You divided by the root of d_model, the width of x. The dot product runs over the entries of one query"
-            " and one key: divide by the root of d_head.",
+            " and one key, so divide by the root of d_head.",
         ),
         "root-of-the-length": Wrong(_weigh(lambda W_K, x: len(x) ** -0.5), WORDS["root-of-the-length"]),
         "multiplied": Wrong(_weigh(lambda W_K, x: W_K.shape[-1] ** 0.5), multiplied_by_root_message("d_head")),
@@ -502,30 +518,30 @@ exercise(
         "wrong-axis": Wrong(_weigh(axis=-2), WORDS["wrong-axis"]),
         "query-and-key-swapped": Wrong(
             _weigh(swap=True),
-            "Queries and keys have changed places: entry (i, j) must be the query of position i with the key of"
+            "You swapped queries and keys. Entry (i, j) should compare the query of position i with the key of"
             " position j.",
         ),
-        "true-means-blocked": Wrong(_weigh(read=invert_mask), _MASK_WORDS["true-means-blocked"]),
+        "true-means-blocked": Wrong(_weigh(read_mask=invert_mask), _MASK_MESSAGES["true-means-blocked"]),
         "still-scores": Wrong(_hidden_scores, WORDS["still-scores"]),
         "mask-after-softmax": Wrong(
-            _weigh(read=lambda mask: None, transform_weights=torch.mul), _MASK_WORDS["mask-after-softmax"]
+            _weigh(read_mask=lambda mask: None, transform_weights=torch.mul), _MASK_MESSAGES["mask-after-softmax"]
         ),
-        "hidden-with-zero": Wrong(_weigh(masked_value=0.0), _MASK_WORDS["hidden-with-zero"]),
-        "mask-ignored": Wrong(_weigh(read=lambda mask: None), _MASK_WORDS["mask-ignored"]),
-        "mask-transposed": Wrong(_weigh(read=_transposed), _MASK_WORDS["mask-transposed"]),
+        "hidden-with-zero": Wrong(_weigh(masked_value=0.0), _MASK_MESSAGES["hidden-with-zero"]),
+        "mask-ignored": Wrong(_weigh(read_mask=lambda mask: None), _MASK_MESSAGES["mask-ignored"]),
+        "mask-transposed": Wrong(_weigh(read_mask=_transpose_mask), _MASK_MESSAGES["mask-transposed"]),
         "always-causal": Wrong(
             lambda W_Q, W_K, x, mask=None: _weigh()(W_Q, W_K, x, causal_mask(len(x)) if mask is None else mask),
-            _MASK_WORDS["always-causal"],
+            _MASK_MESSAGES["always-causal"],
         ),
         "always-causal-too": Wrong(
             lambda W_Q, W_K, x, mask=None: _weigh()(
                 W_Q, W_K, x, causal_mask(len(x)) if mask is None else mask & causal_mask(len(x))
             ),
-            _MASK_WORDS["always-causal-too"],
+            _MASK_MESSAGES["always-causal-too"],
         ),
         "mask-added": Wrong(
             lambda W_Q, W_K, x, mask=None: (_hidden_scores(W_Q, W_K, x) + (0 if mask is None else mask)).softmax(-1),
-            _MASK_WORDS["mask-added"],
+            _MASK_MESSAGES["mask-added"],
         ),
     },
     equivalent={
@@ -534,10 +550,12 @@ exercise(
         ),
     },
     hints=Hints(
-        "Three steps: make queries and keys from x, compare every query with every key, turn each row into shares.",
-        "The comparison is queries @ keys transposed, divided by the root of d_head. If there is a mask, the scores"
-        " where it is False become -inf before softmax.",
-        "With masked_fill, fill -inf where the mask is not True; then softmax along dim -1. d_head is W_K.shape[-1].",
+        "There are three steps: compute queries and keys from x, compare every query with every key, and turn each row"
+        " into weights that sum to one.",
+        "The comparison is queries @ keys transposed, divided by the root of d_head. If there is a mask, the scores at"
+        " its False entries become -inf before the softmax.",
+        "With masked_fill, set the scores to -inf where the mask is not True; then take softmax along dim -1. d_head"
+        " is W_K.shape[-1].",
     ),
 )
 
@@ -568,14 +586,14 @@ def _scores_for_weights(p, x, mask=None, return_weights=False):
 
 
 def _weights_first(p, x, mask=None, return_weights=False):
-    found = _by_torch(p, x, mask, return_weights)
-    return found[::-1] if return_weights else found
+    result = _by_torch(p, x, mask, return_weights)
+    return result[::-1] if return_weights else result
 
 
 def _mask_added(p, x, mask=None, return_weights=False):
     q, k, v = _qkv(p, x)
-    shares = (q @ k.mT * k.shape[-1] ** -0.5 + (0 if mask is None else mask)).softmax(-1)
-    return (shares @ v, shares) if return_weights else shares @ v
+    weights = (q @ k.mT * k.shape[-1] ** -0.5 + (0 if mask is None else mask)).softmax(-1)
+    return (weights @ v, weights) if return_weights else weights @ v
 
 
 exercise(
@@ -602,69 +620,71 @@ exercise(
     misconceptions={
         "not-scaled": Wrong(
             _head(scale=lambda d_k, d_in: 1.0),
-            "The scores are not divided by the root of the keys' width. The wider the model, the more one token takes"
-            " all the weight.",
+            "You do not divide the scores by the root of the keys' width. The wider the model is, the more weight then"
+            " goes to a single token.",
         ),
         "multiplied": Wrong(_head(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_root_message("the keys' width")),
         "query-and-key-swapped": Wrong(
             _head(order=(1, 0, 2)),
-            "Queries and keys have changed places. Row i holds what position i asks: its query, compared with every"
-            " key.",
+            "You swapped queries and keys. Row i should compare the query of position i with every key.",
         ),
         "divided-by-the-width": Wrong(
             _head(scale=lambda d_k, d_in: 1 / d_k),
-            "You divided by the width instead of by its root. The weights come out nearly equal, the more so the wider"
-            " the model.",
+            "You divided by the width instead of its root. The weights become nearly equal, and more so in a wider"
+            " model.",
         ),
         "root-of-the-length": Wrong(
             _head(scale=lambda d_k, d_in: 1.0, transform_scores=scale_by_length), WORDS["root-of-the-length"]
         ),
         "keys-as-values": Wrong(_head(order=(0, 1, 1)), WORDS["keys-as-values"]),
-        "mask-transposed": Wrong(_head(make_mask=lambda mask, n: _transposed(mask)), _MASK_WORDS["mask-transposed"]),
-        "mask-added": Wrong(_mask_added, _MASK_WORDS["mask-added"]),
+        "mask-transposed": Wrong(
+            _head(make_mask=lambda mask, n: _transpose_mask(mask)), _MASK_MESSAGES["mask-transposed"]
+        ),
+        "mask-added": Wrong(_mask_added, _MASK_MESSAGES["mask-added"]),
         "always-causal": Wrong(
-            _head(make_mask=lambda mask, n: causal_mask(n) if mask is None else mask), _MASK_WORDS["always-causal"]
+            _head(make_mask=lambda mask, n: causal_mask(n) if mask is None else mask), _MASK_MESSAGES["always-causal"]
         ),
         "always-causal-too": Wrong(
             _head(make_mask=lambda mask, n: causal_mask(n) if mask is None else mask & causal_mask(n)),
-            _MASK_WORDS["always-causal-too"],
+            _MASK_MESSAGES["always-causal-too"],
         ),
         "second-axis": Wrong(
             lambda p, x, mask=None, return_weights=False: _head(axis=1)(p, x, mask, return_weights),
-            "The softmax runs along dim 1, which is the last axis of a single text only; with a batch in front it"
-            " counts the positions that ask. It runs along the last axis, however many stand before it.",
+            "Your softmax runs along dim 1, which is the last axis of a single text; with a batch in front, dim 1 is"
+            " the axis of the queries. Softmax should run along the last axis, however many axes come before it.",
         ),
         "wrong-axis": Wrong(
             _head(axis=-2),
-            "Softmax ran down the columns. Each row belongs to a position that asks, and has one unit to share out.",
+            "You applied softmax down the columns. Each row belongs to a query, and its weights should sum to one.",
         ),
         "weights-first": Wrong(
             _weights_first,
-            "You return (weights, output). A module of this course that can return its weights returns (output,"
+            "You return (weights, output). In this course, a module that can return its weights returns (output,"
             " weights).",
         ),
         "still-scores": Wrong(
             _scores_for_weights,
-            "The output is right, and what stands for the weights are the scores from before the softmax. Weights are"
-            " shares: each row sums to one.",
+            "The output is right, but in place of the weights you return the scores from before the softmax. Return"
+            " the weights, whose rows each sum to one.",
         ),
         "true-means-blocked": Wrong(
-            _head(make_mask=lambda mask, n: invert_mask(mask)), _MASK_WORDS["true-means-blocked"]
+            _head(make_mask=lambda mask, n: invert_mask(mask)), _MASK_MESSAGES["true-means-blocked"]
         ),
-        "mask-ignored": Wrong(_head(masked_value=None), _MASK_WORDS["mask-ignored"]),
+        "mask-ignored": Wrong(_head(masked_value=None), _MASK_MESSAGES["mask-ignored"]),
         "mask-after-softmax": Wrong(
             _head(masked_value=None, transform_weights=lambda p, w, mask: w if mask is None else w * mask),
-            _MASK_WORDS["mask-after-softmax"],
+            _MASK_MESSAGES["mask-after-softmax"],
         ),
-        "hidden-with-zero": Wrong(_head(masked_value=0.0), _MASK_WORDS["hidden-with-zero"]),
+        "hidden-with-zero": Wrong(_head(masked_value=0.0), _MASK_MESSAGES["hidden-with-zero"]),
         "inputs-as-values": Wrong(
             _head(mix=lambda p, w, v, x: w @ x),
-            "The raw inputs are mixed, and v_layer is never used. What a token passes on is its value vector.",
+            "You mix the raw inputs, and v_layer is never used. Mix the value vectors instead: a position passes on"
+            " its value.",
         ),
         "no-bias": Wrong(
             _by_torch,
-            "The layers have no bias. Here the three are plain nn.Linear layers, with the bias that a Linear has"
-            " unless told otherwise.",
+            "Your layers have no bias. The three layers should be plain nn.Linear layers, which have a bias by"
+            " default.",
             initial_parameters=fix_arguments(_single_head, bias=False),
         ),
     },
@@ -672,11 +692,12 @@ exercise(
         "scaled-queries": make_attention(_scaled_queries, scale=lambda d_k, d_in: 1.0),
     },
     hints=Hints(
-        "compute_attn_weights is most of the forward pass. What changes is where queries and keys come from, and that"
-        " values are mixed at the end.",
-        "q_layer, k_layer and v_layer are three nn.Linear from d_model to d_model. For batches, transpose the keys'"
-        " last two axes, not all of them.",
-        "scores: queries @ keys.transpose(-2, -1), divided by the root of keys.shape[-1]; -inf where mask is False;"
-        " softmax dim -1; @ values. Return (output, weights) if return_weights.",
+        "compute_attn_weights is most of the forward pass. Two things change: layers now compute queries and keys, and"
+        " the weights mix the values at the end.",
+        "q_layer, k_layer and v_layer are three nn.Linear from d_model to d_model. For batches, transpose only the"
+        " last two axes of the keys, not all of them.",
+        "The scores are queries @ keys.transpose(-2, -1), divided by the root of keys.shape[-1], with -inf where mask"
+        " is False. Then take softmax along dim -1, multiply by values with @, and return (output, weights) if"
+        " return_weights is True.",
     ),
 )

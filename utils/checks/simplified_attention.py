@@ -1,4 +1,7 @@
-"""Exercises of lesson 02: attention without anything to train. Values as printed by the course's source text, 3.3.1."""
+"""Define the exercises of lesson 02: attention without parameters.
+
+The oracles of the values are the numbers that the course's source text prints in section 3.3.1.
+"""
 
 import torch
 from torch.nn import functional as F
@@ -7,9 +10,9 @@ from utils.checks._attention import INPUTS, QUERY
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
-PRINTED = 6e-5  # these oracles are printed to four decimals
-SCORES = INPUTS @ QUERY  # what a lesson's earlier exercises make, for mistakes in a later one
-SHARES = SCORES / SCORES.sum()
+PRINTED = 6e-5  # the tolerance for oracles that are printed to four decimals
+SCORES = INPUTS @ QUERY  # results of earlier exercises, which wrong answers to later exercises use
+DIVIDED_SCORES = SCORES / SCORES.sum()
 
 exercise(
     "attn_scores_2",
@@ -24,55 +27,55 @@ exercise(
         ),
         "not-summed": Wrong(
             lambda: INPUTS * QUERY,
-            "You multiplied the numbers of each pair and did not add them up: three numbers per token instead of one."
-            " A dot product multiplies entry by entry and then sums, so that one pair of vectors gives one score.",
+            "You multiplied the numbers of each pair of vectors but did not add them up, so there are three numbers"
+            " per token. A dot product multiplies entry by entry and then sums, so each pair of vectors gives one"
+            " score.",
         ),
         "sums-over-tokens": Wrong(
             lambda: (INPUTS * QUERY).sum(0),
-            "You summed over the tokens: three numbers came out, one per coordinate. A score belongs to a token, so"
-            " the coordinates are what must be summed away.",
+            "You summed over the tokens, which gave three numbers, one per coordinate. Each token needs one score, so"
+            " sum over the coordinates instead.",
         ),
         "all-pairs": Wrong(
             lambda: INPUTS @ INPUTS.T,
-            "This is the whole 6 × 6 table, every token against every token. Here one row of it is asked for: the"
-            ' query "journey" against all six.',
+            "This is the whole 6 × 6 table: every token against every token. The exercise asks for one row of it: the"
+            ' query "journey" against all six tokens.',
         ),
         "first-token": Wrong(
             lambda: INPUTS @ INPUTS[0],
-            'These are the scores of "Your", the first token. The query is "journey", the second, which Python counts'
-            " as row 1.",
+            'These are the scores of "Your", the first token. The query is "journey", the second token; Python counts'
+            " from 0, so it is row 1.",
         ),
         "already-weights": Wrong(
             lambda: SCORES.softmax(0),
-            "These are weights already: they sum to one. The scores come first, the dot products as they are; softmax"
-            " is the next step.",
+            "These are already weights: they sum to one. The exercise asks for the scores, which are plain dot"
+            " products; softmax is the next step.",
         ),
         "not-with-itself": Wrong(
             lambda: SCORES * torch.tensor([1.0, 0.0, 1.0, 1.0, 1.0, 1.0]),
-            'The score of "journey" with itself is 0 here. It is one of the six: a token looks at itself as at any'
-            " other.",
+            'Your score of "journey" with itself is 0. It is one of the six scores, and it is computed like the'
+            " others: as a dot product.",
         ),
         "cosine": Wrong(
             lambda: F.cosine_similarity(INPUTS, QUERY[None]),
-            "You divided by the lengths of the vectors: these are cosines. Attention scores keep the lengths: a long"
-            " vector that points the same way scores higher.",
+            "You divided by the lengths of the vectors, so these are cosines. Attention scores keep the lengths: of"
+            " two vectors in the same direction, the longer one scores higher.",
         ),
         "distances": Wrong(
             lambda: (INPUTS - QUERY).norm(dim=-1),
-            'These are distances: 0 for "journey" itself, and small where two tokens are alike. A score works the other'
-            " way, high where two vectors point the same way.",
+            'These are distances: 0 for "journey" itself, and small for two similar tokens. A score works the other'
+            " way: it is high for two vectors that point in the same direction.",
         ),
         "squared-distances": Wrong(
             lambda: -(INPUTS - QUERY).square().sum(-1),
-            'These are squared distances with a minus: 0 for "journey" itself, and lower the further two vectors lie'
-            " apart. A score is a dot product: multiply number by number, and add.",
+            'These are negative squared distances: 0 for "journey" itself, and lower for vectors that are further'
+            " apart. A score is a dot product: multiply entry by entry, then add.",
         ),
     },
     hints=Hints(
-        'Take two columns of paper: multiply "journey" by "Your" coordinate by coordinate, then add. You have the'
-        " first score.",
-        "Six dot products with one vector are one product of a matrix with a vector.",
-        "The matrix is inputs, one row per token; the vector is query. The operator for a matrix product is @.",
+        'On paper, multiply "journey" by "Your" coordinate by coordinate, then add. The result is the first score.',
+        "Six dot products with the same vector are one product of a matrix and a vector.",
+        "The matrix is inputs, with one row per token; the vector is query. The operator for a matrix product is @.",
     ),
 )
 
@@ -83,167 +86,167 @@ exercise(
     returns=Float("seq"),
     misconceptions={
         "share-of-the-sum": Wrong(
-            lambda: SHARES,
-            "You divided each score by the sum of the scores. These six do sum to one, but a negative score would get"
-            " a negative share, and a sum near zero would blow up. Softmax takes exp first, which makes every number"
-            " positive.",
+            lambda: DIVIDED_SCORES,
+            "You divided each score by the sum of the scores. These six results do sum to one, but a negative score"
+            " would get a negative weight and a sum near zero would make the weights huge; softmax takes exp first,"
+            " which makes every number positive.",
         ),
         "not-normalised": Wrong(
             lambda: SCORES.exp(),
-            "exp is there, the division is not: these sum to 18.7. Weights share out one unit of attention, so divide"
-            " by the sum.",
+            "You took exp of the scores but did not divide: these numbers sum to 18.7. Weights must sum to one, so"
+            " divide by the sum.",
         ),
         "still-scores": Wrong(
             lambda: SCORES,
-            "These are still the scores. They can be any size and sum to anything; softmax turns them into shares that"
-            " sum to one.",
+            "These are still the scores, which can have any size and any sum. Softmax turns them into weights that sum"
+            " to one.",
         ),
         "winner-takes-all": Wrong(
             lambda: F.one_hot(SCORES.argmax(), 6).float(),
-            "All attention goes to the highest score. That is a maximum, not a softmax: it throws the other tokens"
-            " away, and no gradient can flow through the choice.",
+            "You gave all attention to the highest score. That is a maximum, not a softmax: it ignores the other"
+            " tokens, and no gradient can flow through the choice.",
         ),
         "sigmoid": Wrong(
             lambda: torch.sigmoid(SCORES),
-            "A sigmoid squeezes each score by itself: each lies between 0 and 1, and together they sum to 4.5. Softmax"
-            " looks at all scores at once, because attention is shared out.",
+            "A sigmoid transforms each score independently: each result is between 0 and 1, but together they sum to"
+            " 4.5. Softmax looks at all scores at once, so that the weights sum to one.",
         ),
         "log-softmax": Wrong(
             lambda: SCORES.log_softmax(0),
-            "These are the logarithms of the weights, all of them negative. A weight is a share: positive, and"
-            " together one.",
+            "These are the logarithms of the weights, all of them negative. Weights are positive and sum to one.",
         ),
         "softmax-of-the-shares": Wrong(
-            lambda: SHARES.softmax(0),
-            "This is the softmax of the first attempt, of scores that had been divided by their sum. They were nearly"
-            " equal by then; softmax starts from the scores themselves.",
+            lambda: DIVIDED_SCORES.softmax(0),
+            "This is the softmax of the first attempt, in which the scores had been divided by their sum. Those"
+            " numbers are nearly equal; apply softmax to the scores themselves.",
         ),
         "other-base": Wrong(
             lambda: 2**SCORES / (2**SCORES).sum(),
-            "These are powers of 2, shared out. Softmax takes powers of e, about 2.718, which makes high scores stand"
-            " out more.",
+            "You divided powers of 2 by their sum. Softmax uses powers of e, about 2.718, which separate high scores"
+            " from low ones more strongly.",
         ),
         "largest-is-one": Wrong(
             lambda: SCORES.exp() / SCORES.exp().max(),
-            "The powers were divided by the largest of them, which is now 1. Divided by their sum they share one unit.",
+            "You divided the powers by the largest of them, so the largest weight is 1. Divide by their sum, so that"
+            " the weights sum to one.",
         ),
         "axis-of-one": Wrong(
             lambda: torch.ones(6),
-            "Every weight is 1, as where each score is alone on the axis along which a softmax runs. All six have to"
-            " share one unit, so they have to lie along that axis together.",
+            "Every weight is 1, as if softmax ran along an axis that holds a single score. All six weights together"
+            " must sum to one, so softmax must run along an axis that holds all six scores.",
         ),
         "scaled-already": Wrong(
             lambda: (SCORES / 3**0.5).softmax(0),
-            "You divided the scores by the root of the width first. That belongs to the next lesson, where there is a"
-            " reason for it; here softmax takes the scores as they are.",
+            "You divided the scores by the root of the width first. The next lesson introduces this division and gives"
+            " the reason for it; here, apply softmax to the scores as they are.",
         ),
         "down-the-columns": Wrong(
             lambda: (INPUTS @ INPUTS.T).softmax(0)[1],
-            "In a table of all scores the softmax ran down the columns, and then one row was taken. A row is what one"
-            " token asked: the six numbers of a row share one unit.",
+            "You applied softmax down the columns of a table of all scores, and then took one row. A row holds the"
+            " scores of one query, so softmax should run along the row.",
         ),
         "softmax-twice": Wrong(
             lambda: SCORES.softmax(0).softmax(0),
-            "Softmax was applied twice. The second one sees numbers that all lie between 0 and 1, and so makes them"
+            "You applied softmax twice. The second softmax gets numbers that are all between 0 and 1, so it makes them"
             " nearly equal.",
         ),
     },
     hints=Hints(
         "The weights must be positive and sum to one, and a higher score must get a larger weight.",
         "First make every score positive with exp, then divide by the sum. torch has a function that does both.",
-        "torch's softmax takes the scores and the axis along which the result sums to one. A vector has one axis: 0.",
+        "torch's softmax takes the scores and the axis along which the result sums to one. A vector has only axis 0.",
     ),
 )
 
 exercise(
     "context_vec_2",
     oracle=F.scaled_dot_product_attention(QUERY[None], INPUTS, INPUTS, scale=1.0)[0],
-    atol=4e-5,  # what is printed is as near as that, and the shares without exp are not
+    atol=4e-5,  # accepts the printed numbers, but not a mix by weights that were made without exp
     returns=Float("d_in"),
     misconceptions={
         "plain-average": Wrong(
             lambda: INPUTS.mean(0),
-            "This is the plain average of the six vectors: every token counts the same. The weights are what makes it"
-            " attention: multiply each vector by its own weight.",
+            "This is the plain average of the six vectors: every token counts the same. Attention uses the weights:"
+            " multiply each vector by its own weight.",
         ),
         "scores-for-weights": Wrong(
             lambda: SCORES @ INPUTS,
-            "You mixed with the scores. They sum to 6.6, so the result is a vector about seven times too long. Mix"
-            " with the weights, which sum to one.",
+            "You mixed the vectors with the scores. The scores sum to 6.6, so the result is about seven times too"
+            " long; use the weights, which sum to one.",
         ),
         "not-summed": Wrong(
             lambda: SCORES.softmax(0)[:, None] * INPUTS,
-            "Each vector is weighted, and they are not added up: six vectors instead of one. The context vector is"
-            " their sum.",
+            "You multiplied each vector by its weight but did not add them up: six vectors instead of one. The context"
+            " vector is their sum.",
         ),
         "own-vector-only": Wrong(
             lambda: SCORES.softmax(0)[1] * QUERY,
-            'Only "journey" itself went in, shrunk by its own weight. A context vector is a mix of all six tokens; its'
-            " own vector is one of them.",
+            'You used only "journey" itself, multiplied by its own weight. A context vector is a mix of all six'
+            ' tokens, and "journey" is one of them.',
         ),
         "shares-for-weights": Wrong(
-            lambda: SHARES @ INPUTS,
-            "You mixed with the shares of the first attempt, which were made without exp. The weights to mix with are"
-            " those of the softmax.",
+            lambda: DIVIDED_SCORES @ INPUTS,
+            "You mixed the vectors with the result of the first attempt, which did not use exp. Use the weights from"
+            " the softmax.",
         ),
         "columns-for-weights": Wrong(
             lambda: (INPUTS @ INPUTS.T).softmax(0)[1] @ INPUTS,
-            "The weights that you mixed with come from a softmax down the columns of a table. What one token asked is"
-            " a row, and along a row the weights sum to one.",
+            "You used weights from a softmax down the columns of a table. A row holds the scores of one query, so its"
+            " weights should sum to one along the row.",
         ),
         "mean-for-sum": Wrong(
             lambda: (SCORES.softmax(0)[:, None] * INPUTS).mean(0),
-            "You took the mean of the six weighted vectors, a sixth of their sum. The weights are shares of one"
-            " already: adding is enough.",
+            "You took the mean of the six weighted vectors, which is a sixth of their sum. The weights already sum to"
+            " one, so it is enough to add the vectors.",
         ),
         "summed-over-the-width": Wrong(
             lambda: (SCORES.softmax(0)[:, None] * INPUTS).sum(1),
-            "You added along the numbers of each vector, so that six came out, one per token. A context vector is as"
-            " wide as the vectors that go in; what is added up are the tokens.",
+            "You added up the numbers of each vector, so the result has six numbers, one per token. Add up the tokens"
+            " instead: a context vector is as wide as the input vectors.",
         ),
         "query-on-top": Wrong(
             lambda: SCORES.softmax(0) @ INPUTS + QUERY,
-            'The vector of "journey" was added on top of the mix. It is in it already, with its own share.',
+            'You added the vector of "journey" to the mix. The mix already contains it, with its own weight.',
         ),
         "first-left-out": Wrong(
             lambda: SCORES.softmax(0)[1:] @ INPUTS[1:],
-            'The first token, "Your", has no part in the mix. Count from 0: all six take part, each with its weight.',
+            'Your mix does not contain the first token, "Your". Python counts from 0: all six tokens take part, each'
+            " with its weight.",
         ),
         "last-left-out": Wrong(
             lambda: SCORES.softmax(0)[:-1] @ INPUTS[:-1],
-            'The last token, "step", is not in the mix. A range ends before the number that it is given, so it takes'
-            " the full count to reach the last one.",
+            'Your mix does not contain the last token, "step". A range stops before its end, so use the full count as'
+            " the end to reach the last token.",
         ),
         "last-only": Wrong(
             lambda: SCORES.softmax(0)[5] * INPUTS[5],
-            'Only the last token, "step", is in it. If a loop made it, each round put its vector in the place of the'
-            " one before; they are to be added up.",
+            'Your result contains only the last token, "step". If you used a loop, each round replaced the vector of'
+            " the round before; add the vectors up instead.",
         ),
         "plain-sum": Wrong(
             lambda: INPUTS.sum(0),
-            "You added the six vectors without their weights. Every token counts in full, so the result grows with the"
-            " length of the sentence.",
+            "You added the six vectors without their weights. Every token then counts fully, so the result grows with"
+            " the length of the sentence.",
         ),
     },
     hints=Hints(
-        "Start with two tokens: half of one vector plus half of the other. Now do it with six, and with the weights as"
-        " the shares.",
+        "Start with two tokens: half of one vector plus half of the other. Now do the same with six tokens, and with"
+        " the weights in place of the halves.",
         "Multiply each row of inputs by its weight and add the rows. A vector times a matrix does both.",
-        "The vector attn_weights_2 stands on the left of @, the matrix inputs on the right: [6] @ [6, 3] gives [3].",
+        "Put the vector attn_weights_2 on the left of @ and the matrix inputs on the right: [6] @ [6, 3] gives [3].",
     ),
 )
 
 
 def _rows_apart(rand):
-    """Two rows so far apart that one maximum for both leaves nothing of the lower."""
+    """Sample two rows so far apart that, with one maximum for both, all powers of the lower row become 0."""
     x = rand(2, 3)
     x[1] -= 500
     return x
 
 
 def _one_apart(rand):
-    """One number so far above the mean of its row, and in another row one so far below, that powers still overflow
-    where not the maximum is taken away."""
+    """Sample rows with one number far above, or far below, the mean, so that only subtracting the maximum is safe."""
     x = rand(3, 4)
     x[1, 2] += 300
     x[2, 0] -= 120
@@ -254,13 +257,13 @@ def _powers(x, dim):
     return (x - x.amax(dim, keepdim=True)).exp()
 
 
-def _shares(powers, dim):
+def _normalise(powers, dim):
     return powers / powers.sum(dim, keepdim=True)
 
 
-def _softmax_below(x, dim, low):
-    """Powers of the numbers less what `low` makes of each row, shared out."""
-    return _shares((x - low(x, dim)).exp(), dim)
+def _softmax_after_shift(x, dim, shift):
+    """Compute softmax after subtracting `shift(x, dim)`."""
+    return _normalise((x - shift(x, dim)).exp(), dim)
 
 
 exercise(
@@ -275,119 +278,118 @@ exercise(
         case(rand(3, 1), 1),
         case(rand(4) + 1000, 0, note="with numbers near 1000"),
         case(rand(4) - 1000, 0, note="with numbers near -1000"),
-        case(_rows_apart(rand), 1, note="where the second row lies 500 below the first"),
-        case(_one_apart(rand), -1, note="where in a row one number lies far from the others"),
+        case(_rows_apart(rand), 1, note="with the second row 500 below the first"),
+        case(_one_apart(rand), -1, note="with one number in a row far from the others"),
         case(torch.tensor([100.0, 99.0]), dim=0, page_example="100 and 99, as on this page"),
     ],
     returns=Float(),
     misconceptions={
         "overflows": Wrong(
             lambda x, dim: x.exp() / x.exp().sum(dim, keepdim=True),
-            "The formula is right on paper and breaks on large numbers: exp(89) no longer fits into a float32, and inf"
-            " / inf is nan. Adding the same number to every score changes no weight, so you are free to move the"
-            " scores down first.",
+            "The formula is right on paper, but it fails for large numbers: exp(89) no longer fits into a float32, and"
+            " inf / inf is nan. Adding the same number to every score changes no weight, so you can lower all scores"
+            " first.",
         ),
         "one-maximum-for-all": Wrong(
             lambda x, dim: (x - x.max()).exp() / (x - x.max()).exp().sum(dim, keepdim=True),
-            "You subtract one maximum from the whole tensor. A row that lies far below it becomes all zeros, and 0 / 0"
-            " is nan. Each row needs its own maximum, along dim.",
+            "You subtract one maximum from the whole tensor, so the powers of a row far below it are all zero, and 0 /"
+            " 0 is nan. Each row needs its own maximum, along dim.",
         ),
         "ignores-dim": Wrong(
             lambda x, dim: F.softmax(x, dim=-1),
-            "The result always sums to one along the last axis, whatever dim says. Use dim both for the maximum and"
-            " for the sum.",
+            "Your result always sums to one along the last axis, whatever dim is. Use dim for both the maximum and the"
+            " sum.",
         ),
         "always-the-first-axis": Wrong(
             lambda x, dim: F.softmax(x, dim=0),
-            "The result always sums to one along the first axis, whatever dim says. Use dim both for the maximum and"
-            " for the sum.",
+            "Your result always sums to one along the first axis, whatever dim is. Use dim for both the maximum and"
+            " the sum.",
         ),
         "dim-for-the-maximum-only": Wrong(
             lambda x, dim: (
                 (x - x.amax(dim, keepdim=True)).exp() / (x - x.amax(dim, keepdim=True)).exp().sum(-1, keepdim=True)
             ),
-            "The maximum is taken along dim, and the sum along the last axis, whatever dim says. What shares one unit"
-            " is what is summed: both run along dim.",
+            "You take the maximum along dim, but the sum along the last axis, whatever dim is. Use dim for both, so"
+            " that the result sums to one along dim.",
         ),
         "dim-for-the-sum-only": Wrong(
             lambda x, dim: (
                 (x - x.amax(-1, keepdim=True)).exp() / (x - x.amax(-1, keepdim=True)).exp().sum(dim, keepdim=True)
             ),
-            "The sum is taken along dim, and the maximum along the last axis, whatever dim says. Only one and the same"
-            " number taken from all that share a unit changes no weight: both run along dim.",
+            "You take the sum along dim, but the maximum along the last axis, whatever dim is. All scores that are"
+            " normalised together must be lowered by the same number, so use dim for both.",
         ),
         "over-everything": Wrong(
             lambda x, dim: F.softmax(x.flatten(), dim=0).view_as(x),
-            "All entries of the tensor together sum to one. Along dim, every row has its own unit of attention to"
-            " share out.",
+            "All entries of your tensor together sum to one. Each row along dim should sum to one.",
         ),
         "logarithm": Wrong(
             lambda x, dim: F.log_softmax(x, dim=dim),
-            "These are logarithms of the weights: all negative. They are handy in a loss; weights themselves are what"
-            " a weighted sum needs.",
+            "These are the logarithms of the weights, so none is above zero. A loss uses logarithms, but a weighted"
+            " sum needs the weights themselves.",
         ),
         "share-of-absolute-values": Wrong(
             lambda x, dim: x.abs() / x.abs().sum(dim, keepdim=True),
-            "You shared out the absolute values. A score of -5 then weighs more than one of 2; exp keeps the order:"
-            " the higher score gets the larger weight.",
+            "You divided the absolute values by their sum, so a score of -5 gets a larger weight than a score of 2."
+            " exp keeps the order: a higher score gets a larger weight.",
         ),
         "mean-for-maximum": Wrong(
-            lambda x, dim: _softmax_below(x, dim, lambda x, dim: x.mean(dim, keepdim=True)),
-            "You move the scores down by their mean. That is a shift and changes no weight, but one score far above"
-            " the mean still overflows. Only the maximum leaves no power above 1.",
+            lambda x, dim: _softmax_after_shift(x, dim, lambda x, dim: x.mean(dim, keepdim=True)),
+            "You subtract the mean of the scores. This shift changes no weight, but a score far above the mean still"
+            " overflows; subtract the maximum, so that no power is above 1.",
         ),
         "absolute-for-maximum": Wrong(
-            lambda x, dim: _softmax_below(x, dim, lambda x, dim: x.abs().amax(dim, keepdim=True)),
-            "You subtract the largest absolute value. Where all scores are far below 0 it lies far above them, so all"
+            lambda x, dim: _softmax_after_shift(x, dim, lambda x, dim: x.abs().amax(dim, keepdim=True)),
+            "You subtract the largest absolute value. If all scores are far below 0, it is far above them, so all"
             " powers become 0, and 0 / 0 is nan; subtract the largest score itself.",
         ),
         "minimum-for-maximum": Wrong(
-            lambda x, dim: _softmax_below(x, dim, lambda x, dim: x.amin(dim, keepdim=True)),
-            "You subtract the smallest score, which leaves all others above 0, and the power of a large one still"
-            " overflows. Only the maximum leaves no power above 1.",
+            lambda x, dim: _softmax_after_shift(x, dim, lambda x, dim: x.amin(dim, keepdim=True)),
+            "You subtract the smallest score, so all other scores are above 0, and the power of a large one still"
+            " overflows. Subtract the maximum, so that no power is above 1.",
         ),
         "clamped": Wrong(
             lambda x, dim: F.softmax(x.clamp(-80, 80), dim=dim),
-            "You cut the scores off before exp. Nothing overflows, and scores of 999 and 1001 become equal: the"
-            " difference between them was the information.",
+            "You clamp the scores before exp. Nothing overflows, but scores of 999 and 1001 become equal, and the"
+            " difference between them is lost.",
         ),
         "scaled-down": Wrong(
             lambda x, dim: F.softmax(x / x.abs().max(), dim=dim),
-            "The numbers were divided by the largest of them. exp stays in range, and the weights change: what counts"
-            " for a softmax are differences, and these shrink too. Only a shift leaves them as they are.",
+            "You divided the numbers by the largest of them. exp no longer overflows, but the weights change: softmax"
+            " depends on the differences between scores, and only a shift keeps these.",
         ),
         "nan-replaced": Wrong(
             lambda x, dim: torch.nan_to_num(x.exp() / x.exp().sum(dim, keepdim=True)),
-            "nan is replaced after it has come about, so that a row of large numbers is left without weights. Where"
-            " exp does not overflow, there is no nan to replace: move the scores down first.",
+            "You replace nan after it has appeared, so a row of large numbers has no weights left. If exp does not"
+            " overflow, there is no nan to replace: lower the scores first.",
         ),
         "highest-gets-least": Wrong(
-            lambda x, dim: _shares((x.amax(dim, keepdim=True) - x).exp(), dim),
-            "The order is turned round: the highest score gets the smallest weight. What goes into exp is the score"
-            " less the maximum, which is 0 for the highest and negative for all others.",
+            lambda x, dim: _normalise((x.amax(dim, keepdim=True) - x).exp(), dim),
+            "Your order is reversed: the highest score gets the smallest weight. exp needs the score minus the"
+            " maximum, which is 0 for the highest score and negative for all others.",
         ),
         "multiplied-by-the-sum": Wrong(
             lambda x, dim: _powers(x, dim) * _powers(x, dim).sum(dim, keepdim=True),
-            "The powers are multiplied by their sum, so a row of large scores has weights far above 1. Shares come from"
-            " a division: each power by the sum of its row.",
+            "You multiplied the powers by their sum, so weights can be far above 1. Divide each power by the sum of"
+            " its row instead.",
         ),
         "divided-by-itself": Wrong(
             lambda x, dim: _powers(x, dim) / _powers(x, dim),
-            "Every weight is 1: each power was divided by itself. What it is a share of is the sum of the powers, along"
+            "You divided each power by itself, so every weight is 1. Divide each power by the sum of the powers along"
             " dim.",
         ),
         "not-normalised": Wrong(
             _powers,
-            "The maximum is subtracted and exp is taken; the division is missing, so the largest entry is always 1."
-            " Divide by the sum along dim.",
+            "You subtracted the maximum and took exp, but you did not divide, so the largest entry is always 1. Divide"
+            " by the sum along dim.",
         ),
     },
     hints=Hints(
-        "What does exp(1000) give in torch? And what does softmax give for [1, 2] and for [1001, 1002] on paper?",
+        "What does exp(1000) give in torch? And what does softmax give on paper for [1, 2] and for [1001, 1002]?",
         "Softmax does not change when the same number is subtracted from every score. Which number keeps exp in range"
         " for each row?",
-        "Subtract the maximum along dim, with keepdim so that it lines up; take exp; divide by the sum along dim, with"
-        " keepdim again.",
+        "Subtract the maximum along dim, with keepdim so that the shapes fit; take exp; divide by the sum along dim,"
+        " again with keepdim.",
     ),
 )
 
@@ -409,61 +411,65 @@ exercise(
     misconceptions={
         "reshaped": Wrong(
             lambda: INPUTS @ INPUTS.reshape(3, 6),
-            "reshape deals the same numbers out anew, row by row, so that the vectors are torn apart. A transpose swaps"
-            " rows and columns and keeps each vector whole.",
+            "You used reshape, which fills the new shape with the same numbers row by row, so that the vectors are"
+            " torn apart. A transpose swaps rows and columns and keeps each vector whole.",
         ),
         "mean-taken-away": Wrong(
             lambda: (INPUTS - INPUTS.mean(0)) @ (INPUTS - INPUTS.mean(0)).T,
-            "The mean of the tokens was taken away first. Scores are the dot products of the vectors as they are.",
+            "You subtracted the mean of the tokens first. Scores are the dot products of the vectors as they are.",
         ),
         "coordinates-with-coordinates": Wrong(
             lambda: INPUTS.T @ INPUTS,
-            "The transpose stands on the wrong side: this 3 × 3 table compares coordinates with coordinates. A table"
-            " of tokens against tokens has one row and one column for each of the six.",
+            "You transposed the wrong factor: this 3 × 3 table compares coordinates with coordinates. A table of"
+            " tokens against tokens should have six rows and six columns, one for each token.",
         ),
         "one-query-only": Wrong(
             lambda: SCORES,
-            'These are the six scores of "journey" alone, one row of the table. Now every token asks, so there are 36.',
+            'These are the six scores of "journey" only, which is one row of the table. Now every token is a query, so'
+            " there are 36 scores.",
         ),
         "already-weights": Wrong(
             lambda: (INPUTS @ INPUTS.T).softmax(-1),
-            "These are weights already: each row sums to one. The table of scores comes first, and softmax after it.",
+            "These are already weights: each row sums to one. The exercise asks for the scores, which come before the"
+            " softmax.",
         ),
         "cosine": Wrong(
             lambda: F.normalize(INPUTS, dim=-1) @ F.normalize(INPUTS, dim=-1).T,
-            "You divided by the lengths of the vectors: these are cosines, 1 all along the diagonal. Attention scores"
-            " keep the lengths.",
+            "You divided by the lengths of the vectors, so these are cosines, with 1 all along the diagonal. Attention"
+            " scores keep the lengths.",
         ),
         "mean-for-sum": Wrong(
             lambda: (INPUTS[:, None] * INPUTS).mean(-1),
-            "These are the means of the products, a third of each dot product. A dot product adds them up.",
+            "You took the mean of the products, which is a third of each dot product. A dot product adds them up.",
         ),
         "sums-multiplied": Wrong(
             lambda: INPUTS.sum(1)[:, None] * INPUTS.sum(1),
-            "Each entry is a product of two sums: the numbers of both vectors were added up before they met. A dot"
-            " product multiplies number by number, and then adds. In einsum the axis that is summed needs the same"
-            " letter on both sides.",
+            "Each entry is a product of two sums: you added up the numbers of each vector before you multiplied. A dot"
+            " product multiplies number by number and then adds; in einsum, the axis that is summed needs the same"
+            " letter in both inputs.",
         ),
         "half-a-table": Wrong(
             lambda: (INPUTS @ INPUTS.T).triu(),
-            "Below the diagonal nothing is filled in. The table is the same on both sides of it, and every token asks"
-            " every other: all 36 scores belong there.",
+            "You filled in nothing below the diagonal. The table is symmetric, and every token is a query for every"
+            " other token, so all 36 scores are needed.",
         ),
         "not-with-itself": Wrong(
             lambda: INPUTS @ INPUTS.T * (1 - torch.eye(6)),
-            "The diagonal is 0, where each token's score with itself belongs. A token looks at itself as at any other.",
+            "Your diagonal is 0, but it should hold the score of each token with itself. This score is computed like"
+            " any other.",
         ),
         "distances": Wrong(
             lambda: torch.cdist(INPUTS, INPUTS),
-            "These are distances: 0 along the diagonal, and small where two tokens are alike. A score works the other"
-            " way, high where two vectors point the same way.",
+            "These are distances: 0 along the diagonal, and small for two similar tokens. A score works the other way:"
+            " it is high for two vectors that point in the same direction.",
         ),
     },
     hints=Hints(
         "Row i, column j is the dot product of row i of inputs with row j of inputs.",
-        "A matrix product takes rows of the left one and columns of the right one. What turns the rows of inputs into"
-        " columns?",
-        "inputs has shape [6, 3] and its transpose inputs.T has [3, 6]. Their product, in this order, has [6, 6].",
+        "A matrix product combines rows of the left matrix with columns of the right one. What turns the rows of"
+        " inputs into columns?",
+        "inputs has shape [6, 3] and its transpose inputs.T has shape [3, 6]. Their product, in this order, has shape"
+        " [6, 6].",
     ),
 )
 
@@ -473,11 +479,11 @@ def _attend(inputs):
     return torch.einsum("ij,jd->id", weights, inputs), weights
 
 
-def _with_weights(make):
-    """An answer that differs from the right one in its weights only."""
+def _with_weights(compute_weights):
+    """Make an answer with other weights, but otherwise the same steps as the right answer."""
 
     def answer(inputs):
-        weights = make(inputs)
+        weights = compute_weights(inputs)
         return weights @ inputs, weights
 
     return answer
@@ -500,56 +506,55 @@ exercise(
     misconceptions={
         "wrong-axis": Wrong(
             _with_weights(lambda x: F.softmax(x @ x.T, dim=0)),
-            "The columns of your weights sum to one, the rows do not. A row belongs to the token that asks, and it is"
-            " the asker who shares out one unit of attention. A sum along the last axis divides the columns, too, where"
-            " it lost that axis: keepdim keeps it.",
+            "The columns of your weights sum to one, but the rows should: row i holds the weights of query i. Softmax"
+            " ran along the wrong axis, or you divided by a sum along the last axis without keepdim, which divides the"
+            " columns.",
         ),
         "not-normalised": Wrong(
             _with_weights(lambda x: x @ x.T),
-            "You mixed with the scores themselves. They sum to anything, so a context vector would grow with the"
-            " sentence. Turn each row into shares first.",
+            "You mixed the vectors with the scores themselves. The scores can have any sum, so a context vector would"
+            " grow with the sentence; turn each row into weights that sum to one first.",
         ),
         "share-of-the-sum": Wrong(
             _with_weights(lambda x: (x @ x.T) / (x @ x.T).sum(-1, keepdim=True)),
-            "You divided each row by its sum without exp. Negative scores become negative shares, and a row that sums"
-            " to nearly zero explodes.",
+            "You divided each row by its sum, without exp. Negative scores give negative weights, and a row whose sum"
+            " is nearly zero gives huge ones.",
         ),
         "weights-transposed": Wrong(
             lambda x: (F.softmax(x @ x.T, dim=-1).T @ x, F.softmax(x @ x.T, dim=-1)),
-            "The weights are right and then used the wrong way round: each output collects by a column, that is, by"
-            " how much others look at a token. A token's context vector is mixed with its own row.",
+            "The weights are right, but you multiply their transpose with the inputs, so each output uses a column:"
+            " how much the other tokens attend to this token. A token's context vector should use the token's own row.",
         ),
         "cosine": Wrong(
             _with_weights(lambda x: F.softmax(F.normalize(x, dim=-1) @ F.normalize(x, dim=-1).T, dim=-1)),
-            "Your scores are cosines: the lengths were divided out. Simple attention scores with plain dot products,"
-            " in which a longer vector counts for more.",
+            "Your scores are cosines, because you divided by the lengths of the vectors. Simple attention uses plain"
+            " dot products, in which a longer vector counts more.",
         ),
         "scaled-already": Wrong(
             _with_weights(lambda x: F.softmax(x @ x.T / x.shape[-1] ** 0.5, dim=-1)),
-            "You divide the scores by the root of the width. That belongs to the next lesson, where there is a reason"
-            " for it; simple attention uses the plain dot products.",
+            "You divide the scores by the root of the width. The next lesson introduces this division and gives the"
+            " reason for it; simple attention uses the plain dot products.",
         ),
         "scores-beside": Wrong(
             lambda x: (_attend(x)[0], x @ x.T),
-            "The context vectors are right, and beside them stand the scores. What is asked for is what mixed them: the"
-            " weights, after the softmax.",
+            "The context vectors are right, but your second result holds the scores. Return the weights, which mixed"
+            " the vectors: the numbers after the softmax.",
         ),
         "axes-of-one-lost": Wrong(
             lambda x: tuple(part.squeeze() for part in _attend(x)),
-            "A sentence of one word, or vectors of one number, lose an axis: squeeze() drops every axis of size 1. Name"
-            " the axis that is to go.",
+            "For a sentence of one word, or vectors of one number, your result loses an axis: squeeze() removes every"
+            " axis of size 1. Name the axis that should be removed.",
         ),
         "whole-table": Wrong(
             _with_weights(lambda x: F.softmax((x @ x.T).flatten(), dim=0).view(len(x), len(x))),
-            "All weights of the table together sum to one. Each row has its own unit to share out, one per token that"
-            " asks.",
+            "All weights of your table together sum to one. Each row belongs to one query and should sum to one.",
         ),
     },
     hints=Hints(
         "You did it for one query: scores, then weights, then a weighted sum. Which of the three steps changes when"
-        " every token asks?",
-        "All scores at once are one product of inputs with its own transpose. Row i holds what token i asked.",
-        "scores: inputs @ its transpose. weights: softmax along the last axis. context vectors: weights @ inputs."
-        " Return both, context vectors first.",
+        " every token is a query?",
+        "All scores at once are one product of inputs with its own transpose. Row i holds the scores of query i.",
+        "The scores are inputs @ its transpose; the weights are their softmax along the last axis; the context vectors"
+        " are weights @ inputs. Return both, context vectors first.",
     ),
 )

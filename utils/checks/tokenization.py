@@ -1,4 +1,4 @@
-"""Exercises of lesson 01: from a text to token ids, and from logits to the next token."""
+"""Define the exercises of lesson 01: from a text to token ids, and from logits to the next token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from utils.gpt2.tokenizer import END_OF_TEXT, backend_tokenizer
 from utils.test_doubles.tokenization import END, FakeCausalLM, LazyTokenizer
 
 # --- byte pairs -------------------------------------------------------------------------------------
-# The oracles work on strings: an id is the character of that number, so that Python's own str.replace merges.
+# The oracles work on strings, in which each id is one character. Then Python's own str.replace does the merge.
 
 
 def _text_of(ids):
@@ -45,38 +45,38 @@ def _brief(ids):
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _drawn_ids(rand, size, low=97, high=100):
+def _random_ids(rand, size, low=97, high=100):
     return rand.integers(size, low=low, high=high).tolist()
 
 
 def _starts_anew(probe):
-    """Nothing of an earlier call is in a result: asked again, it is the same, and made anew."""
+    """Check that a second call returns an equal result in a new object, with nothing left from the first call."""
     for trial in probe.trials:
         first, again = trial.yours.value, probe.run(trial.case).value
         if isinstance(first, (dict, list)) and type(first) is type(again) and (first is again or first != again):
             kind = "dict" if isinstance(first, dict) else "list"
             return (
-                f"What an earlier call put in is still there in the next one: the {kind} is kept between calls. A"
-                " default value in the signature and a variable of the notebook are made once; make a new one inside"
-                " the function."
+                f"Your function keeps its {kind} between calls, so one call changes the result of another. A default"
+                " value in the signature, or a variable of the notebook, is created only once; create a new"
+                f" {kind} inside the function."
             )
     return None
 
 
 def _first_met_first(probe):
-    """The order of the pairs, which decides ties in the training that follows."""
+    """Check the order of the pairs: training breaks ties by it."""
     for trial in probe.trials:
         yours, expected = trial.yours.value, trial.expected.value
         if isinstance(yours, dict) and yours == expected and list(yours) != list(expected):
             return (
-                "The counts are right, the order of the pairs is not: the pair that is met first should stand first. "
-                "Training will break ties by this order, and a set or a sort forgets it."
+                "The counts are right, but the order of the pairs is not: a pair that is met first should come first"
+                " in the dict. Training will break ties by this order, and a set or a sort loses it."
             )
     return None
 
 
 def _as_many_as_neighbours(probe):
-    """n ids have n - 1 pairs of neighbours, and no pair is anything else."""
+    """Check that the keys are pairs of neighbours, and that n ids have n - 1 of them."""
     for trial in probe.trials:
         yours, ids = trial.yours.value, list(trial.case.args[0])
         if not isinstance(yours, dict) or yours == trial.expected.value:
@@ -84,13 +84,13 @@ def _as_many_as_neighbours(probe):
         stray = next((pair for pair in yours if pair not in trial.expected.value), None)
         if stray is not None:
             return (
-                f"{stray!r} is a key of yours, and in {_brief(ids)} these are no neighbours in this order. A key is a"
-                " pair of ids, the left one first."
+                f"Your dict has the key {stray!r}, but {_brief(ids)} has no such pair of neighbours in this order. A"
+                " key should be a tuple of two neighbouring ids, the left one first."
             )
         if all(isinstance(n, int) for n in yours.values()) and sum(yours.values()) != len(ids) - 1:
             return (
-                f"For {_brief(ids)} your counts sum to {sum(yours.values())}. {len(ids)} ids have {len(ids) - 1} places"
-                " where two of them meet, and each of these counts once."
+                f"For {_brief(ids)} your counts sum to {sum(yours.values())}. {len(ids)} ids have {len(ids) - 1} pairs"
+                " of neighbours, and each pair counts once."
             )
     return None
 
@@ -116,62 +116,62 @@ exercise(
         case([]),
         case([97, 98, 97, 98, 97]),
         case([2, 1, 300, 2, 1, 2, 2, 2, 300]),
-        case(_drawn_ids(rand, 12)),
-        case(_drawn_ids(rand, 41)),
-        case(_drawn_ids(rand, 150)),
+        case(_random_ids(rand, 12)),
+        case(_random_ids(rand, 41)),
+        case(_random_ids(rand, 150)),
     ],
     properties=[_starts_anew, _as_many_as_neighbours, _first_met_first],
     misconceptions={
         "each-pair-once": Wrong(
             lambda ids: dict.fromkeys(pairwise(ids), 1),
-            "Every pair has the count 1, however often it stands there. A set, or a dict that is filled with ones,"
-            " keeps which pairs there are and forgets how many, and BPE needs the most frequent.",
+            "Every pair has the count 1, however often it occurs. A set, or a dict filled with ones, stores which"
+            " pairs occur but not how often, and BPE needs the most frequent pair.",
         ),
         "starts-at-zero": Wrong(
             lambda ids: {pair: n - 1 for pair, n in Counter(pairwise(ids)).items()},
-            "All your counts are one too small. The place where a pair is first met counts as well: what enters the"
-            " dict then is a 1.",
+            "All your counts are one too small. The first occurrence of a pair counts too: the pair should enter the"
+            " dict with the count 1.",
         ),
         "single-ids": Wrong(
             lambda ids: dict(Counter(ids)),
-            "You counted the ids one by one. A merge glues two neighbours together, so what counts is each id with the"
-            " one after it.",
+            "You counted single ids. A merge joins two neighbours, so count each id together with the id after it.",
         ),
         "two-by-two": Wrong(
             lambda ids: dict(Counter(zip(ids[::2], ids[1::2]))),
-            "You cut the ids into pairs two by two: first with second, third with fourth. The second and the third are"
-            " neighbours too; each id but the last starts a pair.",
+            "You split the ids into separate pairs: first with second, third with fourth. The second and the third are"
+            " neighbours too: each id except the last starts a pair.",
         ),
         "order-forgotten": Wrong(
             lambda ids: dict(Counter(tuple(sorted(pair)) for pair in pairwise(ids))),
-            "You put (1, 2) and (2, 1) into one count. They are different pairs, as 'he' and 'eh' are: a merge"
-            " replaces the two in this order only.",
+            "You counted (1, 2) and (2, 1) as the same pair. They are different pairs, as 'he' and 'eh' are: a merge"
+            " replaces the two ids only in this order.",
         ),
         "wraps-around": Wrong(
             lambda ids: dict(Counter(zip(ids, ids[1:] + ids[:1]))),
-            "You also counted the last id with the first one. A text is a line and not a ring: after its last id"
-            " nothing follows.",
+            "You also counted the last id with the first one. A text is a line and not a ring: nothing follows its"
+            " last id.",
         ),
         "last-pair-missed": Wrong(
             lambda ids: dict(Counter(pairwise(ids[:-1]))),
-            "The last pair is missing. A list of n ids has n - 1 neighbouring pairs, and yours stops one early.",
+            "The last pair is missing. A list of n ids has n - 1 neighbouring pairs, and your code stops one pair"
+            " early.",
         ),
         "over-one-between": Wrong(
             lambda ids: dict(Counter(zip(ids, ids[2:]))),
-            "You paired each id with the next but one. Only direct neighbours can be glued into one token.",
+            "You paired each id with the id two places after it. Only direct neighbours can be merged into one token.",
         ),
         "skips-overlaps": Wrong(
             _without_overlaps,
-            "Three equal ids in a row hold the same pair twice, and you counted it once. That two of them overlap"
-            " matters for a merge; counting takes every place at which the pair stands.",
+            "Three equal ids in a row contain the same pair twice, and you counted it once. Overlaps matter only for a"
+            " merge; a count includes every place where the pair occurs.",
         ),
     },
     hints=Hints(
-        "Write the ids 1 2 3 1 2 in a row and draw an arc from each to its right neighbour. How many arcs, and which"
-        " pair has two?",
-        "Two copies of the list, one shifted by a place, stand side by side: the pairs. A dict counts them.",
-        "Go through zip(ids, ids[1:]); for each pair, set its entry in the dict to one more than dict.get gives, where"
-        " 0 stands for a pair not met before.",
+        "Write the ids 1 2 3 1 2 in a row and draw an arc from each id to its right neighbour. How many arcs are"
+        " there, and which pair has two?",
+        "Put two copies of the list side by side, one shifted by one place: that gives the pairs. A dict counts them.",
+        "Go through zip(ids, ids[1:]). For each pair, set its entry in the dict to one more than dict.get returns; use"
+        " 0 as the default for a pair that is not in the dict yet.",
     ),
 )
 
@@ -185,7 +185,7 @@ def _step_by_one(ids, pair, new_id):
 
 
 def _overlapping(ids, pair, new_id):
-    """Every place where the pair stands becomes the new id; what is in no such place stays."""
+    """Put in the new id for every occurrence of the pair, even for occurrences that overlap."""
     hits = [i for i in range(len(ids) - 1) if (ids[i], ids[i + 1]) == tuple(pair)]
     covered = {j for i in hits for j in (i, i + 1)}
     return [new_id if i in hits else x for i, x in enumerate(ids) if i in hits or i not in covered]
@@ -223,7 +223,7 @@ def _either_order(ids, pair, new_id):
 
 
 def _spells_the_same(probe):
-    """A merge writes the same text in fewer ids."""
+    """Check that the merged ids still spell the same text, and that every occurrence of the pair was merged."""
     for trial in probe.trials:
         yours, (ids, pair, new_id) = trial.yours.value, trial.case.args
         if not isinstance(yours, list) or yours == trial.expected.value:
@@ -231,14 +231,14 @@ def _spells_the_same(probe):
         spelt = [i for x in yours for i in (pair if x == new_id else (x,))]
         if spelt != list(ids):
             return (
-                f"merge({_brief(ids)}, {pair}, {new_id}) gave {_brief(yours)}. With each {new_id} spelt out as {pair}"
-                f" again that reads {_brief(spelt)}, and the text was {_brief(ids)}: a merge shortens, and loses or"
-                " adds nothing."
+                f"merge({_brief(ids)}, {pair}, {new_id}) gave {_brief(yours)}. With each {new_id} replaced by {pair}"
+                f" again, this reads {_brief(spelt)}, but the text was {_brief(ids)}: a merge should not lose or add"
+                " anything."
             )
         if any((a, b) == tuple(pair) for a, b in pairwise(yours)):
             return (
-                f"merge({_brief(ids)}, {pair}, {new_id}) gave {_brief(yours)}, and {pair} still stands in it. Every"
-                " place where the pair stands is merged, the last one too."
+                f"merge({_brief(ids)}, {pair}, {new_id}) gave {_brief(yours)}, which still contains {pair}. Merge"
+                " every occurrence of the pair, including the last one."
             )
     return None
 
@@ -260,8 +260,8 @@ exercise(
         case([2, 1, 3, 1, 2, 2, 1], (1, 2), 256),
         case([3, 4, 5], (5, 3), 256),
         case([5, 5, 5, 5, 6, 5, 5, 5], (5, 5), 300),
-        case(_drawn_ids(rand, 15), (97, 98), 256),
-        case(_drawn_ids(rand, 31), (98, 98), 257),
+        case(_random_ids(rand, 15), (97, 98), 256),
+        case(_random_ids(rand, 31), (98, 98), 257),
         case(
             [(1, 11, 2)[i] for i in rand.integers(30, high=3)], (1, 11), 112, note="with ids of one and of two digits"
         ),
@@ -270,28 +270,28 @@ exercise(
     misconceptions={
         "always-256": Wrong(
             lambda ids, pair, new_id: _merge(ids, pair, 256),
-            "You always put 256 in. Which id a merge makes is the caller's to say: it is the argument new_id, and only"
-            " the first merge of a training makes 256.",
+            "You always insert 256. The caller chooses the id and passes it as the argument new_id; only the first"
+            " merge of a training creates 256.",
         ),
         "as-a-string": Wrong(
             _as_a_string,
-            "You joined the ids to a string and replaced in there. As digits, 1 11 and 11 1 are hard to tell apart,"
-            " and a replacement can begin in the middle of a number; an id is one thing, whatever its digits.",
+            "You joined the ids into a string and replaced text in it. A match can then start in the middle of a"
+            ' number: the string "11 11" contains "1 11", so compare ids as numbers.',
         ),
         "second-left-behind": Wrong(
             _step_by_one,
-            "The new id takes the place of the first of the two, and the second stays behind: [1, 2] becomes [9, 2]."
-            " One new id stands for both, so after a merge the walk has to go on two places further.",
+            "The new id replaces only the first id of the pair, and the second id stays: [1, 2] becomes [9, 2]. One"
+            " new id stands for both ids, so after a merge, move on by two places.",
         ),
         "overlapping": Wrong(
             _overlapping,
-            "You merged overlapping pairs: [7, 7, 7] became two new ids, and the middle 7 went into both. An id that"
-            " has been merged is used up, else the text would come back longer than it was.",
+            "You merged overlapping pairs: [7, 7, 7] became two new ids, and both contain the middle 7. An id that has"
+            " been merged is used up; otherwise the decoded text would be longer than the original.",
         ),
         "reversed": Wrong(
             lambda ids, pair, new_id: _merge(ids, pair[::-1], new_id),
-            "You merged the pair the wrong way round: where the second stands before the first. 'he' and 'eh' are"
-            " different texts; the first of the pair comes first.",
+            "You merged the pair in reverse order: where the second id comes before the first. 'he' and 'eh' are"
+            " different texts, so the first id of the pair must come first.",
         ),
         "either-order": Wrong(
             _either_order,
@@ -300,43 +300,44 @@ exercise(
         ),
         "first-only": Wrong(
             _first_only,
-            "Only the first occurrence was merged. The new id is a word of the vocabulary from now on: every place"
-            " where the pair stands becomes it.",
+            "You merged only the first occurrence. The new id is now part of the vocabulary, so it should replace"
+            " every occurrence of the pair.",
         ),
         "last-lost": Wrong(
             _loses_the_last,
-            "When the last id belongs to no pair, it is lost. A loop that stops one early, so that there is a right"
-            " neighbour to look at, never copies the id at the end.",
+            "If the last id belongs to no pair, your result loses it. A loop that stops one place early, so that every"
+            " id has a right neighbour, never copies the last id.",
         ),
         "from-the-right": Wrong(
             _from_the_right,
-            "You merge from the right: [7, 7, 7] became [7, 9]. Byte-pair encoding reads from the left, as every"
-            " tokenizer that is to agree with yours does: [9, 7].",
+            "You merge from the right: [7, 7, 7] became [7, 9]. Byte-pair encoding reads from the left and gives [9,"
+            " 7], so every compatible tokenizer must do the same.",
         ),
         "list-against-tuple": Wrong(
             lambda ids, pair, new_id: list(ids),
-            "Nothing was merged. In Python a list is never equal to a tuple, whatever they hold: a slice of ids is a"
-            " list and the pair is a tuple, so bring them to one kind before you compare.",
+            "You merged nothing. In Python, a list is never equal to a tuple: a slice of ids is a list and the pair is"
+            " a tuple, so convert one of them before you compare.",
         ),
         "changes-its-input": Wrong(
             _in_place,
-            "The result is right, and it was written into the list that was passed in. The caller still needs the old"
+            "The result is right, but you wrote it into the list that was passed in. The caller still needs the old"
             " ids, to compare or to count again: build a new list.",
         ),
     },
     hints=Hints(
-        "Walk along 7 7 7 7 7 with one finger, merging (7, 7) into 9. By how much does the finger move after a merge,"
-        " and by how much otherwise?",
-        "Build a new list with a while loop and an index: at each step append either the new id or the id that stands"
-        " there.",
-        "If ids[i: i + 2] is the pair (mind list against tuple), append new_id and go on two places; else append"
-        " ids[i] and go on one. A slice at the end is shorter, and no error.",
+        "Go along 7 7 7 7 7 with one finger and merge (7, 7) into 9. How far does the finger move after a merge, and"
+        " how far otherwise?",
+        "Build a new list with a while loop and an index: at each step, append either the new id or the id at the"
+        " index.",
+        "If ids[i: i + 2] equals the pair (the slice is a list, the pair a tuple), append new_id and move on by two"
+        " places; otherwise append ids[i] and move on by one. At the end of the list the slice is shorter, which gives"
+        " no error.",
     ),
 )
 
 
-def _trained(first=None, best=None, count=None, step=True, number=None):
-    """Training with one thing done differently."""
+def _train_with(first=None, best=None, count=None, step=True, number=None):
+    """Make an answer that trains with one step replaced."""
 
     def train(text, n_merges):
         ids = first(text) if first else list(text.encode())
@@ -360,7 +361,7 @@ def _last_of_the_best(counts):
 
 
 def _within_words(text, n_merges):
-    """Training in which no merge crosses a space; each word has the space before it."""
+    """Train without merges that cross a space; each word includes the space before it."""
     first, *others = text.split(" ")
     words = [list(word.encode()) for word in (first, *(f" {word}" for word in others))]
     merges = {}
@@ -397,40 +398,40 @@ def _ids_after(text, n_merges):
 
 
 def _reads_its_text(probe):
-    """Other texts have other merges."""
-    found = [list(t.yours.value.items()) for t in probe.trials if isinstance(t.yours.value, dict)]
-    if len(found) < len(probe.trials) or min(map(len, found)) == 0:
+    """Check that different texts give different merges."""
+    merges = [list(t.yours.value.items()) for t in probe.trials if isinstance(t.yours.value, dict)]
+    if len(merges) < len(probe.trials) or min(map(len, merges)) == 0:
         return None
-    if all(a[: len(b)] == b[: len(a)] for a, b in pairwise(found)):
+    if all(a[: len(b)] == b[: len(a)] for a, b in pairwise(merges)):
         return (
-            f"The same merges come out whatever the text is: the first is always {found[0][0][0]}. Does it read a"
-            " variable of the notebook where it should read its argument `text`?"
+            f"You return the same merges for every text: the first is always {merges[0][0][0]}. Does your function read"
+            " a variable of the notebook instead of its argument `text`?"
         )
     return None
 
 
 def _most_frequent_first(probe):
-    """How many merges, with which ids, and whether the first is the most frequent pair."""
+    """Check the number of merges, their ids, and that the first merge is the most frequent pair."""
     for trial in probe.trials:
         yours, (text, n_merges) = trial.yours.value, trial.case.args
         if not isinstance(yours, dict) or yours == trial.expected.value:
             continue
         if len(yours) != n_merges:
             return (
-                f"train_bpe({_brief(text)!r}, {n_merges}) gave a dict of {len(yours)}, and n_merges is {n_merges}. Each"
-                " round finds one pair that was not merged before."
+                f"train_bpe({_brief(text)!r}, {n_merges}) gave a dict of length {len(yours)}, but n_merges is"
+                f" {n_merges}. Each round should add one pair that was not merged before."
             )
         if list(yours.values()) != list(range(256, 256 + n_merges)):
             return (
-                f"Your new ids are {_brief(list(yours.values()))}. The bytes end at 255, so the merges count on from"
-                " 256, in the order in which they are made."
+                f"Your new ids are {_brief(list(yours.values()))}. The bytes end at 255, so the new ids should count"
+                " up from 256, in the order of the merges."
             )
         counts, (first, *_) = _count(list(text.encode())), yours
         best = max(counts.values())
         if counts.get(first, 0) < best:
             return (
-                f"In {_brief(text)!r} your first merge is {first}, and another pair is more"
-                f" frequent: {counts.get(first, 0)} places against {best}. The most frequent comes first."
+                f"In {_brief(text)!r} your first merge is {first}, but another pair is more frequent:"
+                f" {best} occurrences against {counts.get(first, 0)}. The most frequent pair should be merged first."
             )
     return None
 
@@ -448,86 +449,86 @@ exercise(
         case("hello hello", 1),
         case("aaabdaaabac", 3),
         case("né né né, où où", 3),
-        case("abcdef", 3, note="where each pair stands once"),
+        case("abcdef", 3, note="where each pair occurs once"),
         case(_TONGUE_TWISTERS[int(rand.integers(1, high=3))], 12),
-        case("".join(map(chr, _drawn_ids(rand, 30))), 5),
+        case("".join(map(chr, _random_ids(rand, 30))), 5),
         case(" ".join(_TONGUE_TWISTERS), 16, note="with 16 merges"),
     ],
     properties=[_starts_anew, _reads_its_text, _most_frequent_first],
     misconceptions={
         "characters-for-bytes": Wrong(
-            _trained(first=lambda text: [ord(c) for c in text]),
-            "You began with one id for each character. An é or an emoji then has an id above what a byte can hold, or"
-            " one that a byte already means: the 256 first ids are bytes, of which é takes two.",
+            _train_with(first=lambda text: [ord(c) for c in text]),
+            "You started with one id per character. The id of é then already means a byte, and the id of an emoji is"
+            " above 255; start from the bytes of the text instead, of which é takes two.",
         ),
         "ties-to-the-last": Wrong(
-            _trained(best=_last_of_the_best),
-            "Where two pairs are equally frequent, you took the one that is met last. The rule is the first; another"
-            " rule gives another vocabulary, and ids that mean something else.",
+            _train_with(best=_last_of_the_best),
+            "If two pairs are equally frequent, you take the pair that is met last. The pair that is met first should"
+            " win; with another rule, the vocabulary differs and the ids mean something else.",
         ),
         "ties-to-the-largest": Wrong(
-            _trained(best=lambda counts: max(counts, key=lambda pair: (counts[pair], pair))),
-            "Where two pairs are equally frequent, yours takes the one with the larger ids: Python compares the pairs"
-            " themselves when counts and pairs are compared together. Here the pair that is met first wins.",
+            _train_with(best=lambda counts: max(counts, key=lambda pair: (counts[pair], pair))),
+            "If two pairs are equally frequent, you take the pair with the larger ids: Python compares the pairs"
+            " themselves if counts and pairs are compared together. The pair that is met first should win.",
         ),
         "ties-to-the-smallest": Wrong(
-            _trained(best=lambda counts: min(counts, key=lambda pair: (-counts[pair], pair))),
-            "Where two pairs are equally frequent, yours takes the one with the smaller ids, as a sort does. Here the"
-            " pair that is met first wins.",
+            _train_with(best=lambda counts: min(counts, key=lambda pair: (-counts[pair], pair))),
+            "If two pairs are equally frequent, you take the pair with the smaller ids, as a sort does. The pair that"
+            " is met first should win.",
         ),
         "within-words": Wrong(
             _within_words,
-            "No merge crosses a space in yours, as in GPT-2's tokenizer. That precaution is told later on this page;"
-            " here pairs are counted in the text as a whole, where a word's last letter and the space are a pair, too.",
+            "Your merges never cross a space, as in GPT-2's tokenizer, which this page describes later. Here pairs are"
+            " counted in the whole text, where the last letter of a word and the space after it are also a pair.",
         ),
         "counted-once": Wrong(
             _counted_once,
-            "You counted once, on the bytes, and took the most frequent pairs from that list. After a merge the text"
-            " is another one: new pairs appear, with the new id in them, and old ones are gone. Count again after each"
-            " merge.",
+            "You counted once, on the bytes, and took the most frequent pairs from that list. A merge changes the"
+            " text: new pairs with the new id appear and old pairs disappear, so count again after each merge.",
         ),
         "only-what-repeats": Wrong(
             _only_what_repeats,
-            "You stop when the best pair stands there only once. n_merges says how many merges are made; a pair that"
-            " stands there once is merged like any other.",
+            "You stop when the best pair occurs only once. n_merges says how many merges to make; a pair that occurs"
+            " once should be merged like any other.",
         ),
         "never-merged": Wrong(
-            _trained(step=False),
-            "The ids never change, so each round finds the same pair, and the dict ends with one entry. Each merge has"
-            " to be carried out before the next count.",
+            _train_with(step=False),
+            "The ids never change, so each round finds the same pair, and the dict ends up with one entry. Carry out"
+            " each merge before the next count.",
         ),
         "least-frequent": Wrong(
-            _trained(best=lambda counts: min(counts, key=counts.get)),
-            "You merged the rarest pair. A vocabulary is worth most where it is used most: the most frequent pair gets"
-            " the new id.",
+            _train_with(best=lambda counts: min(counts, key=counts.get)),
+            "You merged the rarest pair. The most frequent pair should get the new id, because its merge shortens the"
+            " text most.",
         ),
         "ids-from-zero": Wrong(
-            _trained(number=lambda i: i),
-            "Your new ids start at 0, and these are taken: 0 to 255 are the bytes. The first new id is 256.",
+            _train_with(number=lambda i: i),
+            "Your new ids start at 0, but the ids from 0 to 255 are taken: they are the bytes. The first new id should"
+            " be 256.",
         ),
         "ids-one-late": Wrong(
-            _trained(number=lambda i: 257 + i),
-            "Your first new id is 257. The bytes end at 255, so 256 is free, and a gap in the ids would be a row of"
-            " the model that nothing uses.",
+            _train_with(number=lambda i: 257 + i),
+            "Your first new id is 257. The bytes end at 255, so 256 is free, and a gap in the ids would give the model"
+            " a row of parameters that nothing uses.",
         ),
         "ids-to-pairs": Wrong(
             lambda text, n_merges: {new_id: pair for pair, new_id in _train(text, n_merges).items()},
-            "Your dict goes from the new id to the pair. That way one decodes; here the merges are asked for as pair:"
-            " new id, because to encode a text means to look up pairs.",
+            "Your dict maps each new id to its pair, which is what a decoder needs. The exercise asks for {pair: new"
+            " id}, because an encoder looks up pairs.",
         ),
         "returns-the-text": Wrong(
             _ids_after,
-            "You returned the merged ids of this one text. What training learns are the merges: with them any other"
-            " text can be encoded too.",
+            "You returned the merged ids of this one text. Training should return the merges: they can encode any"
+            " other text too.",
         ),
     },
     hints=Hints(
-        "You have both halves already: one function that counts, one that merges. What happens, in which order, in one"
-        " round?",
-        "Start from the bytes of the text. A round: count the pairs, take the most frequent, write it into the dict"
-        " with the next id, merge it everywhere.",
+        "You already have both halves: a function that counts and a function that merges. What happens in one round,"
+        " and in which order?",
+        "Start from the bytes of the text. In each round, count the pairs, take the most frequent one, store it in the"
+        " dict with the next id, and merge it everywhere.",
         "text.encode() gives the bytes. max with key=counts.get returns the first of equally frequent pairs, if the"
-        " dict is in the order of first meeting. Remember to replace ids by the merged ids.",
+        " dict holds the pairs in the order in which they are first met. Remember to replace ids by the merged ids.",
     ),
 )
 
@@ -535,12 +536,12 @@ exercise(
 
 
 def _stored(text):
-    """The tokens as the vocabulary writes them, a character for each byte."""
+    """Return the tokens as the vocabulary stores them, with one character for each byte."""
     return backend_tokenizer().encode(text).tokens
 
 
 def _pieces(text, tokenizer):
-    """Each token's own text, from GPT-2's table of bytes."""
+    """Return the text of each token, with GPT-2's table of bytes."""
     table = {chr(c): c for c in (*range(33, 127), *range(161, 173), *range(174, 256))}
     for byte in range(256):
         if byte not in table.values():
@@ -561,77 +562,78 @@ exercise(
     misconceptions={
         "text-again": Wrong(
             lambda text, tokenizer: tokenizer.decode(tokenizer.encode(text)),
-            "All ids went into the decoder at once, and the text came back as it was: a tokenizer loses nothing. To"
-            " see where the tokens begin and end, decode them one at a time.",
+            "You decoded all ids at once, which gave back the text unchanged: a tokenizer loses nothing. To see where"
+            " the tokens begin and end, decode the ids one at a time.",
         ),
         "one-string": Wrong(
             lambda text, tokenizer: [tokenizer.decode(tokenizer.encode(text))],
-            "Your list has one entry, the whole text: all ids were decoded at once. To see where the tokens begin and"
-            " end, decode them one at a time.",
+            "Your list has one entry, the whole text, because you decoded all ids at once. To see where the tokens"
+            " begin and end, decode the ids one at a time.",
         ),
         "words": Wrong(
             lambda text, tokenizer: text.split(),
-            "You split at the spaces. These are words, and GPT-2 has no words: a token can be a piece of a word, and"
-            " the space before a word belongs to its token.",
+            "You split the text at the spaces, which gives words. GPT-2 has no words: a token can be part of a word,"
+            " and the space before a word belongs to its token.",
         ),
         "spaces-stripped": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]).strip() for i in tokenizer.encode(text)],
-            "You stripped the spaces. They belong to the tokens: ' Ralph' and 'Ralph' have different ids, and a model"
+            "You removed the spaces. They belong to the tokens: ' Ralph' and 'Ralph' have different ids, so the model"
             " sees two different things.",
         ),
         "words-one-by-one": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]) for word in text.split() for i in tokenizer.encode(word)],
-            "You cut the text at the spaces first and encoded each word by itself. Without the space in front, a word"
-            " has other tokens than inside a sentence.",
+            "You split the text at the spaces first and encoded each word separately. Without the space before it, a"
+            " word has different tokens than inside a sentence.",
         ),
         "still-ids": Wrong(
             lambda text, tokenizer: list(tokenizer.encode(text)),
-            "These are still the ids. Each stands for a piece of text, and decoding shows which.",
+            "These are still the ids. Each id stands for a piece of text; decode it to get that piece.",
         ),
         "as-stored": Wrong(
             lambda text, tokenizer: _stored(text),
-            "These are the tokens as the vocabulary stores them: Ġ for a space, and two odd letters for é. Each of"
+            "These are the tokens as the vocabulary stores them: Ġ for a space, and two odd characters for é. Each of"
             " these characters stands for one byte; decoding turns the bytes into text.",
         ),
         "only-the-space-translated": Wrong(
             lambda text, tokenizer: [t.replace("Ġ", " ") for t in _stored(text)],
-            "You took the vocabulary's own spelling and put a space for Ġ; each of its other characters stands for a"
-            " byte too, so that é has become two letters. Decoding turns all of them back.",
+            "You took the vocabulary's own spelling and replaced only Ġ by a space. Each of its other characters also"
+            " stands for a byte, so é became two characters; decode the ids to convert all of them.",
         ),
         "end-left-out": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]) for i in tokenizer.encode(text) if i != END],
-            "The token <|endoftext|> is missing. The model sees it like any other, so it belongs in the list.",
+            "The token <|endoftext|> is missing. The model sees it like any other token, so it belongs in the list.",
         ),
         "first-and-last-cut": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]) for i in tokenizer.encode(text)[1:-1]],
-            "The first and the last token of the text are missing. This tokenizer puts nothing before a text and"
-            " nothing behind it, so there is nothing to cut off.",
+            "The first and the last token of the text are missing. This tokenizer adds nothing before or after a text,"
+            " so there is nothing to cut off.",
         ),
         "first-cut": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]) for i in tokenizer.encode(text)[1:]],
-            "The first token of the text is missing. This tokenizer puts nothing before a text, so there is nothing to"
+            "The first token of the text is missing. This tokenizer adds nothing before a text, so there is nothing to"
             " cut off.",
         ),
         "characters": Wrong(
             lambda text, tokenizer: list(text),
-            "You cut the text into characters. The tokenizer merges frequent neighbours: a common word is one token.",
+            "You split the text into characters. The tokenizer merges frequent neighbours: a common word is a single"
+            " token.",
         ),
         "each-token-once": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]) for i in dict.fromkeys(tokenizer.encode(text))],
-            "A token that comes back is missing the second time. A set or a dict keeps each id once; a text needs"
-            " every one of them, in order.",
+            "If a token occurs twice, your list contains it only once. A set or a dict keeps each id once; a text"
+            " needs all its tokens, in order.",
         ),
         "special-dropped": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i], skip_special_tokens=True) for i in tokenizer.encode(text)],
-            "The token <|endoftext|> came out empty: special tokens were skipped. The model does see it, and so should"
-            " you.",
+            "The token <|endoftext|> became an empty string, because special tokens were skipped. The model sees this"
+            " token, so your list should show it too.",
         ),
     },
     hints=Hints(
-        "The tokenizer has a method that turns a text into ids and one that goes back. What do you get back from a"
-        " single id?",
+        "The tokenizer has a method that turns a text into ids, and a method that turns ids into a text. What do you"
+        " get back for a single id?",
         "Encode the text once; then decode the ids one at a time and collect the pieces.",
-        "A list comprehension over tokenizer.encode(text) that calls tokenizer.decode on each id.",
+        "Write a list comprehension over tokenizer.encode(text) that calls tokenizer.decode on each id.",
     ),
 )
 
@@ -648,117 +650,123 @@ exercise(
         case(rand(3, 1, 5), note="with a single position"),
     ],
     returns=Float("batch vocab"),
-    differentiable=False,  # to write, a model needs no gradients, and no_grad is a good habit there
+    differentiable=False,  # generation needs no gradients, so an answer may use no_grad
     misconceptions={
         "over-positions": Wrong(
             lambda logits: logits.softmax(dim=1)[:, -1],
-            "The softmax ran along the positions: one token's logits at all places of the text share one unit. At each"
-            " position it is the tokens of the vocabulary that compete, so the result must sum to one over vocab.",
+            "You applied softmax along the positions, so it compares the logits of one token at all positions. At each"
+            " position the tokens of the vocabulary compete, so the result should sum to one over vocab.",
         ),
         "mean-of-the-guesses": Wrong(
             lambda logits: logits.softmax(dim=-1).mean(dim=1),
-            "You took the mean over all positions. Each position guesses at its own next token; what follows the whole"
-            " text stands in the last.",
+            "You took the mean over all positions. Each position predicts its own next token; only the last position"
+            " predicts the token after the whole text.",
         ),
         "over-the-batch": Wrong(
             lambda logits: logits[:, -1].softmax(dim=0),
-            "The softmax ran along the batch, as if the texts competed with each other. For each text the tokens of"
-            " the vocabulary compete: its own row sums to one.",
+            "You applied softmax along the batch, as if the texts competed with each other. In each text the tokens of"
+            " the vocabulary compete, so each row should sum to one.",
         ),
         "first-position": Wrong(
             lambda logits: logits[:, 0].softmax(dim=-1),
-            "These are the probabilities after the first token. The row at a position predicts what follows that"
-            " position; what follows the whole text stands in the last.",
+            "These are the probabilities after the first token. Each position predicts the token that follows it, so"
+            " the last position predicts the token after the whole text.",
         ),
         "last-but-one": Wrong(
             lambda logits: logits[:, -2].softmax(dim=-1),
-            "You took the last position but one: the guess at the last token, which is already known. The last"
-            " position is the one that looks ahead.",
+            "You took the second-to-last position, which predicts the last token: that token is already known. Only"
+            " the last position predicts the token after the text.",
         ),
         "every-position": Wrong(
             lambda logits: logits.softmax(dim=-1),
-            "There is a distribution for every position here. All are right, and only the one at the last position is"
-            " about a token that is not there yet.",
+            "Your result has a distribution for every position. All of them are right, but only the distribution at"
+            " the last position is about a token that is not there yet.",
         ),
         "first-text-only": Wrong(
             lambda logits: logits[0, -1].softmax(dim=-1),
-            "This is the answer for the first text of the batch alone. Keep the batch axis: a row of probabilities for"
-            " each text.",
+            "This is the answer for the first text of the batch only. Keep the batch axis: return a row of"
+            " probabilities for each text.",
         ),
         "first-text-in-a-batch": Wrong(
             lambda logits: logits[:1, -1].softmax(dim=-1),
-            "Only the first text of the batch has an answer here. An index of 0 on the batch axis looks at one text;"
-            " what is asked for is a row of probabilities for each.",
+            "Only the first text of the batch has an answer here. An index of 0, or a slice of length 1, on the batch"
+            " axis selects one text; return a row of probabilities for each text.",
         ),
         "loses-the-batch": Wrong(
             lambda logits: logits[:, -1:].softmax(dim=-1).squeeze(),
-            "For a batch of one text the batch axis is lost: squeeze drops an axis of size 1, and there the batch is"
-            " one. A plain index takes the position and leaves nothing to squeeze.",
+            "For a batch of one text, your result loses the batch axis: squeeze() removes every axis of size 1. Select"
+            " the last position with a plain index, which leaves nothing to squeeze.",
         ),
         "last-text": Wrong(
             lambda logits: logits[-1].softmax(dim=-1),
-            "The index -1 on the first axis took the last text of the batch. The axes are batch, seq, vocab: positions"
-            " are counted on the second.",
+            "With the index -1 on the first axis you took the last text of the batch. The axes are batch, seq, vocab,"
+            " so the positions are on the second axis.",
         ),
         "not-normalised": Wrong(
             lambda logits: logits[:, -1].exp(),
-            "exp is there and the division is missing. Probabilities share out one unit: divide each text's powers by"
-            " their sum.",
+            "You took exp of the logits but did not divide. Probabilities must sum to one: divide each text's powers"
+            " by their sum.",
         ),
         "share-of-the-sum": Wrong(
             lambda logits: logits[:, -1] / logits[:, -1].sum(-1, keepdim=True),
-            "You divided the logits by their sum, and logits can be negative. Softmax takes exp first, which makes all"
+            "You divided the logits by their sum, but logits can be negative. Softmax takes exp first, which makes all"
             " of them positive.",
         ),
         "one-sum-for-all": Wrong(
             lambda logits: logits[:, -1].exp() / logits[:, -1].exp().sum(),
-            "All texts together share one unit here. Each text has its own probabilities: its own row sums to one.",
+            "Your probabilities sum to one over the whole batch, instead of over each text. The row of each text"
+            " should sum to one.",
         ),
         "logits-themselves": Wrong(
             lambda logits: logits[:, -1],
-            "These are the logits of the last position, positive and negative. Softmax turns them into probabilities.",
+            "These are the logits of the last position, which can be positive or negative. Softmax turns them into"
+            " probabilities.",
         ),
         "logarithm": Wrong(
             lambda logits: logits[:, -1].log_softmax(dim=-1),
-            "These are logarithms of the probabilities, none above zero. A loss likes them; to read or to draw from,"
-            " take the probabilities themselves.",
+            "These are the logarithms of the probabilities, so none is above zero. A loss uses logarithms; here,"
+            " return the probabilities themselves.",
         ),
         "sigmoid": Wrong(
             lambda logits: logits[:, -1].sigmoid(),
-            "A sigmoid squeezes each logit by itself, so the result does not sum to one. Exactly one token comes next:"
-            " all of the vocabulary share one unit of probability.",
+            "A sigmoid transforms each logit independently, so the result does not sum to one. Exactly one token comes"
+            " next, so the probabilities of the whole vocabulary must sum to one.",
         ),
         "mean-over-positions": Wrong(
             lambda logits: logits.mean(dim=1).softmax(dim=-1),
-            "You averaged the positions. Each of them predicts another token of the text; a mixture of these guesses"
-            " predicts none.",
+            "You averaged the logits over the positions. Each position predicts a different token of the text, and an"
+            " average of these predictions predicts none of them.",
         ),
         "winner-takes-all": Wrong(
             lambda logits: F.one_hot(logits[:, -1].argmax(-1), logits.shape[-1]).float(),
-            "The highest logit got all the probability. Softmax leaves some to every token, and how much is what the"
-            " model has to say about its doubt.",
+            "You gave all the probability to the highest logit. Softmax gives every token some probability, which"
+            " shows how certain the model is.",
         ),
     },
     equivalent={
-        # as the lesson says it, exp and divide; what large logits do to that is a matter of lesson 02
+        # The lesson describes softmax as exp and divide. Overflow for large logits is a topic of lesson 02.
         "exp-and-divide": lambda logits: logits[:, -1].exp() / logits[:, -1].exp().sum(dim=-1, keepdim=True),
     },
     hints=Hints(
-        "logits[b, t] is a list of scores, one for each token of the vocabulary. Which t is about the token that is"
+        "logits[b, t] is a list of scores, one for each token of the vocabulary. Which t predicts the token that is"
         " not there yet?",
         "Take the last position of every text, then let the tokens of the vocabulary compete.",
-        "Index the second axis with -1 and keep the whole first axis; softmax along the last axis of what remains.",
+        "Index the second axis with -1 and keep the whole first axis; then take the softmax along the last axis of the"
+        " result.",
     ),
 )
 
 
-def _writing(rand):
+def _generation_cases(rand):
     return [
         case(FakeCausalLM(rand), rand.integers(batch, seq, high=11), n)
         for batch, seq, n in ((2, 3, 1), (3, 4, 3), (1, 2, 6), (4, 1, 5))
     ] + [
         case(
-            FakeCausalLM(rand, ends_at=4), rand.integers(2, 3, high=11), 3, note="with a model that says <|endoftext|>"
+            FakeCausalLM(rand, ends_at=4),
+            rand.integers(2, 3, high=11),
+            3,
+            note=("with a model that predicts <|endoftext|>"),
         )
     ]
 
@@ -770,8 +778,8 @@ def _greedy(model, tokens, n_tokens):
     return tokens
 
 
-def _written(choose=None, read=None, join=None, steps=lambda n: n):
-    """Greedy writing with one thing done differently."""
+def _generate_with(choose=None, read=None, join=None, steps=lambda n: n):
+    """Make an answer that generates greedily with one step replaced."""
 
     def generate(model, tokens, n_tokens):
         for _ in range(steps(n_tokens)):
@@ -797,11 +805,11 @@ def _only_the_newest(model, tokens, n_tokens):
 
 
 def _window(model, tokens, n_tokens):
-    return _written(read=lambda text: text[:, -tokens.shape[1] :])(model, tokens, n_tokens)
+    return _generate_with(read=lambda text: text[:, -tokens.shape[1] :])(model, tokens, n_tokens)
 
 
-def _stops(keep):
-    """Writing that ends when every text has come to the end of a text."""
+def _stop_at_end(keep):
+    """Make an answer that stops when all texts end; `keep` says whether it appends the last token."""
 
     def generate(model, tokens, n_tokens):
         for _ in range(n_tokens):
@@ -817,15 +825,15 @@ def _stops(keep):
 
 
 def _always_the_same(probe):
-    """Greedy writing has no chance in it."""
+    """Check that generation does not depend on the random seed."""
     for trial in probe.trials:
         first, again = (probe.run(replace(trial.case, seed=seed)) for seed in (1, 2))
         if first.failure or again.failure or not all(isinstance(o.value, torch.Tensor) for o in (first, again)):
             return None
         if not torch.equal(first.value, again.value):
             return (
-                "The same text is continued in another way the second time: the next token is drawn at random. Greedy"
-                " generation takes the most likely one; drawing comes next."
+                "The same text gets a different continuation the second time, because the next token is sampled at"
+                " random. Greedy generation takes the most likely token; sampling comes next."
             )
     return None
 
@@ -833,112 +841,114 @@ def _always_the_same(probe):
 exercise(
     "generate",
     oracle=_greedy,
-    cases=_writing,
+    cases=_generation_cases,
     returns=Int("batch seq_and_new"),
     properties=[_always_the_same],
     misconceptions={
         "only-the-newest": Wrong(
             _only_the_newest,
-            "After the first round the model is given the new token alone. It has no memory between calls: whatever it"
-            " is to know must be in the tokens that you pass, so pass the whole text so far.",
+            "After the first round, you pass only the new token to the model. The model has no memory between calls"
+            " and knows only the tokens that you pass, so pass the whole text so far.",
         ),
         "window": Wrong(
             _window,
-            "The model is given only as many tokens as the text had at first, so it forgets the beginning as the text"
+            "You pass the model only as many tokens as the text had at first, so it loses the beginning as the text"
             " grows. Pass the whole text so far each time.",
         ),
         "stops-at-the-end": Wrong(
-            _stops(keep=True),
-            "You stop when the model says <|endoftext|>. n_tokens new tokens are asked for, whatever they are; to"
-            " GPT-2 the end of one text is the beginning of another.",
+            _stop_at_end(keep=True),
+            "You stop when the model predicts <|endoftext|>. The exercise asks for n_tokens new tokens, whatever they"
+            " are; for GPT-2, the end of one text is the beginning of the next.",
         ),
         "stops-before-the-end": Wrong(
-            _stops(keep=False),
-            "You stop when the model says <|endoftext|>, and leave it out. n_tokens new tokens are asked for, whatever"
-            " they are; this one is a token like any other.",
+            _stop_at_end(keep=False),
+            "You stop when the model predicts <|endoftext|>, and you do not append it. The exercise asks for n_tokens"
+            " new tokens, whatever they are; <|endoftext|> is a token like any other.",
         ),
         "no-feedback": Wrong(
             _no_feedback,
-            "The same token comes out every time, because the model is asked about the same text every time. Put the"
-            " new token at the end of the text and ask again.",
+            "You append the same token every time, because you pass the same text to the model every time. Append each"
+            " new token to the text before you call the model again.",
         ),
         "only-the-new": Wrong(
             lambda model, tokens, n_tokens: _greedy(model, tokens, n_tokens)[:, tokens.shape[1] :],
-            "Only the new tokens come back. The result is the whole text: what was given, then what was added.",
+            "You returned only the new tokens. The result should be the whole text: the given tokens, then the new"
+            " ones.",
         ),
         "first-text-only": Wrong(
-            _written(choose=lambda logits: logits[0, -1].argmax().expand(len(logits), 1)),
-            "Every text of the batch gets the next token of the first. An index of 0 on the batch axis looks at one"
-            " text; each text has its own last position.",
+            _generate_with(choose=lambda logits: logits[0, -1].argmax().expand(len(logits), 1)),
+            "Every text of the batch gets the next token of the first text. An index of 0 on the batch axis selects"
+            " one text; each text needs the prediction at its own last position.",
         ),
         "one-token-for-all": Wrong(
-            _written(choose=lambda logits: logits[:, -1].argmax()[None, None]),
-            "One token is chosen for the whole batch: an argmax without an axis looks at the logits of all texts at"
-            " once. Each text has a most likely token of its own, so search along the vocabulary only.",
+            _generate_with(choose=lambda logits: logits[:, -1].argmax()[None, None]),
+            "You choose one token for the whole batch: an argmax without an axis searches the logits of all texts at"
+            " once. Each text has its own most likely token, so search along the vocabulary only.",
         ),
         "n_tokens-in-all": Wrong(
             lambda model, tokens, n_tokens: _greedy(model, tokens, max(0, n_tokens - tokens.shape[1])),
-            "n_tokens counts the tokens that are there already, so that a long text gets nothing new. It says how many"
-            " are added.",
+            "You count the given tokens as part of n_tokens, so a long text gets no new tokens. n_tokens is the number"
+            " of tokens to add.",
         ),
         "forgets-the-past": Wrong(
-            _written(read=lambda tokens: tokens[:, -1:]),
-            "The model sees only the last token each time. It has no memory between calls: whatever it is to know must"
-            " be in the tokens that you pass, so pass all of them.",
+            _generate_with(read=lambda tokens: tokens[:, -1:]),
+            "You pass only the last token to the model each time. The model has no memory between calls and knows only"
+            " the tokens that you pass, so pass all of them.",
         ),
         "first-position": Wrong(
-            _written(choose=lambda logits: logits[:, 0].argmax(-1, keepdim=True)),
-            "You take the guess at the first position, which is about the second token. What comes after the text is"
-            " predicted at its last position.",
+            _generate_with(choose=lambda logits: logits[:, 0].argmax(-1, keepdim=True)),
+            "You take the prediction at the first position, which is for the second token. The last position predicts"
+            " the token after the text.",
         ),
         "one-too-few": Wrong(
-            _written(steps=lambda n: n - 1),
-            "One token is missing at the end. A token that is predicted in the last round has to be put in as well.",
+            _generate_with(steps=lambda n: n - 1),
+            "One token is missing at the end. The token that is predicted in the last round must be appended too.",
         ),
         "one-too-many": Wrong(
-            _written(steps=lambda n: n + 1),
-            "There is one token too many. n_tokens new tokens are n_tokens rounds in all, a prediction before or after"
-            " the loop counted with them.",
+            _generate_with(steps=lambda n: n + 1),
+            "There is one token too many. n_tokens new tokens need n_tokens rounds in total; a prediction before or"
+            " after the loop is a round too.",
         ),
         "at-the-front": Wrong(
-            _written(join=lambda tokens, new: torch.cat([new, tokens], dim=1)),
-            "The new tokens stand at the front. A text grows at its end, and position by position the model has"
-            " learned to read it from the left.",
+            _generate_with(join=lambda tokens, new: torch.cat([new, tokens], dim=1)),
+            "You put the new tokens at the front. A text grows at its end, and the model has learned to read from left"
+            " to right.",
         ),
         "every-position": Wrong(
-            _written(choose=lambda logits: logits.argmax(-1)),
-            "You append a guess for every position, so the text doubles in each round. Only the guess at the last"
-            " position is about a token that is not there yet.",
+            _generate_with(choose=lambda logits: logits.argmax(-1)),
+            "You append a prediction for every position, so the text doubles in each round. Only the prediction at the"
+            " last position is for a token that is not there yet.",
         ),
         "draws": Wrong(
-            _written(choose=lambda logits: torch.multinomial(logits[:, -1].softmax(-1), 1)),
-            "You draw the next token at random. Greedy generation takes the most likely one each time, so that the"
-            " same text is always continued in the same way; drawing comes next.",
+            _generate_with(choose=lambda logits: torch.multinomial(logits[:, -1].softmax(-1), 1)),
+            "You sample the next token at random. Greedy generation always takes the most likely token, so the same"
+            " text always gets the same continuation; sampling comes next.",
         ),
         "least-likely": Wrong(
-            _written(choose=lambda logits: logits[:, -1].argmin(-1, keepdim=True)),
-            "You append the least likely token each time. The highest logit marks what the model expects.",
+            _generate_with(choose=lambda logits: logits[:, -1].argmin(-1, keepdim=True)),
+            "You append the least likely token each time. The highest logit belongs to the token that the model"
+            " expects most.",
         ),
     },
     hints=Hints(
-        "Do one round on paper: what goes into the model, which of its rows do you read, what do you append, and what"
-        " goes in next time?",
-        "In a loop: logits of the whole text so far, the most likely token at the last position of each text, then the"
-        " text with that token at its end.",
-        "argmax over the last axis of logits[:, -1], with keepdim so that the shape is [batch, 1]; torch.cat along the"
-        " sequence axis; assign the result to tokens.",
+        "Do one round on paper: what do you pass to the model, which row of its logits do you read, what do you"
+        " append, and what do you pass next time?",
+        "In a loop, get the logits of the whole text so far, take the most likely token at the last position of each"
+        " text, and append it to that text.",
+        "Take argmax over the last axis of logits[:, -1], with keepdim so that the shape is [batch, 1]. Append the new"
+        " tokens with torch.cat along the sequence axis, and assign the result to tokens.",
     ),
 )
 
-# --- drawing ----------------------------------------------------------------------------------------
-# Whoever draws in another way draws other tokens. So what is compared is the distribution that an answer
-# draws from: hundreds of rows with the same logits give the share of each token, and these shares fit one
-# of the distributions below, or none. Two cases have so many rows, one hot and one cold; in the others all but one
-# token are out of reach, and a few rows tell. An answer that goes row by row is as right as any, so rows are few.
+# --- sampling ---------------------------------------------------------------------------------------
+# Two right answers can sample different tokens, so the check compares distributions. Hundreds of rows with the same
+# logits give the share of each token, and the check looks for a known distribution that fits these shares. Two cases
+# have that many rows, with a high and a low temperature. In the other cases only one token is likely, so a few rows
+# are enough. There are not more rows because a right answer may process them one by one.
 
-_ROWS = 600  # draws for each text where chance has a say
-_LIMIT = 6.0  # standard deviations that shares may lie away from their probabilities, all taken together
-_NEVER = 1e-6  # a probability at which nothing comes up
+_ROWS = 600  # rows for each text if several tokens are likely
+_LIMIT = 6.0  # the largest accepted deviation of all shares from their probabilities, in standard deviations
+_NEVER = 1e-6  # tokens with a smaller probability must not be sampled
 
 
 def _cut(logits, top_k, fill=-torch.inf, largest=True):
@@ -951,7 +961,7 @@ def _whole_table_cut(logits, top_k):
     return logits.masked_fill(logits < table.flatten().topk(min(top_k, table.numel())).values[-1], -1e9)
 
 
-def _places(logits, temperature, top_k):
+def _ranks(logits, temperature, top_k):
     ranked = torch.softmax(logits.topk(top_k).values / temperature, dim=-1)
     return F.pad(ranked, (0, logits.shape[-1] - top_k))
 
@@ -960,7 +970,7 @@ def _softmax_of(change):
     return lambda logits, temperature, top_k: torch.softmax(change(logits, temperature, top_k), dim=-1)
 
 
-DRAWN_FROM = {
+DISTRIBUTIONS = {
     "right": _softmax_of(lambda logits, t, k: _cut(logits, k) / t),
     "temperature-upside-down": _softmax_of(lambda logits, t, k: _cut(logits, k) * t),
     "no-temperature": _softmax_of(lambda logits, t, k: _cut(logits, k)),
@@ -970,7 +980,7 @@ DRAWN_FROM = {
     "all-alike": lambda logits, t, k: (_cut(logits, k) > -torch.inf) / k,
     "greedy": lambda logits, t, k: F.one_hot(logits.argmax(-1), logits.shape[-1]).float(),
     "smallest-k": _softmax_of(lambda logits, t, k: _cut(logits, k, largest=False) / t),
-    "place-not-token": _places,
+    "place-not-token": _ranks,
     "one-more": _softmax_of(lambda logits, t, k: _cut(logits, min(k + 1, logits.shape[-1])) / t),
     "one-cut-for-all": _softmax_of(lambda logits, t, k: _whole_table_cut(logits, k) / t),
     "first-text-for-all": _softmax_of(lambda logits, t, k: (_cut(logits, k) / t)[:1].expand_as(logits)),
@@ -983,49 +993,56 @@ DRAWN_FROM = {
 }
 
 
-def _draw(probs, generator):
+def _multinomial(probs, generator):
     return torch.multinomial(probs, 1, generator=generator)[:, 0]
 
 
-def _drawing(name):
-    """The answer that draws from one of the distributions above."""
-    return lambda logits, temperature, top_k, generator: _draw(DRAWN_FROM[name](logits, temperature, top_k), generator)
+def _sample_from(name):
+    """Make an answer that samples from one of the distributions above."""
+    return lambda logits, temperature, top_k, generator: _multinomial(
+        DISTRIBUTIONS[name](logits, temperature, top_k), generator
+    )
 
 
-def shares(result, case):
-    """What was drawn, as a shape and a type, and the probabilities that the draws follow: of one that we know, else as
-    they fell."""
+def parse_samples(result, case):
+    """Parse the sampled tokens into a zero tensor of their shape and dtype, and the distribution that they follow.
+
+    The distribution is the first known one that fits the samples; if none fits, it is the observed share of each token.
+    """
     if result is None:
         return None
     if not isinstance(result, torch.Tensor):
         return result, None
     logits, temperature, top_k, _ = case.args
     texts, vocab = logits.unique_consecutive(dim=0), logits.shape[-1]
-    drawn = result.detach().flatten().long()
-    shape = torch.zeros_like(result)
-    if len(drawn) != len(logits) or not 0 <= int(drawn.min()) <= int(drawn.max()) < vocab:
-        return shape, torch.full_like(texts, torch.nan)
+    tokens = result.detach().flatten().long()
+    zeros = torch.zeros_like(result)
+    if len(tokens) != len(logits) or not 0 <= int(tokens.min()) <= int(tokens.max()) < vocab:
+        return zeros, torch.full_like(texts, torch.nan)
     rows = len(logits) // len(texts)
-    fell = F.one_hot(drawn, vocab).view(len(texts), rows, vocab).float().mean(1)
-    known = (make(texts, temperature, top_k) for make in DRAWN_FROM.values())
-    return shape, next((p for p in known if _fits(fell, p, rows)), fell)
+    observed = F.one_hot(tokens, vocab).view(len(texts), rows, vocab).float().mean(1)
+    known = (compute(texts, temperature, top_k) for compute in DISTRIBUTIONS.values())
+    return zeros, next((p for p in known if _fits(observed, p, rows)), observed)
 
 
-def _fits(fell, p, rows):
-    """Whether shares of so many draws are what probabilities give: Pearson's chi-squared, as a normal deviation after
-    Wilson and Hilferty."""
-    able = p > _NEVER
-    if (fell[~able] > 0).any():
+def _fits(observed, p, rows):
+    """Test whether the observed shares of `rows` samples fit the probabilities `p`.
+
+    The statistic is Pearson's chi-squared, transformed into a normal deviation (Wilson and Hilferty).
+    """
+    possible = p > _NEVER
+    if (observed[~possible] > 0).any():
         return False
-    free = int(able.sum()) - len(p)
-    if free == 0:
+    freedom = int(possible.sum()) - len(p)
+    if freedom == 0:
         return True
-    chi2 = float((rows * (fell - p) ** 2 / p.clamp_min(0.5 / rows))[able].sum())  # a rare token may come up once
-    return ((chi2 / free) ** (1 / 3) - (1 - 2 / (9 * free))) / (2 / (9 * free)) ** 0.5 <= _LIMIT
+    # The lower bound on p keeps one occurrence of a very rare token from deciding the test.
+    chi2 = float((rows * (observed - p) ** 2 / p.clamp_min(0.5 / rows))[possible].sum())
+    return ((chi2 / freedom) ** (1 / 3) - (1 - 2 / (9 * freedom))) / (2 / (9 * freedom)) ** 0.5 <= _LIMIT
 
 
 def _by_inverse(logits, temperature, top_k, generator):
-    """Sorted probabilities, summed up, and where a uniform number falls among them."""
+    """Sample with the inverse of the cumulative distribution over the tokens, sorted by probability."""
     ranked, tokens = logits.sort(dim=-1, descending=True)
     sums = (torch.softmax(ranked[:, :top_k].double() / temperature, dim=-1)).cumsum(-1)
     place = (torch.rand(len(logits), 1, generator=generator, dtype=torch.float64) > sums).sum(-1, keepdim=True)
@@ -1040,28 +1057,36 @@ def _one_number(logits, temperature, top_k, generator):
 
 
 def _naive(logits, temperature, top_k, generator):
-    """Powers of the logits as they are."""
-    return _draw(torch.where(_cut(logits, top_k) > -torch.inf, (logits / temperature).exp(), 0.0), generator)
+    """Sample in proportion to exp of the logits, without subtracting the maximum first."""
+    return _multinomial(torch.where(_cut(logits, top_k) > -torch.inf, (logits / temperature).exp(), 0.0), generator)
 
 
 _from_the_generator = draws_from_its_generator(
     torch.linspace(-1.0, 1.0, 5).repeat(40, 1),
     1.0,
     3,
-    restarted="The draws follow the right probabilities, and a second call with the same generator gave the very same"
-    " ones: it is seeded anew inside, or copied. Draw from it as it is, so that each call goes on where the last one"
-    " stopped.",
-    elsewhere="The draws follow the right probabilities, and the same generator in the same state gave others the"
-    " second time. The chance comes from somewhere else than the generator: pass it on to whatever draws, so that a"
-    " text can be made again.",
-    ignored="The draws follow the right probabilities, and two generators in different states gave the very same ones."
-    " Is something seeded inside, or made afresh? Draw from the generator that is passed in.",
-    disturbing="The draws are right, and on the way torch's global random numbers were used or seeded. A model that"
-    " is trained in the same program would get other numbers; draw from the generator alone.",
+    restarted=(
+        "Your samples follow the right probabilities, but a second call with the same generator repeats them: the"
+        " generator is copied, or seeded again, inside. Use the generator as it is, so that each call continues where"
+        " the last one stopped."
+    ),
+    elsewhere=(
+        "Your samples follow the right probabilities, but a generator in the same state gave different samples the"
+        " second time. Some randomness does not come from the generator: pass it to every call that samples, so that a"
+        " text can be reproduced."
+    ),
+    ignored=(
+        "Your samples follow the right probabilities, but two generators in different states gave the same samples, as"
+        " if a seed is set or a new generator is created inside. Sample from the generator that is passed in."
+    ),
+    disturbing=(
+        "Your samples are right, but your code also used or seeded torch's global random numbers. This changes the"
+        " random numbers of other code in the same program, such as training; use only the generator."
+    ),
 )
 
 
-def sampling(rand):
+def sampling_cases(rand):
     def texts(logits, *shifts):
         near = torch.tensor(logits)
         return torch.stack([near[torch.randperm(len(near), generator=rand.generator)] + shift for shift in shifts])
@@ -1069,13 +1094,13 @@ def sampling(rand):
     def rows(logits, temperature, top_k, count, note=""):
         seed = int(rand.integers(1, high=1000))
         while torch.rand(1, generator=torch.Generator().manual_seed(seed)) < 0.95:
-            seed += 1  # whoever draws one number for all rows meets none of the most likely tokens
+            seed += 1  # the first random number is at least 0.95: an answer that uses it for all rows gets rare tokens
         generator = torch.Generator().manual_seed(seed)
         return case(logits.repeat_interleave(count, 0), temperature, top_k, generator, note=note)
 
     cold = [0.5, 0.25, 0.0, -0.25, -0.5, -0.75]
     hot = [1.0, -1.8, -4.6, -4.9, -5.2, -5.5, -5.8]
-    return [  # so far apart that so many draws tell the distributions from each other
+    return [  # with these logits and so many rows, the samples tell the known distributions apart
         rows(texts(cold, 0.0, 2.0), 0.25, 3, _ROWS),
         rows(texts(hot, 0.0, 2.0), 4.0, 3, _ROWS),
         rows(texts([80.0, 60.0, 40.0, 20.0, 0.0], 0.0), 1.0, 1, 1, note="with one text"),
@@ -1086,8 +1111,8 @@ def sampling(rand):
 exercise(
     "sample",
     oracle=_by_inverse,
-    cases=sampling,
-    parse_result=shares,
+    cases=sampling_cases,
+    parse_result=parse_samples,
     returns=(Int("batch", name="tokens"), Float("text vocab", name="share of each token")),
     properties=[_from_the_generator],
     differentiable=False,
@@ -1096,108 +1121,108 @@ exercise(
     ),
     misconceptions={
         "temperature-upside-down": Wrong(
-            _drawing("temperature-upside-down"),
-            "You multiplied by the temperature. It divides the logits: hot means that they move together and every"
-            " token gets a chance, cold that they move apart and the favourite wins.",
+            _sample_from("temperature-upside-down"),
+            "You multiplied the logits by the temperature, but you should divide by it. A high temperature should move"
+            " the logits together, so that more tokens get a chance; a low temperature should move them apart.",
         ),
         "no-temperature": Wrong(
-            _drawing("no-temperature"),
-            "The temperature makes no difference to what you draw. Dividing the probabilities by it, and letting them"
-            " sum to one again, cancels out; it has to act on the logits, before the softmax.",
+            _sample_from("no-temperature"),
+            "The temperature does not change your samples. If you divide probabilities by it and normalise them again,"
+            " it cancels out; divide the logits by it, before the softmax.",
         ),
         "no-top-k": Wrong(
-            _drawing("no-top-k"),
-            "Tokens outside the top k are drawn as well. Of fifty thousand unlikely tokens one comes up now and then,"
-            " and a single one can spoil a text: outside the k best, the chance is 0.",
+            _sample_from("no-top-k"),
+            "You also sample tokens outside the top k. Of fifty thousand unlikely tokens, one comes up now and then"
+            " and can spoil a text, so their probability must be 0.",
         ),
         "neither": Wrong(
-            _drawing("neither"),
-            "You draw from the model's own probabilities: neither the temperature nor top_k has any effect yet. Both"
-            " change the logits before the softmax.",
+            _sample_from("neither"),
+            "You sample from the model's own probabilities: neither the temperature nor top_k has any effect yet. Both"
+            " should change the logits before the softmax.",
         ),
         "zero-instead-of-never": Wrong(
-            _drawing("zero-instead-of-never"),
-            "You set the logits outside the top k to 0, and the power of 0 is 1: these tokens are still drawn, some"
-            " more often than before. Only minus infinity has the power 0.",
+            _sample_from("zero-instead-of-never"),
+            "You set the logits outside the top k to 0, but exp(0) is 1, so these tokens are still sampled, some more"
+            " often than before. Only a logit of minus infinity gives probability 0.",
         ),
         "all-alike": Wrong(
-            _drawing("all-alike"),
-            "The k best tokens are all drawn equally often. Top-k says who may take part; how likely each is, the"
-            " logits say.",
+            _sample_from("all-alike"),
+            "You sample all of the k best tokens equally often. Top-k only decides which tokens may take part; the"
+            " logits decide how likely each of them is.",
         ),
         "greedy": Wrong(
-            _drawing("greedy"),
-            "The most likely token comes out every time. That is greedy choice; drawing takes each token as often as"
-            " its probability says.",
+            _sample_from("greedy"),
+            "The most likely token comes out every time, which is the greedy choice. Sampling should return each token"
+            " as often as its probability says.",
         ),
         "smallest-k": Wrong(
-            _drawing("smallest-k"),
-            "You kept the k least likely tokens. The model's best guesses have the highest logits.",
+            _sample_from("smallest-k"),
+            "You kept the k least likely tokens. The most likely tokens have the highest logits.",
         ),
         "place-not-token": Wrong(
-            _drawing("place-not-token"),
-            "You return the place among the k best, 0 for the most likely, and not the token that stands there. topk"
-            " gives values and indices: the second say which tokens of the vocabulary these are.",
+            _sample_from("place-not-token"),
+            "You return the rank among the k best (0 for the most likely), not the token at that rank. topk gives"
+            " values and indices; the indices are the tokens of the vocabulary.",
         ),
         "one-more": Wrong(
-            _drawing("one-more"),
-            "One token too many takes part: k + 1 of them are drawn. When you compare with the k-th best logit, look"
-            " at where the k-th stands if one counts from 0.",
+            _sample_from("one-more"),
+            "One token too many takes part: you sample from k + 1 tokens. If you compare with the k-th best logit,"
+            " check its index, because indices start at 0.",
         ),
         "one-cut-for-all": Wrong(
-            _drawing("one-cut-for-all"),
-            "One threshold was made for the whole batch. A text whose logits lie lower loses its tokens to the others;"
-            " each row has its own k best.",
+            _sample_from("one-cut-for-all"),
+            "You used one threshold for the whole batch, so a text with lower logits loses its tokens. Each row should"
+            " keep its own k best tokens.",
         ),
         "first-text-for-all": Wrong(
-            _drawing("first-text-for-all"),
-            "Every row was drawn with the logits of the first text. Each row is a text of its own, with its own"
+            _sample_from("first-text-for-all"),
+            "You sampled every row with the logits of the first text. Each row is a separate text with its own"
             " probabilities.",
         ),
         "first-texts-cut": Wrong(
-            _drawing("first-texts-cut"),
-            "The k-th best logit of the first text is the threshold for every text, so that another one keeps more"
-            " tokens than k, or fewer. Each row has its own k best.",
+            _sample_from("first-texts-cut"),
+            "You used the k-th best logit of the first text as the threshold for every text, so another text keeps"
+            " more or fewer than k tokens. Each row should keep its own k best tokens.",
         ),
         "first-texts-tokens": Wrong(
-            _drawing("first-texts-tokens"),
-            "The k best tokens of the first text are allowed for every text. Each row has its own k best.",
+            _sample_from("first-texts-tokens"),
+            "You allow the k best tokens of the first text in every text. Each row should keep its own k best tokens.",
         ),
         "one-number-for-all": Wrong(
             _one_number,
-            "All rows with the same logits got the same token, as if one random number had decided for the whole batch."
-            " Each row is a text of its own and needs a draw of its own.",
+            "All rows with the same logits got the same token, as if one random number decided for the whole batch."
+            " Each row is a separate text and needs its own random number.",
         ),
         "drops-the-batch": Wrong(
             lambda logits, temperature, top_k, generator: _by_inverse(logits, temperature, top_k, generator).squeeze(),
-            "For a batch of one text the batch axis is lost: squeeze() drops every axis of size 1. Name the axis that"
-            " is to go.",
+            "For a batch of one text, your result loses the batch axis: squeeze() removes every axis of size 1. Name"
+            " the axis that should be removed.",
         ),
         "naive-exponential": Wrong(
             _naive,
-            "You raised e to the logits as they are. From 89 on that is more than a float32 can hold, and from inf"
-            " nobody can draw; only differences between logits matter, so let softmax move them down.",
+            "You took exp of the logits as they are. From about 89 on, exp gives inf, because float32 cannot hold"
+            " larger numbers; use softmax, which subtracts the maximum first.",
         ),
         "keeps-the-axis": Wrong(
             lambda logits, temperature, top_k, generator: _by_inverse(logits, temperature, top_k, generator)[:, None],
-            "The draws are right and stand in a column of shape [batch, 1]. multinomial and gather keep an axis for"
-            " several draws; here each row has one token, so that axis goes.",
+            "The samples are right, but they form a column of shape [batch, 1]. multinomial and gather keep an axis"
+            " for several samples; here each row has one token, so remove that axis.",
         ),
     },
     equivalent={
-        "temperature-after-top-k": lambda logits, temperature, top_k, generator: _draw(
+        "temperature-after-top-k": lambda logits, temperature, top_k, generator: _multinomial(
             torch.softmax(_cut(logits, top_k) / temperature, dim=-1), generator
         ),
-        "cut-after-softmax-not-renormalised": lambda logits, temperature, top_k, generator: _draw(
+        "cut-after-softmax-not-renormalised": lambda logits, temperature, top_k, generator: _multinomial(
             _cut(torch.softmax(logits / temperature, dim=-1), top_k, fill=0.0), generator
         ),
     },
     hints=Hints(
-        "Three steps: change the logits by temperature, decide who may take part, draw. What must a logit be for a"
-        " chance of 0?",
-        "Divide by the temperature. Find the k-th best logit of each row and set what lies below it to minus infinity."
-        " Softmax, then draw one token a row.",
-        "logits.topk(top_k).values[:, -1:] is the threshold of each row, and masked_fill uses it."
-        " torch.multinomial(probs, 1, generator=generator) draws a column; take its only entry in each row.",
+        "There are three steps: change the logits by temperature, decide which tokens may take part, and sample. What"
+        " must a logit be for a probability of 0?",
+        "Divide by the temperature. Find the k-th best logit of each row and set all lower logits to minus infinity."
+        " Take the softmax, then sample one token per row.",
+        "logits.topk(top_k).values[:, -1:] is the threshold of each row; use it with masked_fill."
+        " torch.multinomial(probs, 1, generator=generator) samples a column; take the only entry of each row.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Exercises of lesson 13: what is read in a model, exchanged, removed, and the score of an induction head."""
+"""Exercises of lesson 13: the logit lens, activation patching, removing a head, and the score of an induction head."""
 
 from __future__ import annotations
 
@@ -17,61 +17,61 @@ from utils.models.your_own_gpt2 import GPTConfig
 from utils.test_doubles.where_the_answer_comes_from import HeadOutputModel, view_without_hooks
 from utils.test_doubles.your_own_gpt2 import FakeGPT
 
-# Widths, heads and blocks of different numbers; the head's width is no number of heads.
+# The widths and the numbers of heads and blocks differ, and a head's width differs from the number of heads.
 _WIDE = GPTConfig(vocab_size=17, n_positions=12, d_model=12, n_layers=3, n_heads=3, eps=1e-2)
 _NARROW = GPTConfig(vocab_size=13, n_positions=9, d_model=10, n_layers=2, n_heads=5, eps=1e-2)
-# More blocks than the model of the page.
+# This model has more blocks than the model of the page.
 _DEEP = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=6, n_heads=2, eps=1e-2)
 
 
 def _model(config: GPTConfig, rand: Callable[..., Tensor]) -> FakeGPT:
-    """A model with drawn parameters."""
+    """Return a model with sampled parameters."""
     seed = int(rand.integers(1, high=10_000))
     return FakeGPT(config, lambda name, shape: sample_parameter(name, shape, seed)).eval().requires_grad_(False)
 
 
 def _logits(model, x):
-    """The stream at its end to logits, by torch's own norm."""
+    """Turn the stream after the last block into logits, with torch's own layer norm."""
     norm = model.ln_f
     return F.linear(F.layer_norm(x, x.shape[-1:], norm.w, norm.b, norm.eps), model.wte.weight)
 
 
 def _streams(model, tokens):
-    """The stream before each block, and after the last: overheard, [layers + 1, batch, seq, d_model]."""
-    heard, parts = [], (*model.blocks, model.ln_f)
-    hooks = [part.register_forward_pre_hook(lambda _, given: heard.append(given[0].clone())) for part in parts]
+    """Return the stream before each block and after the last block, [layers + 1, batch, seq, d_model]."""
+    streams, parts = [], (*model.blocks, model.ln_f)
+    hooks = [part.register_forward_pre_hook(lambda _, inputs: streams.append(inputs[0].clone())) for part in parts]
     model(tokens)
     for hook in hooks:
         hook.remove()
-    return torch.stack(heard)
+    return torch.stack(streams)
 
 
-# --- what is left behind -----------------------------------------------------------------------------------
+# --- the model after the call ------------------------------------------------------------------------------
 
 
 def _as_it_was(probe):
-    """The right result, and another model afterwards."""
+    """Check, for correct results, that the model after the call is the same as before."""
     values = [trial.yours.value for trial in probe.trials]
     if any(trial.yours.failure or trial.yours.changed for trial in probe.trials):
         return None
     if not all(isinstance(value, tuple) and isinstance(value[0], Tensor) for value in values):
         return None
     for value, trial in zip(values, probe.trials):
-        wanted = trial.expected.value[0]
-        if value[0].shape != wanted.shape or not torch.allclose(value[0], wanted, atol=1e-4):
+        expected = trial.expected.value[0]
+        if value[0].shape != expected.shape or not torch.allclose(value[0], expected, atol=1e-4):
             return None
     if hooks := max(int(value[2][0]) for value in values):
         are = "a hook is" if hooks == 1 else f"{hooks} hooks are"
         return (
-            f"The result is right, and {are} still in the model after the call, so every later run goes through"
-            f" {'it' if hooks == 1 else 'them'}. Keep what register_… returns, and call remove() on it."
+            f"The result is correct, but {are} still in the model after the call, so every later run uses"
+            f" {'it' if hooks == 1 else 'them'}. Keep the handle that register_… returns, and call remove() on it."
         )
     if any(value[2][1] for value in values):
-        return "The result is right, and the model is left in training mode. Leave it as it was."
+        return "The result is correct, but the model is in training mode after the call. Leave its mode unchanged."
     if not probe.has_correct_values:
         return (
-            "The result is right, but afterwards the model gives other logits than before: a part of it has been"
-            " changed and not put back. Every later measurement would be of another model."
+            "The result is correct, but afterwards the model gives different logits: you changed a part of it and did"
+            " not restore it. Every later measurement would be of a different model."
         )
     return None
 
@@ -81,10 +81,13 @@ def _left_behind(index, yours, expected):
 
 
 _LEFT = (
-    "The hook is still in the model after the call, so every later run goes through it. Keep what register_… returns,"
-    " and call remove() on it."
+    "The hook is still in the model after the call, so every later run uses it. Keep the handle that register_…"
+    " returns, and call remove() on it."
 )
-_AFTERWARDS = Float("batch seq vocab", "what the model gives afterwards"), Facts("what is left behind")
+_AFTERWARDS = (
+    Float("batch seq vocab", "the model's logits after the call"),
+    Facts("the state of the model after the call"),
+)
 _RETURNS = (Float("batch seq vocab", "logits"), *_AFTERWARDS)
 
 
@@ -97,7 +100,7 @@ def _lens(
     out=_logits,
     result=lambda logits: logits,
 ):
-    """`logit_lens` with one step replaced."""
+    """Return an answer to logit_lens with one step replaced."""
     return lambda model, tokens: result(out(model, place(rows(_streams(model, tokens)))))
 
 
@@ -109,8 +112,11 @@ def _by_a_loop(
     through=lambda block, x, start: block(x),
     written_over=False,
 ):
-    """`logit_lens` by a loop over the blocks, with another stream than the model's; where it is `written_over`, every
-    row is in the end a view of the last."""
+    """Return an answer to logit_lens that loops over the blocks, with one step replaced.
+
+    Args:
+        written_over: make every row equal to the last one, as if all rows were views of one tensor.
+    """
 
     def answer(model, tokens):
         x = F.embedding(tokens, model.wte.weight)
@@ -143,7 +149,7 @@ exercise(
     oracle=_lens(),
     cases=lambda rand: [
         case(_model(_WIDE, rand), rand.integers(1, 5, high=17)),
-        case(_model(_NARROW, rand), rand.integers(1, 9, high=13), note="as long as it can be"),
+        case(_model(_NARROW, rand), rand.integers(1, 9, high=13), note="as long as the model allows"),
         case(_model(_WIDE, rand), rand.integers(1, 1, high=17), note="a single token"),
         case(_model(_DEEP, rand), rand.integers(1, 6, high=11), note="with more blocks than the page's model"),
     ],
@@ -156,91 +162,96 @@ exercise(
     misconceptions={
         "no-final-norm": Wrong(
             _lens(out=lambda model, x: F.linear(x, model.wte.weight)),
-            "ln_f is missing. The head was trained on the normalised stream, and reads the raw one on another scale.",
+            "ln_f is missing. The head was trained on the normalised stream, and the stream before ln_f has a"
+            " different scale.",
         ),
         "norm-without-its-parameters": Wrong(
             _lens(out=_plain_norm),
-            "The stream is normalised, and ln_f's own w and b have no part in it. Use the model's ln_f.",
+            "You normalise the stream, but without the w and b of ln_f. Use the model's ln_f.",
         ),
         "normed-at-the-end-only": Wrong(
             _lens(out=_normed_at_the_end),
-            "Only the last row goes through ln_f. Every row is read as if the model ended there, so every one does.",
+            "Only the last row goes through ln_f. Each row is read as if the model ended there, so each row needs"
+            " ln_f.",
         ),
         "no-embeddings": Wrong(
             _lens(rows=lambda s: s[1:]),
-            "The first row is missing: what the stream says before any block, when it holds only the embeddings.",
+            "The first row is missing: the logits before any block, when the stream holds only the embeddings.",
         ),
         "not-after-the-last": Wrong(
             _lens(rows=lambda s: s[:-1]),
-            "The last row is missing: the stream after the last block. There are n_layers + 1 places to read.",
+            "The last row is missing: the logits after the last block. There are n_layers + 1 places to read.",
         ),
         "what-each-block-adds": Wrong(
             _lens(rows=lambda s: torch.cat((s[:1], s.diff(dim=0)))),
-            "These rows read what each block adds. The stream is the sum of all that was added so far.",
+            "Your rows read what each block adds. Read the stream itself, which is the sum of everything added so far.",
         ),
         "first-position": Wrong(
             _lens(place=lambda s: s[:, 0, 0]),
-            "The first position is read. The next token is predicted at the last.",
+            "You read the first position. Read the last position, because it predicts the next token.",
         ),
         "every-position": Wrong(
             _lens(place=lambda s: s[:, 0]),
-            "Every position is read. Only the last is asked for: it predicts the next token.",
+            "You read every position. Read only the last position, because it predicts the next token.",
         ),
         "mean-of-positions": Wrong(
             _lens(place=lambda s: s[:, 0].mean(1)),
-            "The stream is averaged over all positions. The next token is predicted at the last one alone.",
+            "You average the stream over all positions. Only the last position predicts the next token.",
         ),
         "probabilities": Wrong(
             _lens(result=lambda logits: logits.softmax(-1)),
-            "These are probabilities. Logits are asked for; softmax is taken of them later, where it is needed.",
+            "Your rows are probabilities. Return the logits; the page applies softmax later.",
         ),
         "backwards": Wrong(
             _lens(rows=lambda s: s.flip(0)),
-            "The rows are in the opposite order. Row 0 is read before the first block, the last row after the last.",
+            "The rows are in reverse order. Row 0 is read before the first block, the last row after the last block.",
         ),
         "first-twice": Wrong(
             _lens(rows=lambda s: torch.cat((s[:1], s[:-1]))),
-            "The first row stands there twice, and the last is missing: each row was kept before its block, and what"
-            " the last one made never.",
+            "The first row appears twice and the last row is missing, because you keep the stream before each block."
+            " Keep it after each block, so that the last block's result is included.",
         ),
         "normed-from-the-start": Wrong(
             _by_a_loop(goes_on=_normed, first=_normed),
-            "Every block is given the normalised stream, the first one too. The lens reads a copy; the stream itself"
-            " goes on as it is.",
+            "Every block reads the normalised stream, even the first block. The lens normalises a copy; the blocks"
+            " should read the stream itself.",
         ),
         "normed-stream-goes-on": Wrong(
             _by_a_loop(goes_on=_normed),
-            "The next block is given the normalised stream. The lens reads a copy; the stream itself goes on as it is.",
+            "The next block reads the normalised stream. The lens normalises a copy; the blocks should read the stream"
+            " itself.",
         ),
         "four-blocks": Wrong(
             _by_a_loop(blocks=lambda model: model.blocks[:4]),
-            "Four blocks are gone through, as many as the page's model has. Another model has another number: go"
-            " through all of model.blocks.",
+            "You run four blocks, the number in the page's model. Other models have a different number, so run all of"
+            " model.blocks.",
         ),
         "written-over": Wrong(
             _by_a_loop(written_over=True),
-            "All rows are the last one: the stream was changed in place, and what was kept of it before is a view of"
-            " the same numbers. Let each block make a new tensor.",
+            "All rows equal the last one: you change the stream in place, and the rows that you kept are views of it."
+            " Create a new tensor for each block's result.",
         ),
         "stream-added-twice": Wrong(
             _by_a_loop(through=lambda block, x, start: x + block(x)),
-            "The stream is added once more around each block. A block already returns the stream and what it found.",
+            "The stream is added again after each block. A block already returns the stream with its own results"
+            " added.",
         ),
         "each-from-the-embeddings": Wrong(
             _by_a_loop(through=lambda block, x, start: block(start)),
-            "Every block is fed the embeddings. What a block returns is what the next one reads.",
+            "Every block reads the embeddings. Each block should read the result of the block before it.",
         ),
         "no-positions": Wrong(
             _by_a_loop(places=False),
-            "The position vectors are missing. The stream begins as the sum of wte and wpe.",
+            "The position vectors are missing. The stream begins as the sum of wte of the tokens and wpe of the"
+            " positions.",
         ),
     },
     hints=Hints(
-        "Run the model as its forward does. At which points do you have a stream that could be read?",
+        "Run the model as its forward does. At which points is there a stream that could be read?",
         "Begin with the embeddings of tokens and positions, and keep the last position's vector before the first block"
-        " and after each block. Then read all of them as the model reads its last one.",
-        "A list that starts with x[0, -1] and grows by one in the loop over model.blocks; torch.stack makes it"
-        " [layers + 1, d_model]. Then model.ln_f, and the product with model.wte.weight.T.",
+        " and after each block. Then read all these vectors in the same way as the model reads its last one.",
+        "Start a list with x[0, -1], and append one vector after each block of model.blocks; torch.stack makes it"
+        " [layers + 1, d_model]. Then apply model.ln_f, and multiply by model.wte.weight.T.",
     ),
 )
 
@@ -260,7 +271,7 @@ def _patch(
     leave=False,
     norm=True,
 ):
-    """`patch_stream` with one step replaced, by hooks."""
+    """Return an answer to patch_stream with one step replaced. It uses hooks."""
 
     def answer(model, clean, corrupted, layer, position):
         theirs = _streams(model, source(clean, corrupted))
@@ -268,8 +279,8 @@ def _patch(
         hooks = []
 
         def exchange(depth):
-            def hook(_, given):
-                x = given[0].clone()
+            def hook(_, inputs):
+                x = inputs[0].clone()
                 x[:, at] = put(x[:, at], theirs[depth if again else taken(layer)][:, at])
                 return x
 
@@ -278,8 +289,8 @@ def _patch(
         for depth, block in enumerate((*model.blocks, model.ln_f)):
             if depth == start or (again and start < depth < len(model.blocks)):
                 hooks.append(part(block).register_forward_pre_hook(exchange(depth)))
-        if not norm:  # the head alone reads the stream at its end
-            hooks.append(model.ln_f.register_forward_hook(lambda _, given, made: given[0]))
+        if not norm:  # the head then reads the stream without ln_f
+            hooks.append(model.ln_f.register_forward_hook(lambda _, inputs, result: inputs[0]))
         logits = model(into(clean, corrupted))
         for hook in [] if leave else hooks:
             hook.remove()
@@ -289,7 +300,7 @@ def _patch(
 
 
 def _ends_early(rest):
-    """The exchange, and of the blocks after it only some."""
+    """Return an answer to patch_stream that runs only the blocks `rest(blocks, layer)` after the exchange."""
 
     def answer(model, clean, corrupted, layer, position):
         mine, theirs = (_streams(model, tokens)[layer].clone() for tokens in (clean, corrupted))
@@ -312,29 +323,31 @@ def _first_text_only(mine, theirs):
 
 
 def _what_was_exchanged(probe):
-    """Where one vector was exchanged, at another place than it was asked for."""
+    """Say which vector was exchanged, if it was the wrong one."""
     oracle = make_runner(probe.exercise, probe.exercise.oracle)
     for trial in probe.trials:
         if trial.is_correct(probe.exercise) or trial.yours.failure or not isinstance(trial.yours.value, tuple):
             continue
         model, clean, corrupted, layer, position = trial.case.args
         for i, j in itertools.product(range(len(model.blocks)), range(clean.shape[1])):
-            asked = replace(trial.case, args=(model, clean, corrupted, i, j))
-            if (i, j) != (layer, position) and values_equal(trial.yours.value[0], oracle.run(asked).value[0], 1e-4):
+            other_place = replace(trial.case, args=(model, clean, corrupted, i, j))
+            if (i, j) != (layer, position) and values_equal(
+                trial.yours.value[0], oracle.run(other_place).value[0], 1e-4
+            ):
                 return (
-                    f"Asked for block {layer} and position {position}, yours exchanges the vector at position {j}"
-                    f" before block {i}."
+                    f"For block {layer} and position {position}, you exchange the vector at position {j} before block"
+                    f" {i}. Exchange the vector at position {position} before block {layer}."
                 )
         mine, whole = trial.yours.value[0], oracle.run(replace(trial.case, args=(model, clean, clean, 0, 0))).value[0]
         if mine.shape == whole.shape and position and not values_equal(mine[:, :position], whole[:, :position], 1e-4):
             return (
-                f"Asked for position {position}, the positions before it have other logits than in the clean run, and"
-                " none of them can see it: something else is exchanged, or the run itself is not the model's."
+                f"For position {position}, earlier positions have different logits than in the clean run, although they"
+                " cannot see this position. You exchange something else, or your run differs from the model's forward."
             )
         if mine.shape == whole.shape and position:
             return (
-                f"Asked for block {layer} and position {position}, the positions before it are right, and not all from"
-                f" it on. Is the corrupted run's vector put in as it goes into block {layer}, unchanged, and no other?"
+                f"For block {layer} and position {position}, the logits before this position are correct, but not all"
+                f" logits from it on. Put in only one vector: the corrupted run's input of block {layer}, unchanged."
             )
     return None
 
@@ -357,96 +370,98 @@ exercise(
     misconceptions={
         "other-way-round": Wrong(
             _patch(into=lambda clean, corrupted: corrupted, source=lambda clean, corrupted: clean),
-            "This is the corrupted text with one vector of the clean one. Here the clean text runs, and one of its"
-            " vectors comes from the corrupted one.",
+            "You run the corrupted text with one vector of the clean text. Run the clean text, with one vector of the"
+            " corrupted text.",
         ),
         "rest-not-run": Wrong(
             _ends_early(lambda blocks, layer: []),
-            "After the exchange the logits are read at once. What the vector changes is seen only when the run goes on,"
-            " through block `layer` and those after it.",
+            "You read the logits right after the exchange. The vector's effect appears only if the run goes on,"
+            " through block `layer` and all later blocks.",
         ),
         "four-blocks": Wrong(
             _ends_early(lambda blocks, layer: blocks[layer:4]),
-            "The run ends after four blocks, as many as the page's model has. Another model has another number: go"
-            " through all of model.blocks.",
+            "Your run ends after four blocks, the number in the page's model. Other models have a different number, so"
+            " run all of model.blocks.",
         ),
         "no-final-norm": Wrong(
             _patch(norm=False),
-            "ln_f is missing at the end. The head was trained on the normalised stream, and reads the raw one on"
-            " another scale.",
+            "ln_f is missing at the end. The head was trained on the normalised stream, and the stream before ln_f has"
+            " a different scale.",
         ),
         "after-the-block": Wrong(
             _patch(where=lambda layer: layer + 1, taken=lambda layer: layer + 1),
-            "The vector is exchanged after block `layer`. It is what goes into that block that is exchanged.",
+            "You exchange the vector after block `layer`. Exchange it before this block, in the block's input.",
         ),
         "taken-after-the-block": Wrong(
             _patch(taken=lambda layer: layer + 1),
-            "The vector is taken from the corrupted run after block `layer`, and put in before it. Both are before.",
+            "You take the vector after block `layer` of the corrupted run, and put it in before this block. Take it"
+            " before the block as well.",
         ),
         "put-in-at-the-start": Wrong(
             _patch(where=lambda layer: 0),
-            "The vector of block `layer` is put in before block 0. It belongs where it was taken from.",
+            "You take the vector before block `layer`, but put it in before block 0. Put it in before block `layer`.",
         ),
         "all-positions": Wrong(
             _patch(positions=lambda position: slice(None)),
-            "The whole stream is exchanged, at every position, so these are the logits of the corrupted text. Only the"
-            " vector at `position` is.",
+            "You exchange the whole stream, at every position, so these are the logits of the corrupted text. Exchange"
+            " only the vector at `position`.",
         ),
         "and-all-before": Wrong(
             _patch(positions=lambda position: slice(position + 1)),
-            "Every position up to `position` is exchanged. Only the vector at `position` itself is.",
+            "You exchange every position up to `position`. Exchange only the vector at `position` itself.",
         ),
         "and-all-behind": Wrong(
             _patch(positions=lambda position: slice(position, None)),
-            "Every position from `position` on is exchanged. Only the vector at `position` itself is.",
+            "You exchange every position from `position` on. Exchange only the vector at `position` itself.",
         ),
         "only-what-attention-reads": Wrong(
             _patch(part=lambda block: block.ln_1),
-            "The vector is exchanged where ln_1 reads it, so the block adds to the clean stream all the same. It is the"
-            " stream that gets another vector, before the block.",
+            "You exchange the vector only in the input of ln_1, so the block still adds to the clean stream. Exchange"
+            " it in the stream itself, before the block.",
         ),
         "last-position": Wrong(
             _patch(positions=lambda position: -1),
-            "The last position is exchanged, whatever `position` says.",
+            "You always exchange the last position. Exchange the vector at `position`.",
         ),
         "position-one-early": Wrong(
             _patch(positions=lambda position: position - 1),
-            "The position before is exchanged. Positions count from 0.",
+            "You exchange the position before `position`. Positions count from 0.",
         ),
         "in-every-later-block": Wrong(
             _patch(again=True),
-            "The vector is exchanged before block `layer` and again before every later one, so this position never sees"
-            " the rest of the clean text. It is exchanged once.",
+            "You exchange the vector before block `layer` and again before every later block, so this position never"
+            " sees the rest of the clean text. Exchange it once.",
         ),
         "added": Wrong(
             _patch(put=lambda mine, theirs: mine + theirs),
-            "The corrupted run's vector is added to the clean one. It replaces it.",
+            "You add the corrupted run's vector to the clean vector. It should replace the clean vector.",
         ),
         "halfway": Wrong(
             _patch(put=lambda mine, theirs: (mine + theirs) / 2),
-            "The mean of the two vectors is put in. The corrupted run's replaces the clean one's.",
+            "You put in the mean of the two vectors. The corrupted run's vector should replace the clean vector.",
         ),
         "first-text-only": Wrong(
             _patch(put=_first_text_only),
-            "Only the first text of the batch gets the other vector. Every text gets that of its own twin.",
+            "Only the first text of the batch gets the other vector. Every text should get the vector of its own twin.",
         ),
         "token-exchanged": Wrong(
             _token_exchanged,
-            "The token is exchanged, so the text itself is another one from the start. It is the stream before block"
-            " `layer` that gets another vector.",
+            "You exchange the token, so the text itself is different from the start. Exchange the vector in the stream"
+            " before block `layer`.",
         ),
         "nothing-exchanged": Wrong(
             lambda model, clean, corrupted, layer, position: model(clean),
-            "These are the logits of the clean text: nothing was exchanged on the way to them.",
+            "These are the logits of the clean text. No vector was exchanged before they were computed.",
         ),
         "hook-left": Wrong(_patch(leave=True), _LEFT),
     },
     hints=Hints(
-        "Two runs. Which vector do you need from the first one, and at what moment of the second do you put it in?",
+        "There are two runs. Which vector do you need from the first run, and at what point of the second run do you"
+        " put it in?",
         "Take both texts through the first `layer` blocks. Then copy one position of the corrupted stream into the"
-        " clean one, and let only the clean one go on.",
-        "A function of your own, stream(tokens), gives the sum of the embeddings after model.blocks[:layer]. Then"
-        " x[:, position] = other[:, position], model.blocks[layer:], model.ln_f, and the product with"
+        " clean stream, and continue with the clean stream only.",
+        "Write a function, stream(tokens), that adds the embeddings and runs model.blocks[:layer]. Then set x[:,"
+        " position] = other[:, position], and continue with model.blocks[layer:], model.ln_f, and the product with"
         " model.wte.weight.T.",
     ),
 )
@@ -456,7 +471,7 @@ exercise(
 
 
 def _listed(places):
-    """Places as text: runs of neighbours as from and to."""
+    """Format indices as text, with consecutive ones as a range: "0 to 3, 7"."""
     runs = []
     for place in places:
         if runs and runs[-1][-1] == place - 1:
@@ -476,17 +491,17 @@ def _columns(model, head):
 
 
 def _without(columns=_columns, layers=lambda layer, n: [layer], silence=None):
-    """`without_head` with one step replaced, on the parameters of a copy that nobody else has."""
+    """Return an answer to without_head with one step replaced. It changes parameters and then restores them."""
 
     def zero(block, columns):
         block.attn.out_proj.weight[:, columns] = 0
 
     def answer(model, tokens, layer, head):
-        held = {name: value.clone() for name, value in model.state_dict().items()}
+        parameters = {name: value.clone() for name, value in model.state_dict().items()}
         for i in layers(layer, len(model.blocks)):
             (silence or zero)(model.blocks[i], columns(model, head))
         logits = model(tokens)
-        model.load_state_dict(held)
+        model.load_state_dict(parameters)
         return logits
 
     return answer
@@ -528,10 +543,10 @@ def _looks_at_all(block, columns):
 
 
 def _reads_less(model, tokens, layer, head):
-    """Entries of what all heads of the block read are zero."""
+    """Set entries of the input that all heads of the block share to zero."""
 
-    def hook(_, given):
-        x = given[0].clone()
+    def hook(_, inputs):
+        x = inputs[0].clone()
         x[..., _columns(model, head)] = 0
         return x
 
@@ -544,11 +559,11 @@ def _values_but_no_bias(block, columns):
 
 
 def _at(places):
-    """The head's share is removed at some positions only, by a hook."""
+    """Return an answer that removes the head only at some positions, with a hook."""
 
     def answer(model, tokens, layer, head):
-        def hook(_, given):
-            x = given[0].clone()
+        def hook(_, inputs):
+            x = inputs[0].clone()
             x[:, places, _columns(model, head)] = 0
             return x
 
@@ -561,8 +576,8 @@ def _at(places):
 
 
 def _hook_left(model, tokens, layer, head):
-    def hook(_, given):
-        x = given[0].clone()
+    def hook(_, inputs):
+        x = inputs[0].clone()
         x[..., _columns(model, head)] = 0
         return x
 
@@ -576,22 +591,28 @@ def _weights_left(model, tokens, layer, head):
 
 
 def _which_entries_are_zero(probe):
-    """Which entries of what goes into out_proj are zero, beside those of the head."""
+    """Say which input entries of out_proj are zero, if they are not the entries of the head."""
     for trial in [] if probe.has_correct_values else probe.trials:
         model, tokens, layer, head = trial.case.args
-        held = dict(model.named_parameters())
-        teller = HeadOutputModel(model.config, lambda name, shape, held=held: held.get(name, torch.zeros(shape)), layer)
-        seen = probe.run(replace(trial.case, args=(teller, tokens, layer, head)))
-        value = None if seen.failure or not isinstance(seen.value, tuple) else seen.value[0]
+        parameters = dict(model.named_parameters())
+        observed_model = HeadOutputModel(
+            model.config, lambda name, shape, p=parameters: p.get(name, torch.zeros(shape)), layer
+        )
+        observation = probe.run(replace(trial.case, args=(observed_model, tokens, layer, head)))
+        failed = observation.failure or not isinstance(observation.value, tuple)
+        value = None if failed else observation.value[0]
         if not isinstance(value, Tensor) or value.dim() != 3 or value.shape[-1] != model.config.d_model:
             return None
         zero = (value == 0).all((0, 1)).nonzero().flatten().tolist()
         own = list(range(model.config.d_model))[_columns(model, head)]
         if zero != own:
-            found = f"{_listed(zero)} {'is' if len(zero) == 1 else 'are'} zero" if zero else "none is zero everywhere"
+            one = len(zero) == 1
+            entries = (
+                f"{'entry' if one else 'entries'} {_listed(zero)} {'is' if one else 'are'}" if zero else "no entry is"
+            )
             return (
-                f"Of the {model.config.d_model} entries that go into out_proj in block {layer}, {found}. Head {head} of"
-                f" {model.config.n_heads} has the entries {own[0]} to {own[-1]}."
+                f"In the input of out_proj in block {layer}, {entries} zero at every position. Head {head} of"
+                f" {model.config.n_heads} has the entries {own[0]} to {own[-1]} of {model.config.d_model}."
             )
     return None
 
@@ -613,100 +634,104 @@ exercise(
     misconceptions={
         "whole-attention": Wrong(
             _without(silence=_whole_attention),
-            "All of the block's attention is gone. One head's entries are to be zero; the other heads still write.",
+            "You remove all of the block's attention. Only one head's entries should be zero; the other heads still"
+            " write.",
         ),
         "all-heads": Wrong(
             _without(columns=lambda model, head: slice(None)),
-            "Every head of the block is silent. Only the entries of head `head` are to be zero.",
+            "You silence every head of the block. Only the entries of head `head` should be zero.",
         ),
         "whole-block": Wrong(
             _without(silence=_whole_block),
-            "The whole block adds nothing, its MLP included. One head of its attention is to be removed.",
+            "The whole block adds nothing, not even its MLP. Remove only one head of its attention.",
         ),
         "the-others": Wrong(
             _without(columns=_others),
-            "All heads but this one were removed.",
+            "You remove all heads except this one. Remove only this head.",
         ),
         "after-out_proj": Wrong(
             _without(silence=_rows),
-            "Entries of what out_proj returns are zero. There the heads are already mixed; a head has entries of its"
-            " own only in what goes into out_proj.",
+            "You set entries of out_proj's result to zero, where the heads are already mixed. A head has its own"
+            " entries only in the input of out_proj.",
         ),
         "rows-of-out_proj": Wrong(
             _without(silence=_rows_of_weights),
-            "Rows of out_proj's weights are zero: they make the entries of its result, where the heads are already"
-            " mixed. A head's entries go in, and each of them meets a column.",
+            "You set rows of out_proj's weight to zero, but rows make the entries of its result, where the heads are"
+            " already mixed. A head's entries are in the input, and each is multiplied by a column.",
         ),
         "before-attention": Wrong(
             _reads_less,
-            "Entries of what attention reads are zero. All heads read all entries there; each has entries of its own"
-            " only in what goes into out_proj.",
+            "You set entries of attention's input to zero, where all heads read all entries. A head has its own"
+            " entries only in the input of out_proj.",
         ),
         "bias-removed-too": Wrong(
             _without(silence=_with_its_bias),
-            "The bias of out_proj is gone as well. It belongs to no head and is added in any case.",
+            "You also remove the bias of out_proj. It belongs to no head, so it should still be added.",
         ),
         "interleaved": Wrong(
             _without(columns=lambda model, head: slice(head, None, model.config.n_heads)),
-            "Every n_heads-th entry is zero. A head's entries are neighbours: d_model / n_heads of them in a row.",
+            "You set every n_heads-th entry to zero. A head's entries are neighbours: d_model / n_heads of them in a"
+            " row.",
         ),
         "one-entry": Wrong(
             _without(columns=lambda model, head: slice(head, head + 1)),
-            "A single entry is zero. A head has d_model / n_heads of them.",
+            "You set a single entry to zero. A head has d_model / n_heads entries.",
         ),
         "as-wide-as-there-are-heads": Wrong(
             _without(columns=lambda model, head: slice(head * (n := model.config.n_heads), (head + 1) * n)),
-            "n_heads entries are zero. A head has d_model / n_heads of them: the number of heads is not their width.",
+            "You set n_heads entries to zero. A head has d_model / n_heads entries: the number of heads is not the"
+            " width of a head.",
         ),
         "starts-at-the-number-of-heads": Wrong(
             _without(columns=lambda model, head: slice(i := head * model.config.n_heads, i + _width(model))),
-            "The entries begin at head * n_heads. Each head before this one has d_model / n_heads of them.",
+            "Your entries begin at head * n_heads. Each head before this one has d_model / n_heads entries.",
         ),
         "head-from-one": Wrong(
             _without(columns=lambda model, head: slice((head - 1) * (w := _width(model)), head * w)),
-            "The head before it is removed. Heads count from 0.",
+            "You remove the head before `head`. Heads count from 0.",
         ),
         "in-every-block": Wrong(
             _without(layers=lambda layer, n: range(n)),
-            "Head `head` is removed in every block. Heads of different blocks share no more than a number: only block"
-            " `layer` loses one.",
+            "You remove head `head` in every block. Remove it only in block `layer`: heads of different blocks share"
+            " nothing but a number.",
         ),
         "block-before": Wrong(
             _without(layers=lambda layer, n: [(layer - 1) % n]),
-            "The head is removed in the block before. Blocks count from 0.",
+            "You remove the head in the block before `layer`. Blocks count from 0.",
         ),
         "looks-at-all": Wrong(
             _without(silence=_looks_at_all),
-            "The head's queries or keys are zero, so it looks at all positions alike and writes their mean. A head"
-            " that is removed writes nothing.",
+            "The head's queries or keys are zero, so it gives all positions the same weight and writes their mean. A"
+            " removed head should write nothing.",
         ),
         "values-but-no-bias": Wrong(
             _without(silence=_values_but_no_bias),
-            "The head's value matrix is zero, and the bias of its values is still written at every position.",
+            "The head's value matrix is zero, but the bias of its values is still written at every position."
+            " Remove this bias as well.",
         ),
         "last-position-only": Wrong(
             _at(slice(-1, None)),
-            "The head is silent at the last position only. It is to be removed everywhere: what it writes at other"
-            " positions is read by later blocks.",
+            "The head is silent only at the last position. Remove it at every position, because later blocks read what"
+            " it writes at the other positions.",
         ),
         "nothing-removed": Wrong(
             lambda model, tokens, layer, head: model(tokens),
-            "These are the logits of the whole model: no head was removed. Does a hook return what it made?",
+            "These are the logits of the whole model: no head was removed. Does your hook return the changed tensor?",
         ),
         "hook-left": Wrong(_hook_left, _LEFT),
         "weights-left": Wrong(
             _weights_left,
-            "The logits are right, but the model has lost that head for good: parameters were set to zero and not put"
-            " back. A hook changes nothing that is stored.",
+            "The logits are correct, but you set parameters to zero and did not restore them, so the model has lost"
+            " this head permanently. A hook changes no stored parameters.",
         ),
     },
     hints=Hints(
-        "Where in a block do the heads' results still lie side by side, each in entries of its own?",
-        "out_proj is given all heads' results, merged. A hook that runs before it can return a copy in which one head's"
-        " entries are zero. Take the hook out again afterwards.",
-        "width = config.d_model // config.n_heads; the head's entries are those from head * width on, width of them."
-        " register_forward_pre_hook on model.blocks[layer].attn.out_proj; its function gets (part, given), and given[0]"
-        " is the tensor.",
+        "Where in a block are the heads' results still side by side, each in its own entries?",
+        "The input of out_proj holds the results of all heads, merged. A hook that runs before out_proj can return a"
+        " copy in which one head's entries are zero; remove the hook afterwards.",
+        "Let width = config.d_model // config.n_heads: the head's entries begin at head * width, and there are width"
+        " of them. Call register_forward_pre_hook on model.blocks[layer].attn.out_proj; your function gets (part,"
+        " given), and given[0] is the tensor.",
     ),
 )
 
@@ -714,8 +739,8 @@ exercise(
 # --- induction ---------------------------------------------------------------------------------------------
 
 
-def _score(rows=lambda n: torch.arange(n, 2 * n), ahead=1, turned=False, over=lambda found, n: found.mean(-1)):
-    """`induction_score` with one step replaced."""
+def _score(rows=lambda n: torch.arange(n, 2 * n), ahead=1, turned=False, over=lambda weights, n: weights.mean(-1)):
+    """Return an answer to induction_score with one step replaced."""
 
     def answer(pattern):
         pattern = pattern.transpose(-2, -1) if turned else pattern
@@ -727,7 +752,7 @@ def _score(rows=lambda n: torch.arange(n, 2 * n), ahead=1, turned=False, over=la
 
 
 def _patterns(rand, *shape, hidden=True):
-    """Weights of random scores, each row of which sums to 1."""
+    """Return the softmax of random scores, so that each row sums to 1."""
     scores = 2 * rand(*shape)
     if hidden:
         scores = scores.masked_fill(torch.ones(shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
@@ -745,35 +770,40 @@ def _favourite(pattern):
 
 
 def _which_cells_count(probe):
-    """Which weights of a small pattern have a part in the score: one at a time is 1, all others are 0."""
+    """Name the weights of a small pattern that wrongly affect the score, or wrongly do not.
+
+    In each pattern of the batch, one weight is 1 and the rest are 0.
+    """
     if probe.has_correct_values:
         return None
     n = 4
     cells = torch.eye(4 * n * n).view(-1, 2 * n, 2 * n)
-    seen = probe.run(case(cells))
-    if seen.failure or not isinstance(seen.value, Tensor) or seen.value.shape != cells.shape[:1]:
+    observation = probe.run(case(cells))
+    scores = observation.value
+    if observation.failure or not isinstance(scores, Tensor) or scores.shape != cells.shape[:1]:
         return None
     half = probe.run(case(cells / 2)).value
-    if isinstance(half, Tensor) and not values_equal(2 * half, seen.value, 1e-5):
+    if isinstance(half, Tensor) and not values_equal(2 * half, scores, 1e-5):
         return (
-            "With all weights half as large, the score is not half of what it was. Are hits counted, by an argmax or a"
-            " comparison? The score is the mean of the weights themselves."
+            "Your score does not halve when all weights are halved: do you count hits, with an argmax or a comparison?"
+            " The score should be the mean of the weights themselves."
         )
-    counted = [divmod(k, 2 * n) for k in seen.value.nonzero().flatten().tolist()]
-    wanted = [(i, i - n + 1) for i in range(n, 2 * n)]
-    if counted == wanted:
+    counted = [divmod(k, 2 * n) for k in scores.nonzero().flatten().tolist()]
+    expected = [(i, i - n + 1) for i in range(n, 2 * n)]
+    if counted == expected:
+        share = max(scores[scores != 0].tolist(), key=lambda share: abs(share - 1 / n))
         return (
-            f"On a list of four the right weights are counted, each by {seen.value.max():.3g}, and a mean takes 0.25."
+            "For a list of four, you use the right weights but not their mean: one weight counts"
+            f" {share:.3g} instead of 0.25."
         )
-    odd = next((cell for cell in counted if cell not in wanted), None)
-    missing = next((cell for cell in wanted if cell not in counted), None)
-    says = [f"the weight of query {odd[0]} on key {odd[1]} is counted, and should not be"] if odd else []
-    says += (
-        [f"{'that' if odd else 'the weight'} of query {missing[0]} on key {missing[1]} is not counted, and should be"]
-        if missing
-        else []
-    )
-    return f"On a list of four, written twice at positions 0 to 7, {'; '.join(says)}."
+    extra = next((cell for cell in counted if cell not in expected), None)
+    missing = next((cell for cell in expected if cell not in counted), None)
+    mistakes = []
+    if extra:
+        mistakes.append(f"the weight of query {extra[0]} on key {extra[1]} counts, but should not")
+    if missing:
+        mistakes.append(f"the weight of query {missing[0]} on key {missing[1]} does not count, but should")
+    return f"For a list of four, written twice at positions 0 to 7, {'; '.join(mistakes)}."
 
 
 exercise(
@@ -792,75 +822,82 @@ exercise(
     misconceptions={
         "same-token": Wrong(
             _score(ahead=0),
-            "This is the weight on the same token, one list earlier. What comes next is one place further on.",
+            "You take the weight on the same token in the first list. The token that came next is one position later.",
         ),
         "two-ahead": Wrong(
             _score(ahead=2),
-            "This is the weight two places behind the earlier occurrence. The token after it is one place behind.",
+            "You take the weight two positions after the earlier occurrence. The token that came next is one position"
+            " after it.",
         ),
         "before-it": Wrong(
             _score(ahead=-1),
-            "This is the weight on the token before the earlier occurrence. What came after it is asked for.",
+            "You take the weight on the token before the earlier occurrence. Take the weight on the token after it.",
         ),
         "previous-token": Wrong(
             _previous,
-            "This is the weight on the previous position. An induction head looks one list back, and one place ahead.",
+            "You take the weight on the previous position. An induction head looks one list back and one position"
+            " ahead.",
         ),
         "from-the-end-of-the-first": Wrong(
             _score(rows=lambda n: torch.arange(n - 1, 2 * n)),
-            "One query too many: the last token of the first list is counted in, and it has no earlier occurrence.",
+            "You count one query too many: the last token of the first list, which has no earlier occurrence. Begin"
+            " with the first token of the second list.",
         ),
         "last-query-missing": Wrong(
             _score(rows=lambda n: torch.arange(n, 2 * n - 1)),
-            "The last query is missing. Its token stands in the first list too, and the place behind that exists.",
+            "You leave out the last query. Its token also occurs in the first list, and the position after it exists:"
+            " position n.",
         ),
         "first-query-missing": Wrong(
             _score(rows=lambda n: torch.arange(n + 1, 2 * n)),
-            "The first query of the second list is missing. Its token has been there before, at position 0.",
+            "You leave out the first query of the second list. Its token occurred before, at position 0.",
         ),
         "last-query-only": Wrong(
             _score(rows=lambda n: torch.arange(2 * n - 1, 2 * n)),
-            "Only the last query is looked at. The score is the mean over all queries of the second list.",
+            "You use only the last query. The score should be the mean over all queries of the second list.",
         ),
         "over-all-queries": Wrong(
-            _score(over=lambda found, n: found.sum(-1) / (2 * n)),
-            "The sum is divided by the number of all positions. Only the second list's queries are counted.",
+            _score(over=lambda weights, n: weights.sum(-1) / (2 * n)),
+            "You divide the sum by the number of all positions. Divide by the number of queries in the second list.",
         ),
         "summed": Wrong(
-            _score(over=lambda found, n: found.sum(-1)),
-            "The weights are summed. The score is their mean, between 0 and 1.",
+            _score(over=lambda weights, n: weights.sum(-1)),
+            "You return the sum of the weights. The score should be their mean, between 0 and 1.",
         ),
         "largest": Wrong(
-            _score(over=lambda found, n: found.amax(-1)),
-            "This is the largest of the weights. One query says little: the score is the mean over all of them.",
+            _score(over=lambda weights, n: weights.amax(-1)),
+            "You return the largest of the weights. One query says little, so the score should be the mean over all of"
+            " them.",
         ),
         "favourite": Wrong(
             _favourite,
-            "This is the share of queries that look there most of all. The score is the mean of the weights"
-            " themselves.",
+            "You return the share of queries whose largest weight is there. The score should be the mean of the"
+            " weights themselves.",
         ),
         "first-two-axes": Wrong(
             lambda pattern: pattern.diagonal(offset=1 - pattern.shape[-1] // 2)[..., 1:].mean(-1),
-            "The diagonal is that of the first two axes, which may be layers and heads. The last two make a pattern.",
+            "You take the diagonal of the first two axes, which may be layers and heads. The last two axes make a"
+            " pattern.",
         ),
         "whole-square": Wrong(
             lambda pattern: pattern[..., (n := pattern.shape[-1] // 2) :, 1 : n + 1].mean((-2, -1)),
-            "This is the mean over a whole square of weights. Of each query, only the place after the earlier"
-            " occurrence of its token is asked for.",
+            "You take the mean over a whole square of weights. For each query, use only the weight on the position"
+            " after the earlier occurrence of its token.",
         ),
         "turned": Wrong(
             _score(turned=True),
-            "Rows and columns are exchanged. A row holds what one query looks at.",
+            "Rows and columns are swapped. Each row holds the weights of one query.",
         ),
         "one-for-all-heads": Wrong(
-            _score(over=lambda found, n: found.mean()),
-            "One number came out for all heads together. Every head has a score of its own.",
+            _score(over=lambda weights, n: weights.mean()),
+            "You return one number for all heads together. Each head should have its own score.",
         ),
     },
     hints=Hints(
-        "Write down the positions of a list of four that stands there twice. Which key does query 5 look at?",
-        "Query i looks at key i - n + 1, where n is half of the length. In a table these keys lie on a diagonal.",
+        "Write down the positions of a list of four tokens that appears twice. Which key does query 5 look at?",
+        "Query i looks at key i - n + 1, where n is half of the length. In the pattern, these weights lie on a"
+        " diagonal.",
         "pattern.diagonal(offset=..., dim1=-2, dim2=-1) holds the weights on one diagonal. Its first entry belongs to"
-        " query n - 1, so leave that out; then the mean over the last axis.",
+        " query n - 1, so leave this entry out; then take the mean over the last axis.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Exercises of lesson 12: the MLP and the block of a GPT-2, the model, its checkpoint, and writing with kept keys."""
+"""Exercises of lesson 12: GPT-2's MLP and block, the whole model, its checkpoint, and a key-value cache."""
 
 from __future__ import annotations
 
@@ -36,38 +36,38 @@ def _tanh_form(x, root=_ROOT, cube=0.044715, half=0.5):
     return half * x * (1 + torch.tanh(root * (x + cube * x**3)))
 
 
-def _torchs(x):
+def _torch_gelu(x):
     return F.gelu(x, approximate="tanh")
 
 
 def _landmarks(probe):
-    """Where the curve has a value that one can tell without a formula."""
+    """Compare the curve with five values that are known without the formula."""
     if probe.has_correct_values:
         return None
-    for x, wanted, why in (
-        (0.0, 0.0, "nothing comes of nothing"),
-        (10.0, 10.0, "a large number passes as it is"),
-        (-10.0, 0.0, "of a very negative number nothing is left"),
-        (1.0, 0.8412, "84 of 100 normally distributed numbers are smaller than 1, so that share of it passes"),
-        (-1.0, -0.1588, "16 of 100 normally distributed numbers are smaller than -1, so that share of it passes"),
+    for x, expected, reason in (
+        (0.0, 0.0, "half of 0 is 0, whatever tanh gives"),
+        (10.0, 10.0, "GELU leaves large positive numbers almost unchanged"),
+        (-10.0, 0.0, "GELU brings very negative numbers close to zero"),
+        (1.0, 0.8412, "84 of 100 normally distributed numbers are smaller than 1, so x is multiplied by that share"),
+        (-1.0, -0.1588, "16 of 100 normally distributed numbers are smaller than -1, so x is multiplied by that share"),
     ):
-        seen = probe.run(case(torch.tensor([x])))
-        if seen.failure or not isinstance(seen.value, Tensor) or seen.value.numel() != 1:
+        observation = probe.run(case(torch.tensor([x])))
+        if observation.failure or not isinstance(observation.value, Tensor) or observation.value.numel() != 1:
             return None
-        found = float(seen.value)
-        if not abs(found - wanted) < 1e-3:
-            return f"gelu({x:g}) is {format_number(found)}, and {wanted:g} is expected: {why}."
+        value = float(observation.value)
+        if not abs(value - expected) < 1e-3:
+            return f"gelu({x:g}) is {format_number(value)}, expected {expected:g}: {reason}."
     return None
 
 
 _EXACT = (
-    "This is the exact curve, with the error function. GPT-2 was trained with the approximation by tanh; the two differ"
-    " by up to 0.0005, and its weights belong to the one that they were trained with."
+    "This is the exact GELU, with the error function. GPT-2 was trained with the approximation by tanh, which differs"
+    " by up to 0.0005: use the formula that the weights were trained with."
 )
 
 exercise(
     "gelu",
-    oracle=_torchs,
+    oracle=_torch_gelu,
     cases=lambda rand: [case(rand(5) * 2), case(rand(2, 3, 4)), case(rand(6, 2) * 4)],
     returns=Float(),
     differentiable=True,
@@ -77,59 +77,64 @@ exercise(
         "exact": Wrong(F.gelu, _EXACT),
         "relu": Wrong(
             F.relu,
-            "This is ReLU: zero below zero, with a corner. GELU dips a little below zero and is smooth.",
+            "This is ReLU, which is zero below zero and has a corner there. GELU dips slightly below zero and is"
+            " smooth.",
         ),
         "silu": Wrong(
             F.silu,
-            "This is SiLU, x times a sigmoid, as later models have it. GELU follows a normal distribution.",
+            "This is SiLU: x times a sigmoid, as in later models. GELU multiplies x by the probability that a normally"
+            " distributed number is smaller than x.",
         ),
         "sigmoid-form": Wrong(
             lambda x: x * torch.sigmoid(1.702 * x),
-            "This is the quick approximation by a sigmoid, off by up to 0.02. GPT-2 uses the one with tanh.",
+            "This is the approximation by a sigmoid, which is wrong by up to 0.02. GPT-2 uses the approximation by"
+            " tanh.",
         ),
         "no-half": Wrong(
             lambda x: _tanh_form(x, half=1.0),
-            "Large numbers come out doubled: 1 + tanh goes up to 2. The formula halves that.",
+            "Large numbers come out doubled, because 1 + tanh goes up to 2. The formula multiplies by half of x.",
         ),
         "no-x-in-front": Wrong(
             lambda x: _tanh_form(x) / x,
-            "These are shares between 0 and 1. GELU lets that share of x pass: multiply by x.",
+            "Your results are factors between 0 and 1. GELU multiplies x by this factor.",
         ),
         "no-cube": Wrong(
             lambda x: _tanh_form(x, cube=0.0),
-            "The term with the cube of x is missing.",
+            "The term with the cube of x is missing. The argument of tanh should contain it.",
         ),
         "square-for-cube": Wrong(
             lambda x: 0.5 * x * (1 + torch.tanh(_ROOT * (x + 0.044715 * x**2))),
-            "x is squared where its cube should stand, so that the curve bends differently on the two sides.",
+            "You square x where the formula has its cube. With a square, the curve bends differently on the two sides"
+            " of zero.",
         ),
         "root-forgotten": Wrong(
             lambda x: _tanh_form(x, root=2 / math.pi),
-            "2 / π stands where its root should: the curve is too flat around zero.",
+            "You multiply by 2 / π, and the curve is too flat around zero. The formula has the root of 2 / π.",
         ),
         "root-of-two-only": Wrong(
             lambda x: _tanh_form(x, root=math.sqrt(2) / math.pi),
-            "Only the 2 is under the root. The root is of the whole fraction, 2 / π.",
+            "Your root covers only the 2. It should cover the whole fraction, 2 / π.",
         ),
         "outside-the-root": Wrong(
             lambda x: 0.5 * x * (1 + torch.tanh(_ROOT * x + 0.044715 * x**3)),
-            "The root multiplies x alone. It stands before a bracket that holds the cube, too.",
+            "The root multiplies only x. It should multiply the whole bracket, including the term with the cube.",
         ),
         "one-outside-the-bracket": Wrong(
             lambda x: x / 2 + torch.tanh(_ROOT * (x + 0.044715 * x**3)),
-            "x / 2 multiplies the 1 alone, and tanh is added afterwards. Both stand in the bracket that it multiplies.",
+            "x / 2 multiplies only the 1, and tanh is added afterwards. x / 2 should multiply the sum of both.",
         ),
         "point-slipped": Wrong(
             lambda x: _tanh_form(x, cube=0.44715),
-            "The number before the cube is ten times too large: it is 0.044715.",
+            "The factor of the cube is ten times too large. It should be 0.044715.",
         ),
         "no-one": Wrong(
             lambda x: 0.5 * x * torch.tanh(_ROOT * (x + 0.044715 * x**3)),
-            "The 1 beside tanh is missing, so both sides rise alike. With it the share runs from 0 to 1.",
+            "The 1 next to tanh is missing, so the curve rises on both sides of zero. With the 1, very negative"
+            " numbers come out close to zero.",
         ),
         "cube-of-the-sum": Wrong(
             lambda x: 0.5 * x * (1 + torch.tanh(_ROOT * (x + 0.044715 * x) ** 3)),
-            "The whole bracket is cubed. Only the x behind 0.044715 is.",
+            "You cube the whole bracket. Only the x after 0.044715 should be cubed.",
         ),
     },
     equivalent={
@@ -137,23 +142,25 @@ exercise(
         "by-sigmoid": lambda x: x * torch.sigmoid(2 * _ROOT * (x + 0.044715 * x**3)),
     },
     hints=Hints(
-        "Read the formula from the inside: what does tanh get?",
-        "tanh gets the root of 2 / π times a sum of x and a small multiple of its cube. 1 is added, and the whole is"
-        " multiplied by half of x.",
-        "torch.tanh exists, (2 / torch.pi) ** 0.5 is the root, x**3 the cube; then 0.5 * x * (1 + ...).",
+        "Read the formula from the inside out: what is the argument of tanh?",
+        "The argument of tanh is the root of 2 / π times a sum: x plus a small multiple of its cube. Add 1 to the"
+        " tanh, and multiply by half of x.",
+        "Use torch.tanh; (2 / torch.pi) ** 0.5 is the root, and x**3 is the cube. The last step is 0.5 * x * (1 +"
+        " ...).",
     ),
 )
 
 
 _NO_DROPOUT = draws_nothing(
-    "Random numbers are drawn in forward, so each call gives another result. Is there a dropout? None is asked for."
+    "Your forward uses random numbers, so each call gives a different result. If there is a dropout, remove it: the"
+    " exercise asks for none."
 )
 
 
 # --- the MLP -----------------------------------------------------------------------------------------------
 
 
-def _mlp(p, x, bend=_torchs, prefix=""):
+def _mlp(p, x, bend=_torch_gelu, prefix=""):
     wide = F.linear(x, p[f"{prefix}c_fc.weight"], p[f"{prefix}c_fc.bias"])
     return F.linear(bend(wide), p[f"{prefix}c_proj.weight"], p[f"{prefix}c_proj.bias"])
 
@@ -163,13 +170,13 @@ def _mlp_layers(d_model, d_mlp):
 
 
 _NO_BEND = (
-    "There is no bend between the two maps. Two linear maps in a row are one linear map, however wide the vector is in"
-    " between."
+    "The MLP has no activation function between its two linear maps. Without it, both together are one linear map,"
+    " however wide the vector is in between."
 )
-_RELU = "The bend is ReLU. GPT-2 was trained with GELU, and its weights fit no other."
+_RELU = "The activation function of the MLP is ReLU. GPT-2 was trained with GELU, so its weights need GELU."
 _RESIDUAL_INSIDE = (
-    "The MLP returns its input as well. It is the block that adds what an MLP found to the stream; the MLP itself"
-    " returns only that."
+    "The result contains the MLP's input as well. The MLP should return only its own result, because the block adds"
+    " this result to the stream."
 )
 
 exercise(
@@ -189,36 +196,38 @@ exercise(
         "exact": Wrong(lambda p, x: _mlp(p, x, F.gelu), _EXACT),
         "relu": Wrong(lambda p, x: _mlp(p, x, F.relu), _RELU),
         "bend-last": Wrong(
-            lambda p, x: _torchs(_mlp(p, x, lambda wide: wide)),
-            "GELU comes after both maps, so that almost nothing negative can be added to the stream. It belongs between"
-            " them.",
+            lambda p, x: _torch_gelu(_mlp(p, x, lambda wide: wide)),
+            "GELU comes after both maps, so the MLP can add almost nothing negative to the stream. It belongs between"
+            " the two maps.",
         ),
         "bend-first": Wrong(
-            lambda p, x: _mlp(p, _torchs(x), lambda wide: wide),
-            "GELU acts on the input, before the vector is made wide. It belongs between the two maps.",
+            lambda p, x: _mlp(p, _torch_gelu(x), lambda wide: wide),
+            "GELU acts on the input, before c_fc makes the vector wide. It belongs between the two maps.",
         ),
         "bent-twice": Wrong(
-            lambda p, x: _torchs(_mlp(p, x)),
-            "GELU acts once more on what c_proj gives, so that almost nothing negative can be added to the stream. It"
-            " acts once, between the two maps.",
+            lambda p, x: _torch_gelu(_mlp(p, x)),
+            "GELU also acts on the result of c_proj, so the MLP can add almost nothing negative to the stream. It"
+            " should act once, between the two maps.",
         ),
         "returns-its-input-too": Wrong(lambda p, x: x + _mlp(p, x), _RESIDUAL_INSIDE),
         "softmax": Wrong(
             lambda p, x: _mlp(p, x, lambda wide: wide.softmax(-1)),
-            "A softmax stands between the maps. The entries do not compete here: each is bent by itself, with GELU.",
+            "There is a softmax between the two maps, so the entries compete with each other. Use GELU instead, which"
+            " acts on each entry separately.",
         ),
         "always-four-times": Wrong(
             _mlp,
-            "The MLP is four times as wide as its input, whatever d_mlp says. That is what the block asks for; the MLP"
-            " does as it is told.",
+            "Your MLP is always four times as wide as its input and ignores d_mlp. The block chooses that width; the"
+            " MLP should use the d_mlp that it gets.",
             initial_parameters=lambda d_model, d_mlp: _mlp_layers(d_model, 4 * d_model),
         ),
     },
     hints=Hints(
-        "Two layers and a function between them: wide, bent, back.",
-        "__init__ makes c_fc from d_model to d_mlp and c_proj the other way. forward calls them in this order, with"
-        " gelu on what the first one gives.",
-        "nn.Linear has a bias unless told otherwise. Call c_proj on gelu of c_fc of x, and add nothing.",
+        "Two layers and a function in between: make the vector wide, apply the function, and bring the vector back to"
+        " its width.",
+        "__init__ should create c_fc, from d_model to d_mlp, and c_proj, which maps back. forward should call them in"
+        " this order, with gelu on the result of c_fc.",
+        "nn.Linear has a bias by default. Call c_proj on gelu of c_fc of x, and add nothing.",
     ),
 )
 
@@ -227,7 +236,7 @@ exercise(
 
 
 def _parameters(d, prefix=""):
-    """The parameters of a block of width d, in the order in which its parts are made."""
+    """Return the parameters of a block of width d, in the order in which the block creates its parts."""
     norms = {f"{prefix}ln_{i}": {f"{prefix}ln_{i}.{kind}": torch.zeros(d) for kind in "wb"} for i in (1, 2)}
     square = {n: nn.Linear(d, d) for n in ("W_query", "W_key", "W_value", "out_proj")}
     attention = {f"{prefix}attn.{name}": value for name, value in layer_parameters(**square).items()}
@@ -256,12 +265,12 @@ def _merge(x):
 
 
 def _attend(p, prefix, x, heads, mask=causal_mask, order=(0, 1, 2), split=_split, scale=None):
-    made = [split(_project(p, f"{prefix}W_{name}", x), heads) for name in ("query", "key", "value")]
-    q, k, v = (made[i] for i in order)
-    seen = mask(x.shape[-2])
-    seen = None if seen is None else seen.to(x.device)
-    mixed = torch_attention(q, k, v, seen) if scale is None else attention_weights(q, k, seen, scale=scale) @ v
-    return _project(p, f"{prefix}out_proj", _merge(mixed))
+    projections = [split(_project(p, f"{prefix}W_{name}", x), heads) for name in ("query", "key", "value")]
+    q, k, v = (projections[i] for i in order)
+    visible = mask(x.shape[-2])
+    visible = None if visible is None else visible.to(x.device)
+    contexts = torch_attention(q, k, v, visible) if scale is None else attention_weights(q, k, visible, scale=scale) @ v
+    return _project(p, f"{prefix}out_proj", _merge(contexts))
 
 
 def _block(
@@ -269,16 +278,21 @@ def _block(
     x,
     config,
     prefix="",
-    note=lambda name, given, made: made,
+    note=lambda name, part_input, result: result,
     attend=_attend,
-    bend=_torchs,
+    bend=_torch_gelu,
     order=lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + mlp(ln_2(s)),
     eps=lambda config: config.eps,
 ):
-    """A block with one step replaced. `order` puts its four parts together; `note` hears of each."""
+    """Compute a block, with one step replaced.
+
+    Args:
+        order: combines the four parts of the block.
+        note: called with the name, input and result of each part; returns the result that the block goes on with.
+    """
 
     def part(name, make):
-        return lambda given: note(f"{prefix}{name}", given, make(given))
+        return lambda part_input: note(f"{prefix}{name}", part_input, make(part_input))
 
     return note(
         prefix.removesuffix("."),
@@ -292,7 +306,7 @@ def _block(
     )
 
 
-def _with(**how) -> Callable:
+def _block_answer(**how) -> Callable:
     return lambda p, x: _block(p, x, p.init_args["config"], **how)
 
 
@@ -302,112 +316,119 @@ def _up_to_1024(p, x):
     return _block(p, x, p.init_args["config"])
 
 
-# What goes wrong within a block: the check of a block names it, and so does the check of a model that is made of such.
-class _Slip(NamedTuple):
-    """What goes wrong within a block, and what to say of it."""
+# The check of Block names these mistakes; the check of GPT names them too, because a GPT consists of blocks.
+class _BlockMistake(NamedTuple):
+    """A mistake inside a block: the steps that replace those of `_block`, and the message."""
 
-    how: dict[str, Callable]
+    replaced_steps: dict[str, Callable]
     message: str
 
 
 _BLOCK_MISTAKES = {
-    "post-norm": _Slip(
+    "post-norm": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: ln_2((t := ln_1(s + attn(s))) + mlp(t))},
-        "The norms stand around the sums, as in the first transformers: post-norm. GPT-2 has them in front of attention"
+        "The norms act on the sums, as in the first transformers (post-norm). GPT-2 normalises the inputs of attention"
         " and MLP, so that the stream itself is never normalised.",
     ),
-    "norm-of-what-is-added": _Slip(
+    "norm-of-what-is-added": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + ln_1(attn(s))) + ln_2(mlp(s))},
-        "The norms act on what attention and MLP found, as in lesson 06's layer. In GPT-2 they act on what these read.",
+        "The norms act on the results of attention and MLP, as in lesson 06's layer. In GPT-2 they should act on the"
+        " inputs of attention and MLP.",
     ),
-    "no-first-sum": _Slip(
+    "no-first-sum": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := attn(ln_1(s))) + mlp(ln_2(s))},
-        "What attention found replaces the stream, and all that was in it is lost. It is added to the stream.",
+        "The result of attention replaces the stream, so everything in the stream is lost. Add the result to the"
+        " stream instead.",
     ),
-    "no-second-sum": _Slip(
+    "no-second-sum": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: mlp(ln_2(s + attn(ln_1(s))))},
-        "What the MLP found replaces the stream, and all that was in it is lost. It is added to the stream.",
+        "The result of the MLP replaces the stream, so everything in the stream is lost. Add the result to the stream"
+        " instead.",
     ),
-    "no-sums": _Slip(
+    "no-sums": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: mlp(ln_2(attn(ln_1(s))))},
-        "Both sums are missing: what attention found replaces the stream, and what the MLP found replaces that. Each"
-        " adds what it found to the stream.",
+        "Both sums are missing: the result of attention replaces the stream, and then the result of the MLP replaces"
+        " it. Add each result to the stream instead.",
     ),
-    "normed-stream-goes-on": _Slip(
+    "normed-stream-goes-on": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (t := (h := ln_1(s)) + attn(h)) * 0 + (u := ln_2(t)) + mlp(u)},
-        "The sums are made with the normalised stream, so that the stream itself is lost at every norm. Only attention"
-        " and MLP read the normalised copy; what they find is added to the stream as it was.",
+        "You add to the normalised stream, so the stream itself is lost at every norm. Only attention and MLP should"
+        " read the normalised copy; add their results to the stream as it was before the norm.",
     ),
-    "side-by-side": _Slip(
+    "side-by-side": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: s + attn(ln_1(s)) + mlp(ln_2(s))},
-        "The MLP reads the stream from before attention, so that it cannot work on what attention brought. Some models"
-        " do it for speed; in GPT-2 the MLP comes after the first sum.",
+        "The MLP reads the stream from before attention, so it cannot use the result of attention. Some models do this"
+        " for speed, but in GPT-2 the MLP comes after the first sum.",
     ),
-    "mlp-first": _Slip(
+    "mlp-first": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + mlp(ln_2(s))) + attn(ln_1(s))},
-        "The MLP comes before attention. First something is fetched from other positions, then it is worked on.",
+        "The MLP comes before attention. Attention should first fetch information from other positions; then the MLP"
+        " works on it.",
     ),
-    "mlp-reads-what-was-found": _Slip(
+    "mlp-reads-what-was-found": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: s + (found := attn(ln_1(s))) + mlp(ln_2(found))},
-        "The MLP reads only what attention found. It reads the stream after the first sum, with all that was in it.",
+        "The MLP reads only the result of attention. It should read the whole stream after the first sum.",
     ),
-    "first-norm-twice": _Slip(
+    "first-norm-twice": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + mlp(ln_1(s))},
-        "ln_1 stands before both halves, and ln_2 is not used. Each half reads the stream through a norm of its own.",
+        "ln_1 is used in both halves, and ln_2 is not used. Each half should read the stream through its own norm.",
     ),
-    "norms-exchanged": _Slip(
+    "norms-exchanged": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_2(s))) + mlp(ln_1(s))},
-        "ln_1 and ln_2 have changed places. The first belongs to attention, the second to the MLP.",
+        "ln_1 and ln_2 are swapped. ln_1 belongs to attention, ln_2 to the MLP.",
     ),
-    "no-norms": _Slip(
+    "no-norms": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(s)) + mlp(s)},
-        "The norms are made and not used: attention and MLP read the stream as it is, however large it has grown.",
+        "The norms are not used: attention and MLP read the stream itself, however large it has grown. Each should"
+        " read the stream through its own norm.",
     ),
-    "no-second-norm": _Slip(
+    "no-second-norm": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + mlp(s)},
-        "The MLP reads the stream as it is; ln_2 is not used. Each half reads it through a norm.",
+        "The MLP reads the stream without a norm; ln_2 is not used. Each half should read the stream through its own"
+        " norm.",
     ),
-    "no-mlp": _Slip(
+    "no-mlp": _BlockMistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: s + attn(ln_1(s))},
-        "The MLP has no part in it. After attention's sum its own is still to come.",
+        "The MLP has no effect on the result. After attention's sum, add the result of the MLP as well.",
     ),
-    "eps-as-in-lesson-06": _Slip(
+    "eps-as-in-lesson-06": _BlockMistake(
         {"eps": lambda config: 1e-6},
-        "The norms have the eps of lesson 06, 1e-6. GPT-2's is another one: config.eps says which.",
+        "The norms use 1e-6 for eps, as in lesson 06. GPT-2 needs a different eps: config.eps.",
     ),
-    "exact-gelu": _Slip({"bend": F.gelu}, f"In the MLP: {_EXACT[0].lower()}{_EXACT[1:]}"),
-    "relu": _Slip({"bend": F.relu}, f"In the MLP: {_RELU[0].lower()}{_RELU[1:]}"),
-    "no-bend": _Slip({"bend": lambda x: x}, f"In the MLP: {_NO_BEND[0].lower()}{_NO_BEND[1:]}"),
-    "no-mask": _Slip(
+    "exact-gelu": _BlockMistake({"bend": F.gelu}, _EXACT.replace("This is", "The MLP uses")),
+    "relu": _BlockMistake({"bend": F.relu}, _RELU),
+    "no-bend": _BlockMistake({"bend": lambda x: x}, _NO_BEND),
+    "no-mask": _BlockMistake(
         {"attend": lambda *a: _attend(*a, mask=lambda n: None)},
-        "No causal mask: every position sees the whole text, and what comes later changes what was written before.",
+        "There is no causal mask, so every position sees the whole text. A later token then changes the results at"
+        " earlier positions.",
     ),
-    "one-head": _Slip(
+    "one-head": _BlockMistake(
         {"attend": lambda p, prefix, x, heads: _attend(p, prefix, x, 1)},
-        "There is one head of the full width. n_heads says how many share it.",
+        "Attention has one head of the full width. It should have n_heads heads, which divide the width among them.",
     ),
-    "not-scaled": _Slip(
+    "not-scaled": _BlockMistake(
         {"attend": lambda *a: _attend(*a, scale=1.0)},
-        "The scores of attention are not divided by the root of a head's width.",
+        "The scores of attention are not divided by the square root of a head's width. Large scores make softmax"
+        " choose almost a single position.",
     ),
-    "heads-interleaved": _Slip(
+    "heads-interleaved": _BlockMistake(
         {"attend": lambda *a: _attend(*a, split=lambda x, heads: x.unflatten(-1, (-1, heads)).movedim(-1, -3))},
-        "The heads are cut the other way: every n_heads-th entry for a head. A head's entries are neighbours.",
+        "Each head takes every n_heads-th entry. The entries of one head should be neighbours.",
     ),
-    "query-and-key-exchanged": _Slip(
+    "query-and-key-exchanged": _BlockMistake(
         {"attend": lambda *a: _attend(*a, order=(1, 0, 2))},
-        "Queries and keys have changed places: row i must hold what position i asks.",
+        "Queries and keys are swapped. Row i of the scores should belong to the query of position i.",
     ),
 }
 
 
 def _first_wrong_part(run, at_the_end):
-    """Which part is the first to give wrong numbers, beside torch's own: the parts before it are right.
+    """Return a property that compares every part of the module with the oracle and names the first wrong part.
 
     Args:
-        run: `(params, args, note)` runs the oracle, which tells `note` the name of each part, what it is given and what
-            it makes of it.
-        at_the_end: what to say where all parts are right.
+        run: `(params, args, note)` runs the oracle, which calls `note` with the name, input and result of each part.
+        at_the_end: the message if all parts are correct.
     """
 
     def broken(probe):
@@ -416,17 +437,23 @@ def _first_wrong_part(run, at_the_end):
             initial = probe.exercise.initial_parameters(config)
             p = Params({name: sample_parameter(name, value.shape, trial.case.seed) for name, value in initial.items()})
             p.init_args = {"config": config}
-            run(p, trial.case.args, lambda name, given, made, right=right: right.setdefault(name, (given, made))[1])
-            right.pop("", None)  # the whole is no part
-            heard = probe.run(trial.case, parts=list(right)).parts or {}
-            for name, (given, made) in right.items():
-                if name not in heard or heard[name][0].shape != given.shape:
+            run(
+                p,
+                trial.case.args,
+                lambda name, *input_and_result, right=right: right.setdefault(name, input_and_result)[1],
+            )
+            right.pop("", None)  # the block itself is not one of its parts
+            parts = probe.run(trial.case, parts=list(right)).parts or {}
+            for name, (part_input, result) in right.items():
+                if name not in parts or parts[name][0].shape != part_input.shape:
                     continue
-                if not _near(heard[name][0], given):
-                    return f"The stream is right up to `{name}`, which is given other numbers than it should be."
-                if not _near(heard[name][1], made):
-                    return f"`{name}` is the first part that is given the right numbers and returns wrong ones."
-            if len(heard) == len(right) and not trial.is_correct(probe.exercise):
+                if not _near(parts[name][0], part_input):
+                    return (
+                        f"`{name}` is the first part that gets a wrong input. Check the lines that compute this input."
+                    )
+                if not _near(parts[name][1], result):
+                    return f"`{name}` is the first wrong part: its input is correct, but its result is not."
+            if len(parts) == len(right) and not trial.is_correct(probe.exercise):
                 return at_the_end
         return None
 
@@ -444,14 +471,14 @@ _TINY_EPS = GPTConfig(vocab_size=9, n_positions=5, d_model=4, n_layers=1, n_head
 exercise(
     "Block",
     initial_parameters=_block_parameters,
-    oracle=_with(),
+    oracle=_block_answer(),
     cases=lambda rand: [
-        # with this seed the exact GELU shows well
+        # With this seed, the exact GELU differs clearly from the approximation.
         case(rand(2, 7, 6), init=(_SMALL,), seed=6, note="as long as n_positions"),
         case(rand(3, 4, 4), init=(_TINY_EPS,), seed=1),
         case(rand(2, 3, 4) * 0.01, init=(_TINY_EPS,), seed=2, train=True, note="small numbers, in training"),
         case(rand(2, 1, 6), init=(_SMALL,), seed=3),
-        # in training, so that what is asked of the others is not asked of so long a text
+        # In training mode, because the slow properties below skip the cases in training mode.
         case(rand(1, 1030, 4), init=(_LONG,), seed=4, train=True, note="longer than GPT-2's texts, in training"),
     ],
     returns=Float("batch seq d_model"),
@@ -460,32 +487,33 @@ exercise(
         _NO_DROPOUT,
         _first_wrong_part(
             lambda p, args, note: _block(p, *args, p.init_args["config"], note=note),
-            "Every part is given the right numbers and returns the right ones: what is done with the last is wrong.",
+            "Every part gets the correct input and returns the correct result. The mistake comes after the last part:"
+            " check how the block uses its result.",
         ),
         moves_with_its_module,
         *(
-            restrict_to_cases(broken, lambda case: not case.train)  # a block does the same in training
+            restrict_to_cases(broken, lambda case: not case.train)  # a block computes the same in training
             for broken in (causal(), batch_independent(), remembers_nothing, finite_when_scaled())
         ),
     ],
-    misconceptions={name: Wrong(_with(**how), message) for name, (how, message) in _BLOCK_MISTAKES.items()}
+    misconceptions={name: Wrong(_block_answer(**how), message) for name, (how, message) in _BLOCK_MISTAKES.items()}
     | {
         "context-of-gpt2": Wrong(
             _up_to_1024,
-            "The context of attention is 1024 whatever config.n_positions is, so a longer text does not fit. Take it"
-            " from config.",
+            "The context of attention is 1024, whatever config.n_positions is, so a longer text does not fit. Use"
+            " config.n_positions.",
         ),
         "adds-the-first-half-twice": Wrong(
-            _with(order=lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + s + mlp(ln_2(s))),
-            "The stream is added twice. Each half adds what it found once, to the stream as it is then.",
+            _block_answer(order=lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + s + mlp(ln_2(s))),
+            "The stream after attention is added twice. Each half should add only its own result to the stream.",
         ),
     },
     hints=Hints(
-        "Two halves of one form: read the stream through a norm, add what was found.",
-        "Four parts in the order of the text. In forward the first half uses ln_1 and attn, the second ln_2 and mlp,"
-        " on the stream that the first half left.",
-        "x becomes x plus attn of ln_1 of x; then the same once more with mlp and ln_2. LayerNorm takes config.eps as"
-        " its second argument.",
+        "Both halves have the same form: read the stream through a norm, and add the result to the stream.",
+        "Create the four parts in the order in which the page lists them. In forward, the first half uses ln_1 and"
+        " attn; the second half uses ln_2 and mlp, on the stream that the first half returned.",
+        "First add attn of ln_1 of x to x; then do the same with mlp and ln_2. The second argument of LayerNorm is"
+        " config.eps.",
     ),
 )
 
@@ -498,16 +526,16 @@ def _gpt_parameters(config):
     return ends | {f"ln_f.{kind}": torch.zeros(d) for kind in "wb"}
 
 
-def _gpt(
+def _gpt_answer(
     place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + p["wpe.weight"][: tokens.shape[-1]],
     which=range,
     block=_block,
     last=lambda p, x, eps: _norm(p, "ln_f", x, eps),
     head=lambda p, x: F.linear(x, p["wte.weight"]),
-    note=lambda name, given, made: made,
+    note=lambda name, part_input, result: result,
     **within,
 ):
-    """The model with one step replaced; `within` is for its blocks."""
+    """Return an answer to GPT with one step replaced; `within` replaces steps of its blocks."""
 
     def answer(p, tokens):
         config = p.init_args["config"]
@@ -521,7 +549,7 @@ def _gpt(
 
 
 def _future_changes_nothing(probe):
-    """Another last token leaves the logits before it as they were."""
+    """Check that changing the last token leaves the logits before it unchanged."""
     for trial in [] if probe.has_correct_values else probe.trials:
         tokens = trial.case.args[0]
         moved = tokens.clone()
@@ -531,8 +559,8 @@ def _future_changes_nothing(probe):
             continue
         if not torch.allclose(trial.yours.value[:, :-1], after.value[:, :-1], atol=1e-4):
             return (
-                "The future changes the past: with another last token, earlier positions gave other logits. When the"
-                " model writes, that token does not exist yet."
+                "The last token changes the logits at earlier positions. When the model predicts there, that token does"
+                " not exist yet."
             )
     return None
 
@@ -540,7 +568,7 @@ def _future_changes_nothing(probe):
 exercise(
     "GPT",
     initial_parameters=_gpt_parameters,
-    oracle=_gpt(),
+    oracle=_gpt_answer(),
     cases=lambda rand: [
         case(rand.integers(3, 7, high=11), init=(_SMALL,), note="as long as n_positions"),
         case(rand.integers(2, 4, high=9), init=(_TINY_EPS,), seed=1, train=True, note="in training"),
@@ -550,9 +578,9 @@ exercise(
     properties=[
         _NO_DROPOUT,
         _first_wrong_part(
-            lambda p, args, note: _gpt(note=note)(p, *args),
-            "Every part gives the right numbers, `ln_f` the last: what comes after it is wrong. Are the scores made"
-            " with `self.wte.weight` as it is now?",
+            lambda p, args, note: _gpt_answer(note=note)(p, *args),
+            "Every part returns the correct result, including `ln_f`, so the mistake comes after it. Do the scores use"
+            " the current `self.wte.weight`?",
         ),
         _future_changes_nothing,
         moves_with_its_module,
@@ -560,45 +588,49 @@ exercise(
     ],
     misconceptions={
         "no-positions": Wrong(
-            _gpt(place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + 0 * p["wpe.weight"][0]),
-            "The positions never enter: wpe has no part in the result. Add its rows 0, 1, 2 … to the embeddings.",
+            _gpt_answer(place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + 0 * p["wpe.weight"][0]),
+            "The position vectors are missing: wpe does not affect the result. Add its rows 0, 1, 2 … to the"
+            " embeddings.",
         ),
         "positions-from-1": Wrong(
-            _gpt(
+            _gpt_answer(
                 place=lambda p, tokens: (
                     F.embedding(tokens, p["wte.weight"]) + p["wpe.weight"].roll(-1, 0)[: tokens.shape[-1]]
                 )
             ),
-            "Every position gets the vector of the next one, as if they were counted from 1. The first row of wpe is"
-            " that of position 0.",
+            "Every position gets the vector of the next position, as if positions were counted from 1. Row 0 of wpe"
+            " belongs to position 0.",
         ),
         "positions-of-the-batch": Wrong(
-            _gpt(place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + p["wpe.weight"][: len(tokens), None]),
-            "All positions of a text get one vector, that of the text's place in the batch. Positions run along the"
-            " second axis of tokens.",
+            _gpt_answer(
+                place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + p["wpe.weight"][: len(tokens), None]
+            ),
+            "All positions of a text get the same vector, chosen by the text's index in the batch. Positions run along"
+            " the second axis of tokens.",
         ),
         "positions-as-tokens": Wrong(
-            _gpt(place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + p["wte.weight"][: tokens.shape[-1]]),
-            "The vectors of positions are taken from wte, where those of tokens stand. They have a table of their own,"
-            " wpe.",
+            _gpt_answer(
+                place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + p["wte.weight"][: tokens.shape[-1]]
+            ),
+            "The position vectors come from wte, which holds the vectors of tokens. They should come from wpe.",
         ),
         "embedding-enlarged": Wrong(
-            _gpt(
+            _gpt_answer(
                 place=lambda p, tokens: (
                     F.embedding(tokens, p["wte.weight"]) * p["wte.weight"].shape[1] ** 0.5
                     + p["wpe.weight"][: tokens.shape[-1]]
                 )
             ),
-            "The embeddings are multiplied by the root of d_model, as in the paper of 2017. GPT-2 takes them as they"
-            " are.",
+            "The embeddings are multiplied by the root of d_model, as in the transformer paper of 2017. GPT-2 uses"
+            " them unchanged.",
         ),
         "no-final-norm": Wrong(
-            _gpt(last=lambda p, x, eps: x + 0 * p["ln_f.w"]),
-            "ln_f is made and not used. The blocks have added to the stream; the norm brings it back to one size before"
-            " it is compared with the embeddings.",
+            _gpt_answer(last=lambda p, x, eps: x + 0 * p["ln_f.w"]),
+            "ln_f is not used. The blocks have added to the stream, so ln_f should bring it to one size before it is"
+            " compared with the embeddings.",
         ),
         "final-norm-first": Wrong(
-            _gpt(
+            _gpt_answer(
                 place=lambda p, tokens: _norm(
                     p,
                     "ln_f",
@@ -607,71 +639,74 @@ exercise(
                 ),
                 last=lambda p, x, eps: x,
             ),
-            "ln_f stands before the blocks. It comes after the last of them.",
+            "ln_f runs before the blocks. It should run after the last block.",
         ),
         "final-norm-every-block": Wrong(
-            _gpt(
+            _gpt_answer(
                 block=lambda p, x, config, *how, **within: _norm(
                     p, "ln_f", _block(p, x, config, *how, **within), config.eps
                 ),
                 last=lambda p, x, eps: x,
             ),
-            "ln_f runs after each block, so that the stream itself is normalised every time. It runs once, after the"
-            " last.",
+            "ln_f runs after each block, so the stream itself is normalised every time. It should run once, after the"
+            " last block.",
         ),
         "head-of-its-own": Wrong(
-            _gpt(head=lambda p, x: F.linear(x, p["lm_head.weight"])),
-            "There is a head with a weight of its own. GPT-2's head is tied: the scores are dot products with the rows"
-            " of wte, and there is no further parameter.",
+            _gpt_answer(head=lambda p, x: F.linear(x, p["lm_head.weight"])),
+            "The output layer has its own weight. GPT-2's head is tied: the scores are dot products with the rows of"
+            " wte, and there are no further parameters.",
             initial_parameters=lambda config: (
                 _gpt_parameters(config) | {"lm_head.weight": torch.zeros(config.vocab_size, config.d_model)}
             ),
         ),
         "vectors-for-logits": Wrong(
-            _gpt(head=lambda p, x: x),
-            "These are vectors of d_model numbers. Each is compared with every token's embedding, which gives a score"
-            " for each token of the vocabulary.",
+            _gpt_answer(head=lambda p, x: x),
+            "Your result holds vectors of d_model numbers. Compare each vector with every token's embedding, to get a"
+            " score for each token of the vocabulary.",
         ),
         "probabilities": Wrong(
-            _gpt(head=lambda p, x: F.linear(x, p["wte.weight"]).softmax(-1)),
-            "These are probabilities: a softmax has run already. The model gives the scores, its logits.",
+            _gpt_answer(head=lambda p, x: F.linear(x, p["wte.weight"]).softmax(-1)),
+            "Your result holds probabilities, because a softmax has already run. The model should return the scores,"
+            " its logits.",
         ),
         "last-position-only": Wrong(
-            _gpt(head=lambda p, x: F.linear(x[:, -1], p["wte.weight"])),
-            "Only the last position is returned. In training every position is asked for its next token.",
+            _gpt_answer(head=lambda p, x: F.linear(x[:, -1], p["wte.weight"])),
+            "Only the last position is returned. In training, the model predicts the next token at every position, so"
+            " return all positions.",
         ),
         "one-block-for-all": Wrong(
-            _gpt(which=lambda n: [0] * n),
-            "The same block runs every time. A list made by multiplying one block repeats that one object.",
+            _gpt_answer(which=lambda n: [0] * n),
+            "The same block runs every time. Create a new Block for each layer: `[block] * n` repeats one object.",
         ),
         "only-the-first-block": Wrong(
-            _gpt(which=lambda n: [0]),
-            "Only the first block runs. What a block returns is what the next one reads.",
+            _gpt_answer(which=lambda n: [0]),
+            "Only the first block runs. Each block should read the result of the block before it.",
         ),
         "only-the-last-block": Wrong(
-            _gpt(which=lambda n: [n - 1]),
-            "What the last block makes of the embeddings is all that is left: is each block fed the embeddings anew?"
-            " What a block returns is what the next one reads.",
+            _gpt_answer(which=lambda n: [n - 1]),
+            "Only the last block affects the result: is the input of every block the embeddings? Each block should"
+            " read the result of the block before it.",
         ),
         "backwards": Wrong(
-            _gpt(which=lambda n: reversed(range(n))),
-            "The blocks run from the last to the first.",
+            _gpt_answer(which=lambda n: reversed(range(n))),
+            "The blocks run from the last to the first. They should run from the first to the last.",
         ),
         "stream-added-twice": Wrong(
-            _gpt(block=lambda p, x, *how, **within: x + _block(p, x, *how, **within)),
-            "The stream is added once more around each block. A block already returns the stream and what it found.",
+            _gpt_answer(block=lambda p, x, *how, **within: x + _block(p, x, *how, **within)),
+            "The stream is added again after each block. A block already returns the stream with its own results"
+            " added.",
         ),
         **{
-            name: Wrong(_gpt(**how), f"Within the blocks. {message}")
+            name: Wrong(_gpt_answer(**how), f"In the blocks: {message[0].lower()}{message[1:]}")
             for name, (how, message) in _BLOCK_MISTAKES.items()
         },
     },
     hints=Hints(
-        "Follow a token: what does it become first, what is added, what does it pass, what is it compared with at the"
-        " end?",
-        "wte of the tokens plus wpe of 0 to seq - 1; the blocks in their order, each fed what the one before returned;"
-        " ln_f; then a product with the transposed weight of wte.",
-        "torch.arange counts the positions, on the device of the tokens, and their vectors broadcast over the batch."
+        "Follow one token through the model: what does it become first, what is added, what does it pass through, and"
+        " what is it compared with at the end?",
+        "Add wte of the tokens and wpe of 0 to seq - 1. Then run the blocks, each on the result of the block before"
+        " it, then ln_f, and multiply by the transposed weight of wte.",
+        "torch.arange gives the positions, on the device of the tokens, and their vectors broadcast over the batch."
         " The last line multiplies ln_f of the stream by wte's weight, transposed.",
     ),
 )
@@ -680,18 +715,18 @@ exercise(
 # --- the checkpoint ----------------------------------------------------------------------------------------
 
 
-def _drawn(rand, config, prefix="", extras=False, leave_out=(), add=()):
-    """A checkpoint with random numbers."""
-    made = {name: rand(*shape) for name, shape in shapes(config).items() if name not in leave_out}
-    made |= {name: rand(*shape) for name, shape in add}
+def _sample_checkpoint(rand, config, prefix="", extras=False, leave_out=(), add=()):
+    """Sample a checkpoint."""
+    tensors = {name: rand(*shape) for name, shape in shapes(config).items() if name not in leave_out}
+    tensors |= {name: rand(*shape) for name, shape in add}
     if extras:
         n = config.n_positions
-        made |= {f"h.{i}.attn.bias": torch.ones(1, 1, n, n).tril() for i in range(config.n_layers)}
-        made["lm_head.weight"] = made["wte.weight"].clone()
-    return {name if name.startswith("lm_head") else f"{prefix}{name}": value for name, value in made.items()}
+        tensors |= {f"h.{i}.attn.bias": torch.ones(1, 1, n, n).tril() for i in range(config.n_layers)}
+        tensors["lm_head.weight"] = tensors["wte.weight"].clone()
+    return {name if name.startswith("lm_head") else f"{prefix}{name}": value for name, value in tensors.items()}
 
 
-def _state(
+def _state_answer(
     turn=lambda name, value: value.T,
     cut=lambda value, heads: value.chunk(3, dim=-1),
     parts=("W_query", "W_key", "W_value"),
@@ -702,7 +737,7 @@ def _state(
     block="blocks",
     taken_from=lambda tensors, found: found,
 ):
-    """`gpt2_state` with one step replaced, by the table of names."""
+    """Return an answer to gpt2_state with one step replaced. It follows a table of names."""
 
     def answer(tensors, config):
         found = {name.removeprefix("transformer."): value for name, value in tensors.items()}
@@ -731,27 +766,29 @@ def _state(
 
 
 def _cut_by_heads(value, heads):
-    """As if each head had its query, key and value side by side."""
+    """Cut a tensor into three, as if each head had its query, key and value side by side."""
     return [piece.flatten(-2) for piece in value.unflatten(-1, (heads, 3, -1)).unbind(-2)]
 
 
 def _names_fit_the_model(probe):
-    """The names are those of the model's parameters, no more and no fewer."""
+    """Check that the state has exactly the names of the model's parameters."""
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
         if not isinstance(yours, dict) or yours.keys() == wanted.keys():
             continue
         missing, extra = ([n for n in some if n not in other] for some, other in ((wanted, yours), (yours, wanted)))
-        lacks = f"has no `{missing[0]}`{f' and lacks {len(missing) - 1} more' * (len(missing) > 1)}" if missing else ""
+        others = f" and {len(missing) - 1} more of the model's parameters" if len(missing) > 1 else ""
+        lacks = f"lacks `{missing[0]}`{others}" if missing else ""
         close = difflib.get_close_matches(missing[0], map(str, extra), n=1) if missing else []
         name = (close or extra or [""])[0]
-        has = f"has a `{name}`, which is no parameter of the model" if extra else ""
-        return f"The state {' and '.join(filter(None, (lacks, has)))}. Its names are those of your classes."
+        has = f"has `{name}`, which is not a parameter of the model" if extra else ""
+        problem = ", but ".join(filter(None, (lacks, has)))
+        return f"The state {problem}. Use the names that your classes give their parameters."
     return None
 
 
 def _from_which_tensor(probe):
-    """What the first wrong tensor holds, if it is something of the file."""
+    """Say which tensor of the file, or which part of it, the first wrong tensor of the state holds."""
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
         if not isinstance(yours, dict) or yours.keys() != wanted.keys():
@@ -761,29 +798,35 @@ def _from_which_tensor(probe):
             if not isinstance(yours[name], Tensor) or yours[name].equal(right):
                 continue
             for what, piece in _pieces(tensors):
-                as_filed = piece.dim() == 2 and not what.endswith("turned") and piece.T.equal(right)
+                as_filed = piece.dim() == 2 and not what.startswith(_TRANSPOSED) and piece.T.equal(right)
                 if piece.equal(yours[name]):
                     if as_filed:
-                        return f"`{name}` holds {what} as the file has it, and nn.Linear stores a matrix turned."
-                    return f"`{name}` holds {what}, and that is not where its numbers stand in the file."
+                        return f"`{name}` holds {what} in the file's layout. nn.Linear stores the transposed matrix."
+                    return (
+                        f"`{name}` should not hold {what}. Check which tensor of the file belongs to this name, and"
+                        " whether it needs to be transposed."
+                    )
                 if as_filed and piece.flatten().equal(yours[name].flatten()):
                     return (
-                        f"`{name}` holds the numbers of {what}, dealt out anew row by row. A reshape has the right"
-                        " shape and is no transpose."
+                        f"`{name}` holds the numbers of {what} in the wrong order, filled in row by row. A reshape"
+                        " gives the right shape, but it does not transpose."
                     )
-            return f"`{name}` is the first tensor with other numbers than it should have; those before it are right."
+            return f"`{name}` is the first tensor with wrong numbers; the tensors before it are correct."
     return None
 
 
+_TRANSPOSED = "the transpose of "
+
+
 def _pieces(tensors):
-    """Every tensor of a checkpoint, whole and in thirds, as it is and turned, with what it is called."""
+    """Yield each tensor of a checkpoint, each third of c_attn and the transpose of each matrix, with a description."""
     for name, value in tensors.items():
         whole = [(f"`{name}`", value)]
         if value.dim() and "c_attn" in name:
             thirds = zip(("first", "second", "last"), value.chunk(3, dim=-1))
             whole += [(f"the {which} third of `{name}`", piece) for which, piece in thirds]
         yield from whole
-        yield from ((f"{what}, turned", piece.T) for what, piece in whole if piece.dim() == 2)
+        yield from ((f"{_TRANSPOSED}{what}", piece.T) for what, piece in whole if piece.dim() == 2)
 
 
 _STATE = GPTConfig(vocab_size=5, n_positions=3, d_model=6, n_layers=2, n_heads=2)
@@ -791,97 +834,106 @@ _STATE_WIDE = GPTConfig(vocab_size=7, n_positions=4, d_model=8, n_layers=3, n_he
 
 exercise(
     "gpt2_state",
-    oracle=_state(),
+    oracle=_state_answer(),
     cases=lambda rand: [
-        case(_drawn(rand, _STATE), _STATE),
-        case(_drawn(rand, _STATE_WIDE, "transformer.", extras=True), _STATE_WIDE, note="names with a prefix"),
-        case(_drawn(rand, _STATE, leave_out=["h.1.mlp.c_fc.bias"]), _STATE, note="a tensor is missing"),
-        case(_drawn(rand, _STATE, add=[("h.2.ln_1.weight", (6,))]), _STATE, note="with a tensor too many"),
-        case(_drawn(rand, _STATE, add=[("wpe.weight", (4, 6))]), _STATE, note="with a tensor of another shape"),
+        case(_sample_checkpoint(rand, _STATE), _STATE),
+        case(
+            _sample_checkpoint(rand, _STATE_WIDE, "transformer.", extras=True), _STATE_WIDE, note="names with a prefix"
+        ),
+        case(_sample_checkpoint(rand, _STATE, leave_out=["h.1.mlp.c_fc.bias"]), _STATE, note="a tensor is missing"),
+        case(_sample_checkpoint(rand, _STATE, add=[("h.2.ln_1.weight", (6,))]), _STATE, note="a tensor is superfluous"),
+        case(
+            _sample_checkpoint(rand, _STATE, add=[("wpe.weight", (4, 6))]),
+            _STATE,
+            note="a tensor has a different shape",
+        ),
     ],
     differentiable=False,
     properties=[_names_fit_the_model, _from_which_tensor],
     misconceptions={
         "not-turned": Wrong(
-            _state(turn=lambda name, value: value),
-            "No matrix was turned. Conv1D stores [in, out], nn.Linear [out, in]; the square ones fit both ways, and"
-            " only c_fc and the MLP's c_proj would complain.",
+            _state_answer(turn=lambda name, value: value),
+            "No matrix is transposed: Conv1D stores [in, out], and nn.Linear stores [out, in]. Square matrices fit"
+            " either way, so only c_fc and the MLP's c_proj would give an error.",
         ),
         "attention-not-turned": Wrong(
-            _state(turn=lambda name, value: value if name.startswith("attn") else value.T),
-            "The matrices of attention were not turned. They are square, so that they fit both ways and nothing"
-            " complains; Conv1D stores them as [in, out] like those of the MLP.",
+            _state_answer(turn=lambda name, value: value if name.startswith("attn") else value.T),
+            "The matrices of attention are not transposed. They are square, so they load without an error, but Conv1D"
+            " stores them as [in, out], like the matrices of the MLP.",
         ),
         "out_proj-not-turned": Wrong(
-            _state(turn=lambda name, value: value if name == "attn.out_proj" else value.T),
-            "out_proj was not turned. It is square, so that it fits both ways; it is a Conv1D like the others.",
+            _state_answer(turn=lambda name, value: value if name == "attn.out_proj" else value.T),
+            "out_proj is not transposed. It is square, so it loads without an error, but Conv1D stores it as [in,"
+            " out], like the other matrices.",
         ),
         "c_attn-not-turned": Wrong(
-            _state(turn=lambda name, value: value if name.startswith("attn.W") else value.T),
-            "The three pieces of c_attn were not turned. Each is square, so that it fits both ways; they are [in, out]"
-            " like the whole.",
+            _state_answer(turn=lambda name, value: value if name.startswith("attn.W") else value.T),
+            "The three pieces of c_attn are not transposed. Each piece is square, so it loads without an error, but it"
+            " is stored as [in, out], like the whole matrix.",
         ),
         "keys-first": Wrong(
-            _state(parts=("W_key", "W_query", "W_value")),
-            "The first third of c_attn went to the keys and the second to the queries. The order is queries, keys,"
-            " values.",
+            _state_answer(parts=("W_key", "W_query", "W_value")),
+            "The first third of c_attn went to the keys and the second third to the queries. The order is queries,"
+            " keys, values.",
         ),
         "values-first": Wrong(
-            _state(parts=("W_value", "W_key", "W_query")),
+            _state_answer(parts=("W_value", "W_key", "W_query")),
             "The first third of c_attn went to the values. The order is queries, keys, values.",
         ),
         "values-second": Wrong(
-            _state(parts=("W_query", "W_value", "W_key")),
-            "Keys and values have changed places. The order in c_attn is queries, keys, values.",
+            _state_answer(parts=("W_query", "W_value", "W_key")),
+            "Keys and values are swapped. The order in c_attn is queries, keys, values.",
         ),
         "cut-by-heads": Wrong(
-            _state(cut=_cut_by_heads),
-            "c_attn was cut as if each head had its query, key and value side by side. All queries come first, head"
-            " after head, then all keys, then all values.",
+            _state_answer(cut=_cut_by_heads),
+            "You cut c_attn as if each head had its query, key and value side by side. c_attn holds the queries of all"
+            " heads first, then all keys, then all values.",
         ),
         "cut-in-turn": Wrong(
-            _state(cut=lambda value, heads: [value[..., i::3] for i in range(3)]),
-            "Every third column was taken. The three matrices stand side by side in c_attn, each as one block of"
-            " columns.",
+            _state_answer(cut=lambda value, heads: [value[..., i::3] for i in range(3)]),
+            "You took every third column. In c_attn the three matrices are side by side, each as one block of columns.",
         ),
         "rows-cut": Wrong(
-            _state(cut=lambda value, heads: value.chunk(3)),
-            "c_attn's weight was cut along its rows, which are its inputs. Queries, keys and values stand side by side:"
-            " cut the columns.",
+            _state_answer(cut=lambda value, heads: value.chunk(3)),
+            "You cut the weight of c_attn along its rows, which are its inputs. Queries, keys and values are side by"
+            " side: cut the columns.",
         ),
         "only-the-first-block": Wrong(
-            _state(blocks=lambda n: range(1)),
-            "Only block 0 is there. Each of the config.n_layers blocks has tensors of its own.",
+            _state_answer(blocks=lambda n: range(1)),
+            "The state holds only block 0. Each of the config.n_layers blocks has its own tensors.",
         ),
         "embedding-turned": Wrong(
-            _state(whole=lambda value: value.T),
-            "wte and wpe were turned, too. An embedding has a row for each token in the file as in your model.",
+            _state_answer(whole=lambda value: value.T),
+            "wte and wpe are transposed, too. An embedding has one row for each token or position, in the file as in"
+            " your model.",
         ),
         "norms-by-their-names": Wrong(
-            _state(norm=lambda kind: kind),
-            "The norms' parameters still have the file's names. In your LayerNorm weight is called w, and bias b.",
+            _state_answer(norm=lambda kind: kind),
+            "The parameters of the norms still have the file's names. Your LayerNorm calls its weight w and its bias"
+            " b.",
         ),
         "out_proj-by-its-name": Wrong(
-            _state(out="c_proj"),
-            "attn.c_proj has kept its name. In your MultiHeadAttention that layer is out_proj; the MLP's c_proj stays.",
+            _state_answer(out="c_proj"),
+            "attn.c_proj still has the file's name. In your MultiHeadAttention this layer is out_proj; only the MLP's"
+            " c_proj keeps its name.",
         ),
         "from-the-file-as-it-came": Wrong(
-            _state(taken_from=lambda tensors, found: tensors),
-            "The tensors are taken from `tensors`, whose names may have a prefix, `transformer.`: with it, no tensor is"
-            " found. The names in `found` have no prefix.",
+            _state_answer(taken_from=lambda tensors, found: tensors),
+            "You read from `tensors`, whose names may have the prefix `transformer.`; with the prefix, no tensor is"
+            " found. Read from `found`, whose names have no prefix.",
         ),
         "blocks-by-their-names": Wrong(
-            _state(block="h"),
-            "The blocks are still called h. In your model they are blocks.",
+            _state_answer(block="h"),
+            "The blocks are still called h. Your model calls them blocks.",
         ),
     },
     hints=Hints(
-        "Take one name of the file after the other. What is it called in your model, and has its tensor to be turned,"
-        " or cut?",
-        "Five kinds: embeddings (as they are), norms (w and b), c_attn (cut in three, the weights turned), attn.c_proj"
-        " (out_proj, turned), c_fc and mlp.c_proj (turned). Biases are never turned.",
-        "A loop over config.n_layers with two prefixes, one for the file's names and one for yours. chunk(3, dim=-1)"
-        " cuts c_attn's weight and its bias alike; .T turns a piece.",
+        "Take the names of the file one by one. What is each called in your model, and does its tensor have to be"
+        " transposed or cut?",
+        "There are five kinds: embeddings (unchanged), norms (w and b), c_attn (cut in three, the weights transposed),"
+        " attn.c_proj (out_proj, transposed), c_fc and mlp.c_proj (transposed). Biases are never transposed.",
+        "Loop over config.n_layers with two prefixes, one for the file's names and one for your names. chunk(3,"
+        " dim=-1) cuts both the weight and the bias of c_attn; .T transposes a piece.",
     ),
 )
 
@@ -889,7 +941,7 @@ exercise(
 # --- keys and values kept ----------------------------------------------------------------------------------
 
 
-def _kept(
+def _cached_generation(
     position=lambda seq, step: seq + step,
     remembers=lambda old, new, step: new if old is None else torch.cat((old, new), dim=-2),
     keeps=lambda joined, new: joined,
@@ -905,7 +957,10 @@ def _kept(
     ends=lambda new, c: False,
     **within,
 ):
-    """`generate_cached` with one step replaced, on the model's parameters alone; `within` is for its blocks."""
+    """Return an answer to generate_cached with one step replaced; `within` replaces steps of the blocks.
+
+    The answer reads the model's parameters and does not call its modules.
+    """
 
     def answer(model, tokens, n_tokens):
         p, c, seq = dict(model.named_parameters()), model.config, tokens.shape[1]
@@ -938,54 +993,56 @@ def _kept(
     return answer
 
 
-def _by_the_whole(model, tokens, n_tokens):
-    """The oracle: every position of the text again for every token, with torch's own functions."""
+def _generate_without_cache(model, tokens, n_tokens):
+    """Continue the texts with torch's own functions, and compute every position again for each token."""
     p = Params(dict(model.named_parameters()))
     p.init_args = {"config": model.config}
     for _ in range(n_tokens):
-        tokens = torch.cat((tokens, _gpt()(p, tokens)[:, -1:].argmax(-1)), dim=1)
+        tokens = torch.cat((tokens, _gpt_answer()(p, tokens)[:, -1:].argmax(-1)), dim=1)
     return tokens
 
 
 def _keeps_keys_and_values(probe):
-    """After the prompt one position at a time goes through the model."""
-    for trial in probe.trials[:1]:  # what is kept hangs on no numbers
+    """Check that after the prompt only one position at a time goes through the model."""
+    for trial in probe.trials[:1]:  # one trial is enough: the numbers do not change which positions go through
         model, tokens, n_tokens = trial.case.args
         held = dict(model.named_parameters())
         strict = FakeGPT(model.config, lambda name, shape, held=held: held[name], strict=True)
         failure = probe.run(replace(trial.case, args=(strict, tokens, n_tokens))).failure
         if failure and REFUSAL_PHRASE in failure.text:
             return (
-                f"The tokens are right, and {failure.text}. Keys and values of earlier positions are to be kept, so"
-                " that after the prompt only the new token goes through the model."
+                f"The tokens are correct, but {failure.text}. Keep the keys and values of earlier positions, so that"
+                " only the new token goes through the model."
             )
     return None
 
 
-_MANY = 64  # prompts with which the pass of a prompt is looked at alone
+_N_PROMPTS = 64  # for the test of the prompt pass
 
 
 def _prompt_pass_is_wrong(probe):
-    """Whether already the first new token of some prompt is not the whole model's, in a vocabulary so large that a
-    slightly wrong stream is nearest to another token."""
+    """Check the first new token after many prompts.
+
+    The vocabulary is so large that even a slightly wrong stream is nearest to a different token.
+    """
     config = replace(_WRITING, vocab_size=4001)
     model = FakeGPT(config, lambda name, shape: sample_parameter(name, shape, 1))
-    prompts = torch.randint(config.vocab_size, (_MANY, 5), generator=torch.Generator().manual_seed(0))
-    seen, wanted = probe.run(case(model, prompts, 1)), _by_the_whole(model, prompts, 1)
-    if seen.failure or not isinstance(seen.value, Tensor) or seen.value.shape != wanted.shape:
+    prompts = torch.randint(config.vocab_size, (_N_PROMPTS, 5), generator=torch.Generator().manual_seed(0))
+    observation, expected = probe.run(case(model, prompts, 1)), _generate_without_cache(model, prompts, 1)
+    result = observation.value
+    if observation.failure or not isinstance(result, Tensor) or result.shape != expected.shape:
         return None
-    wrong = int((seen.value != wanted)[:, -1].sum())
+    wrong = int((result != expected)[:, -1].sum())
     if not wrong:
         return None
     return (
-        f"The pass of the prompt is wrong already: of {_MANY} prompts {wrong} {'is' if wrong == 1 else 'are'} followed"
-        " by another token than model(tokens) would choose. Each pass is to compute what the whole model does: compare"
-        " it with your GPT's forward, and what it does with a block with your Block's."
+        f"The first pass, over the prompt, is already wrong: for {wrong} of {_N_PROMPTS} prompts it chooses a different"
+        " token than model(tokens). Compare this pass with your GPT's forward, and its blocks with your Block."
     )
 
 
 def _first_wrong_pass(probe):
-    """How far it writes what the whole model would."""
+    """Name the first pass that chooses a different token than the whole model."""
     if not probe.has_correct_values and (message := _prompt_pass_is_wrong(probe)):
         return message
     for trial in probe.trials:
@@ -996,33 +1053,37 @@ def _first_wrong_pass(probe):
         seq = tokens.shape[1]
         first = int((yours != wanted).any(0).nonzero()[0]) - seq
         if first < 0:
-            return "The tokens that were given are not the beginning of the result."
+            return (
+                "Your result does not begin with the tokens that were given. Return the whole text: the given tokens,"
+                " then the new ones."
+            )
         if first == 0:
             return (
-                "The very first new token is not the one that model(tokens) would choose, so the pass of the prompt is"
-                " wrong already: compare it with your GPT's forward, part by part."
+                "The first new token differs from the choice of model(tokens), so the pass of the prompt is already"
+                " wrong. Compare it with your GPT's forward, part by part."
             )
-        passed = "the prompt's pass is right" if first == 1 else f"the first {first} passes give the right tokens"
+        passed = "the prompt's pass chooses" if first == 1 else f"the first {first} passes choose"
         return (
-            f"In a text of {seq} tokens {passed}, and pass {first + 1} is the first to give another one than"
-            " model(tokens) would. Look at what a single new token is given then: its position, the keys and values"
-            " that are kept, and its row of the mask."
+            f"After a prompt of {seq} tokens, {passed} the correct token{'s' * (first > 1)}, but pass {first + 1}"
+            " chooses a different token than model(tokens). Check what this pass uses for the new token: its position,"
+            " the kept keys and values, and its row of the mask."
         )
     return None
 
 
 _GREEDY = draws_nothing(
-    "Random numbers are drawn on the way: is the next token sampled? Greedily means to take the most likely one."
+    "Your function uses random numbers: does it sample the next token? Greedy means that it should take the most likely"
+    " token."
 )
 
 
 _ENDS_AT_0 = (
-    "Writing ends when token 0 comes. That was lesson 08's sign to stop; in GPT-2 it is an exclamation mark. n_tokens"
-    " tokens are to be written, whichever come."
+    "Writing ends at token 0, which ended a text in lesson 08 but is an exclamation mark in GPT-2. Write n_tokens"
+    " tokens, whichever tokens come."
 )
 _ENDS_AT_THE_LAST = (
-    "Writing ends when the last token of the vocabulary comes, with which GPT-2 ends a text. n_tokens tokens are to be"
-    " written, whichever come."
+    "Writing ends at the last token of the vocabulary, with which GPT-2 ends a text. Write n_tokens tokens, whichever"
+    " tokens come."
 )
 
 _WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
@@ -1030,9 +1091,9 @@ _DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads
 _SHALLOW = replace(_DEEPER, n_layers=1)
 
 
-@functools.lru_cache  # whoever runs it gets a copy
+@functools.lru_cache  # safe to share, because each run gets a copy
 def _writer(config, seed):
-    """A model in which much hangs on positions and attention, so that a slip in either soon changes a token."""
+    """Return a model in which positions and attention have large effects, so that a mistake soon changes a token."""
 
     def fill(name, shape):
         loud = 3.0 if name.startswith("wpe") or ".attn." in name else 1.0
@@ -1041,40 +1102,47 @@ def _writer(config, seed):
     return FakeGPT(config, fill)
 
 
-# Token by token: one of a text, then what is said at positions 1, 2, …: 0 and the last token are among them. GPT-2 ends
-# a text with its last token, so this model has as many as GPT-2.
+# The token that the model predicts at each position. Token 0 and the last token of the vocabulary are among them, so
+# that the check notices an answer that stops at one of them. The vocabulary is as large as GPT-2's, whose last token
+# ends a text.
 _PLAN = (7, 300, 0, 300, 50256, 7)
 _PLANNED = GPTConfig(vocab_size=50257, n_positions=len(_PLAN) + 1, d_model=4, n_layers=1, n_heads=2, eps=1e-3)
 
 
-def _planned(name, shape):
-    """Parameters of a model in which the position alone decides: its vector is that of the token that is due."""
+def _planned_parameter(name, shape):
+    """Return a parameter of a model whose predictions depend only on the position.
+
+    The vector of a position is the vector of the token in `_PLAN`.
+    """
     rows = dict(zip(dict.fromkeys(_PLAN), torch.eye(shape[-1])))
-    made = torch.zeros(shape)
+    parameter = torch.zeros(shape)
     if name == "wte.weight":
-        made[list(rows)] = torch.stack(list(rows.values()))
+        parameter[list(rows)] = torch.stack(list(rows.values()))
     elif name == "wpe.weight":
-        made[: len(_PLAN)] = 4 * torch.stack([rows[token] for token in _PLAN])
+        parameter[: len(_PLAN)] = 4 * torch.stack([rows[token] for token in _PLAN])
     elif name.endswith(".w"):
-        made += 1
-    return made
+        parameter += 1
+    return parameter
 
 
 @functools.lru_cache
 def _planner():
-    return FakeGPT(_PLANNED, _planned)
+    return FakeGPT(_PLANNED, _planned_parameter)
 
 
 exercise(
     "generate_cached",
-    oracle=_by_the_whole,
+    oracle=_generate_without_cache,
     cases=lambda rand: [
         case(_writer(_WRITING, 1), rand.integers(6, 5, high=37), 6),
         case(_writer(_DEEPER, 2), rand.integers(5, 1, high=29), 6, note="from a single token up to the last position"),
         case(_writer(_SHALLOW, 4), rand.integers(2, 4, high=29), 1, note="for one new token"),
         case(_writer(_SHALLOW, 5), rand.integers(2, 3, high=29), 0, note="for no new token"),
         case(
-            _planner(), rand.integers(3, 2, high=50257), 5, note="with a model that says its first and its last token"
+            _planner(),
+            rand.integers(3, 2, high=50257),
+            5,
+            note="with a model that predicts its first and its last token",
         ),
     ],
     returns=Int("batch longer"),
@@ -1082,118 +1150,124 @@ exercise(
     properties=[_GREEDY, _first_wrong_pass, _keeps_keys_and_values],
     misconceptions={
         "position-0-again": Wrong(
-            _kept(position=lambda seq, step: 0),
-            "Every new token gets position 0, as the only token of its call. Its position is the number of tokens"
-            " before it.",
+            _cached_generation(position=lambda seq, step: 0),
+            "Every new token gets position 0, because it is the only token of its pass. Its position should be the"
+            " number of tokens before it.",
         ),
         "position-stands-still": Wrong(
-            _kept(position=lambda seq, step: seq),
-            "Every new token gets the position behind the prompt. It moves on by one with each token.",
+            _cached_generation(position=lambda seq, step: seq),
+            "Every new token gets the position right after the prompt. The position should grow by one with each"
+            " token.",
         ),
         "position-one-late": Wrong(
-            _kept(position=lambda seq, step: seq + step + 1),
-            "Every new token gets the position behind its own. The first one after a prompt of seq tokens has position"
-            " seq, for the prompt's are 0 to seq - 1.",
+            _cached_generation(position=lambda seq, step: seq + step + 1),
+            "Every new token gets the position after its own. The prompt has the positions 0 to seq - 1, so the first"
+            " new token has position seq.",
         ),
         "position-one-early": Wrong(
-            _kept(position=lambda seq, step: seq + step - 1),
-            "Every new token gets the position of the token before it. The first one after a prompt of seq tokens has"
-            " position seq.",
+            _cached_generation(position=lambda seq, step: seq + step - 1),
+            "Every new token gets the position of the token before it. After a prompt of seq tokens, the first new"
+            " token has position seq.",
         ),
         "position-counts-the-passes": Wrong(
-            _kept(position=lambda seq, step: step + 1),
-            "The first new token gets position 1, whatever the length of the prompt. What went through the model before"
-            " is the whole prompt: the position grows by its length first.",
+            _cached_generation(position=lambda seq, step: step + 1),
+            "The first new token gets position 1, whatever the length of the prompt. The first pass covers the whole"
+            " prompt, so the position should first grow by the prompt's length.",
         ),
         "sees-the-first-only": Wrong(
-            _kept(later_mask=lambda n: (torch.arange(n) == 0)[None]),
-            "After the prompt, a new token may see position 0 only: its mask is the first row of a triangle. It stands"
-            " last, and may see everything that is kept.",
+            _cached_generation(later_mask=lambda n: (torch.arange(n) == 0)[None]),
+            "After the prompt, a new token sees only position 0: its mask is the first row of a triangle. The new"
+            " token comes last, so it should see every kept position.",
         ),
         "prompt-forgotten": Wrong(
-            _kept(keeps=lambda joined, new: new),
-            "What was kept is replaced by the newest keys and values, so that from the third pass on the prompt is"
-            " forgotten. Keep the joined ones.",
+            _cached_generation(keeps=lambda joined, new: new),
+            "The newest keys and values replace the kept ones, so the prompt is forgotten from the third pass on. Keep"
+            " the joined keys and values.",
         ),
         "not-scaled": Wrong(
-            _kept(scale=lambda c: 1.0),
-            "The scores are not divided by the root of a head's width.",
+            _cached_generation(scale=lambda c: 1.0),
+            "The scores are not divided by the square root of a head's width. Large scores make softmax choose almost"
+            " a single position.",
         ),
         "root-of-d_model": Wrong(
-            _kept(scale=lambda c: c.d_model**-0.5),
-            "The scores are divided by the root of d_model. It is the width of a head that counts.",
+            _cached_generation(scale=lambda c: c.d_model**-0.5),
+            "The scores are divided by the root of d_model. Divide by the root of a head's width instead.",
         ),
         "nothing-kept": Wrong(
-            _kept(remembers=lambda old, new, step: new),
-            "After the prompt a new token sees only itself: earlier keys and values are not used. Append the new ones"
-            " to those that are kept.",
+            _cached_generation(remembers=lambda old, new, step: new),
+            "After the prompt, a new token sees only itself, because the earlier keys and values are not used. Append"
+            " the new keys and values to the kept ones.",
         ),
         "only-the-prompt-kept": Wrong(
-            _kept(
+            _cached_generation(
                 remembers=lambda old, new, step: (
                     new if old is None else torch.cat((old[..., : old.shape[-2] - (step > 1), :], new), dim=-2)
                 )
             ),
-            "A new token sees the prompt and itself, and not the tokens that were written in between: what is kept has"
-            " to grow with each of them.",
+            "A new token sees the prompt and itself, but not the tokens written in between. The kept keys and values"
+            " should grow with each new token.",
         ),
         "prompt-without-a-mask": Wrong(
-            _kept(prompt_mask=lambda n: None),
-            "The prompt is read without a causal mask, so that its positions see what comes after them. They are to"
-            " compute what they would in model(tokens).",
+            _cached_generation(prompt_mask=lambda n: None),
+            "The prompt is read without a causal mask, so its positions see later positions. Each position should"
+            " compute the same values as in model(tokens).",
         ),
         "one-cache-for-all-blocks": Wrong(
-            _kept(shared=True, prompt_mask=lambda n: None),
-            "All blocks share one store of keys and values. Each block has its own.",
+            _cached_generation(shared=True, prompt_mask=lambda n: None),
+            "All blocks share one store of keys and values. Each block needs its own.",
         ),
         "no-final-norm": Wrong(
-            _kept(final=lambda p, name, x, eps: x),
-            "ln_f is missing before the stream is compared with the embeddings.",
+            _cached_generation(final=lambda p, name, x, eps: x),
+            "ln_f is missing. Apply it to the stream before you compare the stream with the embeddings.",
         ),
         "first-token-again": Wrong(
-            _kept(feed=lambda best, text: text[:, :1]),
-            "The first token of the text is fed again and again. What goes in is the one that was just chosen.",
+            _cached_generation(feed=lambda best, text: text[:, :1]),
+            "Each pass after the prompt gets the first token of the text. It should get the token that was just"
+            " chosen.",
         ),
         "only-the-new": Wrong(
-            _kept(result=lambda text, seq: text[:, seq:]),
-            "Only the new tokens come back. The result is the whole text: what was given, then what was added.",
+            _cached_generation(result=lambda text, seq: text[:, seq:]),
+            "You return only the new tokens. The result should be the whole text: the given tokens, then the new"
+            " tokens.",
         ),
         "one-too-many": Wrong(
-            _kept(rounds=lambda n: n + 1),
-            "There is one token too many. n_tokens tokens are n_tokens rounds, the prompt's own among them.",
+            _cached_generation(rounds=lambda n: n + 1),
+            "There is one token too many. n_tokens tokens need n_tokens passes, including the pass of the prompt.",
         ),
         "one-too-few": Wrong(
-            _kept(rounds=lambda n: max(n - 1, 0)),
-            "There is one token too few: what the prompt's own round gives is the first new token.",
+            _cached_generation(rounds=lambda n: max(n - 1, 0)),
+            "There is one token too few. The pass of the prompt already gives the first new token.",
         ),
         "first-text-only": Wrong(
-            _kept(pick=lambda logits: logits[:1].argmax(-1).expand(len(logits))),
-            "Every text of the batch is continued with the first one's token. Each row chooses its own.",
+            _cached_generation(pick=lambda logits: logits[:1].argmax(-1).expand(len(logits))),
+            "Every text of the batch gets the next token of the first text. Choose the next token for each row"
+            " separately.",
         ),
         "least-likely": Wrong(
-            _kept(pick=lambda logits: logits.argmin(-1)),
-            "The least likely token is taken.",
+            _cached_generation(pick=lambda logits: logits.argmin(-1)),
+            "You take the least likely token. Take the most likely token.",
         ),
-        "ends-at-0": Wrong(_kept(ends=lambda new, c: bool((new == 0).all())), _ENDS_AT_0),
+        "ends-at-0": Wrong(_cached_generation(ends=lambda new, c: bool((new == 0).all())), _ENDS_AT_0),
         "ends-at-the-last-token": Wrong(
-            _kept(ends=lambda new, c: bool((new == c.vocab_size - 1).all())), _ENDS_AT_THE_LAST
+            _cached_generation(ends=lambda new, c: bool((new == c.vocab_size - 1).all())), _ENDS_AT_THE_LAST
         ),
         "ends-at-the-last-token-of-one-text": Wrong(
-            _kept(ends=lambda new, c: bool((new == c.vocab_size - 1).any())), _ENDS_AT_THE_LAST
+            _cached_generation(ends=lambda new, c: bool((new == c.vocab_size - 1).any())), _ENDS_AT_THE_LAST
         ),
         **{
-            name: Wrong(_kept(order=how["order"]), f"Within the blocks. {message}")
+            name: Wrong(_cached_generation(order=how["order"]), f"In the blocks: {message[0].lower()}{message[1:]}")
             for name, (how, message) in _BLOCK_MISTAKES.items()
-            if "order" in how and name != "no-sums"  # which writes the same as no-second-sum
+            if "order" in how and name != "no-sums"  # no-sums writes the same text as no-second-sum
         },
     },
     hints=Hints(
-        "Write the forward pass of the whole model once, for `new` tokens at `positions`. What has to be remembered"
-        " between two calls, and by whom?",
-        "For each block: queries, keys and values of the new tokens, split into heads; keys and values appended to"
-        " those that are kept, along the positions; scores, mask, softmax, mix, merge, out_proj; then the block's MLP.",
-        "A new token's row of the mask shows everything that is kept; the prompt's is causal: compare the positions of"
-        " the new tokens with 0 to the end. torch.cat(..., dim=2) appends. Afterwards ln_f of the last position, the"
-        " product with wte.weight.T, argmax.",
+        "First write the forward pass of the whole model, for the tokens `new` at `positions`. What has to be"
+        " remembered between two passes, and for which part of the model?",
+        "For each block: compute queries, keys and values of the new tokens, split them into heads, and append the"
+        " keys and values to the kept ones, along the positions. Then come scores, mask, softmax, weighted sum, merge,"
+        " out_proj, and the block's MLP.",
+        "The mask compares the positions of the new tokens with 0 to the end: it is causal for the prompt, and a"
+        " single new token sees everything that is kept. torch.cat(..., dim=2) appends; after the blocks come ln_f of"
+        " the last position, the product with wte.weight.T, and argmax.",
     ),
 )

@@ -1,4 +1,4 @@
-"""`python -m utils.cli` is `coginst`."""
+"""Run the `coginst` command: `python -m utils.cli`."""
 
 from utils.cli.commands import app
 

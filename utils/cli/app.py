@@ -1,4 +1,4 @@
-"""The one `app` of the `coginst` command, and how its commands tell an error."""
+"""The `coginst` command: its Typer `app`, and how its commands report errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import typer
 
-# Whom a command is for.
+# The groups of `coginst --help`.
 LEARNERS, INSTRUCTORS, MAINTAINERS = "For learners", "For instructors", "For maintainers"
 
 app = typer.Typer(
@@ -21,13 +21,14 @@ app = typer.Typer(
 
 @contextlib.contextmanager
 def report_errors() -> Iterator[None]:
-    """One red line for each thing that is wrong, and exit code 2."""
+    """Turn an expected error into red lines on the error stream and exit status 2."""
     try:
         yield
     except PermissionError as error:
         print_error(
-            f"{error.filename or 'A file'} cannot be written or read: permission denied. Choose another place, or"
-            " change its permissions."
+            f"{error.filename or 'A file'} cannot be read or written: permission denied. Choose another place, or"
+            " change"
+            " its permissions."
         )
         raise typer.Exit(2) from None
     except (ValueError, OSError) as error:
@@ -36,22 +37,22 @@ def report_errors() -> Iterator[None]:
 
 
 _FULL = (
-    "The disk is full, and nothing that was there has changed. Make room, and run this again: what is done is not done"
-    " twice."
+    "The disk is full. Existing files are unchanged. Free some space and run the command again: finished work is not"
+    " repeated."
 )
 _DISKS = {
     errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL.replace("The disk is full", "You may write no more on this disk"),
-    errno.EROFS: "This is to be written on a disk that can only be read. Choose another place for it.",
+    errno.EDQUOT: _FULL.replace("The disk is full", "Your quota on this disk is used up"),
+    errno.EROFS: "The output folder is on a read-only disk. Choose another folder.",
 }
 
 
 def print_error(error: object) -> None:
-    """Each line of an error in red, on the error stream."""
+    """Print each line of an error in red on the error stream."""
     for line in str(error).splitlines():
         typer.secho(line, fg=typer.colors.RED, err=True)
 
 
 def print_warning(line: object) -> None:
-    """A line that needs attention and is no error, on the error stream."""
+    """Print a warning in yellow on the error stream."""
     typer.secho(line, fg=typer.colors.YELLOW, err=True)

@@ -1,9 +1,9 @@
-"""The `coginst` command, whole: `app` with all its commands."""
+"""The complete `coginst` command: `app` with all its commands."""
 
 from utils.cli import book, grading, instructor, learner
 from utils.cli.app import INSTRUCTORS, LEARNERS, MAINTAINERS, app
 
-# `coginst --help` shows who comes first, first.
+# `coginst --help` lists the commands for learners first.
 app.registered_commands.sort(key=lambda each: (LEARNERS, INSTRUCTORS, MAINTAINERS).index(each.rich_help_panel))
 
 __all__ = ["app", "book", "grading", "instructor", "learner"]

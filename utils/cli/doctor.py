@@ -1,4 +1,4 @@
-"""`coginst doctor`: what this machine has for the course, and what to do about what it lacks. Asks no network."""
+"""`coginst doctor` reports what the course needs, what is missing, and how to fix it. It uses no network."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was looked at, what was found, and what cures it where something is wrong.
+    """One line of the report: what was examined, the result and, if there is a problem, the remedy.
 
-    `needed` says whether a learner can do without.
+    `is_required` is False if a learner can work without it.
     """
 
     subject: str
@@ -49,7 +49,7 @@ class Finding:
 
 
 def status_symbols(encoding: str | None) -> str:
-    """Signs for well, wrong, lacking and "do this": plain ones where the terminal has no others."""
+    """Return the symbols for "ok", "wrong", "missing" and "do this", in ASCII if the terminal needs it."""
     try:
         "✓✗–→".encode(encoding or "ascii")
     except (UnicodeError, LookupError):
@@ -58,7 +58,7 @@ def status_symbols(encoding: str | None) -> str:
 
 
 def collect_findings() -> list[Finding]:
-    """Everything that a learner or an instructor may need."""
+    """Examine everything that a learner or an instructor may need."""
     return [_python(), *_packages(), _device(), _gpt2(), _kernel(), _lessons(), _sandbox(), _browser()]
 
 
@@ -79,18 +79,18 @@ def _packages() -> list[Finding]:
         except metadata.PackageNotFoundError:
             findings.append(Finding(name, "not installed", INSTALL))
             continue
-        wanted = tested.get(name, version)
-        same = version.split("+")[0] == wanted  # 2.13.0+cpu is 2.13.0
+        pinned = tested.get(name, version)
+        same = version.split("+")[0] == pinned  # 2.13.0+cpu is 2.13.0
         findings.append(
             Finding(name, version)
             if same
-            else Finding(name, f"{version}; the course is tested with {wanted}", INSTALL, is_required=False)
+            else Finding(name, f"{version}; the course is tested with {pinned}", INSTALL, is_required=False)
         )
     return findings
 
 
 def _pinned_versions() -> dict[str, str]:
-    """The versions in requirements.lock that are for this Python and this system."""
+    """Return the versions that requirements.lock pins for this Python and this system."""
     from packaging.requirements import Requirement
 
     lock = lessons.ROOT / "requirements.lock"
@@ -102,12 +102,12 @@ def _pinned_versions() -> dict[str, str]:
 def _device() -> Finding:
     try:
         import torch
-    except Exception as error:  # a library of the system that is missing is an OSError
+    except Exception as error:  # a missing system library raises OSError
         return Finding("device", f"torch cannot be imported ({error})", INSTALL)
     if torch.cuda.is_available():
         return Finding("device", f"{torch.cuda.get_device_name(0)}, and {os.cpu_count()} CPU cores")
     metal = ", and Metal" if getattr(torch.backends, "mps", None) and torch.backends.mps.is_available() else ""
-    return Finding("device", f"{os.cpu_count()} CPU cores{metal}; no CUDA, and none is needed")
+    return Finding("device", f"{os.cpu_count()} CPU cores{metal}; no CUDA (not needed)")
 
 
 def _gpt2() -> Finding:
@@ -115,25 +115,25 @@ def _gpt2() -> Finding:
         from utils.gpt2.layer0 import get_pre_attn
         from utils.gpt2.sources import find_source
 
-        found = find_source()
+        source = find_source()
         with contextlib.redirect_stdout(io.StringIO()):
-            get_pre_attn("Mary", path=found.path)
+            get_pre_attn("Mary", path=source.path)
     except ImportError as error:
         return Finding("GPT-2", str(error), INSTALL)
     except ValueError as error:
         return Finding("GPT-2", "cannot be used", str(error))
     more = (
-        f" ({_short_path(found.path)})"
-        if found.is_real
+        f" ({_short_path(source.path)})"
+        if source.real
         else ""
-        if found.is_explicit
+        if source.is_explicit
         else "; `coginst fetch gpt2` gets the real one (550 MB)"
     )
-    return Finding("GPT-2", f"{found.name}, {found.n_layers} layers, width {found.d_model}: {found.reason}{more}")
+    return Finding("GPT-2", f"{source.name}, {source.n_layers} layers, width {source.d_model}: {source.reason}{more}")
 
 
 def _short_path(path: Path) -> str:
-    """A path, with `~` for the home folder."""
+    """Abbreviate the home folder of a path as `~`."""
     return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
 
 
@@ -145,7 +145,7 @@ def _kernel() -> Finding:
     except Exception as error:
         return Finding("kernel", f"no python3 kernel ({type(error).__name__})", KERNEL)
     if shutil.which(program) is None:
-        return Finding("kernel", f"the python3 kernel starts {program}, which is not there", KERNEL)
+        return Finding("kernel", f"the python3 kernel starts {program}, which does not exist", KERNEL)
     return Finding("kernel", "python3")
 
 
@@ -160,7 +160,7 @@ def _sandbox() -> Finding:
     from utils.grading import bubblewrap
 
     if why := bubblewrap.isolation_problem():
-        return Finding("sandbox", "none; only `coginst grade` needs one", why, is_required=False)
+        return Finding("sandbox", "not available; only `coginst grade` needs it", why, is_required=False)
     return Finding("sandbox", f"bubblewrap ({bubblewrap.find_bwrap()}): `coginst grade` can isolate answers")
 
 

@@ -1,4 +1,4 @@
-"""`coginst fetch gpt2`: the only thing in the course that asks the network, and only when it is told to."""
+"""`coginst fetch gpt2`: the only command that uses the network."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from urllib.parse import urlsplit
 from utils.gpt2.layer0 import get_pre_attn, get_split_l0_heads
 from utils.gpt2.sources import CONFIG, REPOSITORIES, WEIGHTS, WeightsError
 
-PATIENCE = 3.0  # seconds until a server that does not answer counts as not there
+CONNECT_TIMEOUT = 3.0  # seconds
 
 
 class FetchError(OSError):
-    """The real GPT-2 could not be fetched; the message says why, and that nothing is lost."""
+    """The real GPT-2 could not be fetched. The message says why, and that nothing is lost."""
 
 
 def fetch_gpt2(log: Callable[[str], None] = print) -> Path:
-    """Download the real GPT-2 into the Hugging Face cache, check it, and give its folder.
+    """Download the real GPT-2 into the Hugging Face cache, verify it, and return its folder.
 
-    A download that was cut off goes on where it stopped. What is there already is checked, and fetched again only if it
-    is damaged.
+    An interrupted download continues where it stopped. Existing files are verified, and fetched again only if they are
+    damaged.
 
     Raises:
-        FetchError: no network, no room, a server that refuses, or a file that is not what the server says it is.
+        FetchError: there is no network or not enough disk space, the server refuses, or a file is damaged.
     """
     from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError
@@ -39,8 +39,8 @@ def fetch_gpt2(log: Callable[[str], None] = print) -> Path:
     repository, endpoint = REPOSITORIES[0], constants.ENDPOINT
     _require_network(endpoint, constants.HF_HUB_OFFLINE)
     log(
-        f"Fetching {repository} (about 550 MB) from {urlsplit(endpoint).hostname}. If it is cut off, the same command"
-        " goes on."
+        f"Fetching {repository} (about 550 MB) from {urlsplit(endpoint).hostname}. If it is interrupted, run the same"
+        " command again: it continues."
     )
     try:
         folder = [_download(repository, name, endpoint, log).parent for name in (CONFIG, WEIGHTS)][-1]
@@ -48,81 +48,89 @@ def fetch_gpt2(log: Callable[[str], None] = print) -> Path:
         raise
     except HfHubHTTPError as error:
         raise FetchError(
-            f"The server did not give {repository} ({_first_line(error)}). Try again later; what has arrived is kept."
+            f"The server did not deliver {repository} ({_first_line(error)}). Try again later; finished parts are kept."
         ) from None
     except Exception as error:  # httpx's errors are not OSErrors
         raise FetchError(
-            f"The download stopped ({_first_line(error)}). Run `coginst fetch gpt2` again: it goes on where it stopped."
+            f"The download stopped ({_first_line(error)}). Run `coginst fetch gpt2` again: it continues where it"
+            " stopped."
         ) from None
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             get_pre_attn("Mary", path=folder)
             get_split_l0_heads(0, path=folder)
     except WeightsError as error:
-        raise FetchError(f"The files have arrived and are not a GPT-2 that can be read. {error}") from None
+        raise FetchError(f"The files were downloaded, but they are not a readable GPT-2. {error}") from None
     return folder
 
 
 def next_weights_notice() -> str:
-    """What the lessons use after a fetch."""
+    """Say which weights the lessons use after a fetch."""
     chosen = os.environ.get("COURSE_GPT2")
     if chosen:
-        return f"COURSE_GPT2 is set to {chosen}, which comes first: unset it, and the lessons use the real one."
-    return "The lessons use it from now on; COURSE_GPT2=bundled goes back to the small one."
+        return (
+            f"COURSE_GPT2 is set to {chosen} and takes precedence: unset it if the lessons should use the real GPT-2."
+        )
+    return "The lessons use it from now on. COURSE_GPT2=bundled selects the small one again."
 
 
-def _download(repository: str, name: str, endpoint: str, say: Callable[[str], None]) -> Path:
-    """One file into the cache. The hub's own client starts a file anew in each process; half a gigabyte deserves
-    better.
+def _download(repository: str, name: str, endpoint: str, log: Callable[[str], None]) -> Path:
+    """Download one file into the cache, and continue an interrupted download.
 
-    So the content is fetched here, by the client's own streaming, into a partial file that the next run finds; the
-    client then finds the finished content in its place and does the rest.
+    The hub's client starts every file from the beginning in each process. This function therefore streams the content
+    into a partial file that the next run continues. The client then finds the complete content in its cache.
     """
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.file_download import http_get, repo_folder_name
     from huggingface_hub.utils import WeakFileLock
 
-    told = get_hf_file_metadata(hf_hub_url(repository, name, endpoint=endpoint), endpoint=endpoint)
-    if told.etag is None or told.size is None:
+    metadata = get_hf_file_metadata(hf_hub_url(repository, name, endpoint=endpoint), endpoint=endpoint)
+    if metadata.etag is None or metadata.size is None:
         raise FetchError(
-            f"{urlsplit(endpoint).hostname} does not say how large {name} is, so that it cannot be checked. Nothing was"
-            " fetched."
+            f"{urlsplit(endpoint).hostname} does not report the size of {name}, so the file cannot be verified. Nothing"
+            " was fetched."
         )
     cache, folder = Path(constants.HF_HUB_CACHE), repo_folder_name(repo_id=repository, repo_type="model")
-    blob, lock = cache / folder / "blobs" / told.etag, cache / ".locks" / folder / f"{told.etag}.lock"
-    partial = blob.with_name(f"{told.etag}.partial")
+    blob, lock = cache / folder / "blobs" / metadata.etag, cache / ".locks" / folder / f"{metadata.etag}.lock"
+    partial = blob.with_name(f"{metadata.etag}.partial")
     for place in (blob, lock):
         place.parent.mkdir(parents=True, exist_ok=True)
-    with WeakFileLock(lock):  # the client's own: a second fetch waits, and then finds it done
-        if blob.exists() and _describe_mismatch(blob, told):
-            say(f"The {name} that is here is damaged; it is fetched again.")
+    with WeakFileLock(lock):  # the client's own lock: a second fetch waits, and then finds the file
+        if blob.exists() and _describe_mismatch(blob, metadata):
+            log(f"The existing {name} is damaged; it is fetched again.")
             blob.unlink()
         if not blob.exists():
             with partial.open("ab") as file:
-                if file.tell() > told.size:
+                if file.tell() > metadata.size:
                     file.truncate(0)
-                _require_disk_space(told.size - file.tell(), blob.parent)
-                http_get(told.location, file, resume_size=file.tell(), expected_size=told.size, displayed_filename=name)
-            if why := _describe_mismatch(partial, told):
+                _require_disk_space(metadata.size - file.tell(), blob.parent)
+                http_get(
+                    metadata.location,
+                    file,
+                    resume_size=file.tell(),
+                    expected_size=metadata.size,
+                    displayed_filename=name,
+                )
+            if why := _describe_mismatch(partial, metadata):
                 partial.unlink()
                 raise FetchError(f"{name} arrived damaged: {why}. It was removed; run the command again.")
             partial.replace(blob)
-    seen = try_to_load_from_cache(repository, name, revision=told.commit_hash)
-    if isinstance(seen, str) and not Path(seen).is_symlink() and _describe_mismatch(Path(seen), told):
-        Path(seen).unlink()  # where links cannot be made the snapshot holds a copy
+    seen = try_to_load_from_cache(repository, name, revision=metadata.commit_hash)
+    if isinstance(seen, str) and not Path(seen).is_symlink() and _describe_mismatch(Path(seen), metadata):
+        Path(seen).unlink()  # on systems without links, the snapshot holds a copy
     return Path(hf_hub_download(repository, name, endpoint=endpoint, cache_dir=constants.HF_HUB_CACHE))
 
 
 def _require_network(endpoint: str, offline: bool = False) -> None:
-    """Fail in seconds where there is no network; the hub's own client tries for much longer."""
+    """Fail within seconds if there is no network; the hub's own client retries for much longer."""
     if offline:
         raise FetchError(
-            "HF_HUB_OFFLINE is set, which forbids every download. Unset it and run `coginst fetch gpt2` again."
+            "HF_HUB_OFFLINE is set, so downloads are forbidden. Unset it and run `coginst fetch gpt2` again."
         )
     address = urlsplit(endpoint)
     if address.scheme not in ("http", "https") or not address.hostname:
         raise FetchError(
-            f"HF_ENDPOINT is {endpoint!r}, which is no address of a server. Unset it, or write it as https://host."
+            f"HF_ENDPOINT is {endpoint!r}, which is not a server address. Unset it, or write it as https://host."
         )
     proxies = urllib.request.getproxies()
     proxy = proxies.get(address.scheme) or proxies.get("all")
@@ -131,13 +139,13 @@ def _require_network(endpoint: str, offline: bool = False) -> None:
     target = urlsplit(proxy if "//" in proxy else f"//{proxy}") if proxy else address
     port = target.port or (443 if target.scheme == "https" else 80)
     try:
-        socket.create_connection((target.hostname, port), timeout=PATIENCE).close()
+        socket.create_connection((target.hostname, port), timeout=CONNECT_TIMEOUT).close()
     except OSError as error:
-        through = " through the proxy that is set" if proxy else ""
+        through = " through the configured proxy" if proxy else ""
         raise FetchError(
-            f"{address.hostname} cannot be reached{through} ({error}). The course works without: it has a small GPT-2"
-            " of its own. With a network, `coginst fetch gpt2` gets the real one; a folder with its files is used when"
-            " COURSE_GPT2 names it."
+            f"{address.hostname} cannot be reached{through} ({error}). The course also works offline, with its own"
+            " small GPT-2. When there is a network, `coginst fetch gpt2` gets the real one. If you have its files in a"
+            " folder, set COURSE_GPT2 to that folder."
         ) from None
 
 
@@ -145,22 +153,22 @@ def _require_disk_space(size: int, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if size > free:
         raise FetchError(
-            f"{size / 1e6:.0f} MB are still to come, and the disk of {folder} has {free / 1e6:.0f} MB left. HF_HOME"
-            " names another place."
+            f"The download needs {size / 1e6:.0f} MB more, and the disk of {folder} has {free / 1e6:.0f} MB left. Set"
+            " HF_HOME to another folder."
         )
 
 
-def _describe_mismatch(file: Path, told) -> str:
-    """How a file's content differs from what the server said of it; empty where it does not.
+def _describe_mismatch(file: Path, metadata) -> str:
+    """Describe how a file differs from the server's metadata. Return "" if it does not differ.
 
-    The hub names a large file by its SHA-256, and a small one as git does.
+    The hub identifies a large file by its SHA-256 and a small file by its git blob id.
     """
     size = os.path.getsize(file)
-    if size != told.size:
-        return f"it has {size:,} bytes and the server said {told.size:,}"
-    if re.fullmatch(r"[0-9a-f]{64}", told.etag):
+    if size != metadata.size:
+        return f"it has {size:,} bytes, but the server announced {metadata.size:,}"
+    if re.fullmatch(r"[0-9a-f]{64}", metadata.etag):
         name, digest = "SHA-256", hashlib.sha256()
-    elif re.fullmatch(r"[0-9a-f]{40}", told.etag):
+    elif re.fullmatch(r"[0-9a-f]{40}", metadata.etag):
         name, digest = "SHA-1", hashlib.sha1(b"blob %d\0" % size)
     else:
         return ""
@@ -168,7 +176,7 @@ def _describe_mismatch(file: Path, told) -> str:
         while chunk := content.read(1 << 22):
             digest.update(chunk)
     got = digest.hexdigest()
-    return "" if got == told.etag else f"its {name} is {got[:12]}… and the server said {told.etag[:12]}…"
+    return "" if got == metadata.etag else f"its {name} is {got[:12]}…, but the server announced {metadata.etag[:12]}…"
 
 
 def _first_line(error: BaseException) -> str:

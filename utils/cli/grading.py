@@ -1,4 +1,4 @@
-"""What an instructor calls to take back a class: docs/grading.md walks through them."""
+"""The commands that collect and grade a class's work. docs/grading.md walks through them."""
 
 from __future__ import annotations
 
@@ -14,48 +14,50 @@ from utils.cli.app import INSTRUCTORS, app, print_error, print_warning, report_e
 
 @app.command(rich_help_panel=INSTRUCTORS)
 def collect(
-    sources: list[Path] = typer.Argument(..., metavar="SOURCE...", help="Folders, or zips as Moodle and Canvas make."),
-    roster: Path = typer.Option(..., help="The class as CSV: columns id and name, or an export of the LMS."),
-    out: Path = typer.Option(Path("handed-in"), help="The folder to collect into; what is there already stays."),
+    sources: list[Path] = typer.Argument(..., metavar="SOURCE...", help="Folders, or zip files from Moodle or Canvas."),
+    roster: Path = typer.Option(..., help="The class as a CSV file: columns id and name, or an export from the LMS."),
+    out: Path = typer.Option(Path("handed-in"), help="The folder to collect into. Existing files stay."),
 ) -> None:
-    """Sort what a class handed in by student and lesson, and list every oddity in intake.csv."""
+    """Sort the submissions of a class by student and lesson, and list every oddity in intake.csv."""
     from utils.grading import collect as collector
     from utils.grading.reports.html_parts import format_count
 
     with report_errors():
         done = collector.collect(sources, roster, out)
         typer.echo(
-            f"Collected into {done.folder}: {format_count(done.file_count, 'file')} of {format_count(len(done.students), 'student')},"
+            f"Collected into {done.folder}: {format_count(done.file_count, 'file')} of"
+            f" {format_count(len(done.students), 'student')},"
             f" lessons {', '.join(stem[:2] for stem in done.lessons) or 'none'}."
         )
         if done.rows:
-            told = ", ".join(f"{what} {count}" for what, count in done.oddity_counts.most_common())
+            oddities = ", ".join(f"{oddity} {count}" for oddity, count in done.oddity_counts.most_common())
             print_warning(
-                f"{format_count(len(done.rows), 'line')} to look at in {done.folder / collector.INTAKE}: {told}."
+                f"{format_count(len(done.rows), 'line')} to look at in {done.folder / collector.INTAKE}: {oddities}."
             )
         _print_next_command("grade", out)
 
 
 @app.command("class", rich_help_panel=INSTRUCTORS)
 def example_class(
-    out: Path = typer.Argument(..., metavar="FOLDER", help="The folder to make."),
+    out: Path = typer.Argument(..., metavar="FOLDER", help="The folder to create."),
     lesson: list[str] | None = typer.Argument(
-        None, help="Names or numbers of lessons to hand in; all of them when left out.", show_default=False
+        None, help="The lessons to hand in, by name or number (default: all).", show_default=False
     ),
-    students: int = typer.Option(40, min=2, help="How many stand on the roster."),
-    seed: int = typer.Option(1, help="The same number makes the same class."),
+    students: int = typer.Option(40, min=2, help="The number of students on the roster."),
+    seed: int = typer.Option(1, help="The same seed makes the same class."),
 ) -> None:
-    """Make up a class to try grading on: a roster, and a zip of submissions as Moodle packs it."""
+    """Generate an example class to try grading with: a roster, and a zip of submissions in Moodle's format."""
     from utils.grading import example_class as maker
     from utils.grading.reports.html_parts import format_count
 
     with report_errors():
-        made = maker.make_example_class(out, students, seed, lesson or [])
+        summary = maker.make_example_class(out, students, seed, lesson or [])
         typer.echo(
-            f"Written: {made.folder}, {format_count(len(made.students), 'student')}, {format_count(made.file_count, 'file')}."
+            f"Written: {summary.folder}, {format_count(len(summary.students), 'student')},"
+            f" {format_count(summary.file_count, 'file')}."
         )
         typer.echo(
-            "What goes wrong: " + ", ".join(f"{what} ({count})" for what, count in made.fault_counts.items()) + "."
+            "Faults in it: " + ", ".join(f"{fault} ({count})" for fault, count in summary.fault_counts.items()) + "."
         )
         _print_next_command(
             "collect", out / maker.SUBMISSIONS, "--roster", out / maker.ROSTER, "--out", out / "handed-in"
@@ -64,65 +66,65 @@ def example_class(
 
 @app.command(rich_help_panel=INSTRUCTORS)
 def report(
-    results: Path = typer.Argument(Path("results"), help="The folder that `coginst grade` wrote."),
+    results: Path = typer.Argument(Path("results"), help="The folder written by `coginst grade`."),
     handed_in: Path | None = typer.Option(
-        None, help="The folder that `coginst collect` wrote.", show_default="handed-in beside the results"
+        None, help="The folder that `coginst collect` wrote.", show_default="handed-in next to the results"
     ),
     out: Path | None = typer.Option(
-        None, help="The folder to write; older reports there give way.", show_default="report beside the results"
+        None, help="The folder to write. Older reports in it are replaced.", show_default="report next to the results"
     ),
-    names: bool = typer.Option(False, "--names", help="Name students on the page of the class."),
+    names: bool = typer.Option(False, "--names", help="Show the names of students on the class page."),
 ) -> None:
-    """Write a page for each student, tables for the gradebook, and a page for the class. Nothing is run."""
+    """Write a page for each student, tables for the gradebook, and a page for the class. No student code runs."""
     from utils.grading.reports import report_writer
     from utils.grading.reports.html_parts import format_count
 
     with report_errors():
         done = report_writer.write_reports(results, handed_in, out or results.parent / "report", names)
         tally = done.tally
-        students, taught = (
+        students, lessons = (
             format_count(len(tally.students), "student"),
             format_count(len(tally.points_by_lesson), "lesson"),
         )
-        typer.echo(f"Written: {done.folder}, {students}, {taught}.")
+        typer.echo(f"Written: {done.folder}, {students}, {lessons}.")
         typer.echo(f"For the class: {done.folder / 'class.html'}")
         if tally.incidents:
-            print_warning(f"Told in {done.folder / 'incidents.csv'}: {format_count(len(tally.incidents), 'incident')}.")
-        if done.unknown_students:
             print_warning(
-                f"Results of somebody who is not on the roster, left out: {', '.join(done.unknown_students)}."
+                f"{format_count(len(tally.incidents), 'incident')}, listed in {done.folder / 'incidents.csv'}."
             )
+        if done.unknown_students:
+            print_warning(f"Left out, because they are not on the roster: {', '.join(done.unknown_students)}.")
 
 
 @app.command(rich_help_panel=INSTRUCTORS)
 def grade(
     handed_in: Path = typer.Argument(Path("handed-in"), help="The folder that `coginst collect` wrote."),
     lesson: list[str] | None = typer.Argument(
-        None, help="Names or numbers of lessons; all that somebody handed in when left out.", show_default=False
+        None, help="The lessons to grade, by name or number (default: all that were handed in).", show_default=False
     ),
     out: Path | None = typer.Option(
         None,
-        help="The folder for the results; what is there and still holds stays.",
-        show_default="results beside what was handed in",
+        help="The folder for the results. Results that are still valid stay.",
+        show_default="results next to the submissions",
     ),
-    jobs: int = typer.Option(1, "--jobs", "-j", min=1, help="How many submissions to grade at once."),
-    limit: str = typer.Option("10s,2G", help="CPU time and memory of one exercise."),
+    jobs: int = typer.Option(1, "--jobs", "-j", min=1, help="The number of submissions to grade at the same time."),
+    limit: str = typer.Option("10s,2G", help="The CPU time and memory that one exercise may use."),
     with_answers: list[str] | None = typer.Option(
         None,
         metavar="LESSON",
-        help="A lesson whose answers have been handed out: later ones build on these where a student's own do not"
+        help="A lesson whose answers have been handed out. Later lessons use them if the student's own answers do not"
         " pass. May be given several times.",
     ),
     dask: str | None = typer.Option(None, metavar="ADDRESS", help="Grade on the Dask cluster with this scheduler."),
     isolation: Literal["bwrap", "none"] = typer.Option(
-        "bwrap", help="How answers are kept apart from everything else; none is for answers that you trust."
+        "bwrap", help="How answers are isolated. Use none only for answers that you trust."
     ),
     nbgrader: Path | None = typer.Option(
-        None, metavar="GRADEBOOK.DB", help="Write the points into this gradebook of nbgrader as well."
+        None, metavar="GRADEBOOK.DB", help="Also write the points into this nbgrader gradebook."
     ),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
 ) -> None:
-    """Grade what a class handed in: one result for each student and lesson. What is graded already is left alone."""
+    """Grade the submissions of a class: one result for each student and lesson. Existing results are kept."""
     from utils.grading import engine, nbgrader_gradebook
     from utils.grading.bubblewrap import UNPROTECTED
     from utils.grading.reports.html_parts import format_count
@@ -139,28 +141,32 @@ def grade(
         with engine.dask_executor(dask) if dask else contextlib.nullcontext((None, jobs)) as (executor, at_once):
             done = engine.grade(handed_in, out, lesson or [], settings, executor, at_once, progress=not quiet)
         typer.echo(
-            f"Graded: {done.graded_count} new in {out}, one for each student and lesson; {done.reused_count} were there already."
+            f"Graded: {done.graded_count} new results in {out}, one for each student and lesson; {done.reused_count}"
+            " existed already."
         )
         if done.state_counts:
-            told = ", ".join(f"{state} {count}" for state, count in done.state_counts.most_common())
-            typer.echo(f"Exercises in the new ones: {told}.")
+            states = ", ".join(f"{state} {count}" for state, count in done.state_counts.most_common())
+            typer.echo(f"Exercises in the new results: {states}.")
         for number, count in sorted(done.wait_counts.items()):
             print_warning(
-                f"Lesson {number} was not handed in or does not pass, and {format_count(count, 'exercise')} of later lessons"
-                f" wait for it. Once its answers are handed out, give --with-answers {number} each time you grade."
+                f"Lesson {number} was not handed in or does not pass, so {format_count(count, 'exercise')} of later"
+                " lessons"
+                f" wait for it. After you have handed out its answers, pass --with-answers {number} on every run."
             )
         if done.lost_submissions:
-            print_error("\n".join(f"Not graded, its worker died: {who}" for who in done.lost_submissions))
-            print_error("Grade again: what is done stays.")
+            print_error(
+                "\n".join(f"Not graded, because its worker died: {submission}" for submission in done.lost_submissions)
+            )
+            print_error("Run the command again: finished results are kept.")
             raise typer.Exit(1)
         if nbgrader:
             _record_points(nbgrader, handed_in, out, stems)
-        there = handed_in == out.parent / "handed-in"  # where `report` looks by itself
-        _print_next_command("report", out, *(() if there else ("--handed-in", handed_in)))
+        is_default = handed_in == out.parent / "handed-in"  # the default of `report`
+        _print_next_command("report", out, *(() if is_default else ("--handed-in", handed_in)))
 
 
 def _record_points(path: Path, handed_in: Path, results: Path, stems: list[str]) -> None:
-    """Write the points of these lessons into nbgrader's gradebook, and say what somebody has to look at."""
+    """Write the points of these lessons into nbgrader's gradebook, and list the exercises that need a decision."""
     from utils.grading import nbgrader_gradebook
     from utils.grading.reports.html_parts import format_count
     from utils.grading.results import read_results
@@ -173,12 +179,13 @@ def _record_points(path: Path, handed_in: Path, results: Path, stems: list[str])
     typer.echo(f"Points in {path}: {format_count(done.submission_count, 'submission')}.")
     if done.undecided_count:
         print_warning(
-            f"For you to decide in the form grader: {format_count(done.undecided_count, 'exercise')} (stopped, unreadable, waits)."
+            f"To be decided by you in nbgrader's formgrader: {format_count(done.undecided_count, 'exercise')} (stopped,"
+            " unreadable, waits)."
         )
     if done.without_cell:
-        print_warning(f"No cell there, so no points: {', '.join(done.without_cell)}.")
+        print_warning(f"No points, because the gradebook has no such cell: {', '.join(done.without_cell)}.")
 
 
 def _print_next_command(*words: object) -> None:
-    """Say what to type next, as a shell takes it."""
+    """Print the next command, quoted for a shell."""
     typer.echo(f"Next: coginst {shlex.join(map(str, words))}")

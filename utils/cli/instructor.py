@@ -1,4 +1,4 @@
-"""What instructors and maintainers call: write lessons, build and hand them out, train what ships, try the checks."""
+"""Commands for instructors and maintainers: write, build and release lessons, train models, test the checks."""
 
 from __future__ import annotations
 
@@ -14,45 +14,51 @@ from utils.cli.app import INSTRUCTORS, MAINTAINERS, app, print_error, print_warn
 if TYPE_CHECKING:
     from utils.instructor.build import BuildSummary
 
-Outcome = Literal["wrong", "plain", "equal", "explained", "stopped", "named", "endless"]  # as mutants.OUTCOMES
+Outcome = Literal[
+    "wrong", "plain", "equal", "explained", "stopped", "named", "endless"
+]  # the same as mutation_testing.OUTCOMES
 
 
 @app.command(rich_help_panel=MAINTAINERS)
 def new(
     lesson: str = typer.Argument(
-        ..., help="Its name, such as flash_attention; with a number in front to choose that too, 12_flash_attention."
+        ..., help="The name of the lesson, such as flash_attention, or with its number: 12_flash_attention."
     ),
-    title: str | None = typer.Option(None, help="The heading of its page.", show_default="its name"),
-    exercise: str | None = typer.Option(None, help="The name of its first exercise.", show_default="most_attended"),
+    title: str | None = typer.Option(None, help="The title of the lesson.", show_default="its name"),
+    exercise: str | None = typer.Option(None, help="The name of the first exercise.", show_default="most_attended"),
 ) -> None:
-    """Start a lesson: its page, its checks and its test, with one exercise that works."""
+    """Create a lesson: its page, checks and test, with one working exercise."""
     from utils.instructor import scaffold
 
     with report_errors():
-        made = scaffold.create_lesson(lesson, title, exercise)
-        for path in made:
+        paths = scaffold.create_lesson(lesson, title, exercise)
+        for path in paths:
             typer.echo(f"Written: {path}")
-        stem = made[0].stem[3:]
+        stem = paths[0].stem[3:]
         typer.echo(
             f"Next: coginst build, coginst solve {stem}, and pytest tests/course/test_{stem}.py"
-            f" tests/course/test_voice.py tests/checks -k '{stem} or {exercise or scaffold.EXERCISE}'; then make it"
-            " yours."
+            f" tests/course/test_voice.py tests/checks -k '{stem} or {exercise or scaffold.EXERCISE}'. Then"
+            " replace the example with your own text and exercises."
         )
-        typer.echo("What else make test asks of a new lesson stands in CONTRIBUTING.md, under A new lesson.")
+        typer.echo('CONTRIBUTING.md, section "A new lesson", lists the other pages that make test checks.')
 
 
 @app.command(rich_help_panel=INSTRUCTORS)
 def build(
     source: Path | None = typer.Option(None, help="The folder with the lessons.", show_default="solutions"),
-    out: Path | None = typer.Option(None, help="The folder for the students' copies.", show_default="course"),
-    check: bool = typer.Option(False, "--check", help="Write nothing; exit 1 and name each file that would change."),
+    out: Path | None = typer.Option(None, help="The folder for the student copies.", show_default="course"),
+    check: bool = typer.Option(
+        False, "--check", help="Write nothing. Name each file that would change, and exit with status 1."
+    ),
     watch: bool = typer.Option(False, "--watch", help="Build again whenever a lesson changes, until Ctrl-C."),
 ) -> None:
-    """Make the students' notebooks from the lessons."""
+    """Build the student notebooks from the lessons."""
     from utils.instructor import build as builder
 
     if check and watch:
-        print_error("--check writes nothing and --watch writes again and again; choose one.")
+        print_error(
+            "--check and --watch cannot be combined: --check writes nothing, and --watch writes on every change."
+        )
         raise typer.Exit(2)
     with report_errors():
         if watch:
@@ -61,49 +67,52 @@ def build(
             drift = builder.find_drift(source, out)
             if drift:
                 print_error("\n".join(drift))
-                print_error("Run `coginst build`, and commit what it writes.")
+                print_error("Run `coginst build` and commit the files that it writes.")
                 raise typer.Exit(1)
-            typer.echo("The students' copies are what the lessons make.")
+            typer.echo("The student copies are up to date.")
         else:
             _print_build_summary(builder.build(source, out))
             _warn_of_another_checkout(source)
 
 
 def _warn_of_another_checkout(source: Path | None) -> None:
-    """`coginst` belongs to the environment that is active, and works on the clone that this was made in, wherever it is
-    called."""
+    """Warn if the current folder is another clone than the one whose environment is active.
+
+    `coginst` always works on the clone that its environment was installed from.
+    """
     here = Path.cwd()
     if source is None and (here / "solutions").is_dir() and here.resolve() != lessons.ROOT.resolve():
         print_warning(
-            f"That was {lessons.ROOT}, to which this `coginst` belongs, and not this folder. Here, use"
-            " .venv/bin/coginst, or make build."
+            f"This `coginst` belongs to {lessons.ROOT} and has built that clone, not the current folder. For the"
+            " current"
+            " folder, use .venv/bin/coginst or make build."
         )
 
 
 def _print_build_summary(outcome: BuildSummary | Exception) -> None:
-    """Say what a build did, or what stopped it."""
+    """Print the outcome of a build: the number of files, warnings, or the error that stopped it."""
     if isinstance(outcome, Exception):
         print_error(outcome)
         return
     for line in outcome.kept:
         print_warning(line)
-    counted = ((outcome.written, "written"), (outcome.removed, "removed"))
-    done = [f"{len(names)} files {what}" for names, what in counted if names]
+    changes = ((outcome.written, "written"), (outcome.removed, "removed"))
+    done = [f"{len(names)} files {verb}" for names, verb in changes if names]
     if done:
         typer.echo(", ".join(done).capitalize() + ".")
     elif outcome.kept:
         typer.echo("Nothing else to do.")
     else:
-        typer.echo("Nothing to do: the students' copies are up to date.")
+        typer.echo("Nothing to do: the student copies are up to date.")
 
 
 @app.command(rich_help_panel=MAINTAINERS)
 def solve(
     lesson: list[str] | None = typer.Argument(
-        None, help="Names or numbers of lessons; all of them when left out.", show_default=False
+        None, help="The lessons, by name or number (default: all).", show_default=False
     ),
 ) -> None:
-    """Run the lessons with their answers, and keep what they print in tests/solved."""
+    """Run the lessons with their answers, and store their text outputs in tests/solved."""
     from utils.instructor import solved_notebooks
 
     with report_errors():
@@ -114,42 +123,46 @@ def solve(
 @app.command(rich_help_panel=INSTRUCTORS)
 def release(
     out: Path = typer.Argument(
-        ..., metavar="OUT.zip", help="The zip to write, such as attention.zip; it unzips into a folder of that name."
+        ..., metavar="OUT.zip", help="The zip file to write, such as attention.zip. It contains one folder, attention."
     ),
     with_solutions: list[str] | None = typer.Option(
         None,
         metavar="LESSON",
-        help="A lesson, by number or name, whose answers come along. May be given several times.",
+        help="Include the answers of this lesson (name or number). May be given several times.",
     ),
     book: Path | None = typer.Option(
-        None, metavar="FOLDER", help="A web site that `coginst book` made, such as build/book, to come along."
+        None, metavar="FOLDER", help="Include the web site in this folder, built by `coginst book`, such as build/book."
     ),
-    replace: bool = typer.Option(False, "--replace", help="Put the new zip in the place of one that is there."),
+    replace: bool = typer.Option(False, "--replace", help="Replace an existing zip file."),
 ) -> None:
-    """Pack what students get: a zip without the answers that works with `make lab`. Nothing is written if an answer
-    would be in it."""
+    """Pack the course for students: a zip file without answers, which works with `make lab`. If an answer would be in
+    it, nothing is written."""
     from utils.instructor import release as packer
 
     with report_errors():
-        made = packer.release(out, with_solutions or [], replace, book=book)
-        answers = f"with the answers of {', '.join(made.solved_lessons)}" if made.solved_lessons else "without answers"
+        summary = packer.release(out, with_solutions or [], replace, book=book)
+        solved = ", ".join(summary.solved_lessons)
+        answers = f"with the answers of {solved}" if solved else "without answers"
         typer.echo(
-            f"Written: {made.path}, {len(made.file_names)} files, {made.path.stat().st_size / 1e6:.1f} MB, {answers}."
+            f"Written: {summary.path}, {len(summary.file_names)} files, {summary.path.stat().st_size / 1e6:.1f} MB,"
+            f" {answers}."
         )
-        for name in made.untracked_files:
+        for name in summary.untracked_files:
             print_warning(f"Left out, because git does not track it: {name}")
 
 
 @app.command("export-nbgrader", rich_help_panel=INSTRUCTORS)
 def export_nbgrader(
-    out: Path = typer.Argument(..., metavar="FOLDER", help="nbgrader's course folder, made where there is none."),
-    lesson: list[str] | None = typer.Argument(
-        None, help="Names or numbers of lessons; all of them when left out.", show_default=False
+    out: Path = typer.Argument(
+        ..., metavar="FOLDER", help="nbgrader's course folder. It is created if it does not exist."
     ),
-    replace: bool = typer.Option(False, "--replace", help="Put the lessons in the place of assignments that differ."),
+    lesson: list[str] | None = typer.Argument(
+        None, help="The lessons, by name or number (default: all).", show_default=False
+    ),
+    replace: bool = typer.Option(False, "--replace", help="Replace assignments that differ."),
 ) -> None:
-    """Write lessons as nbgrader assignments, with answers, into FOLDER/source; nbgrader's generate_assignment takes it
-    from there."""
+    """Write lessons as nbgrader assignments, with answers, into FOLDER/source. Then run nbgrader's
+    generate_assignment."""
     from utils.instructor.nbgrader import export as nbgrader
 
     with report_errors():
@@ -159,7 +172,7 @@ def export_nbgrader(
         for stem, points in done.points.items():
             typer.echo(f"{stem}: {points} point{'s' * (points != 1)}")
         typer.echo(
-            f"Written: {out}. These hold the answers: hand out what `nbgrader generate_assignment` makes of them."
+            f"Written: {out}. These files contain the answers. Hand out the result of `nbgrader generate_assignment`."
         )
 
 
@@ -168,14 +181,14 @@ def online(
     repository: str | None = typer.Argument(
         None,
         metavar="OWNER/NAME",
-        help="The clone's public name on GitHub, to be written into pyproject.toml.",
+        help="The public name of the clone on GitHub. It is written into pyproject.toml.",
         show_default=False,
     ),
     notebooks: Path | None = typer.Option(
-        None, metavar="FOLDER", help="Write the notebooks that Colab opens into this folder as well."
+        None, metavar="FOLDER", help="Also write the notebooks for Colab into this folder."
     ),
 ) -> None:
-    """Make docs/online.md, whose links open the lessons in Binder and Colab."""
+    """Write docs/online.md, the page of links that open the lessons in Binder and Colab."""
     from utils.instructor import online_links as maker
 
     with report_errors():
@@ -190,19 +203,17 @@ def online(
 def train(
     model: Literal["gpt2-mini", "cogmodel"] = typer.Argument(
         ...,
-        help="What to train: gpt2-mini, the small GPT-2 that ships with the course, or cogmodel, the toy of lesson 08.",
+        help="gpt2-mini is the small GPT-2 that ships with the course; cogmodel is the toy model of lesson 08.",
     ),
-    out: Path | None = typer.Option(
-        None, help="The folder to write.", show_default="utils/assets/ and the model's name"
-    ),
-    replace: bool = typer.Option(False, "--replace", help="Put the new one in the place of one that is there."),
-    steps: int | None = typer.Option(None, min=2, help="Train for fewer or more steps than the recipe says."),
+    out: Path | None = typer.Option(None, help="The folder to write.", show_default="utils/assets/MODEL"),
+    replace: bool = typer.Option(False, "--replace", help="Replace an existing model."),
+    steps: int | None = typer.Option(None, min=2, help="Train for this number of steps instead of the recipe's."),
     device: str | None = typer.Option(
         None, help="cpu or cuda.", show_default="gpt2-mini: cuda if there is one; cogmodel: cpu"
     ),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
 ) -> None:
-    """Train a model that ships with the course, measure it, and write it with its card."""
+    """Train a model that ships with the course, evaluate it, and write it with its model card."""
     if model == "cogmodel":
         from utils.training import cogmodel as maker
         from utils.training.cogmodel import CogModelRecipe as Recipe
@@ -220,20 +231,18 @@ def train(
 
 @app.command(rich_help_panel=MAINTAINERS)
 def mutants(
-    exercise: list[str] | None = typer.Argument(
-        None, help="Names of exercises; all of them when left out.", show_default=False
-    ),
-    write: bool = typer.Option(False, "--write", help="Put the table into docs/mutants.md."),
+    exercise: list[str] | None = typer.Argument(None, help="Names of exercises (default: all).", show_default=False),
+    write: bool = typer.Option(False, "--write", help="Write the table into docs/mutants.md."),
     show: Outcome = typer.Option("wrong", help="List the mutants with this outcome."),
 ) -> None:
-    """Change each reference answer in one place after the other, and count what its check says of it."""
+    """Change each reference answer in one place at a time, and count how its check judges the changed answers."""
     from utils.instructor import mutation_testing as maker
 
-    def tell(tally: maker.MutantTally) -> None:
+    def print_tally(tally: maker.MutantTally) -> None:
         row = maker.table_row(tally)
         typer.echo(
             f"{tally.exercise:28}"
-            + ", ".join(f"{count} {what}" for what, count in zip(maker.COLUMNS, row) if count)
+            + ", ".join(f"{count} {column}" for column, count in zip(maker.COLUMNS, row) if count)
             + f": {maker.explained_percent(row)} % told why"
         )
         for mutant, outcome, message in tally.outcomes:
@@ -244,75 +253,81 @@ def mutants(
                 )
 
     if write and exercise:
-        print_error("--write writes the table of the whole course; name no exercise with it.")
+        print_error("--write writes the table of the whole course: do not name exercises with it.")
         raise typer.Exit(2)
     with report_errors():
-        tallies = maker.run_mutants(exercise or [], tell)
+        tallies = maker.run_mutants(exercise or [], print_tally)
         typer.echo(maker.format_table(tallies))
         if write:
             maker.write_table(tallies)
     if any(tally.count(maker.WRONG) for tally in tallies):
-        print_error("A check has a hole: a mutant above passed and is not equal to the answer.")
+        print_error("A check has a gap: a mutant listed above passed, although it is not equivalent to the answer.")
         raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=INSTRUCTORS)
 def misconception(
-    exercise: str = typer.Argument(..., help="The exercise's name, such as softmax."),
-    answer: Path = typer.Argument(..., exists=True, dir_okay=False, help="A .py file with a wrong answer to it."),
-    id: str | None = typer.Option(None, help="Write it into the checks under this id, such as softmax-of-columns."),
-    message: str | None = typer.Option(None, help="What its author is to read.", show_default="a TODO"),
+    exercise: str = typer.Argument(..., help="The name of the exercise, such as softmax."),
+    answer: Path = typer.Argument(..., exists=True, dir_okay=False, help="A Python file with a wrong answer."),
+    id: str | None = typer.Option(None, help="Add it to the checks under this id, such as softmax-of-columns."),
+    message: str | None = typer.Option(
+        None, help="The message for learners who make this mistake.", show_default="a TODO"
+    ),
     isolation: Literal["bwrap", "none"] = typer.Option(
-        "bwrap", help="How the answer is kept apart from everything else; none is for one that you trust."
+        "bwrap", help="How the answer is isolated. Use none only for an answer that you trust."
     ),
 ) -> None:
-    """Show what a learner reads who answers so; with --id, make it a misconception with words of its own."""
+    """Show the report that a learner with this answer reads. With --id, turn the answer into a misconception."""
     from utils.grading.bubblewrap import UNPROTECTED
     from utils.grading.one_answer import report_answer
     from utils.instructor import misconception as maker
     from utils.instructor.answers import AnswerFactory, find_exercise
 
     with report_errors():
-        asked = find_exercise(exercise)
+        target = find_exercise(exercise)
         source = answer.read_text(encoding="utf-8")
-        made = maker.make_stub(asked, source, id, message or maker.TODO) if id else None
+        stub = maker.make_stub(target, source, id, message or maker.TODO) if id else None
         if isolation == "none":
             print_warning(UNPROTECTED)
         report = (
             report_answer(exercise, source)
             if isolation == "bwrap"
-            else AnswerFactory.from_exercise(asked).judge(source)
+            else AnswerFactory.from_exercise(target).judge(source)
         )
         typer.echo(_escape_terminal(str(report)))
         if report:
-            print_error("This answer passes: it needs a case or a property that tells it from a right one first.")
+            print_error(
+                "This answer passes. First add a case or a property that distinguishes it from a correct answer."
+            )
             raise typer.Exit(1)
-        if made is None:
-            typer.echo(f"\nA misconception of its own: coginst misconception {exercise} {answer} --id what-is-wrong")
+        if stub is None:
+            typer.echo(f"\nTo make it a misconception: coginst misconception {exercise} {answer} --id what-is-wrong")
             return
-        path = lessons.ROOT / "utils" / "checks" / f"{asked.lesson}.py"
-        needs = maker.add_stub(path, asked, made)
+        path = lessons.ROOT / "utils" / "checks" / f"{target.lesson}.py"
+        needs = maker.add_stub(path, target, stub)
         typer.echo(f"\nWritten into {path}: {id}")
-        print_warning("Read it there before anything runs: from now on that code is the course's own.")
+        print_warning("Read the new code before you run anything: from now on it is part of the course.")
         if needs:
-            print_warning(f"Names of the lesson that the checks do not have: {', '.join(needs)}")
+            print_warning(f"The new code uses names of the lesson that the checks do not define: {', '.join(needs)}")
         if not message:
-            print_warning("Say there, in the place of TODO, what is wrong.")
-        typer.echo(f"Next: make format, pytest tests/checks -k {exercise}, and to use it on a class: coginst grade")
+            print_warning("Replace the TODO with a message that says what is wrong.")
+        typer.echo(f"Next: make format, pytest tests/checks -k {exercise}; to use it on a class: coginst grade")
 
 
 def _escape_terminal(text: str) -> str:
-    """A text that a student had a hand in, without what a terminal would obey."""
+    """Replace control characters in a text that a student may have written."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
 @app.command(rich_help_panel=MAINTAINERS)
 def answers(
-    files: list[Path] = typer.Argument(..., exists=True, dir_okay=False, help="Files of answers, see CONTRIBUTING.md."),
-    write: bool = typer.Option(False, "--write", help="Write each verdict into the file, beside its answer."),
-    quiet: bool = typer.Option(False, "--quiet", help="The counts only."),
+    files: list[Path] = typer.Argument(
+        ..., exists=True, dir_okay=False, help="Files of answers (see CONTRIBUTING.md)."
+    ),
+    write: bool = typer.Option(False, "--write", help="Write each verdict into the file, next to its answer."),
+    quiet: bool = typer.Option(False, "--quiet", help="Print only the counts."),
 ) -> None:
-    """Check files of answers that were meant to be wrong or right, and count what is said of them."""
+    """Check files of answers that are marked as wrong or right, and count the verdicts."""
     from collections import Counter
 
     from utils.instructor.answers import format_verdict, judge_all, read_answers, write_answers
@@ -320,14 +335,15 @@ def answers(
     counts: Counter[str] = Counter()
     with report_errors():
         for file in files:
-            tried = read_answers(file)
-            reports = judge_all(tried)
-            for answer, report in zip(tried, reports):
+            batch = read_answers(file)
+            reports = judge_all(batch)
+            for answer, report in zip(batch, reports):
                 counts[f"{answer.kind}: {report.reason if answer.kind == 'wrong' else report.status}"] += 1
                 if not quiet:
                     typer.echo(
-                        f"{answer.exercise} {answer.kind}: {answer.description}\n    {format_verdict(report)}: {report.message}"
+                        f"{answer.exercise} {answer.kind}: {answer.description}\n    {format_verdict(report)}:"
+                        f" {report.message}"
                     )
             if write:
-                write_answers(file, [changed(a, verdict=format_verdict(r)) for a, r in zip(tried, reports)])
+                write_answers(file, [changed(a, verdict=format_verdict(r)) for a, r in zip(batch, reports)])
     typer.echo(", ".join(f"{name} {count}" for name, count in sorted(counts.items())))

@@ -1,4 +1,4 @@
-"""What learners call: open the course, look after GPT-2, see what this machine has."""
+"""Commands for learners: open the course, reset lessons, fetch GPT-2, check the installation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from utils.cli.app import LEARNERS, app, report_errors
 @app.command(rich_help_panel=LEARNERS)
 def lab(
     port: int | None = typer.Option(None, help="The first port to try.", show_default="8888"),
-    no_browser: bool = typer.Option(False, "--no-browser", help="Print the address, and open nothing."),
+    no_browser: bool = typer.Option(False, "--no-browser", help="Print the address instead of opening a browser."),
 ) -> None:
     """Build the course and open it in JupyterLab."""
     from utils.cli import lab as jupyter
@@ -25,9 +25,9 @@ def lab(
 @app.command(rich_help_panel=LEARNERS)
 def reset(
     lesson: str = typer.Argument(..., help="A lesson, such as 02 or 02_simplified_attention."),
-    exercise: str | None = typer.Argument(None, help="Only the cell of this exercise, which may be gone."),
+    exercise: str | None = typer.Argument(None, help="Reset only the cell of this exercise, even if it was deleted."),
 ) -> None:
-    """Put a lesson, or one exercise of it, back to what you first got; what stood there is kept aside."""
+    """Restore a lesson, or one exercise of it, to its original state. Your version is kept in a backup."""
     from utils.cli import reset as resetting
 
     with report_errors():
@@ -37,19 +37,20 @@ def reset(
 
 @app.command(rich_help_panel=LEARNERS)
 def fetch(
-    what: Literal["gpt2"] = typer.Argument(..., help="What to download: gpt2, the real one, 550 MB."),
+    what: Literal["gpt2"] = typer.Argument(..., help="What to download: gpt2 is the real GPT-2 (550 MB)."),
 ) -> None:
-    """Download the real GPT-2 into the Hugging Face cache, where the lessons find it. Nothing else asks the network."""
+    """Download the real GPT-2 into the Hugging Face cache, where the lessons find it. No other command uses the
+    network."""
     from utils.cli import fetch as fetcher
 
     with report_errors():
         fetcher.fetch_gpt2(typer.echo)
-        typer.echo(f"The real GPT-2 is here and checked. {fetcher.next_weights_notice()}")
+        typer.echo(f"The real GPT-2 is downloaded and verified. {fetcher.next_weights_notice()}")
 
 
 @app.command(rich_help_panel=LEARNERS)
 def doctor() -> None:
-    """Say what this machine has for the course, which GPT-2 is in use, and what cures what is missing."""
+    """Report what this machine has for the course, which GPT-2 is used, and how to install what is missing."""
     from utils.cli import doctor as medic
 
     findings = medic.collect_findings()

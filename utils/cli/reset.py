@@ -1,4 +1,4 @@
-"""A lesson, or the cell of one exercise, as the learner first got it; what stood there is kept aside."""
+"""Restore a lesson, or the cell of one exercise, to its original state, and keep a backup."""
 
 from __future__ import annotations
 
@@ -21,62 +21,65 @@ Page = dict[str, Any]
 def reset(
     name: str, exercise: str | None = None, course: Path | None = None, backup_folder: Path = BACKUP_FOLDER
 ) -> list[str]:
-    """Put a lesson's notebook, or the cell of one exercise in it, back to what the learner first got.
+    """Restore the notebook of a lesson, or the cell of one exercise, to its original state.
 
     Args:
-        name: a lesson, by its number, stem or file.
-        course: the folder of the notebook; where none is named the current one if it has the lesson, else the course's.
+        name: number, stem or file of the lesson.
+        course: the folder of the notebook. Default: the current folder if it has the lesson, otherwise `course/`.
 
     Returns:
-        Sentences: what was done, and where the notebook as it was lies now.
+        Sentences that say what was done, and where the backup is.
 
     Raises:
-        ValueError: there is no such lesson or exercise, or nothing to make the lesson anew from.
-        OSError: a file cannot be read or written; the notebook is then as it was.
+        ValueError: there is no such lesson or exercise, or no original to restore it from.
+        OSError: a file cannot be read or written. The notebook is then unchanged.
     """
     course = course or _find_folder(name)
     stem = lessons.find_lesson(name, course).stem
     path, text = course / f"{stem}.ipynb", course / f"{stem}.md"
     first = _initial_text(stem, course)
-    fresh, said = _make_notebook(first, stem), [f"{path.name} is as you first got it."]
+    fresh, messages = _make_notebook(first, stem), [f"{path.name} is in its original state again."]
     before = path.read_bytes() if path.is_file() else b""
     if exercise:
-        fresh, said = _restore_cell(_parse_notebook(before, path), fresh, exercise), [f"`{exercise}` is to do again."]
+        fresh = _restore_cell(_parse_notebook(before, path), fresh, exercise)
+        messages = [f"The cell of `{exercise}` is in its original state again."]
     if before:
-        aside = backup_folder / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.ipynb"
+        backup = backup_folder / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.ipynb"
         backup_folder.mkdir(parents=True, exist_ok=True)
-        aside.write_bytes(before)
-        said.append(f"The notebook as it was is {aside}.")
+        backup.write_bytes(before)
+        messages.append(f"Your version is kept as {backup}.")
     write_atomically(path, ipynb.notebook_text(fresh))
-    if text.is_file():  # Jupyter reads the cells from it, and refuses one that is older than the notebook
+    if text.is_file():  # Jupyter reads the cells from this file, and rejects it if it is older than the notebook
         write_atomically(text, _to_markdown(fresh) if exercise else first)
-    return [*said, "If it is open in JupyterLab, choose File ▸ Reload Notebook from Disk."]
+    return [*messages, "If the notebook is open in JupyterLab, choose File ▸ Reload Notebook from Disk."]
 
 
 def _find_folder(name: str) -> Path:
-    """The folder that the command runs in, if the lesson's notebook is there; else the course's own."""
+    """Return the current folder if it has the lesson's notebook, otherwise `course/`."""
     try:
-        here = lessons.find_lesson(name, Path.cwd())  # its text, where both are there
+        here = lessons.find_lesson(name, Path.cwd())  # this is the .md file if there are both
     except (lessons.LessonError, OSError):
         return ROOT / "course"
     return here.parent if here.with_suffix(".ipynb").is_file() else ROOT / "course"
 
 
 def _initial_text(stem: str, course: Path) -> str:
-    """The lesson's text as it was handed out: made from its solution, else from the copy that a release carries, else
-    the text beside the notebook, where that has not changed."""
+    """Return the original text of a lesson.
+
+    Its source is the solution; or the copy in a release; or the .md file next to the notebook, if it is unchanged.
+    """
     if (ROOT / "solutions" / f"{stem}.md").is_file():
         return build.student_files(ROOT / "solutions")[f"{stem}.md"].decode()
     for text, unchanged in ((ROOT / INITIAL_LESSONS / f"{stem}.md", True), (course / f"{stem}.md", None)):
         if text.is_file() and (unchanged or not build.is_changed(text)):
             return lessons.read_text(text)
     raise ValueError(
-        f"Nothing is here to make {stem} anew from. Take {stem}.ipynb from the course as you were handed it."
+        f"There is no original of {stem} to restore. Copy {stem}.ipynb from the course as you received it."
     )
 
 
 def _make_notebook(text: str, stem: str) -> Page:
-    """The notebook that the build makes of a lesson's text."""
+    """Build the notebook of a lesson from its text, as `coginst build` does."""
     cells = [
         ipynb.make_cell(
             cell.kind, ipynb.cell_id(stem, cell.index), cell.metadata, cell.source.splitlines(keepends=True)
@@ -88,7 +91,7 @@ def _make_notebook(text: str, stem: str) -> Page:
 
 
 def _to_markdown(page: Page) -> str:
-    """A notebook as Jupyter pairs it."""
+    """Convert a notebook to the paired markdown text."""
     import jupytext
     import nbformat
 
@@ -103,13 +106,13 @@ def _parse_notebook(content: bytes, path: Path) -> Page:
         return page
     except (ValueError, KeyError, TypeError, AssertionError):
         raise ValueError(
-            f"{path.name} is missing or no notebook, so one cell cannot be put back: reset the whole lesson, without"
-            " naming an exercise."
+            f"{path.name} is missing or not a notebook, so a single cell cannot be restored. Reset the whole lesson:"
+            " do not name an exercise."
         ) from None
 
 
 def _restore_cell(page: Page, fresh: Page, exercise: str) -> Page:
-    """The page with the exercise's cell as it first was: in its place or, where it is gone, after what preceded it."""
+    """Put the original cell of the exercise in its place, or, if it was deleted, after the cell that preceded it."""
     first = fresh["cells"]
     asks = re.compile(rf"(?m)^check\({re.escape(exercise)}\b")
     places = [n for n, cell in enumerate(first) if cell["cell_type"] == "code" and asks.search("".join(cell["source"]))]

@@ -1,8 +1,8 @@
-"""Every explorer of the course: pages that compute in the browser, start at an interesting setting and show the number
+"""The explorers of the course: widgets that compute in the browser, start at an interesting setting and show the number
 that changes.
 
-Each function returns a widget that lives on without a kernel; its `state` says where the controls stand. Where it
-cannot be shown (a terminal, a printed page, CI) it is a sentence; the static twins of the pictures are in `utils.show`.
+Each function returns a widget that works without a kernel; its `state` has the values of the controls. A terminal, a
+printed page and CI show one sentence instead of the widget; `utils.show` has static versions of the pictures.
 """
 
 from utils.show.lazy import attach

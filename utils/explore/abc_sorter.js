@@ -1,12 +1,12 @@
 import { affine, drawn, explorer, fixed, float32Tables, label, onViridis, rescaled, softmax, viridis, visible } from "./page.js";
 
 const SEPARATOR = 0;
-const NEAR = 0.01; // float32 and float64 differ by a thousandth of this
+const NEAR = 0.01; // results in float32 and float64 differ by about a thousandth of this
 const [CELL, ROW, LEFT] = [38, 26, 56]; // pixels
 
 // ---------------------------------------------------------------- the model
 
-/** The parameters, with the weights that the factors make, as rows for `affine`: {q: [head][d_head][embed_dim], …}. */
+/** Return the parameters, and the products of their factors as rows for `affine`: {q: [head][d_head][embed_dim], …}. */
 function prepared(start, data) {
   const tables = float32Tables(data, start.shapes);
   const made = {};
@@ -23,7 +23,7 @@ function prepared(start, data) {
 
 const transposed = (rows) => Array.from(rows[0], (_, j) => Float64Array.from(rows, (row) => row[j]));
 
-/** What reads a sequence id by id: `read(id)` gives {logits, weights: [head][seen]}. A head that is off passes on 0. */
+/** Return a function that reads a sequence id by id: {logits, weights: [head][seen]}. A head that is off gives 0. */
 function reader({ tables, made, start }, on) {
   const kept = on.map(() => ({ keys: [], values: [] }));
   const norm = (name, x) => rescaled(x, tables[`${name}.weight`], tables[`${name}.bias`], start.eps[name]);
@@ -48,7 +48,7 @@ function reader({ tables, made, start }, on) {
   };
 }
 
-/** The three steps in which the model writes its answer: {seen, logits, probs, weights, chosen}; ids throughout. */
+/** Return the three steps in which the model writes its answer: {seen, logits, probs, weights, chosen}, all in ids. */
 function traced(model, on, letters) {
   const read = reader(model, on);
   const seen = [...letters, SEPARATOR];
@@ -64,7 +64,7 @@ function traced(model, on, letters) {
   });
 }
 
-/** The model of a page's bytes, and how far its logits are from torch's. Computed once. */
+/** Return the model in a page's bytes, and the largest difference between its logits and torch's. Computed once. */
 function opened(start, data) {
   if (!opened.known.has(data)) {
     const model = prepared(start, data);
@@ -78,31 +78,31 @@ function opened(start, data) {
 }
 opened.known = new WeakMap();
 
-// ---------------------------------------------------------------- what it writes
+// ---------------------------------------------------------------- the answer
 
 const written = (start, ids) => ids.map((id) => start.vocab[id]).join("");
 
 function problemWith({ vocab }, typed) {
   const wrong = [...typed].some((letter) => vocab.indexOf(letter) < 1);
-  if (wrong || typed.length > 3) return `Here three letters from a, b, c are needed, as in cab; got '${visible(typed, 12)}'.`;
+  if (wrong || typed.length > 3) return `Type three letters from a, b and c, for example cab. You typed '${visible(typed, 12)}'.`;
   const missing = 3 - typed.length;
-  return missing ? `${missing} more letter${missing > 1 ? "s" : ""}: a, b or c.` : "";
+  return missing ? `Type ${missing} more letter${missing > 1 ? "s" : ""}: a, b or c.` : "";
 }
 
-/** How many of the 27 triples are sorted with these heads. Computed once for each choice of heads. */
+/** Count the triples that are sorted correctly with these heads. Computed once for each choice of heads. */
 function sortedOf(model, on) {
   const answers = (letters) => traced(model, on, letters).map((step) => step.chosen).join();
   const right = ([a, b, c]) => answers([a, b, c]) === [a, b, c].sort().join();
   return (model.sorted[on] ??= model.start.sequences.filter(right).length);
 }
 
-/** {off, problem, sorted: of the 27}, and without a problem {typed, steps, answer, right}. */
+/** Return {off, problem, sorted: number of triples}, and if there is no problem also {typed, steps, answer, right}. */
 function numbers(start, state, data) {
   const typed = state.letters.trim().toLowerCase();
   const { model, off } = opened(start, data);
   if (!(off < NEAR)) {
-    return { off, sorted: 0, problem: `This model does not compute what its parts should: its scores are up to ` +
-      `${fixed(off)} away from what the page computes with its parameters. What does \`check(DeepQKVAttention)\` say?` };
+    return { off, sorted: 0, problem: `This model does not compute what lesson 09's model computes with the same ` +
+      `parameters: its scores differ by up to ${fixed(off)}. What does \`check(DeepQKVAttention)\` say?` };
   }
   const on = Array.from({ length: start.heads }, (_, head) => state[`head_${head}`]);
   const found = { off, on, typed, problem: problemWith(start, typed), sorted: sortedOf(model, on) };
@@ -113,17 +113,17 @@ function numbers(start, state, data) {
   return { ...found, steps, answer, right: written(start, [...ids].sort()) };
 }
 
-// ---------------------------------------------------------------- how it is shown
+// ---------------------------------------------------------------- the picture
 
-function say(start, state, { problem, typed, answer, right, sorted, on = [] }) {
+function say({ sequences }, state, { problem, typed, answer, right, sorted, on = [] }) {
   const off = on.flatMap((is, head) => (is ? [] : [`head ${head}`]));
-  const facts = { "sorted, of all 27": String(sorted), ...(off.length ? { without: off.join(" and ") } : {}) };
+  const facts = { "triples sorted": `${sorted} of ${sequences.length}`, ...(off.length ? { without: off.join(" and ") } : {}) };
   if (problem) return { title: "One letter at a time", facts, remark: problem };
-  const beside = answer === right ? "." : `; sorted it is \`${right}\`.`;
-  return { title: `${typed} becomes ${answer}, one letter at a time`, facts, remark: `\`${typed}\` becomes \`${answer}\`${beside}` };
+  const correction = answer === right ? "." : `; the right order is \`${right}\`.`;
+  return { title: `${typed} becomes ${answer}, one letter at a time`, facts, remark: `\`${typed}\` becomes \`${answer}\`${correction}` };
 }
 
-/** A row for each letter; what was last drawn stays, faintly, while the next three letters are typed. */
+/** Draw a row for each letter. The last result stays, faintly, while the learner types the next three letters. */
 function draw({ svg, width, ui }, start, state, found) {
   const steps = found.steps ?? ui.drawnSteps ?? [];
   ui.drawnSteps = steps;
@@ -140,7 +140,7 @@ function draw({ svg, width, ui }, start, state, found) {
   return steps.length * pitch;
 }
 
-/** Cells: how much of its weight each head gives to each token that is seen. */
+/** Draw a table of the weights that each head gives to the tokens it sees. */
 function looks(svg, { vocab, heads }, { seen, weights }, on, top) {
   seen.forEach((id, i) =>
     label(svg, vocab[id], LEFT + (i + 0.5) * CELL, top - 6, { "text-anchor": "middle", "font-weight": 700 }));
@@ -159,7 +159,7 @@ function looks(svg, { vocab, heads }, { seen, weights }, on, top) {
   }
 }
 
-/** Bars: how likely each letter is, and which one is written. */
+/** Draw bars for the probabilities of the letters, and the letter that is written. */
 function chances(svg, { vocab }, { probs, chosen }, faint, left, top) {
   probs.forEach((p, i) => {
     const y = top + 22 * i;

@@ -1,4 +1,4 @@
-"""What a learner answered to a prediction or a quiz goes into the same local file as the exercises."""
+"""Record the answers to predictions and quizzes in the progress file, which also holds the exercises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from utils.feedback import progress
 
 
 def handle_answer_event(widget: Any, message: Any) -> None:
-    """Keep a first answer: `{"event": "answered", "right", "sure", "said"}` from the page; all else is passed over."""
+    """Record a first answer, `{"event": "answered", "right", "sure", "said"}`, and ignore every other message."""
     if not isinstance(message, Mapping) or message.get("event") != "answered":
         return
     progress.record_answer(

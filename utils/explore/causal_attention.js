@@ -1,6 +1,6 @@
 import { bars, explorer, fixed, softmax, sum } from "./page.js";
 
-/** What the position `at` gives to each position: {weights, free: without a mask, seen}. */
+/** Return {weights: of the position, free: its weights without a mask, seen: how many positions it sees}. */
 function numbers({ scores }, { position, mask }) {
   const row = scores[position];
   const seen = mask ? position + 1 : row.length;
@@ -15,16 +15,16 @@ function say({ tokens }, { position, mask }, { weights, free, seen }) {
   const future = fixed(sum(weights.slice(position + 1)));
   return {
     title: `“${tokens[position]}” gives ${future} of its weight to the future`,
-    facts: { asks: tokens[position], "may use": `${seen} of ${tokens.length}`, "on the future": future },
+    facts: { position: tokens[position], "may use": `${seen} of ${tokens.length}`, "weight on the future": future },
     remark: remark(position === tokens.length - 1, mask, sum(free.slice(0, position + 1))),
   };
 }
 
 function remark(last, mask, left) {
   if (last) return "The last position has no future: the mask changes nothing.";
-  if (!mask) return "Orange: tokens that do not exist yet when a model writes. Switch the mask on.";
-  if (left < 1e-3) return "What the future held goes to the rest in proportion; it had next to nothing before.";
-  return `What the future held goes to the rest in proportion, now ${fixed(1 / left)} times what it was.`;
+  if (!mask) return "Orange marks tokens that do not exist yet when a model writes. Switch the mask on.";
+  if (left < 1e-3) return "The weight on the future goes to the other positions, in proportion. Before, they had almost nothing.";
+  return `The weight on the future goes to the other positions: each now has ${fixed(1 / left)} times its earlier weight.`;
 }
 
 export default explorer({

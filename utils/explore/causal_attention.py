@@ -1,4 +1,4 @@
-"""Explorer of the causal mask: slide along a sequence and see what each position may use."""
+"""Explorer of the causal mask: move along a sequence and see which positions each position may use."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from utils.show.causal_attention import parse_scores
 
 
 def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool = False) -> Any:
-    """A slider for the position that asks, and the mask to switch on and off; its weights over the sequence.
+    """Show the weights of one position, with a slider for the position and a switch for the mask.
 
-    The static twin is `show.causal(scores, tokens, position)`.
+    The static version is `show.causal(scores, tokens, position)`.
 
     Args:
         scores: [seq, seq] scores, already scaled, before the softmax; finite; 2 to 16 positions.
         tokens: seq strings.
-        position: where the slider starts.
+        position: the initial position of the slider.
         masked: whether the mask is on at the start.
 
     Returns:
@@ -26,9 +26,6 @@ def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool =
     """
     values, names = parse_scores(scores, tokens)
     parse_integer(position, "position", 0, len(names) - 1)
-    words = (
-        "Explorer: the weights of one position over its sequence, a slider for the position, and the mask to switch on"
-        " and off."
-    )
+    words = "Explorer: the attention weights of one position, with a slider for the position and a switch for the mask."
     start = {"scores": values.tolist(), "tokens": names}
     return make_widget("causal_attention", words, start, {"position": position, "mask": bool(masked)})

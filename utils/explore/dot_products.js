@@ -3,10 +3,10 @@ import { arrow, dot, drawn, explorer, fixed, handle, label, plane, SERIES } from
 const LONGEST = 2;
 const NAMES = ["a", "b"];
 const radians = (degrees) => (degrees / 180) * Math.PI;
-/** cos 90° is 6e-17 on a computer: what is that small is 0. */
+/** Round to nine decimals: in floating point, cos 90° is 6e-17. */
 const clean = (x) => Math.round(x * 1e9) / 1e9 + 0;
 
-/** The arrows' ends, their dot product, the angle between them, and its cosine (null where an arrow has no length). */
+/** Return the arrows' tips, their dot product, and their angle and its cosine (null if an arrow has length 0). */
 function numbers(_, state) {
   const [a, b] = NAMES.map((name) => end(state[`angle_${name}`], state[`length_${name}`]));
   const between = Math.abs(((((state.angle_b - state.angle_a + 180) % 360) + 360) % 360) - 180);
@@ -31,12 +31,12 @@ function say(_, state, found) {
 }
 
 function remark(flat, product) {
-  if (flat) return "A vector of length 0 points nowhere: its dot product with anything is 0.";
-  if (product === 0) return "At a right angle the dot product is 0, whatever the lengths.";
-  return product > 0 ? "Positive: the arrows lean the same way." : "Negative: the arrows lean apart.";
+  if (flat) return "A vector of length 0 points nowhere: its dot product with any vector is 0.";
+  if (product === 0) return "At a right angle, the dot product is 0, whatever the lengths.";
+  return product > 0 ? "Positive: the angle is less than 90°." : "Negative: the angle is more than 90°.";
 }
 
-/** The arc from a to b, and the angle on it. */
+/** Draw the arc from a to b, with the angle. */
 function arc(svg, { to, unit }, state, { angle }) {
   const turn = ((((state.angle_b - state.angle_a) % 360) + 540) % 360) - 180;
   const radius = Math.min(34, 0.6 * unit * Math.min(state.length_a, state.length_b));
@@ -44,12 +44,12 @@ function arc(svg, { to, unit }, state, { angle }) {
   const path = `M${at(state.angle_a)}A${radius} ${radius} 0 0 ${turn > 0 ? 0 : 1} ${at(state.angle_a + turn)}`;
   svg.append(drawn("path", { d: path, fill: "none", stroke: "var(--muted)" }));
   const far = Math.max(radius + 18, 18 / Math.sin(radians(Math.max(angle, 1)) / 2));
-  if (far > 0.8 * unit * Math.max(state.length_a, state.length_b)) return; // the facts have it too
+  if (far > 0.8 * unit * Math.max(state.length_a, state.length_b)) return; // the facts still show the angle
   const [x, y] = to(end(state.angle_a + turn / 2, far / unit));
   label(svg, `${angle}°`, x, y + 5, { "text-anchor": "middle", class: "muted over" });
 }
 
-/** An arrow, its name, `aside` pixels counterclockwise of its line, and its handle. */
+/** Draw an arrow with its handle and its name, `aside` pixels counterclockwise of its line. */
 function tip(svg, { to, from }, state, name, point, colour, aside, ui) {
   const [x, y] = to(point);
   arrow(svg, ...to([0, 0]), x, y, colour, 3);
@@ -81,7 +81,8 @@ export default explorer({
     const area = plane(svg, { left: (width - side) / 2, top: 0, side, low: [-limit, -limit], high: [limit, limit] });
     if (found.angle !== null) arc(svg, area, state, found);
     const gap = area.unit * Math.hypot(found.a[0] - found.b[0], found.a[1] - found.b[1]);
-    const aside = gap < 24 ? Math.sign(found.a[1] * found.b[0] - found.a[0] * found.b[1] || 1) * 9 : 0; // names apart
+    // Names of arrows that lie together move apart.
+    const aside = gap < 24 ? Math.sign(found.a[1] * found.b[0] - found.a[0] * found.b[1] || 1) * 9 : 0;
     NAMES.forEach((name, i) => tip(svg, area, state, name, found[name], SERIES[i], i ? -aside : aside, ui));
     return side;
   },

@@ -1,4 +1,4 @@
-"""Explorer of the dot product: two arrows to turn and to stretch."""
+"""Explorer of the dot product: two arrows to rotate and to stretch."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from utils.explore.widget import make_widget
 
 
 def dot_product() -> Any:
-    """Two arrows whose heads can be dragged, with sliders for angles and lengths; dot product, cosine and angle.
+    """Show the dot product, the cosine and the angle of two arrows, which learners drag or set with sliders.
 
-    The static twin is `show.vectors({"a": …, "b": …}, angle=("a", "b"))`.
+    The static version is `show.vectors({"a": …, "b": …}, angle=("a", "b"))`.
 
     Returns:
         A widget whose `state` has `angle_a` and `angle_b` in degrees, and `length_a` and `length_b`.
     """
-    words = "Explorer: two arrows to drag, sliders for their angles and lengths, and their dot product."
+    words = "Explorer: two arrows to drag, with sliders for their angles and lengths, and their dot product."
     return make_widget("dot_products", words, {}, {"angle_a": 20, "length_a": 1.5, "angle_b": 80, "length_b": 1.0})

@@ -2,15 +2,15 @@ import { arrow, dot, drawn, explorer, fixed, handle, label, SERIES, sum, textWid
 
 const NAMES = ["query", "key", "reference"];
 const COLOURS = [SERIES[0], SERIES[1], SERIES[2]];
-const UNITS = 4; // so many lengths of the query are as wide as the picture of the body
-const MIDDLE = [1.45, 0, 0.45]; // what stays in the middle of it
+const UNITS = 4; // the width of the picture, in lengths of the query
+const MIDDLE = [1.45, 0, 0.45]; // the point at the centre of the picture
 const radians = (degrees) => (degrees / 180) * Math.PI;
-/** cos 90° is 6e-17 on a computer. */
+/** Round to twelve decimals: in floating point, cos 90° is 6e-17. */
 const clean = (x) => Math.round(x * 1e12) / 1e12 + 0;
 const plus = (...vectors) => [0, 1, 2].map((i) => vectors.reduce((total, vector) => total + vector[i], 0));
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 
-/** The vectors, x along the middle between query and reference; their Gram matrix; and what comes of it. */
+/** Return the vectors (x halves the angle between query and reference), their Gram matrix, and its results. */
 function numbers(_, { rise, length, angle }) {
   const [up, half] = [radians(rise), radians(angle / 2)];
   const vectors = [
@@ -28,7 +28,7 @@ function say(_, state, { gram, volume, score }) {
   return {
     title: volume > 0
       ? `Volume ${fixed(volume)}, score ${fixed(score)}`
-      : "Flat: no volume, and the highest score there is, 0",
+      : "Flat: the volume is 0, and so is the score, its maximum",
     facts: { volume: fixed(volume), score: fixed(score), "dot product of query and key": fixed(gram[0][1]) },
     remark: remark(state, score),
   };
@@ -36,17 +36,17 @@ function say(_, state, { gram, volume, score }) {
 
 function remark({ rise, length, angle }, score) {
   if (length === 0)
-    return "A key of length 0 spans nothing: the highest score there is, whatever it means.";
+    return "A key of length 0 spans no volume, so it gets the highest possible score, 0.";
   if (angle === 0)
-    return "Query and reference point the same way: they span no plane, and every key gets 0.";
+    return "Query and reference point the same way: they span no plane, so every key scores 0.";
   if (rise === 0)
-    return "In the plane of query and reference there is no volume. The score stays 0 at any length.";
-  return `Twice as long would be twice the volume and four times the score: ${fixed(4 * score)}.`;
+    return "A key in the plane of query and reference spans no volume: it scores 0 at any length.";
+  return `A key twice as long would give twice the volume and four times the score: ${fixed(4 * score)}.`;
 }
 
-// ---------------------------------------------------------------- the body, seen from somewhere
+// ---------------------------------------------------------------- the body and the view
 
-/** From where one looks: {to: a point -> a place, faces: whether a face with this normal is seen}. */
+/** Return the view: {to: point -> place in the picture, faces: normal of a face -> whether the face is visible}. */
 function eye(turn, tilt, side, high) {
   const [a, b] = [radians(turn - 90), radians(tilt)];
   const right = [-Math.sin(a), Math.cos(a), 0];
@@ -98,7 +98,7 @@ function body(svg, { to, faces }, [query, key, reference], solid) {
   );
 }
 
-/** The names beyond the arrows' ends, moved apart where they would touch. */
+/** Write the names beyond the arrows' tips, and move them apart if they would touch. */
 function names(svg, tips, [, y0], side) {
   const middle = sum(tips.map(([x]) => x)) / tips.length;
   const sorted = tips
@@ -125,7 +125,7 @@ function turned(svg, side, high, state, ui) {
   }, whole);
 }
 
-// ---------------------------------------------------------------- the numbers beside it
+// ---------------------------------------------------------------- the table of numbers
 
 function table(svg, { gram, area, height, volume, score }, left, top) {
   const [pitch, row] = [58, 24];
@@ -162,8 +162,8 @@ export default explorer({
     { kind: "slider", name: "rise", label: "key rises by, °", min: 0, max: 90, step: 1 },
     { kind: "slider", name: "length", label: "length of key", min: 0, max: longest, step: 0.1 },
     { kind: "slider", name: "angle", label: "query to ref., °", min: 0, max: widest, step: 1 },
-    { kind: "slider", name: "turn", label: "view turned, °", min: -180, max: 180, step: 1 },
-    { kind: "slider", name: "tilt", label: "view raised, °", min: 0, max: 90, step: 1 },
+    { kind: "slider", name: "turn", label: "rotate view, °", min: -180, max: 180, step: 1 },
+    { kind: "slider", name: "tilt", label: "tilt view, °", min: 0, max: 90, step: 1 },
   ],
   draw({ svg, width, ui }, _, state, found) {
     const beside = width >= 520;

@@ -1,4 +1,4 @@
-"""The body of query, key and reference in one's hands: the key rises, grows, and the score follows."""
+"""Explorer of the Gram score: move the key, and see the volume that it spans with query and reference."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ STATE = {"rise": 30, "length": 1.5, "angle": 90, "turn": -23, "tilt": 24}
 
 
 def volume() -> Any:
-    """A query and a reference of length 1 and a key between them, with sliders; live volume, score and dot product.
+    """Show the volume, score and dot product of a query and a reference of length 1 and a key between them.
 
-    The body can be turned, too: by dragging it, or with two more sliders. The static twin is
+    Sliders move the vectors. Dragging the picture, or two more sliders, rotates the view. The static version is
     `show.volume(query, key, reference)`.
 
     Returns:
-        A widget whose `state` has `rise` (of the key above the plane of the others, degrees), `length` (of the key),
-        `angle` (from query to reference, degrees), and from where one looks: `turn` and `tilt`, degrees.
+        A widget whose `state` has, in degrees, `rise` (the key's angle above the plane of query and reference),
+        `angle` (between query and reference), and `turn` and `tilt` (of the view); and `length` (of the key).
     """
     words = (
-        "Explorer: the body that query, key and reference span; sliders for how far the key rises from their plane, its"
-        " length, and their angle."
+        "Explorer: the body that query, key and reference span, with sliders for the key's angle above the plane of"
+        " query and reference, its length, and the angle between query and reference."
     )
     return make_widget("gram_attention", words, START, STATE)

@@ -2,7 +2,7 @@ import { drawn, explorer, fixed, handle, label, lineAxes, textWidth } from "./pa
 
 const STEP = 0.05; // of μ
 
-/** The parabola over μ at the `i`th w: {best: its lowest μ, least: the error there, at: μ -> error}. */
+/** Return the parabola over μ for the `i`th w: {best: μ of the lowest error, least: this error, at: μ -> error}. */
 function parabola({ constant, linear, square }, i) {
   const at = (mu) => constant - 2 * mu * linear[i] + mu * mu * square[i];
   const best = linear[i] / square[i];
@@ -10,7 +10,7 @@ function parabola({ constant, linear, square }, i) {
 }
 
 const nearest = (values, x) =>
-  values.reduce((found, value, i) => (Math.abs(value - x) < Math.abs(values[found] - x) ? i : found), 0);
+  values.reduce((best, value, i) => (Math.abs(value - x) < Math.abs(values[best] - x) ? i : best), 0);
 
 function numbers(start, { w, mu }) {
   const { best, least, at } = parabola(start, nearest(start.w, w));
@@ -32,12 +32,12 @@ function say(start, { mu }, { error, best, least, lowest, rate }) {
 }
 
 function remark(error, mu, best, least, lowest) {
-  if (error < lowest + 0.01) return "On the curve, and w is small: this pair is one step of gradient descent.";
-  if (error < least + 0.02) return "On the curve. A smaller w with a larger μ would be better still.";
+  if (error < lowest + 0.01) return "On the curve, with a small w: this pair performs one step of gradient descent.";
+  if (error < least + 0.02) return "On the curve. A smaller w with a larger μ would give a smaller error.";
   return mu > best ? "Above the curve: the answers are too large." : "Below the curve: the answers are too small.";
 }
 
-/** w in small steps with the best μ: between two steps of the slider, w · μ is next to straight. */
+/** Return the curve of the best μ over w. Between two steps of the slider, w · μ is almost linear in w. */
 function curve(start) {
   const rows = [];
   const products = start.w.map((w, i) => w * parabola(start, i).best);

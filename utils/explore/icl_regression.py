@@ -1,4 +1,4 @@
-"""The two numbers of a pair of heads under one's hands, and what they cost."""
+"""Explorer of in-context regression: set the two numbers of a pair of heads, and see the error."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import torch
 from utils.explore.widget import make_widget
 
 D, L, N = 5, 40, 4000
-LOWEST, STEP, COUNT = 0.04, 0.01, 57  # w from 0.04 to 0.6
-HIGHEST = 11.0  # of μ
+LOWEST, STEP, COUNT = 0.04, 0.01, 57  # w runs from 0.04 to 0.6
+HIGHEST = 11.0  # the largest μ
 
 
 def regression() -> Any:
-    """Sliders for w and μ of a pair of opposite heads, and the mean squared error on 4,000 prompts beside the best one.
+    """Show the mean squared error of a pair of opposite heads on 4,000 prompts, with sliders for w and μ.
 
-    For a given w the error is a parabola in μ. The page has its coefficients for every place of the slider for w, so
-    the error that it shows is that of the 4,000 prompts. The point can be dragged, too. The static twin is
-    `show.valley`.
+    For a given w, the error is a parabola in μ. The page has the coefficients of this parabola for every value of the
+    slider for w, so it shows the exact error on the 4,000 prompts. The point can also be dragged. The static version
+    is `show.valley`.
 
     Returns:
         A widget whose `state` has `w` and `mu`.
@@ -30,7 +30,7 @@ def regression() -> Any:
 
 @functools.cache
 def parabolas() -> dict[str, Any]:
-    """Over the prompts, with k the estimate for μ = 1: the mean of y², and for each w those of y·k and k².
+    """Return the means of y², y·k and k² over the prompts, the last two for each w; k is the estimate for μ = 1.
 
     The error is mean(y²) − 2μ · mean(y·k) + μ² · mean(k²).
     """
@@ -39,7 +39,7 @@ def parabolas() -> dict[str, Any]:
     z_q, z, y_q = (t.double() for t in lab.draw(N, L, D, generator=torch.Generator().manual_seed(1)))
     answers, y = y_q.flatten(), z[..., -1]
     scores = (z[..., :-1] @ z_q[:, 0, :-1, None]).squeeze(-1)
-    up, factor = (LOWEST * scores).exp(), (STEP * scores).exp()  # no score is near 100: exp can do without a maximum
+    up, factor = (LOWEST * scores).exp(), (STEP * scores).exp()  # exp cannot overflow: every score is far below 100
     linear, square = [], []
     for _ in range(COUNT):
         down = 1 / up

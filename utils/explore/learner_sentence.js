@@ -1,9 +1,9 @@
 import { element, inline, page } from "./page.js";
 
-const PATIENCE = 3000; // ms that a kernel gets before the page says what else may be the matter
+const PATIENCE = 3000; // milliseconds after which the page says that the kernel has not answered
 const LATE = "The kernel has not answered yet. It may be busy; if it is not, run this cell again.";
-const ALONE = "Not kept: no kernel listens. Run this cell again, and then press Keep.";
-const READING = "In JupyterLab you write a sentence of your own here, and lessons 02 to 05 show it beside theirs.";
+const ALONE = "Not kept: no kernel is connected. Run this cell again, then press Keep.";
+const READING = "In JupyterLab, you can write your own sentence here, and lessons 02 to 05 show it next to theirs.";
 const CHANGED = "Press Keep to see it in lessons 02 to 05.";
 
 export default page((ui) => {
@@ -31,13 +31,13 @@ export default page((ui) => {
   const ask = () => {
     ui.state.text = input.value;
     if (ui.tell({ text: input.value })) {
-      tell("Asked the kernel to keep it …");
+      tell("Waiting for the kernel to keep your sentence …");
       patience = setTimeout(() => tell(LATE), PATIENCE);
     } else tell(ALONE);
     ui.keep();
   };
   const heard = (message) => {
-    if (message.text !== ui.state.text) return; // an older one
+    if (message.text !== ui.state.text) return; // an answer to an earlier sentence
     tell(message.told);
     ui.keep();
   };
@@ -48,7 +48,7 @@ export default page((ui) => {
     tell(CHANGED, false);
   });
   input.addEventListener("keydown", (event) => {
-    event.stopPropagation(); // Lab takes keys for itself
+    event.stopPropagation(); // otherwise JupyterLab takes the keys as shortcuts
     if (event.key === "Enter") ask();
   });
   ui.root.coginst = { state: ui.state };

@@ -1,4 +1,4 @@
-"""A sentence of the learner's own, which later lessons draw beside theirs."""
+"""Keep a sentence of the learner's own, which later lessons draw next to their own example."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from utils.gpt2.tokenizer import backend_tokenizer
 from utils.lessons.files import write_atomically
 from utils.show.tokenization import decode_token, quote_token
 
-FEWEST, MOST = 2, 16  # tokens: what the pictures of lessons 02 to 05 hold
+FEWEST, MOST = 2, 16  # tokens that the pictures of lessons 02 to 05 can show
 
 
 def my_sentence(default: str = "Mary likes the cat and Tom likes the dog") -> str:
-    """The sentence of 2 to 16 tokens that the learner kept with `explore.sentence()`; `default` where none was kept."""
+    """Return the sentence of 2 to 16 tokens that the learner kept with `explore.sentence()`, or else `default`."""
     return _read_sentence() or default
 
 
 def sentence() -> Any:
-    """A text box for a sentence of one's own; it is kept on this machine, and `my_sentence` gives it to later lessons.
+    """Show a text box for the learner's own sentence, which is kept on this machine; `my_sentence` returns it.
 
-    It is kept beside the progress file, and not where COURSE_PROGRESS is "off". An empty sentence forgets it.
+    The sentence is kept next to the progress file, unless COURSE_PROGRESS is "off". An empty sentence removes it.
 
     Returns:
         A widget whose `state` has `text`.
     """
-    words = "A text box: the sentence that is written there is kept on this machine, and lessons 02 to 05 draw it too."
+    words = "A text box: the sentence that you write in it is kept on this machine, and lessons 02 to 05 draw it too."
     return make_widget(
         "learner_sentence", words, {}, {"text": _read_sentence(), "told": ""}, on_message=_handle_message
     )
@@ -42,24 +42,25 @@ def _handle_message(widget: Any, message: Mapping[str, Any]) -> None:
 
 
 def save_sentence(text: str) -> str:
-    """Keep a sentence, if it can be drawn; what there is to say about it."""
+    """Keep a sentence if its number of tokens fits the pictures. Return a message for the learner."""
     path = _sentence_path()
     if path is None:
-        return "Nothing is kept here, because COURSE_PROGRESS is off."
+        return "Your sentence is not kept, because COURSE_PROGRESS is off."
     text = " ".join(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").split())
     try:
         if not text:
             path.unlink(missing_ok=True)
-            return "No sentence is kept: the lessons show their own."
+            return "No sentence is kept, so the lessons show only their own."
         ids = backend_tokenizer().encode(text).ids
         if not FEWEST <= len(ids) <= MOST:
             count = f"{len(ids)} token{'' if len(ids) == 1 else 's'}"
-            return f"Not kept: that makes {count}, and the pictures hold {FEWEST} to {MOST}. Try another length."
+            return f"Not kept: your sentence has {count}, and the pictures need {FEWEST} to {MOST}. Try another length."
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
     except OSError as problem:
         return f"Not kept: {path.name} cannot be written ({problem.strerror})."
-    return f"Kept: {len(ids)} tokens. Run the cells with `my_sentence` in lessons 02 to 05 to see it there.{_describe_unknown_tokens(ids)}"
+    use = "Run the cells with `my_sentence` in lessons 02 to 05 to see it there."
+    return f"Kept: {len(ids)} tokens. {use}{_describe_unknown_tokens(ids)}"
 
 
 def _sentence_path() -> Path | None:
@@ -76,16 +77,16 @@ def _read_sentence() -> str:
 
 
 def _describe_unknown_tokens(ids: list[int]) -> str:
-    """A sentence on tokens that the small GPT-2 was not trained on: to it they are all the same."""
+    """Return a sentence about the tokens that the small GPT-2 was not trained on; return "" if there are none."""
     try:
         with Checkpoint(find_source()) as checkpoint:
             known = set(checkpoint.read_trained_ids().tolist())
-    except WeightsError:  # the real one knows all of them
+    except WeightsError:  # The real GPT-2 knows all of them.
         return ""
-    strange = [
+    unknown = [
         quote_token(decode_token(backend_tokenizer(), number)) for number in dict.fromkeys(ids) if number not in known
     ]
-    if not strange:
+    if not unknown:
         return ""
-    some = ", ".join(strange[:4]) + (" and others" if len(strange) > 4 else "")
-    return f" The small GPT-2 has never met {some}: it reads each of them as the same unknown token."
+    examples = ", ".join(unknown[:4]) + (" and others" if len(unknown) > 4 else "")
+    return f" The small GPT-2 was not trained on {examples}: it reads all such tokens as one unknown token."

@@ -1,4 +1,4 @@
-"""A model's parameters on their way into a page: taken by their names, and sent once as float32 bytes."""
+"""Collect a model's parameters by name, and pack them as float32 bytes for the page."""
 
 from __future__ import annotations
 
@@ -9,31 +9,36 @@ import torch
 from torch import Tensor
 
 
-def require_parameters(model: Any, shapes: Mapping[str, Sequence[int]], what: str) -> dict[str, Tensor]:
-    """The parameters of the given names and shapes, in their order.
+def require_parameters(model: Any, shapes: Mapping[str, Sequence[int]], expected: str) -> dict[str, Tensor]:
+    """Return the model's parameters in the order of `shapes`.
+
+    Args:
+        model: the module that holds the parameters.
+        shapes: the names and shapes of all its parameters.
+        expected: a description of the expected model, for the error message.
 
     Raises:
-        ValueError: `model` is no torch module, or has another parameter or shape; `what` says which model is expected.
+        ValueError: `model` is not a torch module, or its parameters have other names or shapes.
     """
     if not isinstance(model, torch.nn.Module):
-        raise ValueError(f"model must be {what}, a torch module; got {type(model).__name__}.")
+        raise ValueError(f"model must be {expected}, a torch module; got {type(model).__name__}.")
     own = dict(model.named_parameters())
     for name, shape in shapes.items():
-        found = list(own[name].shape) if name in own else "missing"
-        if found != list(shape):
-            raise ValueError(
-                f"model must be {what}, with a parameter {name} of the shape {list(shape)}; it is {found}."
-            )
-    strange = sorted(own.keys() - shapes.keys())
-    if strange:
-        raise ValueError(f"model must be {what}; this one has a parameter {strange[0]}, which that does not have.")
+        if name not in own:
+            raise ValueError(f"model must be {expected}, with a parameter {name}; got a model without it.")
+        actual = list(own[name].shape)
+        if actual != list(shape):
+            raise ValueError(f"model must be {expected}: its {name} has shape {actual}, expected {list(shape)}.")
+    additional = sorted(own.keys() - shapes.keys())
+    if additional:
+        raise ValueError(f"model must be {expected}; got a model with an additional parameter, {additional[0]}.")
     return {name: own[name] for name in shapes}
 
 
 def pack_tables(tables: Mapping[str, Tensor]) -> tuple[list[tuple[str, list[int]]], bytes]:
-    """The shapes and the bytes that `float32Tables` of page.js reads.
+    """Return the shapes and the bytes that `float32Tables` of page.js reads.
 
-    The shapes are pairs, for a saved notebook keeps the order of a list, and sorts the keys of a dict.
+    The shapes are a list of pairs, because a saved notebook keeps the order of a list but sorts the keys of a dict.
     """
     arrays = {name: table.detach().float().cpu().contiguous().numpy().astype("<f4") for name, table in tables.items()}
     return [(name, list(array.shape)) for name, array in arrays.items()], b"".join(a.tobytes() for a in arrays.values())

@@ -1,12 +1,12 @@
 import { bars, chips, element, explorer, fixed, onlyRead } from "./page.js";
 
 const BARS = 10;
-const RARE = "a rare token"; // the kernel knows which
-const PATIENCE = 3000; // ms that a kernel gets before the page says what else may be the matter
+const RARE = "a rare token"; // only the kernel knows its name
+const PATIENCE = 3000; // milliseconds after which the page says that the kernel has not answered
 
-// ---------------------------------------------------------------- the logits and what is drawn from
+// ---------------------------------------------------------------- logits and probabilities
 
-/** {logits: as Python's `packed` wrote them, from the highest down, own: the softmax of the first few}. */
+/** Read the result of Python's `pack_descending`: {logits: the highest first, own: the softmax of the first few}. */
 function unpacked(text) {
   if (unpacked.text !== text) {
     const logits = read(Uint8Array.from(atob(text), (char) => char.charCodeAt(0)));
@@ -39,7 +39,7 @@ function read(bytes) {
   return new Float32Array(bits.buffer);
 }
 
-/** The softmax of the k highest logits (they fall) at a temperature; at 0 all of it is on the highest. */
+/** Return the softmax of the first k descending logits at a temperature; at 0, the first gets probability 1. */
 function distribution(logits, temperature, k) {
   const probs = new Float64Array(temperature === 0 ? 1 : k);
   let total = 0;
@@ -50,7 +50,7 @@ function distribution(logits, temperature, k) {
 
 const shownPass = ({ first }, { now, base }) => now ?? base ?? first;
 
-/** {probs: from the likeliest down, own: the model's of the first few, entropy, carriers: of 90 %}. */
+/** Return {probs: the likeliest first, own: the model's first few, entropy, carriers: how many tokens carry 90 %}. */
 function numbers(start, state) {
   const pass = shownPass(start, state);
   const { logits, own } = unpacked(pass.values);
@@ -64,7 +64,7 @@ function numbers(start, state) {
   return { probs, entropy, carriers, own };
 }
 
-/** The rank of what is drawn: the same seed gives the same ranks from the same probabilities. */
+/** Return the rank of a sampled token. The same seed gives the same ranks for the same probabilities. */
 function drawnRank(probs, seed, draws) {
   let left = uniform(seed, draws);
   for (let rank = 0; rank < probs.length; rank += 1) {
@@ -74,7 +74,7 @@ function drawnRank(probs, seed, draws) {
   return probs.findLastIndex((p) => p > 0);
 }
 
-/** The n-th number from 0 to 1 of a seed (mulberry32). */
+/** Return the n-th random number from 0 to 1 for a seed (mulberry32). */
 function uniform(seed, n) {
   let x = (seed + Math.imul(n + 1, 0x6d2b79f5)) | 0;
   x = Math.imul(x ^ (x >>> 15), x | 1);
@@ -82,7 +82,7 @@ function uniform(seed, n) {
   return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
 }
 
-// ---------------------------------------------------------------- words
+// ---------------------------------------------------------------- texts
 
 function say(start, state, { probs, entropy, carriers }) {
   const [[, likeliest]] = shownPass(start, state).names;
@@ -104,37 +104,37 @@ function remark({ ks }, { temperature, k, told }) {
 }
 
 function advice(temperature, k, vocab) {
-  if (temperature === 0) return "Temperature 0 is greedy: the likeliest token is taken every time, and k does not matter.";
-  if (k === 1) return "With one token kept there is nothing to choose from: greedy again, at any temperature.";
-  if (k < vocab) return `Only the ${k} likeliest can be drawn; their probabilities are scaled up to sum to 1.`;
+  if (temperature === 0) return "Temperature 0 is greedy: it takes the likeliest token every time, and k does not matter.";
+  if (k === 1) return "With only one token kept, there is no choice: this is greedy at any temperature.";
+  if (k < vocab) return `Only the ${k} likeliest tokens can be sampled; their probabilities are scaled up to sum to 1.`;
   if (temperature === 1) return "At temperature 1, with all tokens kept, these are the model's own probabilities.";
-  if (temperature < 1) return "Below 1 the temperature stretches differences between logits: likely tokens gain.";
-  return "Above 1 the temperature shrinks differences between logits: unlikely tokens gain.";
+  if (temperature < 1) return "A temperature below 1 increases the differences between logits: likely tokens gain.";
+  return "A temperature above 1 reduces the differences between logits: unlikely tokens gain.";
 }
 
 const WAITS = {
-  token: "The kernel works out what may follow; Sample draws another one until then.",
-  prompt: "The kernel reads the new prompt; until then the picture is that of the text before.",
+  token: "The kernel is computing what may follow. Until it answers, Sample replaces this token.",
+  prompt: "The kernel is reading the new prompt. Until it answers, the picture shows the previous text.",
 };
-const LONG = "The kernel has not answered yet. It may be busy; if it is not, run this cell again to go on.";
+const LONG = "The kernel has not answered yet. It may be busy; if it is not, run this cell again to continue.";
 const READING = {
-  token: "In JupyterLab the text goes on from there; here Sample draws another one.",
-  prompt: "On this page this prompt; in JupyterLab any other.",
+  token: "In JupyterLab, the text continues from this token; here, Sample replaces it.",
+  prompt: "This page has only this prompt. In JupyterLab, you can type any other.",
 };
 const ALONE = {
-  token: "To go on from there, run this cell again: no kernel listens.",
-  prompt: "To read another prompt, run this cell again: no kernel listens.",
+  token: "No kernel is connected: run this cell again to continue the text.",
+  prompt: "No kernel is connected: run this cell again to use another prompt.",
 };
 
-// ---------------------------------------------------------------- what is done
+// ---------------------------------------------------------------- actions
 
-/** Put words in the place of the advice, until a control is moved. */
+/** Show a text instead of the advice until a control is moved. */
 function tell(ui, text, more = {}) {
   const { temperature, k } = ui.state;
   ui.state.told = { text, temperature, k, ...more };
 }
 
-/** Ask the kernel; `what` is "token" or "prompt". */
+/** Send a question to the kernel, and say what happens meanwhile; `what` is "token" or "prompt". */
 function ask(ui, what, question) {
   ui.asked += 1;
   clearTimeout(ui.patience);
@@ -153,10 +153,10 @@ function ask(ui, what, question) {
   }, PATIENCE);
 }
 
-const told = (name, p, rank) => `Drawn: ${name}, which had the probability ${fixed(p)} and was number ` +
+const told = (name, p, rank) => `Sampled: ${name}, which had probability ${fixed(p)} and was number ` +
   `${(rank + 1).toLocaleString("en")} in the model's order.`;
 
-/** Draw a token; what follows it is the kernel's to say. */
+/** Sample a token, and ask the kernel what may follow it. */
 function draw(ui) {
   const { start, state } = ui;
   const pass = shownPass(start, state);
@@ -164,14 +164,14 @@ function draw(ui) {
   const rank = drawnRank(probs, start.seed, state.draws);
   state.draws += 1;
   const [id, name] = pass.names[rank] ?? [null, RARE];
-  const text = probs[rank] === 1 ? `Taken: ${name}, the only one that is left to draw from.` : told(name, probs[rank], rank);
+  const text = probs[rank] === 1 ? `Taken: ${name}, the only token that could be sampled.` : told(name, probs[rank], rank);
   tell(ui, text, { pending: { rank, id, name } });
   const drawn = pass.drawn + 1;
   ask(ui, "token", id === null ? { ids: pass.ids, rank, drawn } : { ids: [...pass.ids, id], drawn });
 }
 
 function startOver(ui, text = "Back to the prompt.") {
-  ui.asked += 1; // an answer that is on its way comes too late
+  ui.asked += 1; // ignores an answer that is still on its way
   clearTimeout(ui.patience);
   ui.state.now = null;
   tell(ui, text);
@@ -192,7 +192,7 @@ function answered(ui, { ask: number, refused, ...pass }) {
   if (number !== ui.asked) return;
   clearTimeout(ui.patience);
   const { state } = ui;
-  if (refused) tell(ui, `${refused} The picture is still that of the text before.`);
+  if (refused) tell(ui, `${refused}${/[.!?]$/.test(refused) ? "" : "."} The picture still shows the previous text.`);
   else if (pass.drawn) {
     state.now = pass;
     const text = state.told.text.replace(RARE, () => `'${pass.pieces.at(-1)}'`);
@@ -203,7 +203,7 @@ function answered(ui, { ask: number, refused, ...pass }) {
   ui.moved(true);
 }
 
-/** The text so far, what was drawn with an edge. */
+/** Show the text so far; sampled tokens have a border. */
 function showText(ui) {
   const { pieces, ids, drawn } = shownPass(ui.start, ui.state);
   const hidden = ids.length - pieces.length;
@@ -231,7 +231,7 @@ export default explorer({
   extra(ui) {
     Object.assign(ui, { asked: 0, before: element("div"), text: element("div", { class: "chips" }) });
     ui.root.querySelector(".facts").before(ui.before, ui.text);
-    if (ui.state.told?.waits) { // asked before the notebook was closed: nobody answers
+    if (ui.state.told?.waits) { // the notebook was closed before the kernel answered
       Object.assign(ui.state, { told: null, prompt: ui.state.base?.text ?? ui.start.prompt });
     }
     const box = ui.root.querySelector("input[type=text]");

@@ -1,4 +1,4 @@
-"""Explorer of the next token: which ones are likely under temperature and top-k, and what a text becomes by drawing."""
+"""Explorer of the next token: the likeliest tokens under temperature and top-k, and a text that grows by sampling."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from utils.explore.tokenization import encode, require_tokenizer
 from utils.explore.widget import make_widget, parse_text
 from utils.show.tokenization import chip_text, decode_token, quote_token
 
-NAMED = 1000  # of the likeliest tokens the page knows the names
-CHIPS = 60  # of a text that grows, the last ones
+NAMED = 1000  # the likeliest tokens, whose names are sent to the page
+CHIPS = 60  # the last tokens of a text, which the page shows
 KS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
@@ -25,22 +25,22 @@ def next_token(
     prompt: str = "When Mary and John went to the store, John gave a drink to",
     seed: int = 0,
 ) -> Any:
-    """The likeliest next tokens of a prompt, with sliders for temperature and k, and a button that draws one.
+    """Show the likeliest next tokens of a prompt, with sliders for temperature and k, and a button that samples one.
 
-    All logits are in the page, so that its probabilities are exact; for the logits after another token, or of another
-    prompt, it asks the kernel. The static twin is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
+    The page has all logits, so its probabilities are exact. It asks the kernel for the logits after another token or
+    another prompt. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
 
     Args:
-        model: called with ids [1, seq], gives something with `.logits` [1, seq, vocab]; GPT-2, for example.
-        tokenizer: its tokenizer.
-        prompt: what stands in the box at first. An empty one starts from the tokenizer's BOS token.
-        seed: for the draws; the global generator is left alone.
+        model: a function of ids [1, seq] that returns an object with `.logits` [1, seq, vocab]; for example GPT-2.
+        tokenizer: the model's tokenizer.
+        prompt: the initial content of the text box. If it is empty, the text starts from the tokenizer's BOS token.
+        seed: the seed of the samples; the global generator is not used.
 
     Returns:
-        A widget whose `state` has `prompt`, `temperature` and `k`, and `now`, the text that has grown.
+        A widget whose `state` has `prompt`, `temperature` and `k`, and `now`, the prompt with the sampled tokens.
 
     Raises:
-        ValueError: an argument of another kind, or a prompt that the model cannot read.
+        ValueError: an argument has the wrong type, or the model cannot read the prompt.
     """
     require_tokenizer(tokenizer)
     parse_text("prompt", prompt, empty=True)
@@ -50,7 +50,8 @@ def next_token(
     first = reader.answer({"text": prompt})
     vocab = first["vocab"]
     words = (
-        "Explorer: the likeliest next tokens of a prompt, sliders for temperature and k, and a button that draws one."
+        "Explorer: the likeliest next tokens of a prompt, with sliders for temperature and k, and a button that samples"
+        " one."
     )
     start = {"prompt": prompt, "first": first, "ks": [*(k for k in KS if k < vocab), vocab], "seed": seed % 2**32}
     state = {"prompt": prompt, "temperature": 1.0, "k": vocab, "draws": 0, "base": None, "now": None, "told": None}
@@ -58,7 +59,7 @@ def next_token(
     def heard(widget: Any, message: Mapping[str, Any]) -> None:
         try:
             answer = reader.answer(message)
-        except Exception as problem:  # the model is anybody's: the page waits for an answer
+        except Exception as problem:  # A learner's model may raise anything; the page waits for an answer.
             answer = {"refused": str(problem) or type(problem).__name__}
         widget.send({"ask": message["ask"], **answer})
 
@@ -66,7 +67,7 @@ def next_token(
 
 
 class _NextTokenService:
-    """What comes after a text, by one pass of the model for each."""
+    """Answers the page's questions by running the model."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model, self.tokenizer = model, tokenizer
@@ -74,11 +75,14 @@ class _NextTokenService:
         self.longest = getattr(config, "n_positions", None) or getattr(config, "max_position_embeddings", None)
 
     def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Of `{"text"}`, or of `{"ids", "drawn"}`, the last `drawn` of which were drawn; with a `rank`, of these ids
-        and the token that has that rank after them.
+        """Return the tokens of a text and the logits that follow it.
+
+        Args:
+            message: `{"text"}`, or `{"ids", "drawn"}`, where the last `drawn` ids were sampled. If it has a `rank`, the
+                token of this rank after the ids is appended to them first.
 
         Raises:
-            ValueError: the text is empty, or longer than the model can read.
+            ValueError: the text is empty or longer than the model can read, or the logits contain nan.
         """
         ids, drawn = list(message.get("ids", [])), message.get("drawn", 0)
         if "text" in message:
@@ -96,12 +100,12 @@ class _NextTokenService:
         ids = encode(self.tokenizer, text)
         first = getattr(self.tokenizer, "bos_token_id", None)
         if not ids and first is None:
-            raise ValueError("An empty text has no last token to go on from: write at least one word.")
+            raise ValueError("An empty text has no token to continue from: write at least one word.")
         return ids or [first]
 
     def _logits(self, ids: Sequence[int]) -> torch.Tensor:
         if self.longest and len(ids) > self.longest:
-            raise ValueError(f"That makes {len(ids):,} tokens, and this model reads at most {self.longest:,}.")
+            raise ValueError(f"The text has {len(ids):,} tokens, but this model reads at most {self.longest:,}.")
         training = getattr(self.model, "training", False)
         place = next((p.device for p in self.model.parameters()), None) if hasattr(self.model, "parameters") else None
         try:
@@ -114,21 +118,21 @@ class _NextTokenService:
                 self.model.train()
         row = logits[0, -1].float().cpu()
         if not row.isfinite().any() or row.isnan().any() or row.isposinf().any():
-            raise ValueError("The model's logits hold nan or inf: nothing can be drawn from them.")
+            raise ValueError("The model's logits contain nan or inf, so no token can be sampled.")
         return row
 
 
 def _rank_tokens(logits: torch.Tensor) -> torch.Tensor:
-    """The ids from the highest logit down, the first of equal ones first."""
+    """Return the ids sorted by logit, highest first; of equal logits, the lower id comes first."""
     return torch.argsort(logits, descending=True, stable=True)
 
 
 def pack_descending(values: np.ndarray) -> bytes:
-    """float32 numbers that fall, exactly: as whole numbers in the same order, each by how far it lies below the one
-    before.
+    """Pack descending float32 numbers without loss: as integers in the same order, each by its distance below the
+    previous integer.
 
-    Such a step is written in bytes of seven bits, the lowest first, with the eighth set in all but the last. A step of
-    0 is followed by how often it comes: most tokens of the small GPT-2 have one and the same logit.
+    A distance is written in bytes of seven bits, the lowest bits first; the eighth bit is set in all but the last byte.
+    A distance of 0 is followed by its number of repetitions, because most tokens of the small GPT-2 have equal logits.
     """
     bits = (values.astype(np.float32) + 0.0).view(np.int32).astype(np.int64)
     ordered = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits)

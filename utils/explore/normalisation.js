@@ -2,7 +2,7 @@ import { bars, explorer, fixed, short, sum } from "./page.js";
 
 const options = (...texts) => texts.map((text) => [text, Number(text)]);
 
-/** The vector before and after the norm, with means and variances. */
+/** Return the vector before and after the norm, with means and variances. */
 function numbers({ vector }, { shift, scale, eps }) {
   const before = vector.map((x) => x * scale + shift);
   const [mean, variance] = moments(before);
@@ -18,7 +18,7 @@ function moments(values) {
 function say(_, { shift, scale }, found) {
   const after = fixed(found.variance_after);
   return {
-    title: `Added ${short(shift)}, times ${short(scale)}: variance ${after} after the norm`,
+    title: `Multiplied by ${short(scale)}, plus ${short(shift)}: variance ${after} after the norm`,
     facts: {
       "mean before": fixed(found.mean),
       "variance before": short(found.variance, 2),
@@ -27,8 +27,8 @@ function say(_, { shift, scale }, found) {
     },
     remark:
       found.variance_after < 0.99
-        ? "The variance is not much larger than eps, so eps holds the result back: noise this small is not blown up."
-        : "Whatever you add and multiply by, the result is the same: only the pattern of the numbers is left.",
+        ? "The variance is not much larger than eps, so eps keeps the result small: such small noise is not amplified."
+        : "Whatever you add and multiply by, the result is the same: only the pattern of the numbers remains.",
   };
 }
 
@@ -41,7 +41,8 @@ export default explorer({
     { kind: "choice", name: "eps", label: "eps", options: options("0.000001", "0.001", "0.1") },
   ],
   draw(picture, { vector }, state, { before, after }) {
-    const most = -3 * (5 + Math.max(...vector.map(Math.abs))); // as far as the sliders go
+    // No setting of the sliders gives a longer number.
+    const most = -3 * (5 + Math.max(...vector.map(Math.abs)));
     const groups = [{ name: "before", values: before, most }, { name: "after", values: after }];
     return bars(picture, { groups, labels: vector.map((_, i) => `entry ${i}`), sameScale: true, limit: 3 });
   },

@@ -1,4 +1,4 @@
-"""Explorer of layer norm: shift and stretch its input, and see what is left of it."""
+"""Explorer of layer norm: shift and scale its input, and see what remains of it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ VECTOR = (-1.2, -0.4, 0.1, 0.3, 1.6, -0.9, 0.8, -0.3)  # eight numbers of mean 0
 
 
 def layer_norm() -> Any:
-    """One vector of eight numbers before and after layer norm, with sliders for its shift, its scale and eps.
+    """Show a vector of eight numbers before and after layer norm, with sliders for its shift, its scale and eps.
 
-    The static twin is `show.bars({"before": x, "after": LayerNorm(8)(x)}, labels, same_scale=True)`.
+    The static version is `show.bars({"before": x, "after": LayerNorm(8)(x)}, labels, same_scale=True)`.
 
     Returns:
         A widget whose `state` has `shift`, `scale` and `eps`.
     """
-    words = (
-        "Explorer: a vector of eight numbers before and after layer norm, with sliders that shift and stretch it, and"
-        " eps."
-    )
+    words = "Explorer: a vector of eight numbers before and after layer norm, with sliders for shift, scale and eps."
     return make_widget("normalisation", words, {"vector": list(VECTOR)}, {"shift": 2.0, "scale": 2.0, "eps": 1e-6})

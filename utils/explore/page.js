@@ -1,7 +1,7 @@
-/** What the course's live pages share: a theme, controls, a picture that is redrawn, and words for who listens.
+/** Code that all explorers, predictions and quizzes share: theme, controls, pictures, and texts for screen readers.
  *
- * A kind is made by `explorer({controls, numbers, say, draw})`, or by `page(build)` where that does not fit. Nothing
- * here asks a kernel or a network for anything.
+ * Create a kind with `explorer({controls, numbers, say, draw})`, or with `page(build)` if that does not fit. Nothing
+ * here needs a kernel or a network.
  */
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -9,12 +9,12 @@ export const SERIES = "blue vermilion green purple brown indigo pink muted".spli
 
 // ---------------------------------------------------------------- elements
 
-/** An HTML element: `element("button", {class: "main", onclick: f}, "Go")`. */
+/** Create an HTML element: `element("button", {class: "main", onclick: f}, "Go")`. */
 export function element(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
 
-/** An SVG element: `drawn("rect", {x: 0, y: 0, width: 4, height: 4, fill: "var(--blue)"})`. */
+/** Create an SVG element: `drawn("rect", {x: 0, y: 0, width: 4, height: 4, fill: "var(--blue)"})`. */
 export function drawn(tag, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -29,33 +29,33 @@ function filled(made, attributes, children) {
   return made;
 }
 
-/** Plain text as nodes, what stands between backticks as code. */
+/** Convert plain text to nodes; text between backticks becomes code. */
 export function inline(text) {
   return text.split(/`([^`\n]+)`/).flatMap((part, i) =>
     i % 2 ? [element("code", {}, part)] : part.split("\n").flatMap((line, j) => (j ? [element("br"), line] : [line])));
 }
 
-/** How wide a text of the given size is, in pixels. */
+/** Return the width of a text, in pixels. */
 export function textWidth(text, size = 13, weight = 400) {
   textWidth.context ??= document.createElement("canvas").getContext("2d");
   textWidth.context.font = `${weight} ${size}px system-ui, sans-serif`;
   return textWidth.context.measureText(text).width * 1.03;
 }
 
-// ---------------------------------------------------------------- numbers in words
+// ---------------------------------------------------------------- numbers as text
 
-/** `digits` decimals, a true minus, and no sign on a zero. */
+/** Format a number with `digits` decimals, a true minus, and no sign on a zero. */
 export function fixed(x, digits = 2) {
   const text = x.toFixed(digits);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
-/** At most `digits` significant decimals, without zeros at the end: 0.5, −12, 0.0001. */
+/** Format a number with at most `digits` significant digits and no zeros at the end: 0.5, −12, 0.0001. */
 export function short(x, digits = 6) {
   return String(Number(x.toPrecision(digits))).replace("-", "−");
 }
 
-/** A text with what draws nothing, or turns the line around, as Python writes it; of a long one the beginning. */
+/** Escape invisible and direction characters as Python does; cut a text that is longer than `most`. */
 export function visible(text, most = Infinity) {
   const names = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
   const characters = [...text];
@@ -72,7 +72,7 @@ export function visible(text, most = Infinity) {
 export const sum = (values) => values.reduce((total, x) => total + x, 0);
 export const dot = (a, b) => sum(a.map((x, i) => x * b[i]));
 
-/** Of a row of scores; a score of -Infinity gets 0. */
+/** Return the softmax of a row of scores; a score of -Infinity gets weight 0. */
 export function softmax(scores) {
   const highest = Math.max(...scores);
   const powers = scores.map((score) => Math.exp(score - highest));
@@ -80,8 +80,8 @@ export function softmax(scores) {
   return powers.map((power) => power / total);
 }
 
-/** Tables that Python sent as float32 bytes, by their shapes [[name, [rows, columns] or [n]], …]: the last axis is a
- * Float32Array, the others are arrays. */
+/** Read the tables that Python sent as float32 bytes, with the shapes [[name, [rows, columns] or [n]], …].
+ * The last axis is a Float32Array, the others are arrays. */
 export function float32Tables(data, shapes) {
   const all = new Float32Array(data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength));
   let at = 0;
@@ -90,7 +90,7 @@ export function float32Tables(data, shapes) {
   return Object.fromEntries(shapes.map(([name, shape]) => [name, cut(shape)]));
 }
 
-/** What torch's Linear makes of a vector: `weight` has a row for each output. */
+/** Apply torch's Linear to a vector: `weight` has a row for each output. */
 export function affine(weight, x, bias) {
   const found = new Float64Array(weight.length);
   for (let i = 0; i < weight.length; i++) {
@@ -102,17 +102,17 @@ export function affine(weight, x, bias) {
   return found;
 }
 
-/** What a layer norm makes of a vector. */
+/** Apply a layer norm to a vector. */
 export function rescaled(x, weight, bias, eps) {
   const mean = sum(x) / x.length;
   const variance = sum(x.map((value) => (value - mean) ** 2)) / x.length;
   return x.map((value, i) => ((value - mean) / Math.sqrt(variance + eps)) * weight[i] + bias[i]);
 }
 
-/** In nats; 0 · log 0 is 0. */
+/** Return the entropy in nats; 0 · log 0 is 0. */
 export const entropy = (weights) => -sum(weights.map((w) => (w > 0 ? w * Math.log(w) : 0)));
 
-// ---------------------------------------------------------------- a page's theme
+// ---------------------------------------------------------------- theme
 
 function isDark(node) {
   for (let at = node; at; at = at.parentElement) {
@@ -134,13 +134,13 @@ function followTheme(root) {
   return () => { watcher.disconnect(); system.removeEventListener("change", follow); };
 }
 
-// ---------------------------------------------------------------- what a kind is made of
+// ---------------------------------------------------------------- page and explorer
 
-/** A kind's module: `build(ui)` fills `ui.root`, and may return what is to be called when the page goes.
+/** Create a kind's module: `build(ui)` fills `ui.root`, and may return a function to call when the page is removed.
  *
- * `ui` has `root`, `start` (never changes), `state` (a copy), `data`, `keep()` (what is in `ui.state` stays, in the
- * saved notebook too), `tell(message)` (to the kernel, which may be gone; returns whether it was sent),
- * `announce(text)` (for who listens), and `reading`: whether this is a page to read, where there never is a kernel.
+ * `ui` has `root`, `start` (never changes), `state` (a copy), `data`, `keep()` (stores `ui.state`, also in the saved
+ * notebook), `tell(message)` (sends to the kernel, and returns whether that worked), `announce(text)` (for screen
+ * readers), and `reading`: whether this page belongs to the book, which has no kernel.
  */
 export function page(build) {
   return {
@@ -170,12 +170,12 @@ export function page(build) {
   };
 }
 
-/** Lab's own keys (d d deletes a cell, arrows leave it) are not meant here; Ctrl+S and its like are. */
+/** Hide keys from JupyterLab, whose shortcuts delete or leave a cell; Ctrl and Cmd shortcuts still work. */
 function keepKey(event) {
   if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
 }
 
-/** On a page to read, boxes for whose texts a kernel is needed are as they are, and a line says where they are not. */
+/** On a page of the book, make the boxes whose texts need a kernel read-only, and show a line that says so. */
 export function onlyRead(ui, boxes, words) {
   if (!ui.reading) return;
   for (const box of boxes) box.readOnly = true;
@@ -187,17 +187,17 @@ function attempt(act) {
     act();
     return true;
   } catch {
-    return false; // no kernel listens: the page lives on
+    return false; // there is no kernel; the page works without it
   }
 }
 
-/** An explorer: controls above, then numbers, a remark and a picture that follow them.
+/** Create an explorer: controls, and below them numbers, a remark and a picture that follow the controls.
  *
  * controls(start, ui) -> [{name, kind: "slider" | "choice" | "switch" | "button" | "text", label, …}]
- * numbers(start, state, data) -> what is computed, without a page; tests compare it with torch
+ * numbers(start, state, data) -> the results, computed without a page; tests compare them with torch
  * say(start, state, numbers) -> {facts: {name: text}, remark, title}
- * longest(start) -> the longest remark: the page keeps room for it, so that what stands below stays where it is
- * draw(picture, start, state, numbers): appends to `picture.svg`, `picture.width` wide; returns its height
+ * longest(start) -> the longest remark: the page keeps room for it, so that the picture below does not move
+ * draw(picture, start, state, numbers): appends to `picture.svg`, which is `picture.width` wide; returns its height
  *
  * `ui.root.coginst` has the latest `numbers` and `state`, and `set(name, value)`.
  */
@@ -212,7 +212,7 @@ export function explorer({ controls, numbers, say, draw, extra, longest = () => 
     ui.root.classList.add("explorer");
     ui.root.append(bar, facts, element("div", { class: "steady" }, remark, room), holder);
     const shown = {};
-    let [width, top, height] = [0, 0, 0]; // of the picture; it does not shrink again under a hand that moves
+    let [width, top, height] = [0, 0, 0]; // of the picture, which does not shrink while a control moves
     const resize = () => {
       [width, top, height] = [Math.max(260, Math.min(640, holder.clientWidth || 640)), 0, 0];
       ui.redraw();
@@ -238,7 +238,7 @@ export function explorer({ controls, numbers, say, draw, extra, longest = () => 
       svg.setAttribute("aria-label", `${said.title ?? "Picture"}. ${ui.said}`);
       ui.root.coginst.numbers = found;
     };
-    /** A control moved; `rests` when it was let go. */
+    /** Redraw after a control moved; `rests` if it was released. */
     ui.moved = (rests) => {
       ui.redraw();
       if (!rests) return;
@@ -256,7 +256,7 @@ export function explorer({ controls, numbers, say, draw, extra, longest = () => 
     const wanted = controls(ui.start, ui);
     const captions = wanted.filter(({ kind }) => kind === "slider" || kind === "choice").map((control) => control.label);
     const widest = Math.max(0, ...captions.map((caption) => textWidth(caption, 14)));
-    bar.style.setProperty("--caption", `${Math.ceil(widest)}px`); // sliders below each other begin at the same place
+    bar.style.setProperty("--caption", `${Math.ceil(widest)}px`); // aligns the sliders below each other
     for (const control of wanted) {
       shown[control.name] = MAKERS[control.kind](ui, control);
       bar.append(shown[control.name].node);
@@ -277,7 +277,7 @@ export function explorer({ controls, numbers, say, draw, extra, longest = () => 
 const MAKERS = {
   /** {label, min, max, step, written: value -> text} */
   slider: (ui, { written = short, ...control }) => slider(ui, control, (place) => place, (value) => value, written),
-  /** {label, options: [[text, value], …]}: a slider over the options, which are in an order */
+  /** {label, options: [[text, value], …]}: a slider over ordered options */
   choice(ui, { options, ...control }) {
     const placeOf = (value) => options.findIndex((option) => option[1] === value);
     const ends = { min: 0, max: options.length - 1, step: 1 };
@@ -318,7 +318,7 @@ const MAKERS = {
   },
 };
 
-/** A slider; `valueAt` a place on it is what the state holds, `placeOf` the way back. */
+/** Create a slider. `valueAt` turns its position into the value in the state, and `placeOf` turns it back. */
 function slider(ui, { name, label: caption, min, max, step }, valueAt, placeOf, written) {
   const input = element("input", { type: "range", min, max, step, "aria-label": caption });
   const shown = element("output", { "aria-hidden": "true" });
@@ -329,7 +329,7 @@ function slider(ui, { name, label: caption, min, max, step }, valueAt, placeOf, 
   };
   const moved = (rests) => {
     ui.state[name] = valueAt(Number(input.value));
-    ui.moved(rests); // shows it, too
+    ui.moved(rests); // also updates this slider
   };
   input.addEventListener("input", () => moved(false));
   input.addEventListener("change", () => moved(true));
@@ -339,7 +339,7 @@ function slider(ui, { name, label: caption, min, max, step }, valueAt, placeOf, 
 
 const SURE = ["guessing", "fairly sure", "certain"];
 
-/** How sure a learner is of an answer: {node, value(), settle()}; `ui.state.sure` is where it stands at first. */
+/** Ask how sure the learner is: {node, value(), settle()}; `ui.state.sure` is the initial choice. */
 export function sureness(ui) {
   sureness.made = (sureness.made ?? 0) + 1;
   const name = `sure-${sureness.made}-${Math.random().toString(36).slice(2)}`;
@@ -355,7 +355,7 @@ export function sureness(ui) {
 
 // ---------------------------------------------------------------- tokens
 
-/** Tokens as coloured chips `[[text, id, class], …]` in `holder`; chips that stay the same are not made again. */
+/** Show tokens `[[text, id, class], …]` as coloured chips in `holder`; unchanged chips are kept. */
 export function chips(holder, tokens) {
   const wanted = tokens.map(([text, id, mark = ""]) => `${text} ${id} ${mark}`);
   const were = holder.chips ?? [];
@@ -378,7 +378,7 @@ export function chips(holder, tokens) {
   holder.chips = wanted;
 }
 
-/** The next of five colours, and another one than both neighbours have. */
+/** Return the next of five colours that differs from both neighbours. */
 function tintBetween(before = 4, after = -1) {
   const next = (Number(before) + 1) % 5;
   return next === Number(after) ? (next + 1) % 5 : next;
@@ -386,14 +386,14 @@ function tintBetween(before = 4, after = -1) {
 
 // ---------------------------------------------------------------- drawing
 
-/** A text at a place: `label(svg, "key 0", 10, 20, {"text-anchor": "end"})`. */
+/** Write a text at a place: `label(svg, "key 0", 10, 20, {"text-anchor": "end"})`. */
 export function label(svg, text, x, y, attributes = {}) {
   const made = drawn("text", { x, y, ...attributes }, text);
   svg.append(made);
   return made;
 }
 
-/** A text in as many lines as it needs, the first at `y`; returns how many. */
+/** Write a text in as many lines as it needs, the first at `y`; return their number. */
 export function lines(svg, text, y, width, { size = 13, weight = 400, step = 18, ...attributes } = {}) {
   const found = [[]];
   for (const word of text.split(" ")) {
@@ -404,18 +404,18 @@ export function lines(svg, text, y, width, { size = 13, weight = 400, step = 18,
   return found.length;
 }
 
-/** A picture's title; returns how high it is. */
+/** Write a picture's title; return its height. */
 function heading(svg, title, width) {
   const look = { size: 14, weight: 600, step: 19, class: "title", style: "font-size:14px" };
   return 19 * lines(svg, title, 15, width, look) + 8;
 }
 
-/** Rows of horizontal bars, one column of them for each group, below each other on a narrow page; returns the height.
+/** Draw rows of horizontal bars, one column for each group, below each other on a narrow page; return the height.
  *
  * groups: [{name, values, colour, colours (one for each row), written, ghosts, even, most}]; labels: one for each row
- * ghosts: values that are dashed outlines · even: 0 stays in the middle, whatever signs the values have
- * most: the longest number that may come, for which room is kept: columns then never change places under a hand
- * limit: the end of a column's scale (by default its largest value, over all groups where `sameScale`)
+ * ghosts: values that are drawn as dashed outlines · even: 0 stays in the middle, whatever the signs of the values
+ * most: the longest number that may occur; the columns keep room for it, so that they do not move
+ * limit: the end of a column's scale (by default its largest value, or that of all groups if `sameScale`)
  * reference: {at, name}: a dashed line in the last column · shaded: rows in another colour
  * strong: rows whose labels are bold
  */
@@ -435,7 +435,7 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
     const ends = group.even ? { high: far, low: -far } : { high, low };
     return { written, widths, wide: longest + 6, signed: ends.low < 0 || group.most < 0, ...ends };
   });
-  const taken = Math.max(...columns.map(({ signed, wide }) => (signed ? 2 * wide : wide))); // by numbers beside bars
+  const taken = Math.max(...columns.map(({ signed, wide }) => (signed ? 2 * wide : wide))); // numbers beside bars
   const shared = (width - left - gap * (groups.length - 1)) / groups.length;
   const named = Math.max(...groups.map(({ name = "" }) => textWidth(name)));
   const stacked = groups.length > 1 && (shared - taken < 60 || shared < named);
@@ -472,7 +472,7 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
         }));
       }
       const tip = zero + scale(Math.max(value, group.ghosts?.[i] ?? value));
-      const crossed = mark !== null && tip < mark + 2 && mark < tip + 8 + widths[i]; // the line would run through it
+      const crossed = mark !== null && tip < mark + 2 && mark < tip + 8 + widths[i]; // the line would cross the number
       const beside = value < 0 ? { x: tip - 5, anchor: "end" } : { x: (crossed ? mark : tip) + 5, anchor: "start" };
       label(svg, written(value), beside.x, y + 17, { "text-anchor": beside.anchor, class: "number" });
     });
@@ -487,7 +487,7 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
   return (stacked ? groups.length * (block + 8) - 8 : block) + (reference ? 24 : 4);
 }
 
-/** An arrow from (x1, y1) to (x2, y2). */
+/** Draw an arrow from (x1, y1) to (x2, y2). */
 export function arrow(svg, x1, y1, x2, y2, colour, width = 2.5) {
   const length = Math.hypot(x2 - x1, y2 - y1);
   const [ux, uy] = length ? [(x2 - x1) / length, (y2 - y1) / length] : [0, 0];
@@ -500,9 +500,9 @@ export function arrow(svg, x1, y1, x2, y2, colour, width = 2.5) {
   );
 }
 
-/** A square piece of the plane, `side` pixels wide, with axes through the origin; x and y run from `low` to `high`.
+/** Draw a square part of the plane, `side` pixels wide, with axes through the origin; x and y go from `low` to `high`.
  *
- * Gives `to([x, y])`, the pixels of a point, and `from({x, y})`, the point under a pixel.
+ * Return `to([x, y])`, the pixels of a point, and `from({x, y})`, the point under a pixel.
  */
 export function plane(svg, { left, top, side, low: [x0, y0], high: [x1, y1] }) {
   const unit = side / Math.max(x1 - x0, y1 - y0);
@@ -516,17 +516,17 @@ export function plane(svg, { left, top, side, low: [x0, y0], high: [x1, y1] }) {
   return { unit, to, from: ({ x, y }) => [x0 + (x - left) / unit, y1 - (y - top) / unit] };
 }
 
-/** A round handle at a place of an explorer's picture; `moved(place, rests)` is told where it is dragged to.
+/** Add a round handle to an explorer's picture; dragging it calls `moved(place, rests)`.
  *
- * The picture may be redrawn meanwhile. Only a pointer can drag: what it sets needs sliders too. Another `grip` than
- * the circle is any shape of class draggable.
+ * The picture may be redrawn meanwhile. Only a pointer can drag, so every value that a handle sets also needs a slider.
+ * Instead of the circle, `grip` can be any shape of class draggable.
  */
 export function handle(svg, x, y, moved, grip = drawn("circle", { cx: x, cy: y, r: 14, class: "draggable" })) {
   grip.addEventListener("pointerdown", (event) => {
     const frame = grip.ownerSVGElement;
     let last = { x, y };
     const follow = ({ clientX, clientY }) => {
-      const body = frame.querySelector(":scope > g"); // a new one after each redraw
+      const body = frame.querySelector(":scope > g"); // every redraw creates a new one
       last = new DOMPoint(clientX, clientY).matrixTransform(body.getScreenCTM().inverse());
       moved(last, false);
     };
@@ -539,12 +539,12 @@ export function handle(svg, x, y, moved, grip = drawn("circle", { cx: x, cy: y, 
     frame.addEventListener("pointermove", follow);
     frame.addEventListener("lostpointercapture", stop, { once: true });
   });
-  // A finger that drags does not move the page as well: Chrome hears `touch-action` of the whole picture alone.
+  // Dragging with a finger must not scroll the page. In Chrome, `touch-action` works only for the whole picture.
   grip.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
   svg.append(grip);
 }
 
-/** Matplotlib's viridis at t in 0..1, by nine of its colours. */
+/** Return Matplotlib's viridis at t in 0..1, interpolated between nine of its colours. */
 export function viridis(t) {
   const at = Math.max(0, Math.min(1, t)) * (VIRIDIS.length - 1);
   const i = Math.min(VIRIDIS.length - 2, Math.floor(at));
@@ -552,7 +552,7 @@ export function viridis(t) {
   return `rgb(${mixed.join(" ")})`;
 }
 
-/** Black or white, whichever is read better on viridis at t. */
+/** Return black or white, whichever has more contrast on viridis at t. */
 export const onViridis = (t) => (t < 0.49 ? "#ffffff" : "#000000");
 
 const VIRIDIS = [
@@ -560,16 +560,16 @@ const VIRIDIS = [
   [110, 206, 88], [253, 231, 37],
 ];
 
-/** The two axes of a line chart, with ticks and names; x and y are [low, high].
+/** Draw the two axes of a line chart, with ticks and names; x and y are [low, high].
  *
- * Returns {x, y: from a value to a place, toX, toY: from a place to a value, line: rows of [x, y] -> a path, height}.
+ * Return {x, y: value -> place, toX, toY: place -> value, line: rows of [x, y] -> path, height}.
  */
 export function lineAxes(picture, {
   x, y, xname, yname, high = 240, xticks = roundTicks(...x), yticks = roundTicks(...y),
 }) {
   const { svg, width } = picture;
   const [left, top] = [Math.max(...yticks.map((value) => textWidth(short(value)))) + 10, 28];
-  const right = Math.max(14, textWidth(short(xticks.at(-1))) / 2 + 4); // the last number is written whole
+  const right = Math.max(14, textWidth(short(xticks.at(-1))) / 2 + 4); // room for the last number
   const wide = width - left - right;
   const toX = (at) => x[0] + ((at - left) / wide) * (x[1] - x[0]);
   const toY = (at) => y[1] - ((at - top) / high) * (y[1] - y[0]);
@@ -593,7 +593,7 @@ export function lineAxes(picture, {
   return { x: placeX, y: placeY, toX, toY, line, height: top + high + 46 };
 }
 
-/** Four to eight round numbers from `low` to `high`. */
+/** Return four to eight round numbers from `low` to `high`. */
 function roundTicks(low, high) {
   const raw = (high - low) / 5;
   const ten = 10 ** Math.floor(Math.log10(raw));

@@ -1,6 +1,6 @@
 import { drawn, explorer, fixed, label, lineAxes, short, sum, textWidth } from "./page.js";
 
-/** {likeness: for each distance, half: the first distance below one half, or null, nearest, longest: wave} */
+/** Return {likeness: for each distance, half: the first distance below one half or null, nearest, longest: wave}. */
 function numbers({ positions }, { base, width }) {
   const speeds = Array.from({ length: width / 2 }, (_, i) => base ** (-2 * i / width));
   const likeness = Array.from({ length: positions }, (_, distance) =>
@@ -16,19 +16,19 @@ function numbers({ positions }, { base, width }) {
 
 function say(start, { base, width }, { likeness, half, nearest, longest }) {
   return {
-    title: `Base ${base}, width ${width}: how alike two positions are`,
+    title: `Base ${base}, width ${width}: similarity of two positions`,
     facts: {
       "longest wave": `${Math.round(longest).toLocaleString("en-US")} positions`,
-      "below one half from distance": half === null ? "never" : String(half),
-      "most alike of the others": fixed(nearest),
+      "first distance below one half": half === null ? "none" : String(half),
+      "highest at another position": fixed(nearest),
     },
     remark: repeats(likeness)
-      ? "Far positions look like near ones again: with so few or so fast waves the pattern repeats."
+      ? "Far positions look like near ones again: with few or fast waves, the pattern repeats."
       : FADES,
   };
 }
 
-const FADES = "Near positions are alike, far ones are not: the waves of many speeds cancel out with distance.";
+const FADES = "Near positions are similar, far ones are not: waves of many speeds cancel out with distance.";
 
 const repeats = (likeness) =>
   likeness.some((x, i) => i > 1 && x > likeness[i - 1]) && Math.max(...likeness.slice(10)) > 0.9;
@@ -45,7 +45,7 @@ export default explorer({
     const { svg } = picture;
     const last = positions - 1;
     const axes = lineAxes(picture, {
-      x: [0, last], y: [-1, 1], xname: "distance in positions", yname: "dot product ÷ its largest",
+      x: [0, last], y: [-1, 1], xname: "distance in positions", yname: "dot product ÷ its maximum",
       xticks: Array.from({ length: Math.floor(last / 10) + 1 }, (_, i) => 10 * i), yticks: [-1, -0.5, 0, 0.5, 1],
     });
     const path = axes.line(likeness.map((x, distance) => [distance, x]));
@@ -59,7 +59,7 @@ export default explorer({
     if (half !== null) {
       const [x, y] = [axes.x(half), axes.y(likeness[half])];
       svg.append(drawn("circle", { cx: x, cy: y, r: 5, fill: "none", stroke: "var(--vermilion)", "stroke-width": 2 }));
-      const words = `below one half: ${half}`;
+      const words = `below one half at ${half}`;
       const end = x + 10 + textWidth(words, 13, 600) > picture.width;
       label(svg, words, end ? x - 10 : x + 10, y - 8, {
         class: "over", style: "fill:var(--vermilion);font-weight:600", "text-anchor": end ? "end" : "start",

@@ -1,4 +1,4 @@
-"""Sinusoids under one's hands: how base and width decide which positions look alike."""
+"""Explorer of sinusoidal encodings: base and width decide which positions look similar."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ START = {
 
 
 def positions() -> Any:
-    """The dot product of position 0's encoding with every other one, with sliders for the base and the width.
+    """Show the dot products of position 0's encoding with all others, with sliders for the base and the width.
 
-    The static twin is `show.lines(distances, {"dot product": …})`.
+    The static version is `show.lines(distances, {"dot product": …})`.
 
     Returns:
         A widget whose `state` has `base` and `width`.
     """
     words = (
-        "Explorer: how alike the encodings of two positions are, against their distance, with sliders for base and"
-        " width."
+        "Explorer: the similarity of two positions' encodings against their distance, with sliders for base and width."
     )
     return make_widget("positional_encoding", words, START, {"base": 100, "width": 64})

@@ -4,7 +4,7 @@ import { element, inline, page, short, sureness } from "./page.js";
 
 const YES = { true: true, yes: true, y: true, false: false, no: false, n: false };
 
-/** What a text says as an answer of a kind, or null. */
+/** Read a text as an answer of a kind; return null if that is not possible. */
 export function readGuess(kind, text) {
   if (kind === "bool") return YES[text.toLowerCase()] ?? null;
   if (kind === "number") return readNumber(text);
@@ -12,7 +12,7 @@ export function readGuess(kind, text) {
   return text || null;
 }
 
-/** "10", "0.25", "1/4", "25%", "−inf"; null for anything else, nan included. */
+/** Read "10", "0.25", "1/4", "25%" or "−inf"; return null for any other text, also for "nan". */
 function readNumber(text) {
   const plain = text.replace(/−/g, "-").trim();
   const share = plain.endsWith("%");
@@ -28,15 +28,15 @@ function toNumber(text) {
   return /^\s*[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text.replace(/_/g, "")) : NaN;
 }
 
-/** "[6, 3]", "6 3", "6 × 3", "torch.Size([6, 3])"; null if there is no number, or a word. */
+/** Read "[6, 3]", "6 3", "6 × 3" or "torch.Size([6, 3])"; return null if there is a word or no number. */
 function readNumbers(text) {
   const parts = text.replace("torch.Size", "").split(/[\s,;x×()[\]]+/).filter(Boolean).map(readNumber);
   return parts.length && !parts.includes(null) ? parts : null;
 }
 
-// ---------------------------------------------------------------- is it right
+// ---------------------------------------------------------------- judging a guess
 
-/** {right, off}: off is how far a number is from the answer, where that says something. */
+/** Return {right, off}; off is the distance of an inexact number from the answer, if it is finite. */
 export function judged(kind, given, answer, tolerance) {
   if (kind === "word") {
     const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean).join(" ");
@@ -51,7 +51,7 @@ export function judged(kind, given, answer, tolerance) {
   return { right: off <= tolerance * (1 + 1e-9) + 1e-12, off: Number.isFinite(off) ? off : undefined };
 }
 
-/** JSON has no infinities: they come as "inf" and "-inf". */
+/** JSON has no infinities, so Python sends "inf" and "-inf". */
 const number = (value) => (value === "inf" ? Infinity : value === "-inf" ? -Infinity : value);
 
 // ---------------------------------------------------------------- the page
@@ -79,7 +79,7 @@ export default page((ui) => {
   const together = (...parts) => element("span", { class: "together" }, ...parts);
   const truth = () => [together("The answer: ", element("b", {}, written)), " "];
 
-  /** What was done stands, and cannot be done again. */
+  /** Show the result, and take no further guess. */
   const settle = () => {
     guess.readOnly = true;
     for (const part of [check, showMe]) part.setAttribute("aria-disabled", "true");

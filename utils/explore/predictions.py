@@ -1,4 +1,4 @@
-"""A guess before the truth."""
+"""Ask learners for a guess before they see the answer."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from utils.explore.answer_events import handle_answer_event
 from utils.explore.widget import make_widget, parse_text
 
 WANTED = {"bool": "yes or no", "number": "a number", "word": "a word", "numbers": "numbers, such as 2, 3"}
-SURE = "fairly sure"  # what is marked at first
+SURE = "fairly sure"  # the initial choice
 
 
 def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "") -> Any:
-    """Ask for a guess; show the truth beside it, and why, only after one was made.
+    """Ask for a guess, and show the answer and its explanation only after the guess.
 
-    Enter or the button gives the guess, "Show me" gives up. A guess that cannot be read as an answer of this kind
-    reveals nothing. The first guess counts, with how sure the learner was, and is kept for `progress()`.
+    Enter or the button submits the guess, "Show me" gives up. A text that cannot be read as an answer of the right kind
+    reveals nothing. The first guess counts; it is recorded for `progress()`, with how sure the learner was.
 
     Args:
-        question: plain text, `code` in backticks.
+        question: plain text with `code` in backticks.
         answer: a number, a short string (case and spaces do not matter), a bool, or a list of numbers such as a shape.
-        tolerance: how far a number may be off and still be right.
-        explain: shown with the truth.
+        tolerance: the distance from the answer up to which a number is right.
+        explain: a text that is shown with the answer.
 
     Returns:
         A widget whose `state` has `guess`, `sure` and `done`: "", "guessed" or "shown".
@@ -44,7 +44,7 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
 
 
 def _answer_kind(answer: Any) -> str:
-    """What kind of answer it is; see `WANTED`."""
+    """Return the kind of an answer, a key of `WANTED`."""
     if isinstance(answer, bool):
         return "bool"
     if isinstance(answer, (int, float)) and not math.isnan(answer):
@@ -61,14 +61,14 @@ def _is_number(x: Any) -> bool:
 
 
 def _to_json(answer: Any) -> Any:
-    """The answer as JSON, which has no infinities."""
+    """Convert an answer to JSON, which has no infinities."""
     if isinstance(answer, (list, tuple)):
         return [_to_json(each) for each in answer]
     return f"{answer}" if isinstance(answer, float) and math.isinf(answer) else answer
 
 
 def answer_text(answer: Any) -> str:
-    """The answer as a learner reads it."""
+    """Format an answer for learners."""
     if isinstance(answer, (list, tuple)):
         return "[" + ", ".join(map(answer_text, answer)) + "]"
     if isinstance(answer, bool):

@@ -1,10 +1,10 @@
 import { arrow, bars, dot, drawn, explorer, fixed, handle, label, plane, SERIES, softmax, sum } from "./page.js";
 
 const INK = "var(--ink)";
-const colourOf = (i) => SERIES[i]; // of at most eight tokens; ink is for the query and the mix
-const ROOT = Math.SQRT2; // of d_k = 2
+const colourOf = (i) => SERIES[i]; // there are at most eight tokens; the query and the mix are drawn in INK
+const ROOT = Math.SQRT2; // √d_k, where d_k = 2
 
-/** The scores of the query with all keys, their weights, and the mix of the values. */
+/** Return the query's scores with all keys, the weights, and the mix of the values. */
 function numbers({ keys, values }, { x, y, scaled }) {
   const scores = keys.map((key) => dot(key, [x, y]));
   const weights = softmax(scores.map((score) => (scaled ? score / ROOT : score)));
@@ -23,17 +23,17 @@ function say({ tokens, queries }, { asks, x, y, scaled }, { weights, context }) 
 }
 
 function remark(token, own, at, scaled, largest) {
-  if (Math.hypot(...at) === 0) return "A query of length 0 asks for nothing: all scores are 0, and all share equally.";
-  if (largest > 0.9) return "Nearly all the weight is on one token: the mix is hardly more than its value.";
-  if (!scaled) return `Without the division scores lie ${fixed(ROOT)} times as far apart: the weights differ more.`;
+  if (Math.hypot(...at) === 0) return "A query of length 0 asks for nothing: all scores are 0, so all weights are equal.";
+  if (largest > 0.9) return "Nearly all the weight is on one token: the mix is almost the value of this token.";
+  if (!scaled) return `Without the division, scores are ${fixed(ROOT)} times as far apart: the weights differ more.`;
   if (own.every((x, d) => x === at[d])) return `This is the query of “${token}”. Drag it: the mix never leaves the shaded area.`;
-  return "A longer query spreads the scores, another direction favours other keys.";
+  return "A longer query spreads the scores; another direction favours other keys.";
 }
 
 // ---------------------------------------------------------------- the two planes
 
-/** The tokens' names in a column on the left (side -1) or right (1) of their places, with a hair line to each; none
- * stands on the horizontal axis. */
+/** Write the tokens' names in columns on the left (side -1) or right (1) of their places, each with a thin line to its
+ * place. No name may cover the horizontal axis. */
 function names(svg, tokens, places, axis, sideOf) {
   for (const side of [-1, 1]) {
     const here = places.map((_, i) => i).filter((i) => sideOf(places[i]) === side);
@@ -53,7 +53,7 @@ const dots = (svg, places) =>
 
 const cut = (text) => (text.length > 12 ? `${text.slice(0, 11)}…` : text);
 
-/** Heights for names as near to the wanted ones as can be; above the axis what belongs there, the others below it. */
+/** Return heights for names, as near to the wanted heights as possible, without moving a name across the axis. */
 function beside(axis, wanted) {
   const found = [];
   for (const above of [true, false]) {
@@ -65,7 +65,7 @@ function beside(axis, wanted) {
   return found;
 }
 
-/** Places as near to the wanted ones as can be, at least `gap` apart. */
+/** Return places as near to the wanted places as possible, at least `gap` apart. */
 function spread(wanted, gap) {
   const order = wanted.map((_, i) => i).sort((a, b) => wanted[a] - wanted[b]);
   const placed = [];
@@ -74,7 +74,7 @@ function spread(wanted, gap) {
   return placed.map((y) => y - shift);
 }
 
-/** Keys as points, their shadows on the query's line, and the query, which can be dragged. */
+/** Draw the keys as points, their projections on the query's line, and the query, which can be dragged. */
 function asked(svg, [left, top, side], { tokens, keys, reach }, state, ui) {
   label(svg, "query and keys", left, top - 8, { class: "muted" });
   const area = plane(svg, { left, top, side, low: [-reach, -reach], high: [reach, reach] });
@@ -83,7 +83,7 @@ function asked(svg, [left, top, side], { tokens, keys, reach }, state, ui) {
   const at = [state.x, state.y];
   if (Math.hypot(...at)) shadows(svg, area, keys, at, reach);
   dots(svg, keys.map(to));
-  names(svg, tokens, keys.map(to), zero[1], () => (state.x < 0 ? 1 : -1)); // out of the query's way
+  names(svg, tokens, keys.map(to), zero[1], () => (state.x < 0 ? 1 : -1)); // on the side without the query
   const [x, y] = to(at);
   arrow(svg, ...zero, x, y, INK, 3.5);
   const below = state.y < 0;
@@ -108,7 +108,7 @@ function shadows(svg, { to }, keys, at, reach) {
   });
 }
 
-/** The weighted values tip to tail, and their sum; the shaded area is what a mix can reach. */
+/** Draw the weighted values tip to tail and their sum; a mix can reach every point of the shaded area. */
 function mixed(svg, [left, top, side], { tokens, values }, { weights, context }) {
   label(svg, "weighted values, tip to tail", left, top - 8, { class: "muted" });
   const every = [[0, 0], ...values];
@@ -130,7 +130,7 @@ function mixed(svg, [left, top, side], { tokens, values }, { weights, context })
   label(svg, "mix", x + 12, y + 8, { "font-weight": 700, class: "number" });
 }
 
-/** The corners of the smallest convex shape around points, in order. */
+/** Return the corners of the convex hull of points, in order. */
 function hull(points) {
   const sorted = [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const half = (ordered) => {
@@ -146,17 +146,17 @@ function hull(points) {
 
 const turn = (a, b, c) => (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
 
-/** Scores and weights, a row for each token. */
+/** Draw the scores and weights, with a row for each token. */
 function rows(svg, width, top, { tokens }, { asks }, { scores, weights }) {
   const colours = tokens.map((_, i) => colourOf(i));
   const groups = [{ name: "scores", values: scores, colours, even: true }, { name: "weights", values: weights, colours }];
   const inner = drawn("g", { transform: `translate(0 ${top})` });
   svg.append(inner);
-  const reference = { at: 1 / tokens.length, name: "equal share" };
+  const reference = { at: 1 / tokens.length, name: "uniform" };
   return bars({ svg: inner, width }, { groups, labels: tokens, limit: 1, reference, strong: [asks] });
 }
 
-/** Its own query for the token that asks, whenever another is chosen. */
+/** Set the query to that of the asking token whenever another token is chosen. */
 function followAsker(ui) {
   const { moved } = ui;
   let last = ui.state.asks;
@@ -187,7 +187,7 @@ export default explorer({
     const wide = width >= 500;
     const side = wide ? (width - 24) / 2 : width;
     asked(svg, [0, 24, side], start, state, ui);
-    const first = 24 + side + 30; // the query's name may stand below the plane
+    const first = 24 + side + 30; // room for the query's name below the plane
     if (wide) mixed(svg, [side + 24, 24, side], start, found);
     const second = first + rows(svg, width, first, start, state, found);
     if (wide) return second;

@@ -1,4 +1,4 @@
-"""Explorer of the way of one query: scores with each key, weights, and the mix of values."""
+"""Explorer of one query: its scores with all keys, the weights, and the mix of values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from utils.explore.widget import make_widget
 from utils.show.arguments import parse_names, parse_numbers, parse_position, shape_text
 
 MOST = 8  # tokens whose labels fit into the pictures
-EXAMPLE = {  # that of lesson 03, its matrices in four decimals
+EXAMPLE = {  # the example of lesson 03, with matrices rounded to four decimals
     "inputs": [
         [0.43, 0.15, 0.89],
         [0.55, 0.87, 0.66],
@@ -36,60 +36,60 @@ def query(
     W_key: Any = None,
     W_value: Any = None,
 ) -> Any:
-    """The way of one query: its arrow can be dragged; scores, weights and the mix of values follow.
+    """Show one query, which learners drag, with its scores, weights and mix of values.
 
-    Without arguments it shows the example of lesson 03. The static twin is
+    Without arguments, it shows the example of lesson 03. The static version is
     `show.steps(inputs, tokens, query, W_query, W_key, W_value)`.
 
     Args:
         inputs: [seq, d_in], seq from 2 to 8.
         tokens: seq strings.
-        query: which token asks at first: its index, or its token if that is there once.
-        W_query, W_key, W_value: [d_in, 2] each, so that a plane shows what they make. Of an `nn.Linear` pass
-            `.weight.T`.
+        query: the token that asks at first: its index, or its text if it occurs only once.
+        W_query, W_key, W_value: [d_in, 2] each, so that queries, keys and values can be drawn in a plane. For an
+            `nn.Linear`, pass `.weight.T`.
 
     Returns:
         A widget whose `state` has `asks`, the index of the token that asks; `x` and `y`, the query; and `scaled`,
         whether scores are divided by √d_k.
 
     Raises:
-        ValueError: a part is missing or cannot be drawn.
+        ValueError: an argument is missing or cannot be drawn.
     """
     given = {"inputs": inputs, "tokens": tokens, "W_query": W_query, "W_key": W_key, "W_value": W_value}
     missing = [name for name, part in given.items() if part is None]
     if 0 < len(missing) < len(given):
-        raise ValueError(f"missing: {', '.join(missing)}. Give inputs, tokens and the three matrices, or none of them.")
+        raise ValueError(f"missing: {', '.join(missing)}. Pass inputs, tokens and the three matrices, or none of them.")
     if missing:
         given = EXAMPLE
     x = parse_numbers(given["inputs"], "inputs", [2], "one vector in each row, [seq, d_in]")
     if not 2 <= len(x) <= MOST:
-        raise ValueError(f"query draws 2 to {MOST} tokens; got {len(x)}. Choose some, as in inputs[:{MOST}].")
+        raise ValueError(f"query draws 2 to {MOST} tokens; got {len(x)}. To draw a part of them, pass inputs[:{MOST}].")
     names = parse_names(given["tokens"], len(x), "tokens", "inputs (rows)")
     at = parse_position(query, names)
-    made = {name: x @ _matrix(given[f"W_{one}"], f"W_{one}", x.shape[1]) for name, one in _MADE.items()}
+    made = {name: x @ _matrix(given[f"W_{one}"], f"W_{one}", x.shape[1]) for name, one in _MATRICES.items()}
     reach = _reach(np.vstack([made["queries"], made["keys"]]))
     words = (
-        "Explorer: the way of one query. Choose a token and drag its query: its scores with all keys, the weights and"
-        " the mix of the values follow."
+        "Explorer: one query and its result. Choose a token and drag its query: the scores with all keys, the weights"
+        " and the mix of the values follow."
     )
     start = {"tokens": names, "reach": reach, **{name: rows.tolist() for name, rows in made.items()}}
     asks = made["queries"][at].tolist()
     return make_widget("query_path", words, start, {"asks": at, "x": asks[0], "y": asks[1], "scaled": True})
 
 
-_MADE = {"queries": "query", "keys": "key", "values": "value"}
+_MATRICES = {"queries": "query", "keys": "key", "values": "value"}
 
 
 def _matrix(given: Any, name: str, d_in: int) -> np.ndarray:
     matrix = parse_numbers(given, name, [2], f"[d_in, 2], here [{d_in}, 2]")
     if matrix.shape == (d_in, 2):
         return matrix
-    cure = " Of an nn.Linear pass .weight.T." if matrix.shape == (2, d_in) else ""
-    raise ValueError(f"{name} has the shape {shape_text(matrix)}; expected [{d_in}, 2], to be drawn in a plane.{cure}")
+    cure = " For an nn.Linear, pass .weight.T." if matrix.shape == (2, d_in) else ""
+    raise ValueError(f"{name} has shape {shape_text(matrix)}, expected [{d_in}, 2] for a plane.{cure}")
 
 
 def _reach(points: np.ndarray) -> float:
-    """How far a query can be dragged: at least twice as far as anything lies, rounded up to one digit."""
+    """Return how far a query can be dragged: twice the largest coordinate, rounded up to one digit."""
     far = 2 * float(np.abs(points).max())
     if far == 0:
         return 1.0

@@ -1,4 +1,4 @@
-"""A quiz in which every choice is explained."""
+"""Ask a multiple-choice question and explain every choice."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from utils.explore.widget import make_widget, parse_text
 
 
 def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
-    """A question with choices, each of which is explained once it was chosen; any number of tries.
+    """Ask a question with choices. The explanation of a choice appears when the learner chooses it.
 
-    The first choice counts, with how sure the learner was, and is kept for `progress()`.
+    Learners may try any number of choices. The first choice counts; it is recorded for `progress()`, with how sure the
+    learner was.
 
     Args:
-        question: plain text, `code` in backticks; so are the choices and explanations.
+        question: plain text with `code` in backticks, as are the choices and explanations.
         choices: {choice: explanation}, 2 to 8 of them.
         answer: the right choice.
 
     Returns:
-        A widget whose `state` has `chosen`, the choices in the order in which they were taken, and `sure`.
+        A widget whose `state` has `chosen`, the choices in the order in which they were made, and `sure`.
     """
     parse_text("question", question)
     if not isinstance(choices, Mapping) or not 2 <= len(choices) <= 8:

@@ -1,6 +1,6 @@
 import { bars, entropy, explorer, fixed, softmax, sum } from "./page.js";
 
-/** The scores, their weights, how sharp these are, and how sharp uniform weights would be. */
+/** Return the scores, their weights, how sharp these weights are, and how sharp uniform weights would be. */
 function numbers({ widths, first, seed }, { d_k, divide, draw }) {
   const seq = first[0].length;
   const products = draw ? drawnScores(seq, d_k, widths.at(-1), seed + draw) : first[widths.indexOf(d_k)];
@@ -11,14 +11,14 @@ function numbers({ widths, first, seed }, { d_k, divide, draw }) {
   return { scores, weights, spread, ...sharpness(weights), uniform: sharpness(Array(seq).fill(1 / seq)) };
 }
 
-/** The gradient is the Frobenius norm of softmax's Jacobian, diag(w) − w wᵀ. */
+/** Measure weights; `gradient` is the Frobenius norm of softmax's Jacobian, diag(w) − w wᵀ. */
 function sharpness(weights) {
   const squares = sum(weights.map((w) => w * w));
   const gradient = Math.sqrt(Math.max(0, squares - 2 * sum(weights.map((w) => w ** 3)) + squares ** 2));
   return { largest: Math.max(...weights), entropy: entropy(weights), gradient };
 }
 
-/** Dot products of a normal query with normal keys `most` wide, of their first `d_k` entries. */
+/** Return dot products of a normal query with normal keys of width `most`, over their first `d_k` entries. */
 function drawnScores(seq, d_k, most, seed) {
   const next = normals(seed);
   const row = () => Array.from({ length: most }, next);
@@ -26,7 +26,7 @@ function drawnScores(seq, d_k, most, seed) {
   return Array.from({ length: seq }, () => sum(row().slice(0, d_k).map((x, i) => x * query[i])));
 }
 
-/** Standard normal numbers: uniform ones from mulberry32, two of them for one by Box and Muller. */
+/** Return a generator of standard normal numbers, by Box and Muller from uniform numbers of mulberry32. */
 function normals(seed) {
   let at = Math.imul(seed, 0x9e3779b1);
   const uniform = () => {
@@ -50,7 +50,7 @@ function say(_, { d_k, divide }, found) {
   return {
     title: `d_k = ${d_k}, ${how}: largest weight ${fixed(found.largest)}`,
     facts: inWords(found),
-    remark: `Uniform weights would give ${beside}. The scores, ${how}, have a standard deviation of ${fixed(found.spread)}.`,
+    remark: `Uniform weights would have ${beside}. The scores, ${how}, have a standard deviation of ${fixed(found.spread)}.`,
   };
 }
 
@@ -60,7 +60,7 @@ export default explorer({
   controls: ({ widths }, ui) => [
     { kind: "choice", name: "d_k", label: "d_k", options: widths.map((width) => [String(width), width]) },
     { kind: "switch", name: "divide", label: "divide by √d_k" },
-    { kind: "button", name: "again", label: "New draw", press: () => { ui.state.draw += 1; } },
+    { kind: "button", name: "again", label: "New sample", press: () => { ui.state.draw += 1; } },
   ],
   draw(picture, start, state, { weights }) {
     const labels = weights.map((_, i) => `key ${i}`);

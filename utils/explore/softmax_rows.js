@@ -1,8 +1,8 @@
 import { bars, explorer, fixed, short, softmax } from "./page.js";
 
-const [FACTOR, SHIFT] = [20, 10]; // as far as the sliders go
+const [FACTOR, SHIFT] = [20, 10]; // the largest values of the sliders
 
-/** The moved scores, their weights, the largest weight before and after, and what the shift alone has changed. */
+/** Return the new scores, their weights, the largest weight before and after, and the change due to the shift. */
 function numbers({ scores }, { factor, shift }) {
   const moved = scores.map((score) => score * factor + shift);
   const weights = softmax(moved);
@@ -25,7 +25,7 @@ function say(_, { factor, shift }, { largest, before, changed }) {
       "with unchanged scores": fixed(before),
       "changed by the shift": fixed(changed, 4),
     },
-    remark: "Softmax looks at differences between scores: a factor stretches them, a shift leaves them alone.",
+    remark: "Softmax depends on differences between scores: a factor stretches them, a shift keeps them.",
   };
 }
 

@@ -1,4 +1,4 @@
-"""Explorer of the softmax: a row of scores, multiplied and shifted."""
+"""Explorer of the softmax: multiply and shift a row of scores."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from utils.show.arguments import parse_names, parse_numbers
 
 
 def softmax(scores: Any, labels: Sequence[str]) -> Any:
-    """Sliders that multiply and shift scores: the factor sharpens the softmax, the shift changes nothing.
+    """Show a row of scores and its softmax, with sliders for a factor, which sharpens it, and a shift, which does not.
 
-    The static twin is `show.bars({"scores": …, "weights": …}, labels)`.
+    The static version is `show.bars({"scores": …, "weights": …}, labels)`.
 
     Args:
         scores: [n] finite numbers, at most 16.
@@ -25,7 +25,7 @@ def softmax(scores: Any, labels: Sequence[str]) -> Any:
     names = parse_names(labels, len(given), "labels", "scores")
     if len(given) > 16:
         raise ValueError(f"softmax shows at most 16 scores; got {len(given)}.")
-    words = "Explorer: a row of scores beside its softmax, with sliders that multiply and shift the scores."
+    words = "Explorer: a row of scores and its softmax, with sliders that multiply and shift the scores."
     return make_widget(
         "softmax_rows", words, {"scores": given.tolist(), "labels": names}, {"factor": 4.0, "shift": 2.0}
     )

@@ -1,9 +1,9 @@
 import { chips, element, inline, onlyRead, page, visible } from "./page.js";
 
-const LONGEST = 2000; // characters whose tokens are made
-const CHIPS = 500; // tokens that are shown: an emoji has up to thirty
+const LONGEST = 2000; // characters of a text that are encoded
+const CHIPS = 500; // tokens that are shown: one emoji can have thirty
 const END = ["<|endoftext|>", 50256];
-// GPT-2's own cuts into words; JavaScript's \s is not Unicode's white space
+// GPT-2's own pattern for words. JavaScript's \s differs from Unicode's white space.
 // eslint-disable-next-line max-len -- one expression
 const WORD = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 const NEVER = 2 ** 31 - 1; // the rank of a pair that is not merged
@@ -17,7 +17,7 @@ BYTES.forEach((byte, id) => { ID_OF[byte] = id; });
 
 // ---------------------------------------------------------------- byte-pair encoding
 
-/** GPT-2's tokenizer from its merges: for each the ids that it joins, in four planes of bytes. */
+/** Build GPT-2's tokenizer from the ids that each merge joins, in four planes of bytes. */
 function tokenizer(planes) {
   const n = planes.length / 4;
   const number = (first, i) => planes[first * n + i] + 256 * planes[(first + 1) * n + i];
@@ -42,7 +42,7 @@ function tokenizer(planes) {
   };
 }
 
-/** `f`, which remembers what it gave. */
+/** Return `f` with a cache of its results. */
 function remembered(f) {
   const kept = new Map();
   return (key) => {
@@ -54,7 +54,7 @@ function remembered(f) {
   };
 }
 
-/** The ids after all merges: again and again the pair that was learnt first, wherever it stands. */
+/** Merge ids: repeatedly replace every occurrence of the pair that was learnt first. */
 function joined(ids, rank) {
   let ranks = ids.map((id, i) => (i + 1 < ids.length ? rank(id, ids[i + 1]) : NEVER));
   for (;;) {
@@ -75,9 +75,9 @@ function joined(ids, rank) {
   }
 }
 
-// ---------------------------------------------------------------- tokens in words
+// ---------------------------------------------------------------- texts
 
-/** {text, part}: as a chip shows it, and whether it is only a part of a character. */
+/** Return {text, part}: the text of a chip, and whether the token is only a part of a character. */
 function named(bytes) {
   try {
     return { text: dotted(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(new Uint8Array(bytes))) };
@@ -87,32 +87,32 @@ function named(bytes) {
   }
 }
 
-/** Spaces as dots, hidden characters as Python writes them. */
+/** Write spaces as dots, and hidden characters as Python escapes them. */
 const dotted = (text) => visible(text.replace(/[ \u00a0]/g, "·"));
 
 function remark(text, characters, tokens) {
   if (!text) return "An empty text has no tokens: type something.";
   const all = characters.length.toLocaleString("en");
-  const some = tokens.length > CHIPS ? `the first ${CHIPS} tokens` : "the tokens of the first 2,000";
-  if (characters.length > LONGEST) return `The text has ${all} characters; these are ${some}.`;
-  if (tokens.length > CHIPS) return `These are ${some}.`;
+  const some = tokens.length > CHIPS ? `the first ${CHIPS} tokens` : "the tokens of the first 2,000 characters";
+  if (characters.length > LONGEST) return `The text has ${all} characters; below are ${some}.`;
+  if (tokens.length > CHIPS) return `Below are ${some}.`;
   const parts = tokens.filter(({ part }) => part).length;
   if (parts) {
     const what = parts === 1 ? "1 token is only a part" : `${parts.toLocaleString("en")} tokens are only parts`;
-    return `${what} of a character, and written as \\x…: its bytes are spread over several tokens.`;
+    return `${what} of a character, shown as \\x…: the bytes of this character are spread over several tokens.`;
   }
   if (tokens.some((token) => /^·[^]/.test(token.text))) return "A space (·) belongs to the token that follows it.";
-  return "Type a space before a word, or a capital, and see another token.";
+  return "Type a space before a word, or start it with a capital letter: its token changes.";
 }
 
-const ASKED = "Asked the kernel, which has this tokenizer: it answers when it is free.";
-const ALONE = "No kernel listens, and this tokenizer is there: run this cell again. These are the tokens of the text before.";
+const ASKED = "Waiting for the kernel, which runs this tokenizer.";
+const ALONE = "No kernel is connected to run this tokenizer: run this cell again. Below are the tokens of the previous text.";
 
-const READING = "On this page this text; in JupyterLab any other.";
+const READING = "This page has only this text. In JupyterLab, you can type any other.";
 
 // ---------------------------------------------------------------- the page
 
-/** Gives `tokens(text)`: a list of {id, text, part}, or undefined while the kernel is asked. */
+/** Return a function of a text: a list of {id, text, part}, or undefined until the kernel answers. */
 function fromKernel(ui, redraw) {
   let [asked, waits] = ["", false];
   ui.model.on("msg:custom", (message) => {
@@ -185,11 +185,11 @@ function build(ui, planes) {
     redraw();
   });
   box.addEventListener("change", rests);
-  box.addEventListener("keydown", (event) => event.stopPropagation()); // Lab takes keys for itself
+  box.addEventListener("keydown", (event) => event.stopPropagation()); // otherwise JupyterLab takes the keys as shortcuts
   redraw();
 }
 
-/** The bytes of a DataView that zlib packed. */
+/** Unpack the zlib data of a DataView. */
 async function unpacked(data) {
   const stream = new Blob([data]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());

@@ -1,4 +1,4 @@
-"""Explorer of tokens: what a tokenizer makes of any text, as it is typed."""
+"""Explorer of tokens: type a text and see how a tokenizer splits it."""
 
 from __future__ import annotations
 
@@ -14,42 +14,43 @@ from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, read_merge
 from utils.show.tokenization import chip_text, decode_token
 
 LONGEST = 2000  # characters whose tokens are shown
+# Texts that another tokenizer with GPT-2's vocabulary may split differently.
 AWKWARD = ("a b", " a", "I'll pay\n\n12,50 €  now", "<|endoftext|>é\u200d😀\x00")
 
 
 def encode(tokenizer: Any, text: str) -> list[int]:
-    """The ids of a text. Half a surrogate pair, which a browser may send, becomes the replacement character."""
+    """Return the ids of a text. Half a surrogate pair, which a browser may send, becomes the replacement character."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     try:
-        given = tokenizer.encode(whole, verbose=False)  # no warning about a model's longest input: there is no model
+        encoding = tokenizer.encode(whole, verbose=False)  # no warning about long texts: no model reads this one
     except TypeError:
-        given = tokenizer.encode(whole)
-    return [int(number) for number in getattr(given, "ids", given)]
+        encoding = tokenizer.encode(whole)
+    return [int(number) for number in getattr(encoding, "ids", encoding)]
 
 
 def require_tokenizer(tokenizer: Any) -> Any:
     if not (hasattr(tokenizer, "encode") and hasattr(tokenizer, "decode")):
         got = type(tokenizer).__name__
-        raise ValueError(f"tokenizer must have encode and decode, as load_tokenizer() gives it; got {got}.")
+        raise ValueError(f"tokenizer must have encode and decode, like the result of load_tokenizer(); got {got}.")
     return tokenizer
 
 
 def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestablishmentarianism, 12345, 😀.") -> Any:
-    """A text box; as you type, the coloured tokens of the text with their ids, and how many there are.
+    """Show a text box and, while the learner types, the coloured tokens of the text with their ids and their number.
 
-    GPT-2's tokenizer works in the page; any other one is asked in the kernel. The static twin is
+    GPT-2's tokenizer runs in the page; every other tokenizer runs in the kernel. The static version is
     `show.tokens(to_str_tokens(text, tokenizer), tokenizer.encode(text))`.
 
     Args:
         tokenizer: GPT-2's, or anything with `encode` and `decode`.
-        text: what stands in the box at first.
+        text: the initial content of the text box.
 
     Returns:
         A widget whose `state` has `text`.
     """
     require_tokenizer(tokenizer)
     parse_text("text", text, empty=True)
-    words = "Explorer: type a text, and see its tokens with their ids."
+    words = "Explorer: type a text and see its tokens with their ids."
     if _is_gpt2s(tokenizer):
         return make_widget("tokenization", words, {}, {"text": text}, packed_merges())
 
@@ -62,17 +63,17 @@ def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestab
 
 
 def _describe_tokens(tokenizer: Any, text: str) -> dict[str, Any]:
-    """The tokens of a text's beginning, as the page shows them."""
+    """Return the tokens of the beginning of a text, as the page shows them."""
     start = text[:LONGEST]
-    made = []
+    tokens = []
     for number in encode(tokenizer, start):
         piece = decode_token(tokenizer, number)
-        made.append({"id": number, "text": chip_text(piece), "part": isinstance(piece, bytes)})
-    return {"text": start, "tokens": made}
+        tokens.append({"id": number, "text": chip_text(piece), "part": isinstance(piece, bytes)})
+    return {"text": start, "tokens": tokens}
 
 
 def _is_gpt2s(tokenizer: Any) -> bool:
-    """Whether it gives GPT-2's ids: it has that vocabulary, and cuts awkward texts in the same way."""
+    """Tell whether a tokenizer gives GPT-2's ids: it has GPT-2's vocabulary and splits awkward texts as GPT-2 does."""
     if not hasattr(tokenizer, "get_vocab") or tokenizer.get_vocab() != build_vocabulary(read_merges()):
         return False
     return all(encode(tokenizer, text) == encode(backend_tokenizer(), text) for text in AWKWARD)
@@ -80,8 +81,10 @@ def _is_gpt2s(tokenizer: Any) -> bool:
 
 @functools.cache
 def packed_merges() -> bytes:
-    """For each of GPT-2's merges the ids that it joins: the low bytes of all left ones, their high bytes, then the
-    right ones'; packed by zlib."""
+    """Return the two ids that each of GPT-2's merges joins, packed by zlib.
+
+    The low bytes of all left ids come first, then their high bytes, then both for the right ids.
+    """
     merges = read_merges()
     ids = build_vocabulary(merges)
     sides = [np.array([ids[pair[side]] for pair in merges], np.uint16) for side in (0, 1)]

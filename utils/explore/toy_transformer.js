@@ -1,13 +1,13 @@
 import { affine, drawn, explorer, fixed, float32Tables, label, lines, rescaled, softmax, visible } from "./page.js";
 
 const STOP = 0;
-const NEAR = 0.01; // float32 and float64 differ by a thousandth of this
+const NEAR = 0.01; // results in float32 and float64 differ by about a thousandth of this
 const CELL = 18; // pixels from one character to the next
 const LINE = 66;
 
 // ---------------------------------------------------------------- the model
 
-/** What reads a text token by token: `read(id)` gives the logits of the next one. Keys and values are kept. */
+/** Return a function that reads a text token by token, caches keys and values, and returns the next logits. */
 function reader({ layers, eps }, weights) {
   const kept = Array.from({ length: layers }, () => ({ keys: [], values: [] }));
   let place = 0;
@@ -33,7 +33,7 @@ function reader({ layers, eps }, weights) {
 
 const highest = (values) => values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
 
-/** The tables of a page's bytes, and how far its logits of the sample are from the model's own. Computed once. */
+/** Return the tables in a page's bytes, and how far its logits are from the model's. Computed once. */
 function opened(start, data) {
   if (!opened.known.has(data)) {
     const weights = float32Tables(data, start.shapes);
@@ -48,22 +48,22 @@ function opened(start, data) {
 }
 opened.known = new WeakMap();
 
-// ---------------------------------------------------------------- what it writes
+// ---------------------------------------------------------------- the answer
 
 function problemWith({ characters, longest }, text) {
   if (!text) return "Type a word of 5 to 10 letters, a space, and echo or upper.";
   const odd = [...new Set(text)].filter((character) => !characters.includes(character)).sort();
   if (odd.length) {
     const some = odd.slice(0, 3).map((character) => `'${visible(character)}'`).join(", ");
-    return "This model knows the letters a–z and A–Z, the space and the full stop; not " +
+    return "This model knows only the letters a–z and A–Z, the space and the full stop, not " +
       `${some}${odd.length > 3 ? " and others" : ""}.`;
   }
   if (text.length > longest)
-    return `The text has ${text.length} characters; the longest one that this model was trained on has ${longest}.`;
+    return `The text has ${text.length} characters, but this model was trained on at most ${longest}.`;
   return "";
 }
 
-/** What should be written after a prompt, or null where nothing is right or wrong. */
+/** Return the right answer to a prompt, or null if the prompt has no right answer. */
 function wanted({ commands }, text) {
   const [word, ...rest] = text.split(" ");
   const command = rest.join(" ");
@@ -71,17 +71,17 @@ function wanted({ commands }, text) {
   return ` ${command === "upper" ? word.toUpperCase() : word}.`;
 }
 
-/** {problem}, or {text, written, chances, logits, right, off}.
+/** Return {problem}, or {text, written, chances, logits, right, off}.
  *
- * `logits` and `chances` are of each new token, the stop too.
+ * `logits` and `chances` have one entry for each new token, including the stop.
  */
 function numbers(start, { prompt }, data) {
   const text = prompt.trim();
   const { weights, off } = opened(start, data);
   const found = { text, off, problem: problemWith(start, text), written: "", chances: [], logits: [], right: null };
   if (!(off < NEAR)) {
-    found.problem = "This model does not compute what its parts should: on a sample its scores are up to " +
-      `${fixed(off, 2)} away from what the page computes with its parameters. What does \`check(CogModel)\` say?`;
+    found.problem = "This model does not compute what lesson 08's model computes with the same parameters: " +
+      `on a sample, its scores differ by up to ${fixed(off, 2)}. What does \`check(CogModel)\` say?`;
   }
   if (found.problem) return found;
   const read = reader(start, weights);
@@ -99,7 +99,7 @@ function numbers(start, { prompt }, data) {
   return found;
 }
 
-// ---------------------------------------------------------------- how it is shown
+// ---------------------------------------------------------------- the picture
 
 const name = (character) => (character === " " ? "the space" : character === undefined ? "stop" : `“${character}”`);
 
@@ -115,17 +115,17 @@ function say(start, state, { problem, text, written, chances, right }) {
 }
 
 function remark(text, written, stopped, right) {
-  if (right === null) return "End it with a space and `echo` or `upper`: then the page says whether the answer is right.";
-  if (written !== right) return `Right would be: \`${text}${right}\``;
-  return stopped ? "Right to the last letter, and it stops." : "Right to the last letter, but it does not stop there.";
+  if (right === null) return "End the prompt with a space and `echo` or `upper` to see whether the answer is right.";
+  if (written !== right) return `The right answer is: \`${text}${right}\``;
+  return stopped ? "Every letter is right, and the model stops." : "Every letter is right, but the model does not stop there.";
 }
 
-/** The new characters in cells; under each how sure the model was, and what would be right where it is not.
+/** Draw the new characters in cells, above the model's probability of each and, below a wrong one, the right one.
  *
- * The picture is as high as the longest answer needs.
+ * The picture always has the height of the longest answer.
  */
 function draw({ svg, width }, { most }, state, { written, chances, right }) {
-  const legend = "bar: the probability that it gave this letter · ␣ space · ■ stop";
+  const legend = "bar: the model's probability of this letter · ␣ space · ■ stop";
   const top = 18 * lines(svg, legend, 12, width, { class: "muted" });
   const across = Math.floor((width - 4) / CELL);
   chances.forEach((chance, i) => {

@@ -1,4 +1,4 @@
-"""A line to type a word and a command into: the toy transformer goes on."""
+"""Explorer of the toy transformer: type a word and a command, and the model continues the text."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from utils.explore.model_parameters import pack_tables, require_parameters
 from utils.explore.widget import make_widget, parse_text
 from utils.models import toy_transformer as toy
 
-MOST = 28  # new characters
-WHAT = "lesson 08's CogModel"
-SAMPLE = "attention upper"  # a text on which the page sees whether it computes what the model does
+MOST = 28  # new characters that the model writes at most
+EXPECTED = "lesson 08's CogModel"
+SAMPLE = "attention upper"  # on this text, the page compares its logits with the model's
 
 
 def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Any:
-    """Type a word and a command; the model's text appears below, letter by letter right or wrong.
+    """Show a text box for a word and a command; the model's text appears below, each letter marked as right or wrong.
 
-    The page computes it from the model's parameters, as `CogModel` does with one head a layer. The static twin is
-    `print(generate_text(model, tokenizer, prompt))`.
+    The page computes the text from the model's parameters, like a `CogModel` with one head in each layer. The static
+    version is `print(generate_text(model, tokenizer, prompt))`.
 
     Args:
-        model: lesson 08's CogModel, the learner's own or the course's; its parameters are taken by their names.
-        tokenizer: what `decode` of an id gives a character.
-        prompt: what the line holds at first.
+        model: lesson 08's CogModel, the learner's own or the course's; its parameters are read by name.
+        tokenizer: an object whose `decode` turns an id into a character.
+        prompt: the initial content of the text box.
 
     Returns:
         A widget whose `state` has `prompt`.
 
     Raises:
-        ValueError: the model lacks a parameter, or has one more; the message names it.
+        ValueError: the model has a missing or an additional parameter; the message names it.
     """
     parse_text("prompt", prompt, empty=True)
     if not hasattr(tokenizer, "decode"):
-        raise ValueError(f"tokenizer must have decode, as toy_transformer.CharTokenizer() has; got {tokenizer!r}.")
-    parameters = require_parameters(model, _shapes(model), WHAT)
+        raise ValueError(f"tokenizer must have decode, like toy_transformer.CharTokenizer(); got {tokenizer!r}.")
+    parameters = require_parameters(model, _shapes(model), EXPECTED)
     ids = toy.tokens_of([SAMPLE])[0]
     try:
         with torch.no_grad():
             nothing = next(model.parameters()).new_zeros(1, toy.CONTEXT + MOST, model.embed.weight.shape[1])
             extra = {"places": model.pos_encoder(nothing)[0], "sample": model(ids.to(nothing.device))[0]}
     except AttributeError as error:
-        raise ValueError(f"model must be {WHAT}, with a pos_encoder; {error}.") from None
+        raise ValueError(f"model must be {EXPECTED}, with a pos_encoder; {error}.") from None
     shapes, data = pack_tables({**parameters, **extra})
     start = {
         "shapes": shapes,
@@ -54,7 +54,7 @@ def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Any:
         "most": MOST,
         "sample": ids[0].tolist(),
     }
-    words = "Explorer: type a word and echo or upper, and the model goes on, letter by letter right or wrong."
+    words = "Explorer: type a word and echo or upper; the model continues, and each letter is marked as right or wrong."
     return make_widget("toy_transformer", words, start, {"prompt": prompt}, data)
 
 
@@ -63,12 +63,12 @@ def _norms(model: Any) -> dict[str, Any]:
 
 
 def _shapes(model: Any) -> dict[str, list[int]]:
-    """The parameters of a CogModel as wide and as deep as this one."""
+    """Return the shapes of the parameters of a CogModel with the width and the depth of this model."""
     try:
         width, depth = model.embed.weight.shape[1], len(model.layers)
     except (AttributeError, TypeError, IndexError):
         raise ValueError(
-            f"model must be {WHAT}, with the parts embed and layers; got {type(model).__name__}."
+            f"model must be {EXPECTED}, with the attributes embed and layers; got {type(model).__name__}."
         ) from None
     vector, shapes = [width], {"embed.weight": [toy.VOCAB_SIZE, width]}
     for i in range(depth):

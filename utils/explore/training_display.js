@@ -1,9 +1,9 @@
 import { drawn, explorer, fixed, label, lineAxes } from "./page.js";
 
-const SILENCE = 20_000; // milliseconds without a step, after which the kernel may be gone
+const SILENCE = 20_000; // milliseconds without a step after which the kernel may be gone
 const [ROW, COLUMN] = [20, 230]; // pixels
 
-/** {highest: of the losses so far, share: of the steps}. */
+/** Return {highest: loss so far, share: of the steps that is done}. */
 function numbers({ steps, first }, { done, losses }) {
   return { highest: Math.max(0, ...losses.map(([, loss]) => loss)), share: (done - first) / (steps - first) };
 }
@@ -12,7 +12,7 @@ function say({ title, steps }, state) {
   const { done, loss, running, left, silent } = state;
   const facts = { step: `${done} of ${steps}` };
   if (loss !== null) facts.loss = typeof loss === "number" ? fixed(loss, 4) : "not a number";
-  if (running && !silent && left >= 1) facts.left = `about ${Math.round(left)} s`;
+  if (running && !silent && left >= 1) facts["time left"] = `about ${Math.round(left)} s`;
   return { title: title[0].toUpperCase() + title.slice(1), facts, remark: remark(steps, state) };
 }
 
@@ -20,8 +20,8 @@ function remark(steps, { done, loss, running, silent }) {
   if (typeof loss === "string") return "The loss is no longer a number. A smaller learning rate often helps.";
   if (done === steps) return "Trained: all steps are done.";
   if (!running) return `Stopped after ${done} of ${steps} steps: the model is only partly trained. Run the cell again to train it.`;
-  if (silent) return "No step for a while. If the kernel was stopped, the model is only partly trained: run the cell again.";
-  return "Training. ■ in the toolbar stops it.";
+  if (silent) return "There has been no step for a while. If the kernel was stopped, the model is only partly trained: run the cell again.";
+  return "The training is running. ■ in the toolbar stops it.";
 }
 
 function draw({ svg, width }, start, state, found) {
@@ -41,7 +41,7 @@ function curve(picture, { first, steps }, { done, losses }, { highest }) {
   });
   const low = axes.y(0) + 2;
   picture.svg.append(
-    drawn("line", { // below the axis, the bar of what is done
+    drawn("line", { // the progress bar, below the axis
       x1: axes.x(first), x2: axes.x(done), y1: low, y2: low, stroke: "var(--muted)", "stroke-width": 4,
     }),
     drawn("path", { d: axes.line(losses), fill: "none", stroke: "var(--blue)", "stroke-width": 2 }),
@@ -57,7 +57,7 @@ function progressBar({ svg, width }, start, state, { share }) {
   return 24;
 }
 
-/** What the model wrote, line by line; each letter blue where it is right. */
+/** Write the model's answers line by line, with right letters in blue. */
 function written(svg, { prompt, right, lines: expected }, { lines }) {
   label(svg, "step", 40, 14, { class: "muted", "text-anchor": "end" });
   label(svg, `${prompt} →`, 56, 14, { class: "muted" });
@@ -76,7 +76,7 @@ function written(svg, { prompt, right, lines: expected }, { lines }) {
   return below + 10;
 }
 
-/** Follow what the kernel tells; notice where it tells nothing more. */
+/** Show every new state from the kernel, and notice when no more states come. */
 function follow(ui) {
   let timer;
   const wait = () => {

@@ -1,4 +1,4 @@
-"""A training as it happens: in a notebook a live page with the loss and what the model writes, elsewhere a bar."""
+"""Show a training run while it happens: as a live page in a notebook, as a progress bar elsewhere."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from utils.explore.widget import make_widget
 
 PAUSE = 0.1  # seconds between two messages to the page
-POINTS = 400  # of the curve, at most
-LINES = 14  # of what the model writes
+POINTS = 400  # the most points of the loss curve
+LINES = 14  # about how many answers of the model are shown
 
 
 @dataclass(frozen=True)
 class WritingSample:
-    """What the model is asked now and then: `write()` gives its answer to `prompt`, where `right` would be right."""
+    """A prompt that the model answers now and then; `write()` returns its answer, and `expected` is the right one."""
 
     prompt: str
     expected: str
@@ -28,18 +28,21 @@ class WritingSample:
 def open_training_display(
     steps: int, title: str = "training", first_step: int = 0, sample: WritingSample | None = None
 ) -> NotebookDisplay | TerminalDisplay:
-    """What follows a training from step `first` to `steps`: tell it `step(done, loss)` after each, and `close()`."""
+    """Return the display of a training run from `first_step` to `steps`.
+
+    Call `update(done, loss)` after each step, and `close()` at the end.
+    """
     return (NotebookDisplay if is_in_notebook() else TerminalDisplay)(steps, title, first_step, sample)
 
 
 def is_in_notebook() -> bool:
-    """Whether a notebook's page shows what this process makes; a script and IPython's prompt have a terminal."""
+    """Tell whether a notebook shows the output of this process; a script and IPython's prompt have a terminal."""
     ipython = sys.modules.get("IPython")
     return hasattr(ipython.get_ipython() if ipython else None, "kernel")
 
 
 class TerminalDisplay:
-    """In a terminal: tqdm's bar, with the latest loss."""
+    """A tqdm bar with the latest loss, for a terminal."""
 
     def __init__(self, steps: int, title: str, first: int = 0, sample: WritingSample | None = None) -> None:
         from tqdm import tqdm
@@ -56,9 +59,9 @@ class TerminalDisplay:
 
 
 class NotebookDisplay:
-    """In a notebook: the curve of the loss, and line by line what the model writes. It appears with the first step.
+    """The loss curve and the model's answers, line by line, for a notebook. It appears after the first step.
 
-    The last state stays in the saved notebook, and says so where the training was stopped half-way.
+    The last state stays in the saved notebook; it shows whether the training was stopped early.
 
     Attributes:
         widget: its `state` has `done`, `loss`, `losses` (pairs of step and loss), `lines` (pairs of step and text) and
@@ -74,7 +77,7 @@ class NotebookDisplay:
         self.widget, self.began, self.sent = None, time.monotonic(), 0.0
 
     def update(self, done: int, loss: float | None = None) -> None:
-        """`done` steps are done; `loss` is that of the last one, where it was read."""
+        """Record that `done` steps are done. `loss` is the loss of the last step, or None if it was not read."""
         self.done = done
         if loss is not None:
             self._record_loss(float(loss))
@@ -87,7 +90,7 @@ class NotebookDisplay:
             self._send(running=True)
 
     def close(self) -> None:
-        """The training has ended, or was stopped."""
+        """Show that the training has ended or was stopped."""
         if self.widget is None:
             return
         if self.sample and self.lines[-1][0] != self.done:
@@ -104,7 +107,7 @@ class NotebookDisplay:
 
     def _state(self, running: bool) -> dict[str, Any]:
         state = {"done": self.done, "loss": self.loss, "losses": [*self.losses], "lines": [*self.lines]}
-        if running:  # afterwards, what is kept hangs on no clock
+        if running:  # The final state must not depend on the clock.
             share = (self.steps - self.done) / (self.done - self.first)
             state["left"] = round((time.monotonic() - self.began) * share, 1)
         return {**state, "running": running}
@@ -121,7 +124,7 @@ class NotebookDisplay:
         self.sent = time.monotonic()
 
     def _words(self) -> str:
-        """What stands where the page cannot be shown, or is no longer alive."""
+        """Return the text that is shown if the page cannot be shown."""
         if self.done < self.steps:
             stopped = f"{self.done} of {self.steps} steps; the model is only partly trained"
             return f"Training ({self.start['title']}): {stopped}."

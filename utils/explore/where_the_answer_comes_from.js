@@ -1,32 +1,32 @@
 import { bars, drawn, element, fixed, onlyRead, page, textWidth } from "./page.js";
 
-const PATIENCE = 4000; // milliseconds without an answer after which the page says so
+const PATIENCE = 4000; // milliseconds after which the page says that the kernel has not answered
 
-const TYPING = "Press Enter to ask about these sentences; what is below is of those before.";
-const READING = "On this page these two sentences; in JupyterLab any others.";
+const TYPING = "Press Enter to ask about these sentences; the table below belongs to the previous ones.";
+const READING = "This page has only these two sentences. In JupyterLab, you can type any others.";
 
 const percent = (x) => `${fixed(100 * x, 1)}%`;
 
-/** What is said of one place; of the sentence itself where `place` is null. */
+/** Describe the answer for one place, or for the sentence itself if `place` is null. */
 function words({ tokens, right, wrong, sentence, rows }, place) {
-  if (!place) return `The sentence is continued with ${right}, its twin with ${wrong}. Choose a place.`;
+  if (!place) return `The model continues the sentence with ${right} and its twin with ${wrong}. Choose a place.`;
   const [layer, position] = place;
   const answer = rows[layer][position];
   const other = answer.others > Math.max(answer.right, answer.wrong)
-    ? `; the best is ${answer.other}, ${percent(answer.others)}` : "";
+    ? `; the likeliest token is ${answer.other}, ${percent(answer.others)}` : "";
   const where = `before block ${layer}, position ${position} (${tokens[position]})`;
-  const same = answer.moved === sentence.moved ? " The answer is that of the sentence." : "";
+  const same = answer.moved === sentence.moved ? " The answer is unchanged." : "";
   const shares = `${right} ${percent(answer.right)}, ${wrong} ${percent(answer.wrong)}`;
-  return `The twin's vector ${where}: ${shares}${other}.${same}`;
+  return `With the twin's vector ${where}: ${shares}${other}.${same}`;
 }
 
-/** Orange towards the twin's answer, blue away from it; pale enough for letters in both themes. */
+/** Return orange for a move towards the twin's answer, blue for a move away; text is readable on it in both themes. */
 function colour(share) {
   const strength = Math.round(50 * Math.min(1, Math.abs(share)));
   return `color-mix(in srgb, var(${share > 0 ? "--vermilion" : "--blue"}) ${strength}%, transparent)`;
 }
 
-/** A table of buttons, blocks down and positions across, or the other way on a narrow page. */
+/** A table of buttons with blocks as rows and positions as columns, or the opposite on a narrow page. */
 class Places {
   constructor(found, blocks, tall, tell) {
     Object.assign(this, { found, blocks, tall, tell, buttons: new Map() });
@@ -36,7 +36,7 @@ class Places {
     const rows = down.map((name, i) => element("tr", {}, element("th", { scope: "row" }, name), ...across.map((_, j) =>
       element("td", {}, tall ? this.button(j, i) : this.button(i, j)))));
     this.node = element("table", { class: tall ? "places tall" : "places", "data-lm-suppress-shortcuts": true },
-      element("caption", { class: "unseen" }, "How much of the answer moves with one vector"),
+      element("caption", { class: "unseen" }, "How much of the answer moves when one vector is exchanged"),
       element("thead", {}, head), element("tbody", {}, ...rows));
     this.node.addEventListener("pointerleave", () => tell(null, false));
   }
@@ -66,7 +66,7 @@ class Places {
     return made;
   }
 
-  /** The arrow keys go from place to place. */
+  /** Move from place to place with the arrow keys. */
   step(event, layer, position) {
     const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
     const [down, across] = steps[event.key] ?? [];
@@ -79,7 +79,7 @@ class Places {
     next.focus();
   }
 
-  /** Marks the chosen place; the Tab key comes to it, or else to the first one. */
+  /** Mark the chosen place. The Tab key reaches it, or the first place if none is chosen. */
   mark(place) {
     for (const made of this.buttons.values()) {
       made.tabIndex = -1;
@@ -92,7 +92,7 @@ class Places {
   }
 }
 
-/** Whether blocks stand across: where the columns of the other way would be too narrow for a number. */
+/** Tell whether blocks are the columns, because columns of positions would be too narrow for a number. */
 const isTall = (found, width) => width < 70 + 31 * found.labels.length;
 
 export default page((ui) => {
@@ -102,7 +102,7 @@ export default page((ui) => {
     element("input", { type: "text", spellcheck: "false", value: state[name] }));
   const note = element("div", { class: "note" });
   const holder = element("div");
-  const legend = element("div", { class: "legend" }, "1: the answer becomes the twin's. 0: it stays.");
+  const legend = element("div", { class: "legend" }, "1: the answer becomes the twin's. 0: the answer stays the same.");
   const svg = drawn("svg", { role: "img" });
   const picture = element("div", {}, svg);
   ["sentence", "its twin"].forEach((name, i) =>
@@ -120,7 +120,7 @@ export default page((ui) => {
     const labels = [right, wrong, answer.other];
     const roomy = Math.max(...labels.map((text) => textWidth(text, 13, 700))) < 0.3 * width;
     const values = [answer.right, answer.wrong, answer.others];
-    const group = { name: "probability of what comes next", values, written: percent };
+    const group = { name: "probability of the next token", values, written: percent };
     const names = roomy ? labels : labels.map((text) => text.slice(0, 14));
     const height = bars({ svg, width }, { groups: [group], labels: names, limit: 1 });
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -129,7 +129,7 @@ export default page((ui) => {
     svg.setAttribute("aria-label", note.textContent);
   }
 
-  /** Shows a place, or with `chosen` also keeps it; null is the chosen one again. */
+  /** Show a place, and choose it if `chosen`; null shows the chosen place again. */
   function tell(place, chosen) {
     if (chosen) state.place = place;
     const at = place ?? state.place;
@@ -159,9 +159,9 @@ export default page((ui) => {
   }
 
   const asked = () => [state.clean, state.corrupted];
-  const known = new Map(); // what was answered: it comes back with its sentences, without a kernel
+  const known = new Map(); // answers by their sentences, which are shown again without a kernel
   const key = () => asked().join("\n");
-  const nobody = () => say("No answer yet. The kernel is busy, or none is running: then run this cell again.");
+  const nobody = () => say("There is no answer yet. The kernel may be busy; if it is not, run this cell again.");
 
   function say(text) {
     note.classList.remove("failed");
@@ -169,7 +169,7 @@ export default page((ui) => {
     ui.announce(text);
   }
 
-  /** A table is not taken for that of sentences that are still being typed. */
+  /** Dim the table while the sentences in the boxes differ from its own. */
   function typed() {
     const stale = boxes.some((box, i) => box.value.trim() !== asked()[i]);
     below.classList.toggle("stale", stale);
@@ -197,7 +197,7 @@ export default page((ui) => {
   }
 
   function answered(message) {
-    if (message?.asked?.join("\n") !== key()) return; // of sentences that were there before
+    if (message?.asked?.join("\n") !== key()) return; // an answer about earlier sentences
     clearTimeout(waiting);
     state.found = message.found;
     show();

@@ -1,4 +1,4 @@
-"""A sentence and its twin: a table of every place where one vector can be exchanged; a click shows the answer there."""
+"""Explorer of activation patching: exchange one vector of a sentence for its twin's, and see the answer."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from utils.explore.widget import make_widget, parse_text
 from utils.gpt2 import load_tokenizer
 from utils.show.text_format import token_label
 
-MOST = 24  # tokens of a sentence: a button for each of them and each block
-AT_ONCE = 5e9  # parameters × tokens × places that are computed before the explorer is shown: a second or so
+MOST = 24  # tokens of a sentence; the table has a button for each token and each block
+AT_ONCE = 5e9  # parameters × tokens × places that are computed before the explorer appears; this takes about a second
 
 Found = dict[str, Any]
 
 
 class _Pair:
-    """Two texts of the same length, what a model answers to each, and what an exchanged vector makes of it."""
+    """Two texts of the same length, and the model's answers to both, also with one vector exchanged."""
 
     def __init__(self, model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> None:
         self.model, self.patch = model, patch
         self.clean, self.corrupted = (torch.tensor([encode(load_tokenizer(), text)]) for text in (clean, corrupted))
         n, m = self.clean.shape[1], self.corrupted.shape[1]
         if n != m:
-            raise ValueError(
-                f"Tokens: {n} in the sentence, {m} in its twin. Exchange a word for one of as many tokens."
-            )
+            raise ValueError(f"The sentence has {n} tokens, its twin {m}. Choose words with the same number of tokens.")
         if not 2 <= n <= MOST:
-            raise ValueError(f"A sentence of 2 to {MOST} tokens is needed; this one has {n}.")
+            raise ValueError(f"The sentence must have 2 to {MOST} tokens; it has {n}.")
         if torch.equal(self.clean, self.corrupted):
-            raise ValueError("The two sentences are the same: exchange a word in one of them.")
+            raise ValueError("The two sentences are the same: replace a word in one of them.")
         self.clean_log_probs, self.corrupted_log_probs = self._answers()
         self.right, self.wrong = int(self.clean_log_probs.argmax()), int(self.corrupted_log_probs.argmax())
         if self.right == self.wrong:
             answer = load_tokenizer().decode([self.right])
-            raise ValueError(f"Both sentences are continued with {answer!r}, so there is nothing to move.")
+            raise ValueError(
+                f"The model continues both sentences with {answer!r}, so there is no difference to explain."
+            )
 
     @torch.no_grad()
     def _answers(self) -> list[Tensor]:
@@ -51,13 +51,16 @@ class _Pair:
         return [decode([a]) if a == b else f"{decode([a])}/{decode([b]).strip()}" for a, b in pairs]
 
     def differs(self, layer: int, position: int) -> bool:
-        """Whether the two streams can differ there. A position sees itself and earlier ones, so up to the first token
-        that was exchanged they are the same, and before block 0 wherever the tokens are."""
+        """Tell whether the two streams can differ at a place.
+
+        A position sees itself and earlier positions, so the streams are equal before the first exchanged token. Before
+        block 0, they are equal at every position with equal tokens.
+        """
         changed = self.clean[0] != self.corrupted[0]
         return bool(changed[position] if layer == 0 else changed[: position + 1].any())
 
     def patched_answer(self, layer: int, position: int) -> Found:
-        """What is answered with the vector at one place exchanged."""
+        """Return the answer with the vector at one place exchanged."""
         if not self.differs(layer, position):
             return self.summarize_answer(self.clean_log_probs)
         with torch.no_grad():
@@ -65,9 +68,13 @@ class _Pair:
         return self.summarize_answer(logits[0, -1].log_softmax(-1))
 
     def summarize_answer(self, logs: Tensor) -> Found:
-        """Of log probabilities [vocab]: how much of the answer has moved (0 as in the sentence, 1 as in the twin), and
-        the probabilities of the sentence's answer, of the twin's, and of the best of all others."""
-        mine, other, this = (
+        """Summarise log probabilities [vocab].
+
+        Returns:
+            how much of the answer has moved (0: as in the sentence, 1: as in the twin), and the probabilities of the
+            sentence's answer, of the twin's answer and of the likeliest other token.
+        """
+        clean, corrupted, patched = (
             float(x[self.right] - x[self.wrong]) for x in (self.clean_log_probs, self.corrupted_log_probs, logs)
         )
         probs = logs.exp()
@@ -75,28 +82,28 @@ class _Pair:
         probs[[self.right, self.wrong]] = -1
         best = int(probs.argmax())
         name = repr(load_tokenizer().decode([best]))
-        share = (mine - this) / (mine - other)
+        share = (clean - patched) / (clean - corrupted)
         return {"moved": share, "right": right, "wrong": wrong, "other": name, "others": float(probs[best])}
 
 
 def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> Any:
-    """A button for each block and position, coloured by how much of the answer moves there; pointing tells the answer.
+    """Show a table of buttons, one for each block and position, coloured by how much of the answer moves there.
 
-    The table is computed at once where that takes a second or so, as with the small GPT-2; it then needs no kernel.
-    For a larger model, and for sentences that are typed, the page asks the kernel, which answers row by row.
-    The static twin is `show.effects`.
+    Pointing at a button shows the answer. The table is computed before the page appears if that takes about a second,
+    as for the small GPT-2; the page then needs no kernel. For a larger model, and for sentences that the learner types,
+    the page asks the kernel, which answers row by row. The static version is `show.effects`.
 
     Args:
         model: lesson 12's GPT.
         patch: lesson 13's `patch_stream`.
-        clean, corrupted: what stands in the two boxes at first.
+        clean, corrupted: the initial contents of the two text boxes.
 
     Returns:
-        A widget whose `state` has `clean` and `corrupted` (what is in the boxes), `place` (block and position that were
-        chosen, or None) and `found` (the table, or why there is none).
+        A widget whose `state` has `clean` and `corrupted` (the two texts), `place` (the chosen block and position, or
+        None) and `found` (the table, or the reason why there is none).
     """
     texts = [parse_text("clean", clean).strip(), parse_text("corrupted", corrupted).strip()]
-    about = "Explorer: type a sentence and its twin, click on a place, and see the answer with the twin's vector there."
+    about = "Explorer: type a sentence and its twin, click a place, and see the answer with the twin's vector there."
 
     def heard(widget: Any, message: Mapping[str, Any]) -> None:
         asked = [str(text).strip() for text in message["asked"]]
@@ -110,7 +117,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
 
 
 def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Found | None:
-    """The whole table, or None where that takes long."""
+    """Return the whole table, or None if computing it would take long."""
     try:
         pair = _Pair(model, patch, *texts)
     except ValueError as error:
@@ -123,7 +130,7 @@ def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]
 
 
 def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iterator[Found]:
-    """The table, more of it each time; or why there is none."""
+    """Yield the table with one more row each time, or the reason why there is none."""
     try:
         pair = _Pair(model, patch, *texts)
     except ValueError as error:
@@ -131,7 +138,7 @@ def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iter
         return
     try:
         yield from _rows(pair)
-    except Exception as error:  # a learner's function: whatever it is, the page should not wait for ever
+    except Exception as error:  # A learner's function may raise anything; the page must not wait for ever.
         yield {"refused": f"The exchange failed. {type(error).__name__}: {error}"}
 
 
@@ -153,4 +160,4 @@ def _rows(pair: _Pair) -> Iterator[Found]:
 def _words(found: Found) -> str:
     if "refused" in found:
         return found["refused"]
-    return f"The sentence is continued with {found['right']}, its twin with {found['wrong']}."
+    return f"The model continues the sentence with {found['right']} and its twin with {found['wrong']}."

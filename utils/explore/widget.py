@@ -1,8 +1,8 @@
-"""What every explorer, prediction and quiz is made on: a widget that lives in the page.
+"""The widget behind every explorer, prediction and quiz: it computes in the page.
 
-A kind is a Python file, which says what the page starts from, and a .js file beside it, which computes and draws. What
-the kinds share is in `page.js` and `page.css`. The numbers are sent once; from then on the page needs no kernel: it
-follows the pointer while the kernel is busy, after a restart, in a saved notebook and on a web page.
+Each kind of widget has a Python file, which prepares the page's initial data, and a .js file of the same name, which
+computes and draws. The kinds share `page.js` and `page.css`. The numbers are sent once; then the page works without a
+kernel: while the kernel is busy, after a restart, in a saved notebook and on a web page.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "\./page\.js";\n', re.MULTILINE)
 
 @functools.cache
 def build_es_module(kind: str) -> str:
-    """The one ES module of a kind: `page.js`, then `KIND.js` without its import of that."""
-    own, found = _IMPORT.subn("", read_asset(f"{kind}.js"))
-    if found != 1:
-        raise ValueError(f'{kind}.js must have one line `import {{ … }} from "./page.js";`; it has {found}.')
-    return read_asset("page.js") + own
+    """Return the ES module of a kind: `page.js`, then `KIND.js` without its import of `page.js`."""
+    source, n_imports = _IMPORT.subn("", read_asset(f"{kind}.js"))
+    if n_imports != 1:
+        raise ValueError(f'{kind}.js must have one line `import {{ … }} from "./page.js";`; it has {n_imports}.')
+    return read_asset("page.js") + source
 
 
 @functools.cache
@@ -33,19 +33,22 @@ def read_asset(name: str) -> str:
 
 @functools.cache
 def widget_class(name: str) -> type:
-    """The class of a kind's widgets, made on first use: importing this module must not import ipywidgets."""
+    """Return the class of a kind's widgets.
+
+    The class is created on first use, because importing this module must not import ipywidgets.
+    """
     import anywidget
     import traitlets
 
     class Live(anywidget.AnyWidget):
-        """A widget that computes in the page, with words for where it cannot be shown.
+        """A widget that computes in the page.
 
         Attributes:
-            start: what the page starts from; it never changes.
-            state: where the controls stand, `{name: value}`; the page writes it when a control comes to rest.
-            data: bytes, for what is too large for JSON.
+            start: the page's initial data; it never changes.
+            state: the values of the controls, `{name: value}`; the page updates it when a control is released.
+            data: bytes, for data that is too large for JSON.
             kind: the name of its .js file.
-            words: what stands where the widget cannot be shown.
+            words: the text that is shown if the widget cannot be shown.
         """
 
         kind = name
@@ -80,15 +83,15 @@ def make_widget(
     data: bytes = b"",
     on_message: Callable[[Any, Mapping[str, Any]], None] | None = None,
 ) -> Any:
-    """A widget of `kind`.
+    """Create a widget of `kind`.
 
     Args:
         kind: the name of its .js file.
-        words: what stands where it cannot be shown: in a terminal, in print, without scripts.
-        start: what the page starts from, as JSON: numbers, strings, lists, dicts. nan and inf cannot be sent.
-        state: where the controls stand at first.
-        data: bytes, for what is too large for JSON.
-        heard: called as `heard(widget, message)` with what the page sends to a kernel that listens.
+        fallback_text: the text that is shown if the widget cannot be shown: in a terminal, in print, without scripts.
+        start: the page's initial data, as JSON: numbers, strings, lists, dicts. nan and inf cannot be sent.
+        state: the initial values of the controls.
+        data: bytes, for data that is too large for JSON.
+        on_message: called as `on_message(widget, message)` when the page sends a message to the kernel.
     """
     widget = widget_class(kind)(fallback_text, start=dict(start), state=dict(state), data=data)
     if on_message:
@@ -98,5 +101,6 @@ def make_widget(
 
 def parse_text(name: str, value: Any, empty: bool = False) -> str:
     if not isinstance(value, str) or not (empty or value.strip()):
-        raise ValueError(f"{name} must be a string with something in it; got {value!r}.")
+        wanted = "a string" if empty else "a string that is not blank"
+        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
     return value

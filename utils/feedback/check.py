@@ -1,7 +1,7 @@
-"""What a learner calls: `check`, `hint`, `solution`, `yours`.
+"""The functions that a learner calls: `check`, `hint`, `solution`, `yours`.
 
-check(get_mask)                       # a function or class, found by its name
-check(attn_scores_2=attn_scores_2)    # a value, by keyword
+check(get_mask)                       # a function or class; its name selects the exercise
+check(attn_scores_2=attn_scores_2)    # a value; the keyword selects the exercise
 """
 
 from __future__ import annotations
@@ -22,34 +22,38 @@ from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
 from utils.feedback.progress import read_progress, record_attempt
 from utils.feedback.report import Note, Report
 
-STRICT = "COURSE_CHECKS"  # set to "strict", a report that is not passed raises: what CI wants
+STRICT = "COURSE_CHECKS"  # CI sets this variable to "strict": then a check that does not pass raises CheckFailed
 
 
 class CheckFailed(AssertionError):
-    """A check that did not pass while COURSE_CHECKS=strict."""
+    """A check did not pass, and COURSE_CHECKS is "strict"."""
 
 
 class UnfinishedExercise(NotImplementedError):
-    """A lesson needs an exercise that is not finished; the message says which and where."""
+    """A lesson needs an exercise that is not finished; the message names the exercise and its lesson."""
 
 
 def check(*answers: Any, **values: Any) -> Report:
-    """Check one exercise and say what is wrong, if something is.
+    """Check one exercise, and explain what is wrong if it does not pass.
 
     Args:
-        answers: one function or class, which is found by its name.
-        values: or one value, by keyword: `check(context_vec_2=context_vec_2)`.
+        answers: one function or class with the name of its exercise.
+        values: alternatively one value, by keyword: `check(context_vec_2=context_vec_2)`.
 
     Returns:
-        A `Report`: `.status` ("passed", "failed", "todo"), `.misconception`, `.message`; true when passed.
-        It never raises because of what an answer does, unless COURSE_CHECKS=strict asks for that.
+        A `Report` with `.status` ("passed", "failed", "todo"), `.misconception` and `.message`. It is true if the
+        exercise passed.
+
+    Raises:
+        CheckFailed: the exercise did not pass, and COURSE_CHECKS is "strict". Otherwise `check` never raises because
+            of what an answer does.
     """
     try:
         exercise, answer = _resolve_check_call(answers, values)
         report = diagnose(exercise, answer)
         if not report and not report.misconception:
             report.message += _intermediate_messages(exercise, sys._getframe(1).f_globals)
-        if (report.reason, report.status) != ("stopped", "todo"):  # interrupted by hand: no try
+        if (report.reason, report.status) != ("stopped", "todo"):  # a check that the learner interrupts is no attempt
             record_attempt(exercise.lesson, exercise.name, report.status)
     except _BadCall as error:
         report = Report("check", "failed", str(error), reason="structure")
@@ -59,43 +63,43 @@ def check(*answers: Any, **values: Any) -> Report:
 
 
 def _intermediate_messages(exercise: Exercise, names: dict[str, Any]) -> str:
-    """What holds of the values that lead to one, among the notebook's names: sentences with a space before them."""
-    said = ""
+    """Check the intermediate values of an exercise that the notebook has. Return sentences with a space before them."""
+    messages = ""
     for name, (oracle, misconceptions) in exercise.steps.items():
         if names.get(name, ...) is not ...:
             wrong = tuple(Misconception(id, *entry) for id, entry in misconceptions.items())
             step = replace(exercise, name=name, oracle=oracle, misconceptions=wrong, returns=None)
-            found = diagnose(step, names[name])
-            said += f" `{name}` is right." if found else f" `{name}` is not right yet: {found.message}"
-    return said
+            report = diagnose(step, names[name])
+            messages += f" `{name}` is right." if report else f" `{name}` is not right yet: {report.message}"
+    return messages
 
 
 class _BadCall(ValueError):
-    """`check`, `hint` or `solution` was called in a way that names no exercise."""
+    """A call of `check`, `hint` or `solution` does not name an exercise."""
 
 
 def _resolve_check_call(answers: tuple, values: dict) -> tuple[Exercise, Any]:
-    """The exercise that a call of `check` is about, and the answer to it."""
+    """Return the exercise that a call of `check` names, and the answer that it passes."""
     if len(answers) + len(values) != 1:
         count = len(answers) + len(values)
-        given = "nothing" if count == 0 else f"{count} things"
+        passed = "none" if count == 0 else str(count)
         raise _BadCall(
-            f"check takes one exercise at a time and was given {given}: check(my_function), or check(name=value)."
+            f"check takes exactly one answer, but got {passed}: write check(my_function), or check(name=value)."
         )
     if values:
         ((name, answer),) = values.items()
         exercise = _find_exercise(name)
         if exercise.kind != "value":
-            raise _BadCall(f"`{name}` is a {_KIND[exercise.kind]}: pass it as it is, check({name}).")
+            raise _BadCall(f"`{name}` is a {_KIND[exercise.kind]}: pass it without a keyword, check({name}).")
         return exercise, answer
     (answer,) = answers
     exercise = _find_exercise(_exercise_name(answer))
-    wanted = "a class" if exercise.kind == "module" else "a function"
+    expected = "a class" if exercise.kind == "module" else "a function"
     if inspect.isclass(answer) != (exercise.kind == "module"):
-        given = "a class" if inspect.isclass(answer) else "a function"
+        actual = "a class" if inspect.isclass(answer) else "a function"
         raise _BadCall(
-            f"`{exercise.name}` should be {wanted}, and {given} was given: define it with"
-            f" `{'class' if wanted == 'a class' else 'def'} {exercise.name}`."
+            f"`{exercise.name}` should be {expected}, but got {actual}: define it with"
+            f" `{'class' if expected == 'a class' else 'def'} {exercise.name}`."
         )
     return exercise, answer
 
@@ -104,16 +108,16 @@ _KIND = {"function": "function", "module": "class"}
 
 
 def _exercise_name(answer: Any) -> str:
-    """The name under which an answer is looked up, or a sentence that says how to call `check`."""
+    """Return the name of an answer's exercise. Raises `_BadCall` with advice if the answer has no such name."""
     if isinstance(answer, str):
-        raise _BadCall(f"check was given the text {answer!r}: pass the thing itself, without quotes.")
+        raise _BadCall(f"check got the text {answer!r}: pass the function or class itself, without quotes.")
     if why := library_answer_message(answer):
         raise _BadCall(why)
     if isinstance(answer, torch.nn.Module):
         name = type(answer).__name__
         raise _BadCall(
-            f"check was given an object made from {name}: pass the class itself, check({name}), and it makes objects of"
-            " its own."
+            f"check got an object of the class {name}: pass the class itself, check({name}), because check creates its"
+            " own objects."
         )
     name = getattr(answer, "__name__", None)
     if name == "<lambda>":
@@ -121,9 +125,9 @@ def _exercise_name(answer: Any) -> str:
     if name is None or not callable(answer):
         value = next(exercise.name for exercise in all_exercises().values() if exercise.kind == "value")
         raise _BadCall(
-            f"check was given a value ({type(answer).__name__}) and cannot tell which exercise it answers. If it is"
-            ' what a function gave back, leave out the "(x)": check(row_sums), not check(row_sums(x)). If the exercise'
-            f" asks for a value, pass it by its name, as in check({value}={value})."
+            f"check got a value ({type(answer).__name__}) and cannot tell which exercise it answers. To check a"
+            ' function, leave out the "(x)": check(row_sums), not check(row_sums(x)); to check a value, pass it by its'
+            f" name, as in check({value}={value})."
         )
     return name
 
@@ -142,91 +146,98 @@ _GRADES = ("a nudge", "the idea", "almost the code")
 
 
 def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
-    """A hint for an exercise: `hint(get_mask)`, for a value `hint("context_vec_2")` or `hint(context_vec_2=...)`.
+    """Give a hint for an exercise.
 
-    Each call gives the next of three grades: a nudge, the idea, almost the code. `grade` 1 to 3 asks for one of them.
+    Args:
+        exercise: the function or class, `hint(get_mask)`; for a value its name, `hint("context_vec_2")`.
+        grade: 1 for a nudge, 2 for the idea, 3 for almost the code. Without a grade, each call gives the next hint.
+        value: alternatively a value by keyword, `hint(context_vec_2=...)`.
     """
     try:
-        found = _resolve_exercise(exercise, value)
+        named = _resolve_exercise(exercise, value)
     except _BadCall as error:
         return Note("hint", str(error))
     if grade is not None and grade not in (1, 2, 3):
-        return Note("hint", f"There are three grades, 1 to 3, and {grade!r} was asked for.")
-    asked, grade = grade, grade or min(_hints_given.get(found.name, 0) + 1, 3)
-    _hints_given[found.name] = grade
-    handle = f'"{found.name}"' if found.kind == "value" else found.name
-    further = f"`hint({handle}, {grade + 1})` gives" if asked else "Call it again for"
-    more = f" ({further} {_GRADES[grade]}.)" if grade < 3 else ""
-    return Note(f"{found.name}: hint {grade} of 3, {_GRADES[grade - 1]}", found.hints[grade - 1] + more)
+        return Note("hint", f"The three hints have the numbers 1 to 3; there is no hint {grade!r}.")
+    requested, grade = grade, grade or min(_hints_given.get(named.name, 0) + 1, 3)
+    _hints_given[named.name] = grade
+    handle = f'"{named.name}"' if named.kind == "value" else named.name
+    next_call = f"`hint({handle}, {grade + 1})` gives" if requested else "Call it again for"
+    further = f" ({next_call} {_GRADES[grade]}.)" if grade < 3 else ""
+    return Note(f"{named.name}: hint {grade} of 3, {_GRADES[grade - 1]}", named.hints[grade - 1] + further)
 
 
 def solution(exercise: Any = None, **value: Any) -> Note:
-    """The answer to an exercise, named as for `hint`, when `solutions/` is there, and where to ask when it is not."""
+    """Show the course's answer to an exercise, or say where to ask if this copy of the course has no `solutions/`.
+
+    Args:
+        exercise, value: the exercise, in one of the forms that `hint` takes.
+    """
     try:
-        found = _resolve_exercise(exercise, value)
+        named = _resolve_exercise(exercise, value)
     except _BadCall as error:
         return Note("solution", str(error))
     try:
-        source = lessons.definition_source(lessons.find_lesson(found.lesson), found.name)
+        source = lessons.definition_source(lessons.find_lesson(named.lesson), named.name)
     except lessons.LessonError:
         return Note(
-            found.name,
-            f"The solutions are not part of this copy of the course. Ask whoever gave it to you; hint({found.name}, 3)"
-            " comes close.",
+            named.name,
+            "This copy of the course contains no solutions. Ask the person who gave it to you;"
+            f" hint({named.name}, 3) comes close.",
         )
-    return Note(f"{found.name}: one right answer of many", source, code=True)
+    return Note(f"{named.name}: one right answer of many", source, code=True)
 
 
 def _resolve_exercise(exercise: Any, value: dict) -> Exercise:
-    """The exercise that a call of `hint` or `solution` is about."""
+    """Return the exercise that a call of `hint` or `solution` names."""
     if len(value) == 1 and exercise is None:
         return _find_exercise(next(iter(value)))
     if isinstance(exercise, str):
         return _find_exercise(exercise)
     if not callable(exercise) or value:
         raise _BadCall(
-            "Name the exercise: as it is for a function or a class, hint(softmax), and in quotes for a value,"
+            "Name the exercise: write a function or a class without quotes, hint(softmax), and a value in quotes,"
             ' hint("context_vec_2").'
         )
     return _find_exercise(_exercise_name(exercise))
 
 
-# --- what the learner built -------------------------------------------------------------------------
+# --- answers from earlier lessons -------------------------------------------------------------------
 
 
 def yours(name: str) -> Any:
-    """The learner's own function or class from an earlier lesson, when it passes its check.
+    """Return the learner's own function or class from an earlier lesson, if it passes its check.
 
-    Else the reference from `solutions/`, with a printed note that says why. Without `solutions/`, `UnfinishedExercise` says which
-    exercise to finish. The learner's lessons are looked for in the folder that the notebook runs in, in a folder of the
-    lesson's name beside that one (nbgrader gives each lesson its own), then in `course/`.
+    Otherwise, return the reference answer from `solutions/` and print the reason. The learner's lesson is searched for
+    in the notebook's folder, then in a sibling folder with the lesson's name (nbgrader gives each lesson its own
+    folder), then in `course/`.
 
     Raises:
-        UnknownExercise: there is no exercise of this name.
-        ValueError: it is a value, which no other lesson can use.
-        UnfinishedExercise: it is not finished, and there is no reference.
+        UnknownExercise: no exercise has this name.
+        ValueError: the exercise is a value, which no other lesson can use.
+        UnfinishedExercise: the exercise is not finished, and there is no reference answer.
     """
     exercise = find_exercise(name)
     if exercise.kind == "value":
-        raise ValueError(f"`{name}` is a value of lesson {exercise.lesson}; yours() gives functions and classes.")
-    _asked_for.append(name)
+        raise ValueError(f"`{name}` is a value of lesson {exercise.lesson}; yours() returns functions and classes.")
+    _pending_names.append(name)
     try:
         own, why = _find_own_answer(exercise)
         answer = _load_reference_answer(exercise, why) if own is None else own
     finally:
-        _asked_for.pop()
-    if own is None and not _asked_for:
+        _pending_names.pop()
+    if own is None and not _pending_names:
         print(f"Using the course's own {name}: {why}")
     return answer
 
 
-_asked_for: list[
-    str
-] = []  # by `yours`, the outermost first: a lesson that is loaded may ask in turn, and that is no news to the learner
+# The names of the running calls of `yours`, the outermost first. A lesson that `yours` loads may call `yours` itself;
+# only the outermost call prints a note, because the learner did not make the others.
+_pending_names: list[str] = []
 
 
 def _load_reference_answer(exercise: Exercise, why: str) -> Any:
-    """The course's own answer. Raises `UnfinishedExercise` where there is none."""
+    """Return the course's own answer. Raises `UnfinishedExercise` if this copy of the course has none."""
     try:
         return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
     except lessons.LessonError:
@@ -237,9 +248,9 @@ def _load_reference_answer(exercise: Exercise, why: str) -> Any:
 
 
 def _find_own_answer(exercise: Exercise) -> tuple[Any, str]:
-    """The learner's passing answer, or None and a sentence that says why there is none."""
-    beside = sorted(Path.cwd().parent.glob(f"[0-9][0-9]_{exercise.lesson}"))
-    for folder in (Path.cwd(), *beside, lessons.ROOT / "course"):
+    """Return the learner's passing answer, or None and a sentence that says why there is none."""
+    siblings = sorted(Path.cwd().parent.glob(f"[0-9][0-9]_{exercise.lesson}"))
+    for folder in (Path.cwd(), *siblings, lessons.ROOT / "course"):
         try:
             path = lessons.find_lesson(exercise.lesson, folder)
         except lessons.LessonError:
@@ -248,13 +259,15 @@ def _find_own_answer(exercise: Exercise) -> tuple[Any, str]:
             answer = getattr(lessons.load_lesson(path), exercise.name)
         except lessons.LessonError as error:
             return None, str(error)
-        except AttributeError as error:  # with a cause: what stopped the definition
+        except AttributeError as error:  # its cause, if any, is the error that stopped the definition
             return None, f"{error}." if error.__cause__ else f"{path.name} does not define it."
         report = diagnose(exercise, answer)
         if report:
             return answer, ""
         if read_progress().get(exercise.lesson, {}).get(exercise.name, {}).get("status") == "passed":
-            return None, f"yours has passed, and {path.name} as it is saved does not hold it: save that notebook."
-        what = {"todo": "is not attempted yet", "stopped": "does not come to an end"}.get(report.reason)
-        return None, f"yours in {path.name} {what or 'does not pass its check yet'}."
-    return None, f"there is no notebook of lesson {exercise.lesson} beside this one."
+            return None, f"your answer has passed, but the saved {path.name} does not contain it: save that notebook."
+        if report.reason == "todo":
+            return None, f"{path.name} contains no answer yet."
+        fault = "does not end" if report.reason == "stopped" else "does not pass its check yet"
+        return None, f"your answer in {path.name} {fault}."
+    return None, f"there is no notebook of lesson {exercise.lesson} next to this one."

@@ -1,4 +1,4 @@
-"""When two results are equal, and in which plain relation two unequal ones stand. Arithmetic only: no words."""
+"""Compare results and observations. This module does arithmetic only and writes no messages."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ from torch import Tensor
 
 from utils.feedback.observe import Failure, Observation
 
-Dtypes = Literal["same", "wider", "any"]  # which types of numbers will do; "wider": float64 where float32 is expected
+# Which dtypes are accepted. "wider" accepts a more precise one, such as float64 if float32 is expected.
+Dtypes = Literal["same", "wider", "any"]
 
 
 def difference_mask(yours: Tensor, expected: Tensor, atol: float) -> Tensor:
-    """Where two tensors of one shape differ by more than `atol`, relative to 1 or to the expected number. A bool
-    tensor."""
+    """Return a bool tensor that marks where two tensors of one shape differ.
+
+    Two numbers differ if they are more than `atol` apart, relative to 1 or to the expected number.
+    """
     yours, expected = (t.detach().cpu().to(torch.float64) for t in (yours, expected))
     return ~torch.isclose(yours, expected, rtol=atol, atol=atol, equal_nan=True)
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Whether it is an int or a float; a bool is neither."""
+    """Tell whether a value is an int or a float; a bool is neither."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def is_compatible_dtype(yours: torch.dtype, expected: torch.dtype, dtypes: Dtypes) -> bool:
-    """Whether numbers of a type will do where another one is expected."""
+    """Tell whether a dtype is accepted if `expected` is the expected one."""
     if dtypes == "any" or yours == expected:
         return True
     floats = yours.is_floating_point and expected.is_floating_point
@@ -33,7 +36,7 @@ def is_compatible_dtype(yours: torch.dtype, expected: torch.dtype, dtypes: Dtype
 
 
 def values_equal(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
-    """Whether a result equals the expected one, `b`: structure exactly, numbers within `atol`."""
+    """Tell whether a result equals the expected one, `b`: the same structure, with numbers within `atol`."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if (
             a.shape != b.shape
@@ -43,7 +46,7 @@ def values_equal(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
             return False
         if a.is_meta or b.is_meta:  # no numbers to compare
             return False
-        if a.device == b.device and a.dtype == b.dtype and torch.equal(a, b):  # ten times as fast as what follows
+        if a.device == b.device and a.dtype == b.dtype and torch.equal(a, b):  # ten times faster than difference_mask
             return True
         return not difference_mask(a, b, atol).any()
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
@@ -58,7 +61,7 @@ def values_equal(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
 def observations_agree(
     a: Observation, b: Observation, atol: float, dtypes: Dtypes = "same", gradients: bool = True
 ) -> bool:
-    """Whether an answer did on a case what `b` did: values, exceptions, side effects, parameters, and gradients."""
+    """Tell whether two observations of a case agree: values, exceptions, side effects, parameters and gradients."""
     if a.failure is None or b.failure is None:
         if a.failure is not b.failure:
             return False
@@ -70,12 +73,15 @@ def observations_agree(
 
 
 def _gradients_match(a: Observation, b: Observation) -> bool:
-    """Whether gradients reach the same inputs and parameters, but for those on which nothing hangs, as numbers."""
+    """Tell whether gradients reach the same inputs and parameters.
+
+    Inputs and parameters that do not influence the result of `b` may differ.
+    """
     if bool(a.backward) != bool(b.backward) or not set(a.broken) <= set(b.broken):
         return False
     return set(a.detached) ^ set(b.detached) <= set(b.level)
 
 
 def failures_match(yours: Failure, expected: Failure) -> bool:
-    """Whether an exception is of the type that is expected, or of one that is made from it."""
+    """Tell whether an exception has the expected type or a subclass of it."""
     return expected.type in (yours.type, *yours.bases)

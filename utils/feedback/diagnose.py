@@ -1,8 +1,13 @@
-"""From what an answer did to what its author should read: the first question that fires speaks.
+"""Turn the observations of an answer into a report.
 
-Not attempted → a known misconception agrees on every case → the questions of `utils.feedback.diagnostics`, in their order
-→ a broken property → the plain difference. A misconception that agrees in every respect (shape and exceptions included)
-speaks before the general complaints, because its words are the better ones.
+The first step that finds something supplies the message:
+
+1. The answer is not attempted yet.
+2. A misconception agrees with the answer on every case, shapes and exceptions included. Its message is more specific
+   than the following ones.
+3. A diagnostic of `utils.feedback.diagnostics` finds a fault; they run in their order.
+4. A property is broken.
+5. The results differ from the expected ones.
 """
 
 from __future__ import annotations
@@ -30,39 +35,41 @@ from utils.feedback.source_lint import find_lint
 from utils.feedback.timeout import Timeout
 from utils.lessons.stubs import has_code_after_stub
 
-SECOND_SEED = 1  # the second seed, with which an answer that passes once must pass again
-TIME_LIMIT = 10.0  # seconds of work that the check of an answer of this process may take
-NOTIFY_AFTER = 3.0  # seconds of work after which the page says that it waits
+SECOND_SEED = 1  # an answer that passes with the first seed must also pass with this one
+TIME_LIMIT = 10.0  # seconds of CPU time for the check of an answer that runs in this process
+NOTIFY_AFTER = 3.0  # seconds of CPU time after which the notebook shows WAIT_MESSAGE
 WAIT_MESSAGE = (
-    f"check is still running. It stops by itself after about {TIME_LIMIT:.0f} seconds of work; ■ above stops it now."
+    f"The check is still running. It stops automatically after about {TIME_LIMIT:.0f} seconds of work; press ■ above to"
+    " stop it now."
 )
-TABLE_SIZE = 6  # a recognised mistake is shown on the largest failing case up to this many rows
+TABLE_SIZE = 6  # the table of a misconception shows the largest failing case with at most so many rows and columns
 
 
 def diagnose(exercise: Exercise, answer: Any) -> Report:
-    """Check an answer of this process and say what is to be said. Never raises because of what the answer does.
+    """Check an answer in this process. Never raises because of what the answer does.
 
-    What has not ended after `LIMIT` seconds is interrupted, as a learner may do it sooner; either way the report's
-    reason is "stopped". It is "failed" where the clock did it, and "todo" where nothing was decided.
+    An answer is interrupted after `TIME_LIMIT` seconds, or earlier by the learner. In both cases the reason of the
+    report is "stopped". Its status is "failed" after a timeout, and "todo" if the learner interrupted the check.
     """
-    shown = sys.stdout  # while an answer runs, what it prints goes elsewhere
-    alarm = Timeout(TIME_LIMIT, NOTIFY_AFTER, lambda: print(WAIT_MESSAGE, file=shown, flush=True))
+    notebook_output = sys.stdout  # sys.stdout is redirected while an answer runs
+    timeout = Timeout(TIME_LIMIT, NOTIFY_AFTER, lambda: print(WAIT_MESSAGE, file=notebook_output, flush=True))
     try:
-        with alarm:
+        with timeout:
             return diagnose_with_runner(exercise, InProcessRunner(exercise.signature, answer))
     except KeyboardInterrupt as interrupt:
-        alarm.stop()
-        at = build_failure(interrupt, answer)
-        if not alarm.fired:
-            where = _line_text(at.line, at.code)
-            return Report(exercise.name, "todo", f"interrupted{where}; nothing was decided.", reason="stopped")
-        return timeout_report(exercise, TIME_LIMIT, at.line, at.code)
+        timeout.stop()
+        stopped_at = build_failure(interrupt, answer)
+        if not timeout.fired:
+            where = _line_text(stopped_at.line, stopped_at.code)
+            message = f"you interrupted the check{where} before it reached a verdict."
+            return Report(exercise.name, "todo", message, reason="stopped")
+        return timeout_report(exercise, TIME_LIMIT, stopped_at.line, stopped_at.code)
 
 
 def timeout_report(exercise: Exercise, seconds: float, line: int | None = None, code: str = "") -> Report:
-    """The report on an answer that had not ended after so many seconds, on this line of its own code."""
+    """Return the report on an answer that was stopped after `seconds`, on line `line` of its own code."""
     where = _line_text(line, code)
-    message = f"It had not ended after {seconds:.0f} seconds and was stopped{where}. Does every loop come to an end?"
+    message = f"Your code was still running after {seconds:.0f} seconds and was stopped{where}. Does every loop end?"
     return Report(exercise.name, "failed", message, reason="stopped")
 
 
@@ -75,17 +82,17 @@ def diagnose_with_runner(exercise: Exercise, runner: Runner) -> Report:
     with preserve_global_state():
         try:
             return _diagnose(exercise, runner)
-        except Exception as error:  # an object that fails when it is merely compared or shown
-            what = f"{type(error).__name__}: {error}"
-            message = f"It returns something that cannot be compared with the expected result ({what})."
+        except Exception as error:  # a result whose own methods fail when it is compared or displayed
+            summary = f"{type(error).__name__}: {error}"
+            message = f"Your result cannot be compared with the expected result ({summary})."
             return Report(exercise.name, "failed", message, reason="structure")
 
 
 def _diagnose(exercise: Exercise, runner: Runner) -> Report:
     probe = Probe.from_runner(exercise, runner, seed=0)
-    found = _verdict(exercise, runner, probe)
-    found.printed = _printed_text(probe, found)
-    return found
+    report = _verdict(exercise, runner, probe)
+    report.printed = _printed_text(probe, report)
+    return report
 
 
 def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
@@ -94,20 +101,21 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
         return Report(exercise.name, "todo", todo, reason="todo")
     if not _all_right(probe, gradients=exercise.requires_gradients):
         return _failure_report(probe)
-    # Written-down results show in the results: how gradients flow was seen the first time.
-    again = (
+    # The second run finds hard-coded results. It needs no gradients, because the first run has checked them.
+    second = (
         Probe.from_runner(exercise, runner, seed=SECOND_SEED, gradients=False) if exercise.has_random_cases else probe
     )
-    if not _all_right(again, gradients=False):
-        found = _failure_report(again.with_gradients())
-        if found.misconception is None and not (exercise.view or exercise.parse_result) and not _is_nearly_right(again):
-            found.message = (
-                "Right for one set of numbers and wrong for another: is a result written down instead of computed? "
-                + found.message
+    if not _all_right(second, gradients=False):
+        report = _failure_report(second.with_gradients())
+        has_plain_result = not (exercise.view or exercise.parse_result)
+        if report.misconception is None and has_plain_result and not _is_nearly_right(second):
+            report.message = (
+                "Right for one set of numbers and wrong for another: is a result hard-coded instead of computed? "
+                + report.message
             )
-        return found
+        return report
     broken = _broken_property(probe)
-    if broken is not None:  # a report that is not passed is false
+    if broken is not None:  # not `if broken`: the truth value of a failed report is False
         return broken
     return Report(exercise.name, "passed", _praise(probe), reason="passed")
 
@@ -115,23 +123,23 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
 def _praise(probe: Probe) -> str:
     if probe.exercise.kind == "value":
         return "passed, the value is right."
-    tried = len(probe.trials) * (2 if probe.exercise.has_random_cases else 1)  # drawn once more, with other numbers
+    tried = len(probe.trials) * (2 if probe.exercise.has_random_cases else 1)  # random cases are sampled twice
     return f"passed, right on all {tried} inputs tried."
 
 
 def _todo_message(probe: Probe) -> str | None:
-    """What to read where something is not attempted yet."""
+    """Return the message for an answer, or a part of it, that is not attempted yet; None if it is complete."""
     name = probe.exercise.name
     unfinished = [f.todo for t in probe.trials if (f := t.yours.failure) and f.todo is not None]
     if not unfinished:
         return None
     owner, _, method = unfinished[0].partition(".")
     if owner not in ("", name):
-        return f"it needs `{owner}`, and that is not attempted yet."
+        return f"it needs `{owner}`, which is not attempted yet."
     handle = f'"{name}"' if probe.exercise.kind == "value" else name
     if has_code_after_stub(probe.runner.inspect_code().source, unfinished[0]):
         line = f'raise NotImplementedError("{unfinished[0]}")'
-        return f"Something is written below `{line}`, and that line still ends the function: delete it."
+        return f"`{line}` still ends the function before your code below it runs: delete this line."
     start = f"`{method}` is not attempted yet." if method not in ("", "__init__") else "not attempted yet."
     return f"{start} `hint({handle})` gives a nudge."
 
@@ -142,83 +150,84 @@ def _all_right(probe: Probe, gradients: bool) -> bool:
 
 
 def _is_nearly_right(probe: Probe) -> bool:
-    """Whether it is off by so little that another set of numbers may hide it."""
+    """Tell whether the results differ by so little that other numbers may hide the difference."""
     atol = 100 * probe.exercise.atol
     return all(values_equal(t.yours.value, t.expected.value, atol, probe.exercise.dtypes) for t in probe.trials)
 
 
-def _printed_text(probe: Probe, found: Report) -> str:
-    """What the answer printed on the case that is spoken of, else the one of the report's table, else the first."""
+def _printed_text(probe: Probe, report: Report) -> str:
+    """Return what the answer printed on the case that the report shows; without such a case, on the first one."""
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
-    seen = select_table_trial(probe, TABLE_SIZE if found.misconception else 0) if found.table else None
-    seen = None if found.reason == "difference" else seen
-    return (seen or (select_reported_trial(wrong) if wrong else probe.trials[0])).yours.printed
+    shown = select_table_trial(probe, TABLE_SIZE if report.misconception else 0) if report.table else None
+    shown = None if report.reason == "difference" else shown
+    return (shown or (select_reported_trial(wrong) if wrong else probe.trials[0])).yours.printed
 
 
 # --- what is wrong ------------------------------------------------------------------------------------
 
 
 def _failure_report(probe: Probe) -> Report:
-    """What is wrong, and what the code shows besides: an argument that it never reads, a slip."""
-    found = _explain_failure(probe)
-    idle = probe.runner.inspect_code().unused_arguments
-    if idle and found.reason in ("difference", "shape", "property"):
-        found.message += f" Its argument `{idle[0]}` is never used."
-    if slip := find_lint(probe.runner.inspect_code().source):
-        found.message += f" {slip}"
-        if found.reason == "difference":
-            found.relation = found.relation or "slip"
-    return found
+    """Report what is wrong, followed by what the source shows: an unused argument, a lint finding."""
+    report = _explain_failure(probe)
+    unused = probe.runner.inspect_code().unused_arguments
+    if unused and report.reason in ("difference", "shape", "property"):
+        report.message += f" Your code never uses its argument `{unused[0]}`."
+    if lint := find_lint(probe.runner.inspect_code().source):
+        report.message += f" {lint}"
+        if report.reason == "difference":
+            report.relation = report.relation or "slip"
+    return report
 
 
 def _explain_failure(probe: Probe) -> Report:
-    name, mistake = probe.exercise.name, find_misconception(probe)
-    if mistake:
+    name, misconception = probe.exercise.name, find_misconception(probe)
+    if misconception:
         table = build_table(probe, select_table_trial(probe, TABLE_SIZE), include_call=True)
-        return Report(name, "failed", mistake.message, mistake.id, table, reason="misconception")
-    for question in DIAGNOSTICS:
+        return Report(name, "failed", misconception.message, misconception.id, table, reason="misconception")
+    for diagnostic in DIAGNOSTICS:
         for trial in probe.trials:
-            if message := question.diagnose(probe, trial):
-                return Report(name, "failed", message, reason=question.reason, property=question.property)
+            if message := diagnostic.diagnose(probe, trial):
+                return Report(name, "failed", message, reason=diagnostic.reason, property=diagnostic.property)
     broken = _broken_property(probe)
     if broken is not None:
         broken.table = build_table(probe, select_table_trial(probe), include_call=True)
         return broken
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
-    found = find_relation(probe, wrong)
-    message = describe_difference(probe, wrong) + (f" {found.sentence}" if found and found.sentence else "")
+    relation = find_relation(probe, wrong)
+    message = describe_difference(probe, wrong) + (f" {relation.sentence}" if relation and relation.sentence else "")
     if changed := next((t.yours.changed for t in wrong if t.yours.changed and not t.expected.changed), ()):
-        message += f" It also changed its input `{changed[0]}`: is that used again after it was written into?"
+        message += f" Your code also changed its input `{changed[0]}`: does it use `{changed[0]}` again after that?"
     table = build_table(probe, select_reported_trial(wrong)) if wrong else None
-    return Report(name, "failed", message, table=table, reason="difference", relation=found.name if found else None)
+    relation_name = relation.name if relation else None
+    return Report(name, "failed", message, table=table, reason="difference", relation=relation_name)
 
 
 def find_misconception(probe: Probe) -> Misconception | None:
-    """The misconception that agrees with the learner's answer on every case; exact types are preferred."""
+    """Return the misconception that agrees with the answer on every case. A match with equal dtypes is preferred."""
     exercise, trials = probe.exercise, probe.trials
 
-    exact: tuple[Dtypes, ...] = ("same", "any")
-    for dtypes in exact:
-        alike = functools.partial(observations_agree, atol=exercise.atol, dtypes=dtypes)
-        for index, wrong in enumerate(exercise.misconceptions):
-            # Case after case, and gradients last: most mistakes differ from the learner's in the first result.
+    rounds: tuple[Dtypes, ...] = ("same", "any")
+    for dtypes in rounds:
+        agree = functools.partial(observations_agree, atol=exercise.atol, dtypes=dtypes)
+        for index, misconception in enumerate(exercise.misconceptions):
+            # The values are compared before the gradients, because most misconceptions differ in the first result.
             if not all(
-                alike(t.yours, cached_misconception_result(exercise, index, t.case), gradients=False) for t in trials
+                agree(t.yours, cached_misconception_result(exercise, index, t.case), gradients=False) for t in trials
             ):
                 continue
             observed = [_observe_misconception(exercise, index, t.case) for t in trials]
-            if not all(alike(t.yours, o, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)):
+            if not all(agree(t.yours, o, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)):
                 continue
-            telling = any(o.failure is None for o in observed)  # a mistake that only ever raises recognises nothing
-            if telling and not all(
-                alike(o, t.expected, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)
+            gave_result = any(o.failure is None for o in observed)  # if it always raises, it agrees with any failure
+            if gave_result and not all(
+                agree(o, t.expected, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)
             ):
-                return wrong
+                return misconception
     return None
 
 
 def _observe_misconception(exercise: Exercise, index: int, case: Case) -> Observation:
-    """What a misconception does on a case, with its gradients where they count."""
+    """Run a misconception on a case, with gradients if the exercise requires them."""
     if not exercise.requires_gradients:
         return cached_misconception_result(exercise, index, case)
     return observe_answer(exercise, misconception_answer(exercise, exercise.misconceptions[index]), case)
@@ -227,15 +236,17 @@ def _observe_misconception(exercise: Exercise, index: int, case: Case) -> Observ
 def _broken_property(probe: Probe) -> Report | None:
     if any(t.yours.failure and not t.expected.failure for t in probe.trials):
         return None
-    ran = [t for t in probe.trials if not t.yours.failure]  # a case that is rightly refused has no result to ask about
-    asked = Probe(probe.exercise, probe.runner, ran)
-    for broken in probe.exercise.properties if ran else ():
-        name = broken.__qualname__.partition(".")[0].lstrip("_")  # of a closure the function that made it
+    # A case on which the answer rightly raises an exception has no result that a property could check.
+    with_result = [t for t in probe.trials if not t.yours.failure]
+    result_probe = Probe(probe.exercise, probe.runner, with_result)
+    for broken in probe.exercise.properties if with_result else ():
+        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure is called by the function that made it
         try:
-            message = broken(asked)
-        except Exception as error:  # the answer runs behind the Runner, so this is no mistake of the learner's
+            message = broken(result_probe)
+        except Exception as error:  # the Runner catches errors of the answer, so this one is a bug in the property
             message = (
-                f"The check itself failed, in {name} ({type(error).__name__}: {error}). Tell whoever made the course."
+                f"The check itself failed, in {name} ({type(error).__name__}: {error}). Please tell the authors of the"
+                " course."
             )
         if message:
             return Report(probe.exercise.name, "failed", message, reason="property", property=name)

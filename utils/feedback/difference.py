@@ -1,4 +1,4 @@
-"""The plain difference between results and the expected ones: one wrong number in words, and a table beside it."""
+"""Describe how results differ from the expected ones: one wrong number as a sentence, and a table."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from utils.feedback.probe import Probe, ResultPart, Trial
 
 
 def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
-    """How many of the trials are wrong, and the first wrong number of the one to speak of."""
+    """Say how many trials are wrong, and describe the first wrong number of the trial that is reported."""
     trial = select_reported_trial(wrong) if wrong else probe.trials[0]
-    said = _first_difference(probe, trial)
+    difference = _first_difference(probe, trial)
     if len(probe.trials) == 1:
-        return said
+        return difference
     smallest = not trial.case.page_example and all(_numbers_in(trial) <= _numbers_in(other) for other in wrong)
     which = "the smallest" if smallest else "one of them"
-    return f"In {len(wrong)} of {len(probe.trials)} cases the result differs; {which}: {said}"
+    return f"In {len(wrong)} of {len(probe.trials)} cases the result differs; {which}: {difference}"
 
 
 def select_reported_trial(wrong: list[Trial]) -> Trial:
-    """The wrong trial to speak of: the page's own example, else the one with the fewest numbers to look at; one with
-    nan in its result last."""
-    # What a case is remarked on (its loud numbers, say) is news only where the plain ones are right.
+    """Return the wrong trial to report: the page's example if possible, otherwise the trial with the fewest numbers.
+
+    A trial with nan in its result is reported only if every wrong trial has nan.
+    """
+    # A case with a note (for example on its large numbers) is interesting only if the ordinary cases are right.
     return min(wrong, key=lambda t: (_has_nan(t), not t.case.page_example, bool(t.case.note), _numbers_in(t)))
 
 
@@ -33,12 +35,12 @@ def _has_nan(trial: Trial) -> bool:
 
 
 def _numbers_in(trial: Trial) -> int:
-    """How many numbers there are to look at in a case."""
+    """Count the numbers in the arguments and the expected result of a case."""
     return sum(t.numel() for t in collect_tensors([trial.expected.value, *trial.case.args]))
 
 
 def _differing(probe: Probe, trial: Trial) -> list[ResultPart]:
-    """The parts that differ; of a tuple the last one first, for weights stand last and tell more."""
+    """Return the parts that differ; for a tuple the last part first, because the weights come last and explain more."""
     parts = [p for p in probe.result_parts(trial) if p.yours.shape == p.expected.shape]
     parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]
     return [p for p in parts if difference_mask(p.yours, p.expected, probe.exercise.atol).any()]
@@ -49,15 +51,15 @@ def _first_difference(probe: Probe, trial: Trial) -> str:
     call = "" if exercise.kind == "value" else f"{phrases.call_text(exercise, trial.case)}: "
     for part in _differing(probe, trial):
         index = tuple(difference_mask(part.yours, part.expected, exercise.atol).nonzero()[0].tolist())
-        mine, right = part.yours[index].item(), part.expected[index].item()
-        meaning = exercise.explain_entry(index, mine, right) if exercise.explain_entry else ""
+        number, expected_number = part.yours[index].item(), part.expected[index].item()
+        meaning = exercise.explain_entry(index, number, expected_number) if exercise.explain_entry else ""
         if part.spec and part.spec.is_facts and meaning:
             return f"{call}{part.spec.name}: {meaning}."
         name = f"{phrases.part_text(part.spec, part.index)}, " if isinstance(exercise.returns, tuple) else ""
         if isinstance(wanted, dict):
             name = f"`{list(wanted)[part.index]}`, "
         where = f"{name}{phrases.position_text(index, part.spec)} is " if index else "it is "
-        numbers = f"{report.format_number(mine)}, expected {report.format_number(right)}"
+        numbers = f"{report.format_number(number)}, expected {report.format_number(expected_number)}"
         return f"{call}{where}{numbers}{f'; {meaning}' if meaning else ''}."
     if isinstance(yours, dict) and isinstance(wanted, dict):
         return call + _dict_difference(yours, wanted, exercise.atol)
@@ -78,8 +80,16 @@ def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
 
 
 def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -> report.Table | None:
-    """Yours beside the expected in a case, with the small inputs that it was made from; where words beside the table do
-    not say which case it is, it is `named`."""
+    """Make the table of a trial: the learner's result next to the expected one, with small inputs.
+
+    Args:
+        probe: the answer under test.
+        trial: the trial to show, or None.
+        include_call: whether the caption names the call, because the message does not name it.
+
+    Returns:
+        The table, or None if there is no trial or no part of it can be shown as a table.
+    """
     part = trial and _find_table_part(probe, trial)
     if not trial or not part:
         return None
@@ -88,9 +98,8 @@ def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -
     name = str(keys[part.index]) if keys else name
     table = report.comparison_table(part.yours, part.expected, probe.exercise.atol, axes, name)
     if table and probe.exercise.kind == "function":
-        table.inputs = (
-            [] if trial.case.page_example else report.input_rows(probe.bind_arguments(trial.case))
-        )  # the page shows its own
+        # The page itself shows the inputs of its example.
+        table.inputs = [] if trial.case.page_example else report.input_rows(probe.bind_arguments(trial.case))
     if table and probe.exercise.kind != "value":
         call = phrases.call_text(probe.exercise, trial.case) if include_call and not (table.inputs or keys) else ""
         table.caption = ", ".join(filter(None, (trial.case.page_example or call, table.caption)))
@@ -98,17 +107,20 @@ def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -
 
 
 def _find_table_part(probe: Probe, trial: Trial) -> ResultPart | None:
-    """What differs in a case and can be shown as a table."""
+    """Return the first part of a trial that differs and can be shown as a table."""
     parts = (p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.is_facts))
     return next(parts, None)
 
 
 def select_table_trial(probe: Probe, max_size: int = 0) -> Trial | None:
-    """The failing case of which there is a table: the one to speak of, or, except for the page's own example, the
-    largest of at most `up_to` rows and columns."""
-    found = [(trial, part) for trial in probe.trials if (part := _find_table_part(probe, trial))]
-    if not found:
+    """Return the failing trial whose table is shown.
+
+    This is the page's example if it fails, otherwise the largest trial with at most `max_size` rows and columns. If no
+    trial is that small, it is the trial that `select_reported_trial` selects.
+    """
+    candidates = [(trial, part) for trial in probe.trials if (part := _find_table_part(probe, trial))]
+    if not candidates:
         return None
-    first = select_reported_trial([trial for trial, _ in found])
-    fitting = [trial for trial, part in found if max(part.yours.shape[-2:]) <= max_size]
+    first = select_reported_trial([trial for trial, _ in candidates])
+    fitting = [trial for trial, part in candidates if max(part.yours.shape[-2:]) <= max_size]
     return first if first.case.page_example or not fitting else max(fitting, key=_numbers_in)

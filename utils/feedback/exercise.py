@@ -1,7 +1,7 @@
-"""How an exercise is written down: its oracle, cases, misconceptions, properties and hints.
+"""The data of an exercise: its oracle, cases, misconceptions, properties and hints.
 
-An exercise is data. `utils.feedback.runner` runs answers on it, `utils.feedback.diagnose` finds the words.
-A lesson's exercises stand in `utils/checks/<lesson>.py`, which is imported by name; CONTRIBUTING.md walks through one.
+`utils.feedback.runner` runs answers on the cases, and `utils.feedback.diagnose` turns the observations into a report.
+The exercises of a lesson are declared in `utils/checks/<lesson>.py`; CONTRIBUTING.md explains an example.
 """
 
 from __future__ import annotations
@@ -23,14 +23,22 @@ import torch
 from utils import lessons
 
 
-@dataclass(frozen=True, eq=False)  # tensors have no plain equality, so a case is the same as itself alone
+@dataclass(frozen=True, eq=False)  # tensors do not compare to a single bool, so a case equals only itself
 class Case:
-    """One call: arguments, and for a module how it is built first.
+    """One call of an answer and, for a module, the way it is built.
 
-    `init` is what the class is constructed with. With `fill` every parameter is then given order-one
-    values (biases too), so that a forgotten bias or a swapped pair shows; without, the module keeps
-    what its constructor drew from `seed`, so that the initialisation itself is checked. `own` says which
-    example of the page a case is. An answer that fails on one is shown on it: its numbers are printed there.
+    Attributes:
+        args: the positional arguments.
+        kwargs: the keyword arguments.
+        init: the arguments of the constructor, for a module.
+        fill: whether every parameter, biases included, gets order-one values, so that a forgotten bias or a swapped
+            pair changes the result. Without it, the module keeps the parameters that its constructor sampled with
+            `seed`, so that the initialisation itself is checked.
+        train: whether the module is in training mode.
+        seed: the seed of all random numbers of the run.
+        note: a remark that messages show after the call; a case with a note is reported after the others.
+        page_example: the name of the example on the lesson's page that this case repeats. If an answer fails on such a
+            case, the report shows this case, because the page prints its numbers.
     """
 
     args: tuple = ()
@@ -44,13 +52,13 @@ class Case:
 
 
 def case(*args, init=(), fill=True, train=False, seed=0, note="", page_example="", **kwargs) -> Case:
-    """A `Case` from the call as it would be written: `case(x, mask=m, init=(3, 2))`."""
+    """Make a `Case` from a call: `case(x, mask=m, init=(3, 2))`."""
     return Case(args, kwargs, init, fill, train, seed, note or page_example, page_example)
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What a result is called in messages: the names of its axes, and its own where there are several."""
+    """The names that messages use for a result: those of its axes and, if there are several results, its own."""
 
     kind: str  # "float", "bool", "int", or "facts"
     axes: tuple[str, ...]
@@ -58,40 +66,40 @@ class Spec:
 
     @property
     def is_facts(self) -> bool:
-        """Whether these are facts that a view found: told in words, for their numbers and places tell nothing."""
+        """Tell whether the result holds facts from a view. Messages describe facts in words, not as numbers."""
         return self.kind == "facts"
 
 
 def Float(axes: str = "", name: str = "") -> Spec:
-    """A floating-point tensor with these axes, e.g. `Float("seq d_out")`."""
+    """Specify a floating-point tensor with these axes, such as `Float("seq d_out")`."""
     return Spec("float", tuple(axes.split()), name)
 
 
 def Bool(axes: str = "", name: str = "") -> Spec:
-    """A bool tensor with these axes."""
+    """Specify a bool tensor with these axes."""
     return Spec("bool", tuple(axes.split()), name)
 
 
 def Int(axes: str = "", name: str = "") -> Spec:
-    """An integer tensor with these axes."""
+    """Specify an integer tensor with these axes."""
     return Spec("int", tuple(axes.split()), name)
 
 
 def Facts(name: str) -> Spec:
-    """A tensor of facts that a view found out of the result, e.g. `Facts("how the prompts were drawn")`."""
+    """Specify a tensor of facts that a view derives from the result, such as `Facts("how the prompts were drawn")`."""
     return Spec("facts", ("fact",), name)
 
 
 @dataclass(frozen=True)
 class AnswerSignature:
-    """What running an answer takes to know of its exercise: no oracle, no misconception.
+    """The part of an exercise that a runner needs. It contains no oracle and no misconception.
 
     Attributes:
-        name: the exercise.
+        name: the name of the exercise.
         kind: "function", "module" (a class) or "value".
-        arguments: the names of what the learner's function, or `forward`, takes.
-        differentiable: whether gradients are looked at.
-        view: what is made of a result before it is compared; a function of `utils.test_doubles`.
+        arguments: the names of the arguments of the learner's function or `forward`.
+        differentiable: whether gradients are recorded.
+        view: a function of `utils.test_doubles` that converts a result before it is compared, or None.
     """
 
     name: str
@@ -101,16 +109,20 @@ class AnswerSignature:
     view: Callable[..., Any] | None = None
 
     def bind_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a call by name."""
+        """Return the arguments of a call by name."""
         return {**dict(zip(self.arguments, args)), **kwargs}
 
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong answer that can be run, and what its author needs to hear.
+    """A wrong answer that can be run, and its message to a learner who gives this answer.
 
-    `answer` is a function with the oracle's signature, or a whole class. `initial` replaces the
-    exercise's own where the mistake lies in the parameters that the module makes.
+    Attributes:
+        id: the name of the misconception.
+        answer: a function with the oracle's signature, or a whole class.
+        message: the message to the learner.
+        initial_parameters: replaces the exercise's `initial_parameters` if the mistake is in the parameters that the
+            module creates.
     """
 
     id: str
@@ -120,7 +132,7 @@ class Misconception:
 
 
 class Wrong(NamedTuple):
-    """A misconception as it is declared: `misconceptions={id: Wrong(answer, message)}`; see `Misconception`."""
+    """A misconception in a declaration: `misconceptions={id: Wrong(answer, message)}`; see `Misconception`."""
 
     answer: Any
     message: str
@@ -128,14 +140,14 @@ class Wrong(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Another value that the cell of a value makes on the way to it."""
+    """An intermediate value that the cell of a value computes first."""
 
     oracle: Any
     misconceptions: Mapping[str, Wrong]
 
 
 class Hints(NamedTuple):
-    """The three grades of help that an exercise gives, a sentence or two each."""
+    """The three hints of an exercise, one or two sentences each."""
 
     nudge: str
     idea: str
@@ -144,7 +156,7 @@ class Hints(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """One exercise. `kind` is "function", "module" (a class) or "value". Built by `exercise(...)`."""
+    """One exercise, made by `exercise(...)`, which explains the fields."""
 
     name: str
     lesson: str
@@ -166,48 +178,49 @@ class Exercise:
 
     @property
     def requires_gradients(self) -> bool:
-        """Whether gradients must flow: through every class, and through a function whose text says so."""
+        """Tell whether gradients must flow: through every class, and through a function if its lesson says so."""
         return self.differentiable is True or (self.differentiable is None and self.kind == "module")
 
     @property
     def dtypes(self) -> Literal["same", "wider"]:
-        """Which types of numbers will do: a layer hands on what the next one takes, a function may be more exact."""
+        """Return which dtypes are accepted: a layer must keep the dtype for the next layer, a function may widen it."""
         return "same" if self.kind == "module" else "wider"
 
     @property
     def kind(self) -> str:
+        """Return "function", "module" (a class) or "value"."""
         if self.initial_parameters is not None:
             return "module"
         return "function" if callable(self.oracle) else "value"
 
     @property
     def signature(self) -> AnswerSignature:
-        """What a runner has to know."""
+        """Return the part of the exercise that a runner needs."""
         names = () if self.kind == "value" else tuple(inspect.signature(self.oracle).parameters)
-        arguments = names[1:] if self.kind == "module" else names  # the first holds the module's parameters
+        arguments = names[1:] if self.kind == "module" else names  # the first argument is the module's parameters
         return AnswerSignature(self.name, self.kind, arguments, self.differentiable is not False, self.view)
 
     @property
     def specs(self) -> tuple[Spec, ...]:
-        """What the parts of a result are called; empty where nothing was declared."""
+        """Return the specifications of the parts of a result; empty if the exercise declares none."""
         if self.returns is None:
             return ()
         return self.returns if isinstance(self.returns, tuple) else (self.returns,)
 
     def sample_cases(self, seed: int = 0) -> list[Case]:
-        """The cases, with numbers drawn from `seed` where the exercise draws any."""
+        """Return the cases. Random cases are sampled with `seed`."""
         if not callable(self.cases):
             return list(self.cases)
         return list(self.cases(Sampler(f"{self.name}:{seed}")))
 
     @property
     def has_random_cases(self) -> bool:
-        """Whether another seed gives other numbers, so that a written-down answer can be told."""
+        """Tell whether another seed gives other numbers, so that a check can find hard-coded results."""
         return callable(self.cases)
 
 
 class Sampler:
-    """Seeded order-one numbers for cases: `rand(6, 3)` is a float32 tensor of shape [6, 3]."""
+    """Samples order-one numbers for cases with a seed: `rand(6, 3)` is a float32 tensor of shape [6, 3]."""
 
     def __init__(self, seed: str):
         self.generator = torch.Generator().manual_seed(zlib.crc32(seed.encode()))
@@ -216,24 +229,24 @@ class Sampler:
         return (torch.randn(*shape, generator=self.generator, dtype=torch.float64) * scale).to(dtype)
 
     def integers(self, *shape: int, low: int = 0, high: int = 10) -> torch.Tensor:
-        """Integers from `low` to `high - 1`, an int64 tensor."""
+        """Sample integers from `low` to `high - 1` as an int64 tensor."""
         return torch.randint(low, high, shape, generator=self.generator)
 
     def mask(self, *shape: int, fraction: float = 0.5) -> torch.Tensor:
-        """A bool tensor that is True about `share` of the time, and always True on the diagonal."""
-        drawn = torch.rand(*shape, generator=self.generator) < fraction
-        return drawn | torch.eye(*shape[-2:], dtype=torch.bool)
+        """Sample a bool tensor. About `fraction` of its entries are True, and every entry on the diagonal is."""
+        sampled = torch.rand(*shape, generator=self.generator) < fraction
+        return sampled | torch.eye(*shape[-2:], dtype=torch.bool)
 
 
 def sample_parameter(name: str, shape: Sequence[int], seed: int) -> torch.Tensor:
-    """The order-one values that a case gives to the parameter `name`.
+    """Sample the order-one values that a case with this seed gives to the parameter `name`.
 
-    Matrices shrink with the root of their size, so that scores have spread about one.
+    A matrix of n numbers is divided by n ** 0.25, so that attention scores have a standard deviation near one.
     """
     return _sample_parameter(name, tuple(shape), seed).clone()
 
 
-@functools.lru_cache(maxsize=1024)  # an object is made and filled anew for every call that is looked at
+@functools.lru_cache(maxsize=1024)  # every run of a module builds a new object and fills its parameters again
 def _sample_parameter(name: str, shape: tuple[int, ...], seed: int) -> torch.Tensor:
     values = Sampler(f"{seed}:{name}")(*shape)
     return values / values.numel() ** 0.25 if values.dim() > 1 else values
@@ -264,40 +277,43 @@ def exercise(
     cache_key: Callable[[], Hashable] | None = None,
     steps: Mapping[str, Step] | None = None,
 ) -> Exercise:
-    """Declare an exercise of the lesson whose checks module this call stands in.
+    """Declare an exercise of the lesson whose checks module contains this call.
 
     Args:
         name: the function, class or variable that the learner writes.
-        oracle: a function of the learner's signature built on torch's own functions; for a class a
-            function of `(params, *args)`; for a value the value itself. Never our reference answer.
-        hints: `Hints(...)`, a nudge, the idea, almost the code; a sentence or two each.
-        misconceptions: `{id: Wrong(answer, message)}`, `answer` in the oracle's form or a class; a third
-            item replaces `initial`.
-        cases: a list of `case(...)`, or a function that draws one from a `Sampler`.
-        returns: `Float("seq d_out")`, or a tuple of such, to name axes in messages.
-        initial: for a class: a function of the constructor's arguments that gives
-            `{parameter name: initial value}` (see `linear`).
-        properties: functions of a `Probe` that return a sentence when they are broken.
-        equivalent: `{id: answer}`: answers that look wrong and are right.
-        view: `view(result, *args)`: what an answer left behind, for a function that acts on its arguments. It runs
-            where the answer runs, so it is a function of `utils.test_doubles`.
-        read: `read(result, case)`: what is compared of a result, for a function that draws at random. It runs beside
-            the oracle and may know what is right; `Probe.run` gives the result itself.
-        differentiable: whether gradients must flow from the result back to the inputs, where the oracle's do. Left out,
-            they must for a class; for a function they only help to explain wrong numbers.
-        meaning: `meaning(index, yours, expected)`: what one wrong number means, as a clause.
-        atol: largest difference that counts as equal (relative to 1 or to the expected number).
-        reads: what oracle and misconceptions hang on besides their arguments, such as which GPT-2 is there. What they
-            do on a case is remembered for as long as it stays the same.
-        steps: for a value, the values that its cell makes on the way to it, by name.
+        oracle: for a function, a function with the learner's signature that uses torch's own functions; for a class, a
+            function of `(params, *args)`; for a value, the value itself. It must never be our reference answer.
+        hints: `Hints(nudge, idea, almost_the_code)`, one or two sentences each.
+        misconceptions: `{id: Wrong(answer, message)}`. `answer` has the form of the oracle, or is a class; a third item
+            replaces `initial_parameters`.
+        cases: a list of `case(...)`, or a function that samples this list with a `Sampler`.
+        returns: `Float("seq d_out")`, or a tuple of specifications, to name the axes in messages.
+        initial_parameters: for a class, a function of the constructor's arguments that returns
+            `{parameter name: initial value}` (see `layer_parameters`).
+        properties: functions of a `Probe` that return a sentence if a property is broken.
+        equivalent: `{id: answer}`: answers that look wrong but are right.
+        view: `view(result, *args)`: for a function that acts on its arguments, returns what is compared instead of the
+            result. It runs in the process of the answer, so it must be a function of `utils.test_doubles`.
+        parse_result: `parse_result(result, case)`: for a function that samples at random, returns what is compared
+            instead of the result. It runs in the process of the oracle and may know what is right. `Probe.run` does
+            not apply it.
+        differentiable: whether gradients must flow from the result back to the inputs, if the oracle's do. By default
+            they must for a class; for a function, they only help to explain wrong results.
+        explain_entry: `explain_entry(index, yours, expected)`: returns a clause that says what one wrong number means.
+        atol: the largest difference that counts as equal (relative to 1 or to the expected number).
+        cache_key: returns whatever the oracle and the misconceptions depend on in addition to their arguments, such as
+            the GPT-2 that is installed. Their results on a case are cached until it changes.
+        steps: for a value, the intermediate values that its cell computes, by name.
     """
     lesson = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
     if name in _exercises and _exercises[name].lesson != lesson:
-        raise ValueError(f"{name} is already an exercise of {_exercises[name].lesson}; names are unique in the course")
+        raise ValueError(
+            f"{name} is already an exercise of {_exercises[name].lesson}; names must be unique in the course"
+        )
     if len(hints) != 3:
-        raise ValueError(f"{name}: three hints are needed (a nudge, the idea, almost the code), {len(hints)} given")
+        raise ValueError(f"{name} needs three hints (a nudge, the idea, almost the code), but has {len(hints)}")
     wrong = tuple(Misconception(id, *entry) for id, entry in misconceptions.items())
-    made = Exercise(
+    declared = Exercise(
         name=name,
         lesson=lesson,
         oracle=oracle,
@@ -316,17 +332,20 @@ def exercise(
         cache_key=cache_key,
         steps=dict(steps or {}),
     )
-    _exercises[name] = made
-    return made
+    _exercises[name] = declared
+    return declared
 
 
 def layer_parameters(**layers: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters of named layers, in order: `linear(W_query=nn.Linear(3, 2))` has `W_query.weight`, `W_query.bias`."""
+    """Return the parameters of named layers, in order.
+
+    For example, `layer_parameters(W_query=nn.Linear(3, 2))` has the keys `W_query.weight` and `W_query.bias`.
+    """
     return {f"{name}.{key}": p.detach() for name, layer in layers.items() for key, p in layer.named_parameters()}
 
 
 def all_exercises() -> dict[str, Exercise]:
-    """Every exercise of the course by name, in the order of the lessons and, within one, of its checks module."""
+    """Return every exercise of the course by name, in the order of the lessons and of their checks modules."""
     for module in pkgutil.iter_modules([str(_CHECKS)]):
         importlib.import_module(f"utils.checks.{module.name}")
     stems = [path.stem for folder in ("solutions", "course") for path in lessons.all_lessons(lessons.ROOT / folder)]
@@ -335,16 +354,20 @@ def all_exercises() -> dict[str, Exercise]:
 
 
 class UnknownExercise(ValueError):
-    """No exercise has this name; the message says which is meant, or where they are listed."""
+    """No exercise has this name. The message suggests a similar name, or says where all names are listed."""
 
 
 def find_exercise(name: str) -> Exercise:
-    """The exercise called `name`, or `UnknownExercise`. The checks of other lessons are not loaded for it."""
+    """Return the exercise called `name`. Loads only the checks module that contains it.
+
+    Raises:
+        UnknownExercise: no exercise has this name.
+    """
     for path in _CHECKS.glob("*.py") if name not in _exercises else ():
         if f'"{name}"' in path.read_text(encoding="utf-8"):
             importlib.import_module(f"utils.checks.{path.stem}")
     if name in _exercises or name in (known := all_exercises()):
         return _exercises[name]
     close = difflib.get_close_matches(name, known, n=1)
-    meant = f"Did you mean {close[0]}?" if close else f"`progress()` lists all {len(known)}."
-    raise UnknownExercise(f"No exercise is called {name}. {meant}")
+    advice = f"Did you mean {close[0]}?" if close else f"`progress()` lists all {len(known)}."
+    raise UnknownExercise(f"No exercise is called {name}. {advice}")

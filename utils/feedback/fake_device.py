@@ -1,8 +1,7 @@
-"""Another device, on every machine: tensors that say they are elsewhere, and compute here.
+"""Device emulation: tensors that report another device but compute on the CPU, so that every machine can test devices.
 
-A `_Away` tensor wraps one of the CPU. It reports the meta device, which no machine computes on; each operation on it is
-done with the wrapped tensor, so that numbers and shapes are the true ones. An operation that is given tensors of both
-devices stops, as on a GPU.
+A `_FakeDeviceTensor` wraps a CPU tensor. It reports the meta device, and each operation runs on the wrapped tensor, so
+numbers and shapes are correct. An operation on tensors of both devices raises an error, as on a GPU.
 """
 
 from __future__ import annotations
@@ -20,60 +19,60 @@ from torch.utils._pytree import tree_map
 from utils.feedback.op_trace import collect_tensors
 
 FAKE_DEVICE = torch.device("meta")
-CROSS_DEVICE_OPS = ("copy", "index")  # in the names of operations that may take tensors of two devices
+CROSS_DEVICE_OPS = ("copy", "index")  # operations with these words in their name accept tensors of two devices
 
 
 class DeviceMismatch(Exception):
-    """An operation was given tensors of two devices."""
+    """An operation got tensors of two devices."""
 
 
 class _FakeDeviceTensor(Tensor):
-    """A tensor of the other device; `here` is the tensor that it stands for."""
+    """A tensor on the emulated device; `cpu_tensor` is the wrapped tensor."""
 
     cpu_tensor: Tensor
-    # As torch documents it, for a subclass that only dispatches.
+    # torch documents this line for subclasses that implement only __torch_dispatch__.
     __torch_function__ = torch._C._disabled_torch_function_impl  # pyright: ignore[reportAssignmentType]
 
     @staticmethod
-    def __new__(cls, here: Tensor) -> _FakeDeviceTensor:
-        made = Tensor._make_wrapper_subclass(
+    def __new__(cls, cpu_tensor: Tensor) -> _FakeDeviceTensor:
+        wrapper = Tensor._make_wrapper_subclass(
             cls,
-            here.size(),
-            strides=here.stride(),
-            storage_offset=here.storage_offset(),
-            dtype=here.dtype,
+            cpu_tensor.size(),
+            strides=cpu_tensor.stride(),
+            storage_offset=cpu_tensor.storage_offset(),
+            dtype=cpu_tensor.dtype,
             device=FAKE_DEVICE,
-            requires_grad=here.requires_grad,
+            requires_grad=cpu_tensor.requires_grad,
         )
-        made.cpu_tensor = here
-        return made
+        wrapper.cpu_tensor = cpu_tensor
+        return wrapper
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         return _compute(func, args, kwargs or {})
 
     def new_tensor(self, data: Any, **options: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """From data, which torch would put on a real meta device."""
+        """Make a tensor on the emulated device. torch's own method would put it on the real meta device."""
         return _FakeDeviceTensor(self.cpu_tensor.new_tensor(data, **options))
 
 
 @contextlib.contextmanager
 def emulate_device() -> Iterator[None]:
-    """While it is entered, `.to(AWAY)` and `device=AWAY` lead to the other device."""
+    """Emulate a device: inside the context, `.to(FAKE_DEVICE)` and `device=FAKE_DEVICE` use the emulated device."""
     with _FakeDeviceMode(), _TensorCreationMode():
         yield
 
 
 class _TensorCreationMode(TorchFunctionMode):
-    """`torch.tensor(numbers, device=AWAY)`: torch makes these out of sight of the other mode."""
+    """Redirects `torch.tensor(numbers, device=FAKE_DEVICE)`, which torch does not pass to `_FakeDeviceMode`."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        asked = kwargs.get("device")
+        device = kwargs.get("device")
         if (
             func in (torch.tensor, torch.as_tensor, torch.asarray)
-            and asked is not None
-            and torch.device(asked) == FAKE_DEVICE
+            and device is not None
+            and torch.device(device) == FAKE_DEVICE
         ):
             return func(*args, **{**kwargs, "device": "cpu"}).to(FAKE_DEVICE)
         return func(*args, **kwargs)
@@ -82,40 +81,41 @@ class _TensorCreationMode(TorchFunctionMode):
 class _FakeDeviceMode(TorchDispatchMode):
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # else torch imports its compiler, 800 modules, for a mode that it is never to compile
+        return False  # otherwise torch imports its compiler, 800 modules, although it never compiles this mode
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         return _compute(func, args, kwargs or {})
 
 
 def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Do one operation here, with its result where a real device would have put it."""
-    given = collect_tensors([*args, *kwargs.values()])
-    away = [t for t in given if isinstance(t, _FakeDeviceTensor)]
-    local = [t for t in given if not isinstance(t, _FakeDeviceTensor) and t.dim()]  # single numbers may be anywhere
-    if away and local and not any(word in func.__name__ for word in CROSS_DEVICE_OPS):
+    """Run one operation on the CPU, and put its result on the device on which a real operation would put it."""
+    inputs = collect_tensors([*args, *kwargs.values()])
+    emulated = [t for t in inputs if isinstance(t, _FakeDeviceTensor)]
+    # A tensor with a single number may be on any device, so only the others count as CPU tensors.
+    local = [t for t in inputs if not isinstance(t, _FakeDeviceTensor) and t.dim()]
+    if emulated and local and not any(word in func.__name__ for word in CROSS_DEVICE_OPS):
         raise DeviceMismatch(func.__name__)
-    asked = kwargs.get("device")
-    leaves = bool(away) if asked is None else torch.device(asked) == FAKE_DEVICE
-    if asked is not None:
+    device = kwargs.get("device")
+    to_fake_device = bool(emulated) if device is None else torch.device(device) == FAKE_DEVICE
+    if device is not None:
         kwargs = {**kwargs, "device": torch.device("cpu")}
-    if away:
+    if emulated:
         args, kwargs = _unwrap(args), _unwrap(kwargs)
     result = func(*args, **kwargs)
-    if not leaves:
+    if not to_fake_device:
         return result
-    known = {id(t.cpu_tensor): t for t in away}  # what an operation in place gives back
+    wrappers = {id(t.cpu_tensor): t for t in emulated}  # an in-place operation returns one of its inputs
 
-    def placed(value: Any) -> Any:
+    def wrap(value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
-        return known[id(value)] if id(value) in known else _FakeDeviceTensor(value)
+        return wrappers[id(value)] if id(value) in wrappers else _FakeDeviceTensor(value)
 
-    return placed(result) if isinstance(result, Tensor) else tree_map(placed, result)
+    return wrap(result) if isinstance(result, Tensor) else tree_map(wrap, result)
 
 
 def _unwrap(value: Any) -> Any:
-    """Arguments of an operation with the tensors that stand behind those of the other device."""
+    """Replace the emulated tensors among the arguments of an operation by the CPU tensors that they wrap."""
     if isinstance(value, _FakeDeviceTensor):
         return value.cpu_tensor
     if isinstance(value, (tuple, list)):

@@ -1,4 +1,4 @@
-"""What a case gives an answer: fresh copies of its arguments, and a module as the case asks for it."""
+"""Instantiate a case: copy its arguments, and build and fill its module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from utils.feedback.exercise import Case, sample_parameter
 
 
 def copy_value(value: Any) -> Any:
-    """A deep copy of a case's arguments; random generators are copied with their state."""
+    """Copy an argument of a case deeply. A random generator is copied with its state."""
     if isinstance(value, torch.Generator):
         return torch.Generator(value.device).set_state(value.get_state())
     if isinstance(value, Tensor):
@@ -30,17 +30,22 @@ def copy_value(value: Any) -> Any:
 
 
 class Params(dict[str, Tensor]):
-    """A module's parameters by name; `.training` is the mode in which it runs, `.init` what it was built with."""
+    """A module's parameters by name.
+
+    Attributes:
+        training: whether the module is in training mode.
+        init_args: the arguments of the constructor, by name.
+    """
 
     training = False
     init_args: Mapping[str, Any] = types.MappingProxyType({})
 
 
 def make_module_class(initial: Callable[..., Mapping[str, Tensor]], forward: Callable[..., Any]) -> type[nn.Module]:
-    """A class from a function of `(params, *args)`: how oracles and misconceptions of modules are run.
+    """Make a module class from a function of `(params, *args)`, the form of oracles and misconceptions of modules.
 
     Args:
-        initial: a function of the constructor's arguments that gives `{parameter name: initial value}`.
+        initial: a function of the constructor's arguments that returns `{parameter name: initial value}`.
         forward: a function of `(params, *args)`.
     """
 
@@ -62,7 +67,7 @@ def make_module_class(initial: Callable[..., Mapping[str, Tensor]], forward: Cal
 
 
 def _register_parameter(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
-    """Put a parameter at a dotted name, as `W_query.weight`, making the holders on the way."""
+    """Register a parameter under a dotted name, such as `W_query.weight`. Missing submodules are created."""
     *path, last = name.split(".")
     for part in path:
         if part not in module._modules:
@@ -72,8 +77,8 @@ def _register_parameter(module: nn.Module, name: str, parameter: nn.Parameter) -
 
 
 def build_module(answer: Callable[..., nn.Module], case: Case) -> nn.Module:
-    """The module as a case asks for it: built, filled, in its mode."""
-    init = copy_value(case.init)  # an answer may change what it is given
+    """Build the module of a case, fill its parameters if the case says so, and set its mode."""
+    init = copy_value(case.init)  # an answer may change its arguments
     module = answer(**init) if isinstance(init, dict) else answer(*init)
     if case.fill:
         fill_parameters(module, case.seed)
@@ -81,7 +86,7 @@ def build_module(answer: Callable[..., nn.Module], case: Case) -> nn.Module:
 
 
 def fill_parameters(module: nn.Module, seed: int) -> None:
-    """Give every parameter the order-one values that a case with this seed asks for."""
+    """Give every parameter the order-one values of a case with this seed."""
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             parameter.copy_(sample_parameter(name, parameter.shape, seed))

@@ -1,7 +1,7 @@
-"""Run an answer on a case and write down everything that a check may ask about.
+"""Run an answer on a case and record everything that a check may need.
 
-The run is sealed: random state, grad mode, default dtype, printed text and the case's own arguments are as before
-afterwards, whatever the answer does.
+A run has no side effects: it restores the random state, the grad mode and the default dtype, captures printed text, and
+leaves the case's own arguments unchanged, whatever the answer does.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from utils.feedback.instantiate import build_module, copy_value
 from utils.feedback.op_trace import OperationCounter, collect_tensors
 from utils.lessons.stubs import unfinished_name
 
-ZERO_GRADIENT = 1e-5  # a gradient of order-one numbers below this is 0 but for rounding
+ZERO_GRADIENT = 1e-5  # a smaller gradient of order-one numbers counts as 0 with rounding errors
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is to be seen of a run, beyond its result.
+    """Options of a run: what to record in addition to its result.
 
     Attributes:
-        gradients: run the answer once more, where that makes sense, to see which inputs and parameters they reach.
-        calls: call it so often with the same arguments; with more than one, `value` is the list of results.
-        state: hand out the state_dict of a module as well, before it is called.
-        attributes: hand out those of a module that have these names.
-        count: count torch's operations, and the numbers of the largest tensor that one of them gives.
-        parts: hand out what those parts of a module that have these names were given, and what they made of it.
+        gradients: run the answer again, if that makes sense, to see which inputs and parameters its gradients reach.
+        calls: how often to call the answer with the same arguments; above 1, `value` is the list of results.
+        state: record the state_dict of a module before the call.
+        attributes: record the attributes of a module with these names.
+        count: count torch's operations, and record the size of the largest tensor that an operation returned.
+        parts: record the input and the output of the submodules with these names.
     """
 
     gradients: bool = False
@@ -56,58 +56,61 @@ class RunOptions:
 
 @dataclass
 class Failure:
-    """An exception that an answer raised: where, and whether it only says "not attempted yet"."""
+    """An exception that an answer raised: its type and text, its line, and whether it is only a stub's."""
 
     type: str
     text: str
     line: int | None = None
     code: str = ""
-    body: str = ""  # the source of the function that the line stands in
-    bases: tuple[str, ...] = ()  # of its type
-    todo: str | None = None  # the name that is not attempted yet, "" when it cannot be told
+    body: str = ""  # the source of the function that contains the line
+    bases: tuple[str, ...] = ()  # the names of the base classes of its type
+    todo: str | None = None  # of a stub: the name that is not attempted yet, "" if the name is unknown
 
 
 @dataclass
 class Observation:
-    """What one answer did on one case: plain data but for `value`, which is whatever the answer returned."""
+    """The recorded result of one run of an answer on one case.
+
+    All fields are plain data, except `value`, which is whatever the answer returned.
+    """
 
     value: Any = None
     failure: Failure | None = None
-    changed: tuple[str, ...] = ()  # arguments that were modified
-    detached: tuple[str, ...] = ()  # inputs and parameters that no gradient reaches
-    level: tuple[str, ...] = ()  # those on which the result does not hang: the detached, and where the gradient is 0
-    broken: tuple[str, ...] = ()  # inputs and parameters whose gradient holds nan or inf
-    backward: Failure | None = None  # what stopped the gradients, if something did
-    parameters: dict[str, tuple[int, ...]] | None = None  # of a module: their sizes by name
-    aliases: tuple[str, ...] = ()  # of a module: further names of parameters that have one already
-    state: dict[str, Tensor] | None = None  # of a module: its state_dict, where it was asked for
-    attributes: dict[str, Any] | None = None  # of a module: those that were asked for
-    parts: dict[str, tuple[Tensor, Tensor]] | None = None  # of a module: (given, made), at the first call of each
-    drew: bool = False  # whether the call used or seeded torch's global random numbers
-    operations: int = 0  # how many torch operations ran, where they were counted
-    largest: int = 0  # how many numbers the largest tensor held that one of them gave
-    printed: str = ""  # what it printed, cut to MOST_PRINTED characters
+    changed: tuple[str, ...] = ()  # the arguments that were modified
+    detached: tuple[str, ...] = ()  # the inputs and parameters that no gradient reaches
+    level: tuple[str, ...] = ()  # those that do not influence the result: the detached ones, and those with gradient 0
+    broken: tuple[str, ...] = ()  # the inputs and parameters whose gradient contains nan or inf
+    backward: Failure | None = None  # the exception that stopped the gradients, if there was one
+    parameters: dict[str, tuple[int, ...]] | None = None  # of a module: the shapes of its parameters by name
+    aliases: tuple[str, ...] = ()  # of a module: additional names of parameters that already have a name
+    state: dict[str, Tensor] | None = None  # of a module: its state_dict, if the options ask for it
+    attributes: dict[str, Any] | None = None  # of a module: the attributes that the options name
+    parts: dict[str, tuple[Tensor, Tensor]] | None = None  # of a module: (input, output) of each part's first call
+    drew: bool = False  # whether the call used or seeded torch's global random generator
+    operations: int = 0  # the number of torch operations, if the options ask to count them
+    largest: int = 0  # the size of the largest tensor that an operation returned
+    printed: str = ""  # what the answer printed, cut to MOST_PRINTED characters
 
 
-# --- a sealed world -----------------------------------------------------------------------------------
+# --- global state -------------------------------------------------------------------------------------
 
 
 MOST_PRINTED = 2000  # characters
-_is_preserving = False  # whether a sealed block is being run
+_is_preserving = False  # whether a block of `preserve_global_state` is running
 
 
 @contextlib.contextmanager
 def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
-    """Run the block with seeded random numbers and silence; put every global state back afterwards.
+    """Run the block with seeded random numbers and without output, and restore every global state afterwards.
 
-    Gives what would have been printed.
+    Yields a buffer with the text that the block prints.
     """
     global _is_preserving
     numpy, outermost = sys.modules.get("numpy"), not _is_preserving
     cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
     python_state, grad, dtype = random.getstate(), torch.is_grad_enabled(), torch.get_default_dtype()
     threads = torch.get_num_threads()
-    # This one costs more than all others together, and blocks within a sealed one are many: the outermost restores it.
+    # Saving numpy's state costs more than all the rest together, so only the outermost of nested blocks does it.
     numpy_state = numpy.random.get_state() if numpy and outermost else None
     devices = list(range(torch.cuda.device_count())) if cuda else []
     printed = io.StringIO()
@@ -117,7 +120,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
             _is_preserving = True
             torch.set_grad_enabled(True)
             torch.set_default_dtype(torch.float32)
-            if threads > 1:  # cases are tiny: on a busy machine threads that wait for each other cost 20 times the work
+            if threads > 1:  # cases are tiny: on a busy machine, threads that wait for each other cost 20 times as much
                 torch.set_num_threads(1)
             seed_torch(seed)
             random.seed(seed)
@@ -136,14 +139,14 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
 
 
 def seed_torch(seed: int) -> None:
-    """Seed torch's generators without touching a CUDA that was never used (manual_seed would queue work on it)."""
+    """Seed torch's generators, but not CUDA's if CUDA was never used, because manual_seed would queue work on it."""
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
 
 
 def to_plain_tensors(value: Any) -> Any:
-    """A result with torch's own tensors in it: a subclass may answer torch's questions as it likes."""
+    """Convert tensor subclasses in a result to plain tensors, because a subclass can override torch's comparisons."""
     if isinstance(value, Tensor) and type(value) is not Tensor:
         with torch._C.DisableTorchFunctionSubclass():
             return value.as_subclass(Tensor)
@@ -155,7 +158,7 @@ def to_plain_tensors(value: Any) -> Any:
 
 
 def is_float(value: Any) -> bool:
-    """Whether it is a floating-point tensor."""
+    """Tell whether a value is a floating-point tensor."""
     return isinstance(value, Tensor) and value.is_floating_point()
 
 
@@ -169,9 +172,14 @@ def record_run(
     options: RunOptions,
     mode: TorchDispatchMode | None = None,
 ) -> Observation:
-    """Run `answer` on `case`; with `look.gradients`, on inputs and parameters that want gradients.
+    """Run `answer` on `case` and record the observation.
 
-    While it is called, `mode` sees every operation of torch.
+    Args:
+        form: the part of the exercise that a runner needs.
+        answer: the learner's function or class.
+        case: the case to run.
+        options: what to record. With `options.gradients`, inputs and parameters require gradients during the run.
+        mode: a dispatch mode that is active during the call and sees every operation of torch.
     """
     seen = Observation()
     args, kwargs = copy_value(case.args), copy_value(dict(case.kwargs))
@@ -181,7 +189,7 @@ def record_run(
         try:
             call = answer
             if form.kind == "module":
-                if options.state:  # what memory that nobody fills may well hold
+                if options.state:  # leaves nan in freed memory, so that an uninitialised tensor is likely to hold nan
                     torch.empty(64).fill_(torch.nan)
                 module = call = build_module(answer, case)
                 _record_module(module, options, seen)
@@ -206,10 +214,10 @@ def record_run(
 
 
 def _record_module(module: nn.Module, look: RunOptions, seen: Observation) -> None:
-    """Write down what an object holds before it is called."""
+    """Record the parameters, state and attributes of a module before its call, and prepare to record its parts."""
     seen.parameters = {name: tuple(p.shape) for name, p in module.named_parameters()}
-    every = (name for name, _ in module.named_parameters(remove_duplicate=False))
-    seen.aliases = tuple(name for name in every if name not in seen.parameters)
+    all_names = (name for name, _ in module.named_parameters(remove_duplicate=False))
+    seen.aliases = tuple(name for name in all_names if name not in seen.parameters)
     if look.state:
         seen.state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
     if look.parts:
@@ -224,15 +232,15 @@ def _record_module(module: nn.Module, look: RunOptions, seen: Observation) -> No
 
 
 def _record_part_call(
-    heard: dict[str, tuple[Tensor, Tensor]], name: str, _: nn.Module, given: tuple, made: Any
+    parts: dict[str, tuple[Tensor, Tensor]], name: str, _: nn.Module, inputs: tuple, output: Any
 ) -> None:
-    """A forward hook that writes down what a part is given and makes, where both are tensors."""
-    if given and is_float(given[0]) and is_float(made):
-        heard.setdefault(name, (given[0].detach().clone(), made.detach().clone()))
+    """Record the first input and output of a submodule, as a forward hook, if both are floating-point tensors."""
+    if inputs and is_float(inputs[0]) and is_float(output):
+        parts.setdefault(name, (inputs[0].detach().clone(), output.detach().clone()))
 
 
 def _call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """What is compared: the result of one call, or what the exercise's `view` makes of it."""
+    """Call the answer once. Return its result, or what the exercise's `view` makes of the result."""
     result = to_plain_tensors(call(*args, **kwargs))
     if form.view is None:
         return result
@@ -240,21 +248,25 @@ def _call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, k
 
 
 def _scalar_or_value(value: Any) -> Any:
-    """A tensor of one number as that number."""
+    """Convert a tensor with a single number to this number."""
     return value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
 
 
 def _trace_gradients(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[tuple[str, ...], ...]:
-    """What becomes of the gradient of a random weighted sum of the results: the leaves that it does not reach; these
-    and those where it is 0; and those where it is no number."""
+    """Compute the gradient of a random weighted sum of the results, and see what it reaches.
+
+    Returns:
+        The names of three groups of leaves, the fields of `Observation`: `detached` (no gradient), `level` (no gradient
+        or gradient 0), `broken` (a gradient with nan or inf).
+    """
     rand = Sampler(f"gradient:{seed}")
     terms = [(t * rand(*t.shape, dtype=t.dtype)).sum() for t in collect_tensors(value) if t.requires_grad]
     if not terms:
         return tuple(leaves), tuple(leaves), ()
-    wanted = [t for t in leaves.values() if t.requires_grad]
-    reached = torch.autograd.grad(sum(terms[1:], terms[0]), wanted, allow_unused=True) if wanted else ()
-    slopes = {id(t): g.abs().amax().item() if g.numel() else 0.0 for t, g in zip(wanted, reached) if g is not None}
-    sizes = {name: slopes.get(id(t)) for name, t in leaves.items()}
+    targets = [t for t in leaves.values() if t.requires_grad]
+    gradients = torch.autograd.grad(sum(terms[1:], terms[0]), targets, allow_unused=True) if targets else ()
+    largest = {id(t): g.abs().amax().item() if g.numel() else 0.0 for t, g in zip(targets, gradients) if g is not None}
+    sizes = {name: largest.get(id(t)) for name, t in leaves.items()}
     return (
         tuple(name for name, size in sizes.items() if size is None),
         tuple(name for name, size in sizes.items() if size is None or size < ZERO_GRADIENT),
@@ -263,7 +275,7 @@ def _trace_gradients(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[
 
 
 def values_identical(before: Any, after: Any) -> bool:
-    """Whether two values of a case hold the same; where that cannot be told, they do not."""
+    """Tell whether two values of a case have the same content. Values that cannot be compared count as different."""
     if isinstance(before, Tensor):
         return before.shape == after.shape and torch.equal(before.nan_to_num(), after.detach().nan_to_num())
     if isinstance(before, (tuple, list)):
@@ -276,7 +288,7 @@ def values_identical(before: Any, after: Any) -> bool:
 
 
 def build_failure(error: BaseException, answer: Any) -> Failure:
-    """What was raised and on which line of the learner's own code."""
+    """Describe an exception, with the line of the learner's own code that raised it."""
     own = source_files(answer)
     line, code, body, trace = None, "", "", error.__traceback__
     while trace is not None:
@@ -290,7 +302,7 @@ def build_failure(error: BaseException, answer: Any) -> Failure:
 
 
 def function_source(code: types.CodeType) -> str:
-    """A function as it was written, with what can never be reached; "" where nothing is known of it."""
+    """Return the source of a function, unreachable code included; "" if the source is unknown."""
     lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
     try:
         return "".join(inspect.getblock(lines))
@@ -299,12 +311,12 @@ def function_source(code: types.CodeType) -> str:
 
 
 def source_files(answer: Any) -> set[str]:
-    """The names of the files that an answer's own code stands in."""
+    """Return the names of the files that contain an answer's own code."""
     return {code.co_filename for code in _code_objects(answer)}
 
 
 def _code_objects(answer: Any) -> list[types.CodeType]:
-    """The code objects of a function, or of all methods of a class."""
+    """Return the code objects of a function, or of all methods of a class."""
     if inspect.isclass(answer):
         return [f.__code__ for f in vars(answer).values() if isinstance(f, types.FunctionType)]
     answer = inspect.unwrap(answer) if callable(answer) else answer

@@ -1,4 +1,4 @@
-"""What torch does while an answer runs: how much of it, and which operation makes the first nan or inf."""
+"""Trace torch's operations while an answer runs: count them, and find the operation that makes the first nan or inf."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 
 def collect_tensors(value: Any) -> list[Tensor]:
-    """Every tensor in a result: itself, or those of a tuple, list or dict."""
+    """Return every tensor in a result: the result itself, or the tensors in a tuple, list or dict."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, dict):
@@ -24,7 +24,7 @@ def collect_tensors(value: Any) -> list[Tensor]:
 
 
 class OperationCounter(TorchDispatchMode):
-    """Counts operations, and the numbers of the largest tensor that one of them gives."""
+    """Counts the operations, and records the size of the largest tensor that an operation returned."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class OperationCounter(TorchDispatchMode):
 
 @dataclass(frozen=True)
 class NonfiniteOrigin:
-    """What made the first nan or, without any nan, the first inf; and the learner's line that it stands on."""
+    """The cause of the first nan or, without any nan, of the first inf, and the learner's line that produced it."""
 
     cause: str
     line: int | None
@@ -51,12 +51,12 @@ class NonfiniteOrigin:
 
 
 class FirstNonfinite(TorchDispatchMode):
-    """While it is entered, looks for the first operation that makes nan, and the first that makes inf.
+    """Finds the first operation that makes nan and the first that makes inf, while the mode is active.
 
-    -inf that is written (a mask, `torch.full`) is no surprise; inf that is worked out is one.
+    An inf that the learner writes (a mask, `torch.full`) does not count; an inf that is computed does.
 
     Args:
-        files: the names of the files that the learner's own code stands in.
+        files: the names of the files that contain the learner's own code.
     """
 
     def __init__(self, files: set[str]) -> None:
@@ -74,7 +74,7 @@ class FirstNonfinite(TorchDispatchMode):
         if self.nan is None:
             given = [t for t in tree_leaves((args, kwargs)) if _is_float(t)]
             name = func.overloadpacket.__name__
-            if name == "empty_like":  # dropout makes one, to fill it; what stands in it hangs on chance
+            if name == "empty_like":  # dropout creates such a tensor and fills it later; its content is arbitrary
                 return made
             for result in filter(_is_float, tree_leaves(made)):
                 self._note(name, given, args, result)
@@ -87,7 +87,7 @@ class FirstNonfinite(TorchDispatchMode):
             self.inf = _WHY_INF[name], self._line()
 
     def _line(self) -> int | None:
-        """The learner's line that is being run."""
+        """Return the number of the learner's line that is running."""
         frame = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename not in self.files:
             frame = frame.f_back
@@ -102,27 +102,27 @@ _WHY_INF = {
     "exp": "exp of a number that is too large overflows to inf",
     "div": "a division by 0, or by a number that is too small, gives inf",
     "reciprocal": "a division by 0, or by a number that is too small, gives inf",
-    "rsqrt": "a division by the root of 0 gives inf",
-    "pow": "the power is too large, or one of 0 with a negative exponent, and gives inf",
-    "mul": "the product is too large for its type of number and gives inf",
+    "rsqrt": "a division by the square root of 0 gives inf",
+    "pow": "a power that is too large, or 0 with a negative exponent, gives inf",
+    "mul": "the product is too large for its dtype and gives inf",
     "log": "the logarithm of 0 is -inf",
-    "sum": "the sum is too large for its type of number and gives inf",
+    "sum": "the sum is too large for its dtype and gives inf",
 }
 _WHY_NAN = {
     "log": "the logarithm of a negative number is nan",
     "log2": "the logarithm of a negative number is nan",
-    "sqrt": "the root of a negative number is nan",
-    "rsqrt": "the root of a negative number is nan",
-    "pow": "a negative number to a power that is not whole is nan",
+    "sqrt": "the square root of a negative number is nan",
+    "rsqrt": "the square root of a negative number is nan",
+    "pow": "a negative number with an exponent that is not an integer gives nan",
     "sub": "inf - inf is nan",
     "add": "inf - inf is nan",
     "mul": "0 × inf is nan",
     "mm": "0 × inf is nan",
     "bmm": "0 × inf is nan",
-    "acos": "the arccosine of a number beyond 1 is nan",
-    "empty": "`torch.empty` holds whatever stood in the memory, not zeros",
-    "std": "the standard deviation of a single number, divided by n - 1, is 0 / 0",
-    "var": "the variance of a single number, divided by n - 1, is 0 / 0",
+    "acos": "the arccosine of a number outside -1 to 1 is nan",
+    "empty": "`torch.empty` contains arbitrary numbers, not zeros",
+    "std": "the standard deviation of a single number divides by n - 1 = 0, and 0 / 0 is nan",
+    "var": "the variance of a single number divides by n - 1 = 0, and 0 / 0 is nan",
     "mean": "the mean of no numbers is nan",
 }
 
@@ -132,8 +132,8 @@ def _why_nan(name: str, given: list[Tensor], args: tuple) -> str:
         axis = args[1] if len(args) > 1 and isinstance(args[1], int) else -1
         scores = given[0]
         if (scores == -torch.inf).all(axis).any():
-            return "the softmax met scores that are all -inf along its axis, where nothing is left to share out"
-        return "the softmax met a score of inf"
+            return "all scores along the axis of the softmax are -inf, so it has nothing to normalise"
+        return "the softmax got a score of inf"
     if name in ("div", "true_divide"):
         top, bottom = given[0], given[-1]
         return "inf / inf is nan" if top.isinf().any() and not (bottom == 0).any() else "0 / 0 is nan"

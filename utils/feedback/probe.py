@@ -1,4 +1,4 @@
-"""What a question or a property may look at: the trials of an answer, and the means to run it again."""
+"""The view of an answer that diagnostics and properties get: its trials, and the means to run it again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from utils.feedback.runner import Runner, cached_cases, cached_oracle_observatio
 
 @dataclass(frozen=True)
 class ResultPart:
-    """One tensor of a result beside the expected one, with what the exercise calls it."""
+    """One tensor of a result next to the expected tensor, with its specification."""
 
     index: int
     yours: Tensor
@@ -26,23 +26,23 @@ class ResultPart:
 
 @dataclass(frozen=True)
 class Trial:
-    """One case with what the learner's answer and the oracle did on it."""
+    """One case with the observations of the learner's answer and of the oracle."""
 
     case: Case
     yours: Observation
     expected: Observation
 
     def is_correct(self, exercise: Exercise) -> bool:
-        """Whether the answer gave the expected values, or refused as expected, whatever its side effects."""
-        yours, wanted = self.yours.failure, self.expected.failure
-        if yours or wanted:
-            return bool(yours and wanted and failures_match(yours, wanted))
+        """Tell whether the answer returned the expected values or raised the expected error. Ignores side effects."""
+        yours, expected = self.yours.failure, self.expected.failure
+        if yours or expected:
+            return bool(yours and expected and failures_match(yours, expected))
         return values_equal(self.yours.value, self.expected.value, exercise.atol, exercise.dtypes)
 
 
 @dataclass(frozen=True)
 class Probe:
-    """An answer under test: its exercise, who runs it, and its trials."""
+    """An answer under test: its exercise, its runner and its trials."""
 
     exercise: Exercise
     runner: Runner
@@ -50,52 +50,55 @@ class Probe:
 
     @classmethod
     def from_runner(cls, exercise: Exercise, runner: Runner, seed: int, gradients: bool = True) -> Probe:
-        """The trials of all cases that the exercise draws from `seed`; without `gradients` their results alone."""
+        """Run an answer on all cases that the exercise samples with `seed`. Gradients are optional."""
         cases = cached_cases(exercise, seed)
         yours = [parse_observation(exercise, c, runner.run(c, RunOptions(gradients=gradients))) for c in cases]
-        wanted = [cached_oracle_observation(exercise, c, gradients) for c in cases]
-        return cls(exercise, runner, [Trial(*three) for three in zip(cases, yours, wanted)])
+        expected = [cached_oracle_observation(exercise, c, gradients) for c in cases]
+        return cls(exercise, runner, [Trial(*fields) for fields in zip(cases, yours, expected)])
 
     def with_gradients(self) -> Probe:
-        """The same results, and what gradients reach."""
+        """Return a copy that keeps the results and adds what gradients reach."""
 
-        def reached(trial: Trial) -> Trial:
-            again = self.runner.run(trial.case, RunOptions(gradients=True))
-            fields = {name: getattr(again, name) for name in ("detached", "level", "broken", "backward")}
+        def add_gradients(trial: Trial) -> Trial:
+            observation = self.runner.run(trial.case, RunOptions(gradients=True))
+            fields = {name: getattr(observation, name) for name in ("detached", "level", "broken", "backward")}
             return Trial(
                 trial.case, replace(trial.yours, **fields), cached_oracle_observation(self.exercise, trial.case)
             )
 
-        return replace(self, trials=[reached(trial) for trial in self.trials])
+        return replace(self, trials=[add_gradients(trial) for trial in self.trials])
 
-    def run(self, case: Case, **look: Any) -> Observation:
-        """What the answer does on another case; `look` as `Look` has it. Its value is not read."""
-        return self.runner.run(case, RunOptions(**look))
+    def run(self, case: Case, **options: Any) -> Observation:
+        """Run the answer on another case, with the fields of `RunOptions` as keywords.
+
+        The value of the observation is the answer's own result: `parse_result` is not applied.
+        """
+        return self.runner.run(case, RunOptions(**options))
 
     @cached_property
     def has_correct_values(self) -> bool:
-        """Whether every trial gave the expected values, so that only side effects can be wrong."""
+        """Tell whether every trial gave the expected values, so that only side effects can be wrong."""
         return all(trial.is_correct(self.exercise) for trial in self.trials)
 
     def bind_arguments(self, case: Case) -> dict[str, Any]:
-        """A case's arguments by name."""
+        """Return a case's arguments by name."""
         return self.exercise.signature.bind_arguments(case.args, case.kwargs)
 
     def spec(self, part: int) -> Spec | None:
-        """What the exercise calls a part of its result."""
+        """Return the specification of a part of the result."""
         specs = self.exercise.specs
         return specs[part] if part < len(specs) else None
 
     def result_parts(self, trial: Trial) -> list[ResultPart]:
-        """The tensors of a result beside the expected ones; none where the structures differ."""
-        yours, wanted = trial.yours.value, trial.expected.value
+        """Pair the tensors of a result with the expected ones. Returns an empty list if the structures differ."""
+        yours, expected = trial.yours.value, trial.expected.value
         pairs: list[tuple[Any, Any]] = []
-        if isinstance(wanted, Tensor):
-            pairs = [(yours, wanted)]
-        elif isinstance(wanted, (tuple, list)) and isinstance(yours, (tuple, list)) and len(yours) == len(wanted):
-            pairs = list(zip(yours, wanted))
-        elif isinstance(wanted, dict) and isinstance(yours, dict):
-            pairs = [(yours.get(key), wanted[key]) for key in wanted]
-        specs = [None if isinstance(wanted, dict) else self.spec(i) for i in range(len(pairs))]
-        both = ((i, a, b) for i, (a, b) in enumerate(pairs) if isinstance(a, Tensor) and isinstance(b, Tensor))
-        return [ResultPart(i, a, b, specs[i]) for i, a, b in both]
+        if isinstance(expected, Tensor):
+            pairs = [(yours, expected)]
+        elif isinstance(expected, (tuple, list)) and isinstance(yours, (tuple, list)) and len(yours) == len(expected):
+            pairs = list(zip(yours, expected))
+        elif isinstance(expected, dict) and isinstance(yours, dict):
+            pairs = [(yours.get(key), expected[key]) for key in expected]
+        specs = [None if isinstance(expected, dict) else self.spec(i) for i in range(len(pairs))]
+        tensors = ((i, a, b) for i, (a, b) in enumerate(pairs) if isinstance(a, Tensor) and isinstance(b, Tensor))
+        return [ResultPart(i, a, b, specs[i]) for i, a, b in tensors]

@@ -1,8 +1,8 @@
-"""What a learner has passed and answered, kept in one small file on this machine and nowhere else.
+"""A learner's progress: passed exercises and answered questions, in one small file on this machine and nowhere else.
 
-The file is `.progress.json` beside the course, or where COURSE_PROGRESS points ("off" keeps nothing). It is replaced
-whole, so a crash leaves the old one or the new one. Writers take turns under a lock that the operating system gives
-back when a process dies. What cannot be read is set aside, not overwritten.
+The file is `.progress.json` in the folder of the course, or the path in COURSE_PROGRESS ("off" disables progress). A
+write replaces the whole file, so a crash leaves either the old file or the new one. Writers use a lock that the
+operating system releases when a process dies. A damaged file is renamed, not overwritten.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from typing import Any
 from utils import lessons
 from utils.lessons.files import hold_lock, write_atomically
 
-LOCK_TIMEOUT = 2.0  # seconds; a turn takes milliseconds, so whoever holds it longer hangs
+LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer hangs
 STATES = ("passed", "failed", "todo")
-ANSWERS = "answers"  # beside the lessons' names, of which none is this
+ANSWERS = "answers"  # a key next to the names of the lessons; no lesson has this name
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
 
 
 def progress_path() -> Path | None:
-    """Where progress is kept, or None when it is switched off."""
-    place = os.environ.get("COURSE_PROGRESS")
-    if place == "off":
+    """Return the path of the progress file, or None if progress is disabled."""
+    setting = os.environ.get("COURSE_PROGRESS")
+    if setting == "off":
         return None
-    return Path(place) if place else lessons.ROOT / ".progress.json"
+    return Path(setting) if setting else lessons.ROOT / ".progress.json"
 
 
 def read_progress() -> ProgressTable:
-    """`{lesson: {exercise: {"status", "tries", "when"}}}`; empty when there is nothing, or nothing readable."""
+    """Return `{lesson: {exercise: {"status", "tries", "when"}}}`; empty if there is no readable file."""
     tables = {lesson: entries for lesson, entries in _load_or_empty().items() if isinstance(entries, dict)}
     return {
         lesson: {name: entry for name, entry in entries.items() if _is_entry(entry)}
@@ -44,21 +44,21 @@ def read_progress() -> ProgressTable:
 
 
 def read_answers() -> dict[str, dict[str, Any]]:
-    """`{question: {"kind", "start", "right", "sure", "when"}}` of predictions and quizzes, the oldest first.
+    """Return `{question: {"kind", "start", "right", "sure", "when"}}` of predictions and quizzes, the oldest first.
 
-    `start` is what the question was made from, so that it can be asked again.
+    `start` holds the arguments from which the question was made, so that it can be asked again.
     """
-    kept = _load_or_empty().get(ANSWERS)
-    answers = kept if isinstance(kept, dict) else {}
-    whole = {question: entry for question, entry in answers.items() if _is_answer(entry)}
-    return dict(sorted(whole.items(), key=lambda pair: pair[1]["when"]))
+    table = _load_or_empty().get(ANSWERS)
+    answers = table if isinstance(table, dict) else {}
+    valid = {question: entry for question, entry in answers.items() if _is_answer(entry)}
+    return dict(sorted(valid.items(), key=lambda pair: pair[1]["when"]))
 
 
 def record_attempt(lesson: str, exercise: str, status: str) -> None:
-    """Note the outcome of a check. Once passed stays passed. Never fails: progress is not worth an error."""
+    """Record the outcome of a check. A passed exercise stays passed. Never raises, because a check matters more."""
 
-    def note(kept: dict[str, Any]) -> None:
-        entries = _table(kept, lesson)
+    def update(content: dict[str, Any]) -> None:
+        entries = _table(content, lesson)
         if not _is_entry(entries.get(exercise)):
             entries[exercise] = {"status": "todo", "tries": 0, "when": ""}
         entry = entries[exercise]
@@ -66,23 +66,30 @@ def record_attempt(lesson: str, exercise: str, status: str) -> None:
         entry["status"] = "passed" if "passed" in (status, entry["status"]) else status
         entry["when"] = _now()
 
-    _update_file(note)
+    _update_file(update)
 
 
 def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -> None:
-    """Note the first answer to a prediction or a quiz, in place of an older one. Never fails."""
+    """Record the answer to a prediction or a quiz. It replaces an earlier answer to the same question. Never raises.
+
+    Args:
+        kind: the kind of question, such as "predictions".
+        start: the arguments from which the question was made, its text under "question" included.
+        right: whether the answer was right.
+        sure: how sure the learner was.
+    """
     entry = {"kind": kind, "start": dict(start), "right": right, "sure": sure, "when": _now()}
-    _update_file(lambda kept: _table(kept, ANSWERS).__setitem__(start["question"], entry))
+    _update_file(lambda content: _table(content, ANSWERS).__setitem__(start["question"], entry))
 
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def _table(kept: dict[str, Any], name: str) -> dict[str, Any]:
-    if not isinstance(kept.get(name), dict):
-        kept[name] = {}
-    return kept[name]
+def _table(content: dict[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(content.get(name), dict):
+        content[name] = {}
+    return content[name]
 
 
 def _load_or_empty() -> dict[str, Any]:
@@ -94,9 +101,9 @@ def _load_or_empty() -> dict[str, Any]:
 
 
 def _update_file(change: Callable[[dict[str, Any]], None]) -> None:
-    """Read the file, change what it holds, and replace it, alone; a file that cannot be understood is set aside.
+    """Read the file, apply `change`, and replace the file, under its lock if possible. A damaged file is renamed first.
 
-    Where it cannot be written, one sentence says so, once.
+    If the file cannot be written, print a warning once.
     """
     path = progress_path()
     if path is None:
@@ -105,49 +112,49 @@ def _update_file(change: Callable[[dict[str, Any]], None]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _exclusive_access(path):
             try:
-                kept = _load(path)
+                content = _load(path)
             except ValueError:
                 os.replace(path, path.with_name(path.name + ".damaged"))
-                kept = {}
-            change(kept)
-            write_atomically(path, json.dumps(kept, indent=1, sort_keys=True))
+                content = {}
+            change(content)
+            write_atomically(path, json.dumps(content, indent=1, sort_keys=True))
     except OSError as error:
         _warn_not_saved(path, error.strerror or str(error))
 
 
 @functools.cache
 def _warn_not_saved(path: Path, why: str) -> None:
-    print(f"progress() will not know of this, because {path} cannot be written: {why}.")
+    print(f"Your progress is not saved, because {path} cannot be written: {why}.")
 
 
 @contextlib.contextmanager
 def _exclusive_access(path: Path) -> Iterator[None]:
-    """Be the only one who writes `path`, or after LOCK_PATIENCE seconds write all the same: one entry is at stake."""
+    """Hold the lock of `path`. After LOCK_TIMEOUT seconds, continue without it: at most one entry can get lost."""
 
-    def write_all_the_same() -> None:
+    def continue_without_lock() -> None:
         raise TimeoutError
 
-    with hold_lock(path.with_name(path.name + ".lock"), LOCK_TIMEOUT, write_all_the_same) as alone:
-        if alone:
-            for unfinished in path.parent.glob(f"{path.name}.*.new"):  # its writer was killed: nobody else writes now
+    with hold_lock(path.with_name(path.name + ".lock"), LOCK_TIMEOUT, continue_without_lock) as has_lock:
+        if has_lock:
+            for unfinished in path.parent.glob(f"{path.name}.*.new"):  # left by a process that was killed while writing
                 unfinished.unlink()
         yield
 
 
 def _load(path: Path) -> dict[str, Any]:
-    """What the file holds.
+    """Return the content of the file; empty if there is no file.
 
     Raises:
-        ValueError: it is damaged.
-        OSError: it cannot be read.
+        ValueError: the file is damaged.
+        OSError: the file cannot be read.
     """
     try:
-        kept = json.loads(path.read_bytes().decode("utf-8"))
+        content = json.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError:
         return {}
-    if not isinstance(kept, dict):
-        raise ValueError(f"{path} holds no table of lessons")
-    return kept
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} contains no table of lessons")
+    return content
 
 
 def _is_answer(entry: object) -> bool:

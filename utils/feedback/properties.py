@@ -1,7 +1,7 @@
-"""Properties that an exercise may ask of an answer, beyond agreeing with the oracle.
+"""Properties: claims that must hold of every result of an answer, beyond its agreement with the oracle.
 
-Each is a function of a `Probe` that returns a sentence when the property is broken, else None. A property explains
-wrong numbers ("rows do not sum to one") and guards right ones that our numbers happen to let through.
+A property is a function of a `Probe` that returns a sentence if the claim is false, else None. It explains wrong
+results ("a row does not sum to one"), and rejects answers that are wrong but agree with the oracle on every case.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Property = Callable[[Probe], str | None]
 
 
 def rows_sum_to_one(part: int | None = None) -> Property:
-    """Attention weights: each row of the result (or of its part `part`) sums to one."""
+    """Check attention weights: each row of the result (or of its part `part`) must sum to one."""
 
     def broken(probe: Probe) -> str | None:
         for trial in probe.trials:
@@ -37,12 +37,12 @@ def rows_sum_to_one(part: int | None = None) -> Property:
             sums = weights.sum(-1).flatten()
             worst = int((sums - 1).abs().argmax())
             if abs(sums[worst] - 1) > 1e-3:
-                turned = weights.dim() > 1 and torch.allclose(weights.sum(-2), torch.ones(()), atol=1e-3)
-                columns = " The columns do: the shares were made along the other axis." if turned else ""
+                by_column = weights.dim() > 1 and torch.allclose(weights.sum(-2), torch.ones(()), atol=1e-3)
+                columns = " The columns sum to one: you normalised along the wrong axis." if by_column else ""
                 row = worst % weights.shape[-2] if weights.dim() > 1 else worst
                 return (
-                    f"The rows of the weights do not sum to one: row {row} sums to {sums[worst]:.4f}. Each position"
-                    f" shares out exactly one unit of attention.{columns}"
+                    f"Row {row} of the weights sums to {sums[worst]:.4f}, but every row should sum to one: each"
+                    f" position distributes exactly one unit of attention.{columns}"
                 )
         return None
 
@@ -50,18 +50,18 @@ def rows_sum_to_one(part: int | None = None) -> Property:
 
 
 def causal(argument: int = 0, axis: int = -2, scale: float = 1e6) -> Property:
-    """A future token does not change the past: the positions before a changed one keep their results.
+    """Check that a later token does not change the results of earlier positions.
 
-    Tried on the inputs as they are, and `scale` times as large: there a score that was hidden with some low number
-    comes up again.
+    The inputs are tried unchanged and `scale` times as large: with large inputs, a score that was masked with some low
+    number becomes visible again.
     """
 
     def broken(probe: Probe) -> str | None:
         trials = _select_trials(probe, lambda case: case.args[argument].shape[axis] > 1)
         for factor in (1.0, scale):
             for trial in trials:
-                if words := _past_changed(probe, trial, argument, axis, factor):
-                    return words
+                if message := _past_changed(probe, trial, argument, axis, factor):
+                    return message
         return None
 
     return broken
@@ -70,58 +70,58 @@ def causal(argument: int = 0, axis: int = -2, scale: float = 1e6) -> Property:
 def _past_changed(probe: Probe, trial: Trial, argument: int, axis: int, factor: float) -> str | None:
     x = trial.case.args[argument] * factor
     size = x.shape[axis]
-    moved = x.clone()
-    moved.select(axis, size - 1).add_(factor)
-    seen = trial.yours if factor == 1.0 else probe.run(_replace_argument(trial.case, argument, x))
-    after = probe.run(_replace_argument(trial.case, argument, moved))
-    if seen.failure or after.failure:
+    shifted = x.clone()
+    shifted.select(axis, size - 1).add_(factor)
+    before = trial.yours if factor == 1.0 else probe.run(_replace_argument(trial.case, argument, x))
+    after = probe.run(_replace_argument(trial.case, argument, shifted))
+    if before.failure or after.failure:
         return None
-    past = [_first_tensor(o.value).narrow(axis, 0, size - 1) for o in (seen, after)]
+    past = [_first_tensor(o.value).narrow(axis, 0, size - 1) for o in (before, after)]
     return _past_change_message(past, axis, size) if factor == 1.0 else _scaled_past_change_message(past, axis, factor)
 
 
 def _past_change_message(past: list[Tensor], axis: int, size: int) -> str | None:
-    """What to say where the earlier positions' results, from before and after the last token's change, differ."""
+    """Compare the results of the earlier positions from before and after the last token changed."""
     before, after = past
     if torch.allclose(before, after, atol=1e-5):
         return None
     rows = (before - after).abs().transpose(axis, 0).flatten(1).amax(1)
     first = int((rows > 1e-5).nonzero()[0])
     return (
-        f"The future changes the past: when the last of {size} tokens changed, position {first} changed too, though it"
-        " comes earlier. When a model writes, that token does not exist yet."
+        f"The future changes the past: when the last of {size} tokens changed, the result of position {first} changed"
+        " too. When a model generates text, later tokens do not exist yet."
     )
 
 
 def _scaled_past_change_message(past: list[Tensor], axis: int, factor: float) -> str | None:
-    # Weights made by a softmax over all, then cut and renormalised, may all come out 0: such rows are small, and no
-    # leak.
+    # An answer may mask after a softmax over all positions and normalise again. Its rows can then be all 0, which is
+    # no leak, so rows with small numbers are ignored.
     rows = [t.movedim(axis, -2).flatten(0, -2) for t in past]
-    told = [row.isfinite().all(1) & (row.abs().amax(1) > factor**0.5) for row in rows]
+    comparable = [row.isfinite().all(1) & (row.abs().amax(1) > factor**0.5) for row in rows]
     leaks = ~torch.isclose(*rows, rtol=1e-4, atol=1e-5 * factor).all(1)
-    if not (told[0] & told[1] & leaks).any():
+    if not (comparable[0] & comparable[1] & leaks).any():
         return None
     return (
-        f"With inputs {factor:,.0f} times as large the future changes the past. What hides a score has to be lower than"
-        " every score that can come up, and no number such as -100 or -1e9 is: only minus infinity."
+        f"With inputs {factor:,.0f} times as large, the future changes the past. A masked score must be lower than"
+        " every score that can occur, so use minus infinity: a number such as -100 or -1e9 is not low enough."
     )
 
 
 def batch_independent(argument: int = 0) -> Property:
-    """Batch items do not leak into each other: an item's result is the same with other company."""
+    """Check that the items of a batch do not influence each other's results."""
 
     def broken(probe: Probe) -> str | None:
         for trial in _select_trials(probe, lambda case: case.args[argument].dim() > 2 and len(case.args[argument]) > 1):
             x = trial.case.args[argument]
-            moved = x.clone()
-            moved[1:] += 1.0
-            after = probe.run(_replace_argument(trial.case, argument, moved))
+            shifted = x.clone()
+            shifted[1:] += 1.0
+            after = probe.run(_replace_argument(trial.case, argument, shifted))
             if after.failure:
                 return None
             if not torch.allclose(_first_tensor(trial.yours.value)[0], _first_tensor(after.value)[0], atol=1e-5):
                 return (
-                    "Batch items leak into each other: sequence 0 gave another result when only the other sequences of"
-                    " its batch changed. They are separate texts and must not see each other."
+                    "Batch items leak into each other: the result of sequence 0 changed when only the other sequences"
+                    " of its batch changed. They are separate texts and must not see each other."
                 )
         return None
 
@@ -129,16 +129,18 @@ def batch_independent(argument: int = 0) -> Property:
 
 
 def finite_when_scaled(factor: float = 1000.0) -> Property:
-    """Inputs `factor` times as large give numbers still, where the oracle gives some: a softmax must not overflow."""
+    """Check that results stay finite with inputs `factor` times as large, if the oracle's do (softmax overflow)."""
 
     def broken(probe: Probe) -> str | None:
-        for plain in _representative_trials(probe.trials):
-            asked = replace(plain.case, args=tuple(a * factor if is_float(a) else a for a in plain.case.args))
-            seen = probe.run(asked)
-            if seen.failure or _all_finite(seen.value) or not _all_finite(observe_oracle(probe.exercise, asked).value):
+        for trial in _representative_trials(probe.trials):
+            scaled = replace(trial.case, args=tuple(a * factor if is_float(a) else a for a in trial.case.args))
+            result = probe.run(scaled)
+            if result.failure or _all_finite(result.value):
                 continue
-            why = origin_text(probe.runner.find_nonfinite_origin(asked), probe.runner.inspect_code().source)
-            return f"With inputs {factor:.0f} times as large, nan or inf comes out.{why}"
+            if not _all_finite(observe_oracle(probe.exercise, scaled).value):
+                continue
+            why = origin_text(probe.runner.find_nonfinite_origin(scaled), probe.runner.inspect_code().source)
+            return f"With inputs {factor:.0f} times as large, the result contains nan or inf.{why}"
         return None
 
     return broken
@@ -149,134 +151,145 @@ def _all_finite(value: Any) -> bool:
 
 
 def moves_with_its_module(probe: Probe) -> str | None:
-    """What a module keeps or makes goes where the module goes."""
+    """Check that the tensors of a module move with it to another device, or are created on the input's device."""
     for trial in _representative_trials(probe.trials):
-        seen = probe.runner.run_on_fake_device(trial.case)
-        if seen.unmoved_tensor:
+        result = probe.runner.run_on_fake_device(trial.case)
+        if result.unmoved_tensor:
             return (
-                f"`self.{seen.unmoved_tensor}` stayed behind when the module moved to another device: `.to(...)` takes"
-                " along parameters, buffers and layers, and a tensor that is only assigned to self is none of these."
-                " On a GPU the first forward pass would stop."
+                f"`self.{result.unmoved_tensor}` did not move when the module moved to another device: `.to(...)` moves"
+                " parameters, buffers and layers, but not a plain tensor on self. On a GPU, the first forward pass"
+                " would fail."
             )
-        if seen.has_device_mix:
+        if result.has_device_mix:
             return (
-                "It works on the CPU only: on another device, forward mixes the input with a tensor that it made on"
-                " the CPU. What a module needs besides its input should be kept where `.to(...)` takes it along, or be"
-                " made on the input's device."
+                "Your module works only on the CPU: on another device, forward combines its input with a tensor that it"
+                " created on the CPU. Store this tensor as a buffer, which `.to(...)` moves, or create it on the"
+                " device of the input."
             )
     return None
 
 
 def works_where_its_input_is(probe: Probe) -> str | None:
-    """What a function makes is made on its input's device."""
+    """Check that a function creates its tensors on the device of its input."""
     if any(probe.runner.run_on_fake_device(trial.case).has_device_mix for trial in probe.trials):
         return (
-            "It works on the CPU only: on another device it mixes its input with a tensor that it made on the CPU. What"
-            " a function makes from nothing has to be made on, or brought to, the device of its input."
+            "Your function works only on the CPU: on another device, it combines its input with a tensor that it"
+            " created on the CPU. Create new tensors on the device of the input, or move them there."
         )
     return None
 
 
 def _representative_trials(trials: Iterable[Trial]) -> list[Trial]:
-    """Of trials that differ in numbers and sizes alone the first two: what is asked here seldom depends on more."""
+    """Return the first two trials of each kind. Trials of one kind differ only in their numbers and sizes."""
     kinds: dict[tuple, list[Trial]] = {}
-    for each in trials:
-        case = each.case
+    for trial in trials:
+        case = trial.case
         dims = tuple(a.dim() if isinstance(a, Tensor) else None for a in case.args)
-        kinds.setdefault((case.train, tuple(sorted(case.kwargs)), dims), []).append(each)
-    return [each for alike in kinds.values() for each in alike[:2]]
+        kinds.setdefault((case.train, tuple(sorted(case.kwargs)), dims), []).append(trial)
+    return [trial for same_kind in kinds.values() for trial in same_kind[:2]]
 
 
 def _select_trials(probe: Probe, fits: Callable[[Case], bool]) -> list[Trial]:
-    """The trials whose case fits: all that may explain wrong numbers; where there are none, two of each kind."""
+    """Return the trials whose case fits: all of them to explain wrong numbers, two of each kind if all are right."""
     trials = [trial for trial in probe.trials if fits(trial.case)]
     return _representative_trials(trials) if probe.has_correct_values else trials
 
 
 def remembers_nothing(probe: Probe) -> str | None:
-    """A result depends on this call's input and on the parameters as they are now, not on an earlier call."""
+    """Check that a result depends only on the current input and parameters, not on an earlier call."""
     for trial in _select_trials(probe, lambda case: case.fill and all(isinstance(a, Tensor) for a in case.args)):
         first = trial.case
-        other = replace(first, seed=first.seed + 1000, args=tuple(a.flip(0) for a in first.args))
-        fresh, used = probe.run(other), probe.runner.run_after_earlier_case(other, earlier=first)
+        second = replace(first, seed=first.seed + 1000, args=tuple(a.flip(0) for a in first.args))
+        fresh, used = probe.run(second), probe.runner.run_after_earlier_case(second, earlier=first)
         if fresh.failure or used.failure:
             continue
         if not torch.allclose(_first_tensor(fresh.value), _first_tensor(used.value), atol=1e-5):
             return (
-                "An object that was called before answers differently from a new one with the same parameters and the"
-                " same input. Something was kept, from the first call or from `__init__`; training changes the"
-                " parameters after every call, so compute from them each time."
+                "After an earlier call, your object returns another result than a new object with the same parameters"
+                " and the same input: it keeps something from the first call or from `__init__`. Training changes the"
+                " parameters after every call, so compute from them in each call."
             )
     return None
 
 
-_CUTS = re.compile(r"\.detach\(\)|\.data\b|\.item\(\)|\.tolist\(\)|torch\.no_grad\(\)|torch\.tensor\(")
+_DETACHING_CALL = re.compile(r"\.detach\(\)|\.data\b|\.item\(\)|\.tolist\(\)|torch\.no_grad\(\)|torch\.tensor\(")
 
 
 def slopes_agree(probe: Probe) -> str | None:
-    """The gradients have the right numbers too: nothing on the way was taken for a constant."""
-    if not probe.has_correct_values:  # wrong numbers have wrong gradients, and that is no news
+    """Check the numbers of the gradients, which are wrong if an intermediate value is treated as a constant."""
+    if not probe.has_correct_values:  # wrong results have wrong gradients, so this check would explain nothing
         return None
     for trial in probe.trials:
-        mine = probe.runner.compute_gradients(trial.case)
-        for name, wanted in cached_oracle_gradients(probe.exercise, trial.case).items():
-            found = mine.get(name)
-            if found is None or wanted is None:
+        gradients = probe.runner.compute_gradients(trial.case)
+        for name, expected in cached_oracle_gradients(probe.exercise, trial.case).items():
+            gradient = gradients.get(name)
+            if gradient is None or expected is None:
                 continue
-            if not torch.allclose(found, wanted, rtol=1e-3, atol=1e-3 * float(1 + wanted.abs().max())):
-                cut = _CUTS.search(probe.runner.inspect_code().source)
-                guess = f" Does `{cut[0]}` take something on the way for a constant?" if cut else ""
+            if not torch.allclose(gradient, expected, rtol=1e-3, atol=1e-3 * float(1 + expected.abs().max())):
+                match = _DETACHING_CALL.search(probe.runner.inspect_code().source)
+                guess = f" Does `{match[0]}` turn something into a constant?" if match else ""
                 return (
-                    f"The numbers are right, and the gradient for {name} is not, so training would go another way: a"
-                    f" constant stands where something depends on {name}, or a difference too small to show in the"
-                    f" numbers.{guess}"
+                    f"The result is right, but the gradient for {name} is not: your code treats something that depends"
+                    f" on {name} as a constant, or its result differs by too little to notice.{guess}"
                 )
     return None
 
 
 def draws_nothing(why: str) -> Property:
-    """Where the numbers are wrong and random ones were drawn on the way: `why` says what that may be."""
+    """Report `why` if the results are wrong and the answer sampled random numbers."""
 
     def broken(probe: Probe) -> str | None:
-        drew = not probe.has_correct_values and any(trial.yours.drew for trial in probe.trials)
-        return why if drew else None
+        has_sampled = not probe.has_correct_values and any(trial.yours.drew for trial in probe.trials)
+        return why if has_sampled else None
 
     return broken
 
 
 def refuses(init: tuple, shape: tuple, why: str) -> Property:
-    """What cannot be done is refused with a ValueError: neither done all the same, nor left to torch's words on
-    shapes."""
+    """Check that an invalid input raises a ValueError: no result, and no error of torch about shapes.
+
+    Args:
+        init: the constructor's arguments.
+        shape: the shape of the input.
+        why: the reason why the input is invalid, as a clause.
+    """
 
     def broken(probe: Probe) -> str | None:
-        asked = case(torch.zeros(shape), init=init)
-        failure = probe.run(asked).failure
-        wanted = f"{call_text(probe.exercise, asked)} should be refused with a ValueError, because {why}"
+        invalid = case(torch.zeros(shape), init=init)
+        failure = probe.run(invalid).failure
+        requirement = f"{call_text(probe.exercise, invalid)} should raise a ValueError, because {why}"
         if failure is None:
-            return f"{wanted}. Yours gave a result."
+            return f"{requirement}. Your code returned a result."
         if "ValueError" not in (failure.type, *failure.bases):
-            return f"{wanted}; it stopped with {article(failure.type)}{error_summary(failure)}"
+            return f"{requirement}; it raised {article(failure.type)}{error_summary(failure)}"
         return None
 
     return broken
 
 
 def takes(init: tuple, shape: tuple, why: str) -> Property:
-    """What is long and allowed is done. No case for it: a wrong answer may take seconds with what a right one does at
-    once."""
+    """Check that a long but valid input is accepted.
+
+    This is a property rather than a case, because a slow wrong answer could take seconds on a long input.
+
+    Args:
+        init: the constructor's arguments.
+        shape: the shape of the input.
+        why: a sentence that says why the input is valid.
+    """
 
     def broken(probe: Probe) -> str | None:
-        asked = case(torch.zeros(shape), init=init)
-        failure = probe.run(asked).failure
+        long = case(torch.zeros(shape), init=init)
+        failure = probe.run(long).failure
         if failure is None:
             return None
-        return f"{call_text(probe.exercise, asked)} was refused{error_summary(failure)}. {why}"
+        return f"{call_text(probe.exercise, long)} was rejected{error_summary(failure)}. {why}"
 
     return broken
 
 
 def _replace_argument(case: Case, argument: int, value: Tensor) -> Case:
-    """The case with one argument exchanged."""
+    """Return the case with one argument replaced."""
     return replace(case, args=tuple(value if i == argument else a for i, a in enumerate(case.args)))
 
 

@@ -1,6 +1,6 @@
-"""In which plain relation wrong numbers stand to the expected ones: a true fact that leads to the mistake.
+"""Find a simple relation between wrong numbers and the expected ones: a fact that points to the mistake.
 
-Each finder looks at all wrong results of an answer, and speaks only of what holds for every one of them.
+Each finder gets all wrong results of an answer, and returns a sentence only if its relation holds for all of them.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from utils.feedback.wrong_regions import Pairs, ResultPair, places
 
 
 class Relation(NamedTuple):
-    """A relation by name, for tests and tables, and as a sentence."""
+    """A relation: its name, for tests and tables, and a sentence for the learner."""
 
     name: str
     sentence: str
 
 
 def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
-    """The first relation that holds for every wrong result; None where there is none."""
+    """Return the first relation that holds for every wrong result, or None."""
     if any(isinstance(t.expected.value, dict) and _wrong_parts(probe, t) > 1 for t in wrong):
-        return None  # what holds of one tensor need not hold of the others
+        return None  # a relation of one wrong tensor need not hold for the other wrong tensors of the dict
     parts = [(trial, part) for trial in wrong if (part := _wrong_part(probe, trial)) is not None]
     if parts and all(part.spec and part.spec.is_facts for _, part in parts):
-        return Relation("fact", "")  # a fact is a sentence already
+        return Relation("fact", "")  # the description of a difference between facts is already a sentence
     if not parts or len(parts) < len(wrong) or any(part.spec and part.spec.is_facts for _, part in parts):
-        found = find_sequence_relation([(trial.yours.value, trial.expected.value) for trial in wrong])
-        return Relation(*found) if found else None
+        sequence_relation = find_sequence_relation([(trial.yours.value, trial.expected.value) for trial in wrong])
+        return Relation(*sequence_relation) if sequence_relation else None
     pairs = [_pair(probe, trial, part) for trial, part in parts]
     finders = _OF_BOOLS if parts[0][1].yours.dtype == torch.bool else _OF_NUMBERS
     for find in finders:
@@ -48,7 +48,7 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
 
 
 def _wrong_part(probe: Probe, trial: Trial) -> ResultPart | None:
-    """The part that differs, the last one first: weights stand last and tell more. None where it is no table."""
+    """Return the last part that differs, because the weights come last and explain more; None if a shape differs."""
     for part in reversed(probe.result_parts(trial)):
         if part.yours.shape != part.expected.shape:
             return None
@@ -83,7 +83,7 @@ def _transpose(pairs: Pairs) -> str:
 
 
 def _symmetric(pairs: Pairs) -> str:
-    """The expected table and its transpose together."""
+    """Detect the sum or the mean of the expected table and its transpose."""
     if not all(p.yours.dim() > 1 and p.yours.shape[-1] == p.yours.shape[-2] > 1 for p in pairs):
         return ""
     if any(all(p.is_equal(p.yours, (p.expected + p.expected.mT) * share) for p in pairs) for share in (0.5, 1.0)):
@@ -117,7 +117,7 @@ _POWERS = {-1.0: "1/{}", 1.0: "{}", -0.5: "1/√{}", 0.5: "√{}", 2.0: "{}²", 
 
 
 def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
-    """A size of which the factors are one power, such as "1/√3, where 3 is d_in"; "" for none, or for several."""
+    """Describe the factors as one power of a named size, such as "1/√3, and `d_in` is 3"; "" if no size fits."""
     found = []
     for power, form in _POWERS.items():
         for name in pairs[0].named_sizes():
@@ -129,7 +129,7 @@ def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
 
 
 def _as_power(factor: float) -> str:
-    """A factor as a power of a whole number, such as " (1/√3)"; "" where it is none, or where anybody sees it."""
+    """Write a factor as a root or reciprocal of a small integer, such as " (1/√3)"; "" if it is none."""
     for power, form in ((-1.0, "1/{}"), (-0.5, "1/√{}"), (0.5, "√{}")):
         for n in range(2, 17):
             if math.isclose(n**power, factor, rel_tol=1e-4):
@@ -152,7 +152,7 @@ def _offset(pairs: Pairs) -> str:
 
 
 def _argument(pairs: Pairs) -> str:
-    """An argument itself, or one that was added or left out."""
+    """Detect an argument that was returned unchanged, added, left out or multiplied."""
     forms: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
         ("It is `{}`, as it was given.", lambda e, a: a.expand_as(e)),
         ("It is the expected result with `{}` added to it.", lambda e, a: e + a),
@@ -172,7 +172,7 @@ def _argument_form_matches(p: ResultPair, made: Callable[[Tensor, Tensor], Tenso
         return False
     try:
         return p.is_equal(p.yours, made(p.expected, given))
-    except RuntimeError:  # sizes that do not go together
+    except RuntimeError:  # the sizes do not match
         return False
 
 
@@ -191,7 +191,7 @@ _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def _function(pairs: Pairs) -> str:
-    """A function of what is expected, or the other way round."""
+    """Detect a function that was applied once too often to the expected result, or is missing."""
     for name, f in _FUNCTIONS.items():
         if "last but one" in name and any(p.expected.dim() < 2 for p in pairs):
             continue
@@ -232,7 +232,15 @@ def _by_line(
     redo: Callable[[Tensor, Tensor], Tensor],
     words: str,
 ) -> str:
-    """One number for each row (`axis` -1) or each column (-2) explains all differences."""
+    """Detect differences that one number for each row (`axis` -1) or each column (-2) explains.
+
+    Args:
+        pairs: the wrong results.
+        axis: -1 for rows, -2 for columns.
+        undo: computes the number of a row from one of its results and the expected result.
+        redo: applies this number to the expected row.
+        words: the sentence, with a placeholder for "Each row" or "Each column".
+    """
     if not all(p.expected.dim() > 1 and min(p.expected.shape[-2:]) > 1 for p in pairs):
         return ""
     shown = ""
@@ -246,7 +254,7 @@ def _by_line(
 
 
 def _moved(pairs: Pairs) -> str:
-    """Rows, columns or other slices in other places."""
+    """Detect rows, columns or other slices that are shifted by one position or reversed."""
     for axis in range(-1, -1 - min(p.expected.dim() for p in pairs), -1):
         what = {-1: "columns", -2: "rows"}.get(axis, "slices") if pairs[0].expected.dim() > 1 else "numbers"
         name = pairs[0].axes[axis] if pairs[0].axes else ""
@@ -256,9 +264,9 @@ def _moved(pairs: Pairs) -> str:
         for steps in (1, -1):
             if all(p.is_equal(p.yours, p.expected.roll(steps, axis)) for p in pairs):
                 where = "after" if steps == 1 else "before"
-                return f"The {what} are right and stand one place {where} their own{along}."
+                return f"The {what} are right, but one place {where} their own{along}."
         if all(p.is_equal(p.yours, p.expected.flip(axis)) for p in pairs):
-            return f"The {what} are right and stand in reverse order{along}."
+            return f"The {what} are right, but in reverse order{along}."
     return ""
 
 
@@ -273,7 +281,7 @@ def _rearranged(pairs: Pairs) -> str:
 
 def _constant(pairs: Pairs) -> str:
     if all(p.yours.numel() > 1 and bool((p.yours == p.yours.flatten()[0]).all()) for p in pairs):
-        values = {p.yours.flatten()[0].item() + 0.0 for p in pairs}  # no -0
+        values = {p.yours.flatten()[0].item() + 0.0 for p in pairs}  # adding 0.0 turns -0.0 into 0.0
         return f"Every number in it is {values.pop():.4g}." if len(values) == 1 else "All its numbers are the same."
     for axis in range(-2, -1 - min(p.expected.dim() for p in pairs), -1):
         if all(p.yours.shape[axis] > 1 and p.is_equal(p.yours, _first_for_all(p, axis)) for p in pairs):

@@ -1,4 +1,4 @@
-"""What a learner reads after `check`: one report, as plain text and as HTML that says the same."""
+"""The result of `check`: a report, rendered as plain text and as HTML with the same content."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import torch
 from utils.feedback.compare import difference_mask
 from utils.show import html
 
-MAX_CELLS = 8  # rows and columns of a table that are shown
-MAX_GIVEN = 36  # numbers of an input that is shown beside a result
-PRINTED = "It printed:"
+MAX_CELLS = 8  # a table shows at most so many rows and columns
+MAX_GIVEN = 36  # an input is shown next to the result only if it has at most so many numbers
+PRINTED = "Your code printed:"
 REASONS = (
     "passed",
     "todo",
@@ -31,9 +31,14 @@ REASONS = (
 
 @dataclass
 class Table:
-    """A result beside the expected one, as rows of text; `wrong` are the cells that differ.
+    """A result next to the expected result, as rows of text.
 
-    `given` are the small inputs that it was made from: (name, rows).
+    Attributes:
+        yours: the learner's result.
+        expected: the expected result.
+        wrong: the cells (row, column) that differ.
+        caption: text above the table.
+        inputs: the small inputs of the call, as (name, rows).
     """
 
     yours: list[list[str]]
@@ -45,19 +50,19 @@ class Table:
 
 @dataclass
 class Report:
-    """The answer to `check(...)`. `bool(report)` is whether the exercise is passed.
+    """The result of `check(...)`. `bool(report)` tells whether the exercise is passed.
 
     Attributes:
-        name: the exercise.
+        name: the name of the exercise.
         status: "passed", "failed" or "todo".
-        message: what to read, plain text.
-        misconception: the id of the mistake that was recognised, or None.
-        table: the learner's result beside the expected one, or None.
-        reason: why, in one of the words of `REASONS`.
-        property: which one is broken where the reason is "property", such as "rows_sum_to_one"; else None.
-        relation: of a "difference", how the numbers are related to the expected ones ("factor", "transpose" …), "slip"
-            where only a slip in the code explains them, or None.
-        printed: what the answer printed on the case that is spoken of.
+        message: the message to the learner, as plain text.
+        misconception: the id of the misconception that matches the answer, or None.
+        table: the learner's result next to the expected one, or None.
+        reason: the kind of verdict, one of `REASONS`.
+        property: the broken property, such as "rows_sum_to_one", if the reason is "property"; otherwise None.
+        relation: for the reason "difference", how the numbers are related to the expected ones ("factor",
+            "transpose" …), or "slip" if only a lint finding explains them; otherwise None.
+        printed: what the answer printed on the case that the report shows.
     """
 
     name: str
@@ -72,7 +77,7 @@ class Report:
 
     def __post_init__(self) -> None:
         if self.reason not in REASONS:
-            raise ValueError(f"a report's reason is one of {', '.join(REASONS)}; got {self.reason!r}.")
+            raise ValueError(f"the reason of a report must be one of {', '.join(REASONS)}; got {self.reason!r}.")
 
     def __bool__(self) -> bool:
         return self.status == "passed"
@@ -99,9 +104,17 @@ class Report:
 def comparison_table(
     yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), name: str = ""
 ) -> Table | None:
-    """Two tensors of one shape as a `Table`: the matrix that holds the first difference, cut to 8 × 8 around it.
+    """Make a `Table` of two tensors of one shape: the matrix with the first difference, cut to 8 × 8 around it.
 
-    `axes` and `name` are what the exercise calls the result's axes and, where there are several results, this one.
+    Args:
+        yours: the learner's result.
+        expected: the expected result.
+        atol: the largest difference that counts as equal.
+        axes: the names of the result's axes, for the caption.
+        name: the name of the result if the exercise has several, for the caption.
+
+    Returns:
+        The table, or None if the two results are not non-empty tensors of the same shape.
     """
     if not isinstance(yours, torch.Tensor) or not isinstance(expected, torch.Tensor):
         return None
@@ -125,7 +138,7 @@ def comparison_table(
         )
     cut = lambda t: t[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     cells = {tuple(i) for i in cut(wrong).nonzero().tolist()}
-    # As many decimals as it takes to see a difference where one is outlined.
+    # Use as many decimals as necessary to make every difference visible.
     for digits in (4, 6, 8):
         text = lambda t, digits=digits: [[format_number(v, digits) for v in row] for row in cut(t).tolist()]
         left, right = text(yours), text(expected)
@@ -135,7 +148,7 @@ def comparison_table(
 
 
 def input_rows(named: Mapping[str, Any]) -> list[tuple[str, list[list[str]]]]:
-    """The tensors of a call as rows of text, by name; none where one is too large to be looked at."""
+    """Return the tensors of a call as (name, rows of text); an empty list if one is too large to show."""
     tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
     if any(t.dim() > 2 or not 0 < t.numel() <= MAX_GIVEN for t in tensors.values()):
         return []
@@ -144,24 +157,24 @@ def input_rows(named: Mapping[str, Any]) -> list[tuple[str, list[list[str]]]]:
 
 
 def _window(wrong: torch.Tensor, axis: int) -> range:
-    """At most MAX_CELLS indices along an axis that include the first wrong one."""
+    """Return at most MAX_CELLS indices along an axis, around the first wrong one."""
     size = wrong.shape[axis]
-    hit = wrong.any(dim=1 - axis).nonzero()
-    first = int(hit[0]) if len(hit) else 0
+    wrong_indices = wrong.any(dim=1 - axis).nonzero()
+    first = int(wrong_indices[0]) if len(wrong_indices) else 0
     start = max(0, min(first - MAX_CELLS // 2, size - MAX_CELLS)) if size > MAX_CELLS else 0
     return range(start, min(size, start + MAX_CELLS))
 
 
 def format_number(value: Any, digits: int = 4) -> str:
-    """A number of a result, to so many decimals; a bool or an int as it is."""
+    """Write a number of a result with `digits` decimals; a bool or an int is written unchanged."""
     if isinstance(value, float):
-        value = 0.0 if abs(value) < 0.5 * 10**-digits else value  # no -0.0000
+        value = 0.0 if abs(value) < 0.5 * 10**-digits else value  # avoids -0.0000
         return f"{value:.{digits}f}" if abs(value) < 1e4 else f"{value:.{digits - 1}g}"
     return str(value)
 
 
 def _text_table(table: Table) -> list[str]:
-    """Side by side, wrong cells in [brackets]."""
+    """Write both results side by side, with wrong cells in [brackets]."""
 
     def block(title: str, rows: list[list[str]], wrong: Collection[tuple[int, int]] = ()) -> list[str]:
         cells = [[f"[{v}]" if (i, j) in wrong else f" {v} " for j, v in enumerate(row)] for i, row in enumerate(rows)]
@@ -173,21 +186,21 @@ def _text_table(table: Table) -> list[str]:
     width = max(map(len, left))
     lines = [f"{a.ljust(width)}   {b}".rstrip() for a, b in zip(left, right)]
     for name, rows in table.inputs:
-        lines += ["", *block(f"given {name}", rows)]
+        lines += ["", *block(f"input {name}", rows)]
     return [f"({table.caption})", *lines] if table.caption else lines
 
 
 def _html_table(table: Table) -> str:
-    of = html.text_line(f"({html.escape(table.caption)})") if table.caption else ""
-    given = [html.table(f"given {name}", rows) for name, rows in table.inputs]
-    return of + html.side_by_side(
-        html.table("yours", table.yours, table.wrong), html.table("expected", table.expected), *given
+    caption = html.text_line(f"({html.escape(table.caption)})") if table.caption else ""
+    inputs = [html.table(f"input {name}", rows) for name, rows in table.inputs]
+    return caption + html.side_by_side(
+        html.table("yours", table.yours, table.wrong), html.table("expected", table.expected), *inputs
     )
 
 
 @dataclass
 class Note:
-    """A sentence or a piece of code to read: what `hint` and `solution` return."""
+    """A text or a piece of code that `hint` or `solution` returns."""
 
     title: str
     text: str

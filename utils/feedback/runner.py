@@ -1,8 +1,8 @@
-"""Who runs an answer. `Runner` is the cut between the side that judges and the side that runs.
+"""Run answers. `Runner` is the interface between the code that judges an answer and the code that runs it.
 
-What crosses it is plain data: a `Case` and options go in, an `Observation` (or `Traits`, or a sentence's facts) comes
-out. Stand-in models, views and the like are built by name from `utils.test_doubles`, which holds no oracle. `InProcess`
-runs an answer in the learner's own process, as a notebook does.
+Plain data crosses this interface: a `Case` and options go in; an `Observation`, `CodeTraits` or another small record
+comes out. Test doubles and views are built by name from `utils.test_doubles`, which contains no oracle.
+`InProcessRunner` runs an answer in the learner's own process, as a notebook does.
 """
 
 from __future__ import annotations
@@ -40,57 +40,57 @@ from utils.feedback.observe import (
 )
 from utils.feedback.op_trace import FirstNonfinite, NonfiniteOrigin
 
-RESULT_ONLY = RunOptions()  # the result alone
+RESULT_ONLY = RunOptions()  # record nothing but the result
 
 
 @dataclass(frozen=True)
 class CodeTraits:
-    """What an answer's code shows without being run."""
+    """The findings of a static analysis of an answer's code."""
 
-    source: str = ""  # its own functions, as they were written
-    integers: frozenset[int] = frozenset()  # the whole numbers above 2 that stand in it; a 1 or a 2 is mostly an axis
-    notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook's values that it reads: (name, "a tensor")
-    unused_arguments: tuple[str, ...] = ()  # a function's own arguments that it never reads
+    source: str = ""  # the source of its own functions
+    integers: frozenset[int] = frozenset()  # the integers above 2 in the code; a 1 or a 2 is mostly an axis
+    notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook's variables that it reads: (name, "a tensor")
+    unused_arguments: tuple[str, ...] = ()  # the arguments of a function that it never reads
 
 
 @dataclass(frozen=True)
 class DeviceMoveResult:
-    """What became of an answer on another device."""
+    """The result of a run on an emulated device."""
 
-    unmoved_tensor: str | None = None  # a tensor of the object that did not move along
-    has_device_mix: bool = False  # whether it mixed tensors of two devices
+    unmoved_tensor: str | None = None  # the name of a tensor of the object that did not move with the object
+    has_device_mix: bool = False  # whether an operation mixed tensors of two devices
 
 
 class Runner(Protocol):
-    """Runs one answer to one exercise. Nothing that the answer does raises here."""
+    """Runs one answer to one exercise. No method raises an exception because of what the answer does."""
 
     def inspect_code(self) -> CodeTraits:
-        """What its code shows."""
+        """Analyse the code of the answer without running it."""
         ...
 
     def run(self, case: Case, look: RunOptions = RESULT_ONLY) -> Observation:
-        """What the answer does on a case, and what else there is to see of it."""
+        """Run the answer on a case, and record what the options ask for."""
         ...
 
     def run_after_earlier_case(self, case: Case, earlier: Case) -> Observation:
-        """What an object does on `case` that was called on `earlier` before, with other parameters."""
+        """Run an object on `case` that was first called on `earlier`, with other parameters."""
         ...
 
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
-        """What becomes of it on another device."""
+        """Run the answer on an emulated device."""
         ...
 
     def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
-        """What makes the first nan or inf on a case; None where nothing does."""
+        """Find the operation that makes the first nan or inf on a case; None if there is none."""
         ...
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
-        """The gradient of a weighted sum of the first result, by the name of the input or parameter; empty without."""
+        """Return the gradient of a weighted sum of the first result for each input and parameter; empty on failure."""
         ...
 
 
 class InProcessRunner:
-    """A `Runner` in this very process."""
+    """A `Runner` that runs the answer in this process."""
 
     def __init__(self, form: AnswerSignature, answer: Any) -> None:
         self.form, self.answer = form, answer
@@ -100,10 +100,10 @@ class InProcessRunner:
             return CodeTraits()
         functions = _functions(self.answer)
         integers = {c for f in functions for c in _constants(f.__code__) if type(c) is int and c > 2}
-        borrowed = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
+        global_names = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
         source = "".join(function_source(f.__code__) for f in functions)
-        idle = _unused_arguments(self.answer) if isinstance(self.answer, types.FunctionType) else ()
-        return CodeTraits(source, frozenset(integers), tuple(dict.fromkeys(borrowed)), idle)
+        unused = _unused_arguments(self.answer) if isinstance(self.answer, types.FunctionType) else ()
+        return CodeTraits(source, frozenset(integers), tuple(dict.fromkeys(global_names)), unused)
 
     def run(self, case: Case, look: RunOptions = RESULT_ONLY) -> Observation:
         value = self.answer
@@ -137,13 +137,13 @@ class InProcessRunner:
         with preserve_global_state(case.seed):
             try:
                 call = self.answer
-                if self.form.kind == "module":  # made here, as notebooks do, and moved
+                if self.form.kind == "module":  # a notebook also builds a module on the CPU and then moves it
                     call = build_module(self.answer, replace(case, fill=False))
                 with emulate_device():
                     return self._call_on_fake_device(call, case)
             except DeviceMismatch:
                 return DeviceMoveResult(has_device_mix=True)
-            except (Exception, SystemExit) as error:  # results are judged elsewhere; only devices are asked about
+            except (Exception, SystemExit) as error:  # this run looks only for device errors; `run` reports the others
                 return DeviceMoveResult(has_device_mix="device" in str(error))
 
     def _call_on_fake_device(self, call: Any, case: Case) -> DeviceMoveResult:
@@ -158,17 +158,17 @@ class InProcessRunner:
     def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
         mode = FirstNonfinite(files := source_files(self.answer))
         record_run(self.form, self.answer, case, RESULT_ONLY, mode)
-        found = mode.nan or mode.inf
-        if found is None:
+        origin = mode.nan or mode.inf
+        if origin is None:
             return None
-        words, line = found
+        cause, line = origin
         code = next((linecache.getline(file, line).strip() for file in files), "") if line else ""
-        return NonfiniteOrigin(words, line, code)
+        return NonfiniteOrigin(cause, line, code)
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
         try:
             return self._compute_gradients(case)
-        except (Exception, SystemExit):  # no gradient at all: the question of gradients speaks of that
+        except (Exception, SystemExit):  # diagnose_gradients reports an answer without gradients
             return {}
 
     def _compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
@@ -182,12 +182,12 @@ class InProcessRunner:
             leaves = {"the input" if a is args[0] else "an input": a for a in inputs}
             leaves |= {f"`{n}`": p for n, p in module.named_parameters()}
             weights = torch.linspace(-1, 1, value.numel()).view(value.shape)
-            found = torch.autograd.grad((value * weights).sum(), list(leaves.values()), allow_unused=True)
-            return dict(zip(leaves, found))
+            gradients = torch.autograd.grad((value * weights).sum(), list(leaves.values()), allow_unused=True)
+            return dict(zip(leaves, gradients))
 
 
 def _has_ellipsis(value: Any) -> bool:
-    """Whether a result is, or holds, an `...` that was to be filled in."""
+    """Tell whether a result is, or contains, a `...` that the learner has not replaced."""
     return value is ... or (isinstance(value, tuple) and any(v is ... for v in value))
 
 
@@ -195,58 +195,61 @@ def _todo_observation() -> Observation:
     return Observation(failure=Failure("NotImplementedError", "", todo=""))
 
 
-# --- what an exercise's own answers are run with --------------------------------------------------------
+# --- oracles and misconceptions -------------------------------------------------------------------------
 
 
 def make_runner(exercise: Exercise, answer: Any, initial: Callable | None = None) -> InProcessRunner:
-    """A runner for an answer in the learner's form, or in the form of an oracle or a misconception."""
+    """Make a runner for an answer in the learner's form, or in the form of an oracle or a misconception."""
     return InProcessRunner(exercise.signature, to_learner_answer(exercise, answer, initial))
 
 
 def to_learner_answer(exercise: Exercise, answer: Any, initial: Callable | None = None) -> Any:
-    """An oracle or a misconception as a learner would hand it to `check`: a value, a function or a class."""
+    """Convert an oracle or a misconception to what a learner would pass to `check`: a value, a function or a class."""
     if exercise.kind == "value":
         return answer() if isinstance(answer, types.FunctionType) else answer
     if exercise.kind == "module" and not inspect.isclass(answer):
-        made = initial or exercise.initial_parameters
-        assert made is not None  # what makes it a module
-        return make_module_class(made, answer)
+        initial_parameters = initial or exercise.initial_parameters
+        assert initial_parameters is not None  # every exercise of this kind has them
+        return make_module_class(initial_parameters, answer)
     return answer
 
 
 def misconception_answer(exercise: Exercise, wrong: Misconception) -> Any:
-    """A misconception in the learner's form."""
+    """Return a misconception in the learner's form."""
     return to_learner_answer(exercise, wrong.answer, wrong.initial_parameters)
 
 
 def observe_answer(exercise: Exercise, answer: Any, case: Case) -> Observation:
-    """Run an answer, in any form, on `case`, and once more to see what its gradients reach."""
+    """Run an answer, in any form, on `case`, and again to see what its gradients reach."""
     return parse_observation(exercise, case, make_runner(exercise, answer).run(case, RunOptions(gradients=True)))
 
 
 def parse_observation(exercise: Exercise, case: Case, observation: Observation) -> Observation:
-    """An observation with what is compared of its value."""
+    """Replace the value of an observation by the exercise's `parse_result` of it, if the exercise has one."""
     if exercise.parse_result is None or observation.failure:
         return observation
     return replace(observation, value=exercise.parse_result(observation.value, case))
 
 
 def observe_oracle(exercise: Exercise, case: Case) -> Observation:
-    """What the oracle does on `case`."""
+    """Run the oracle on `case`."""
     return observe_answer(exercise, exercise.oracle, case)
 
 
-# --- what is known from an earlier check ----------------------------------------------------------------
+# --- caches ---------------------------------------------------------------------------------------------
 
 
 def cached_cases(exercise: Exercise, seed: int) -> list[Case]:
-    """The cases of a seed, and the very ones of the last time where they hold the same: what an exercise's own answers
-    do on them is then known."""
-    cases, world = exercise.sample_cases(seed), exercise.cache_key and exercise.cache_key()
-    last = _case_cache.get((exercise, seed, world), [])
-    if len(last) == len(cases) and all(map(_cases_identical, last, cases)):
-        return last
-    _case_cache[exercise, seed, world] = cases
+    """Return the cases of a seed.
+
+    If they have the same content as in the last check, return the objects of the last check, because the results of the
+    oracle and the misconceptions on these objects are cached.
+    """
+    cases, key = exercise.sample_cases(seed), exercise.cache_key and exercise.cache_key()
+    previous = _case_cache.get((exercise, seed, key), [])
+    if len(previous) == len(cases) and all(map(_cases_identical, previous, cases)):
+        return previous
+    _case_cache[exercise, seed, key] = cases
     return cases
 
 
@@ -260,7 +263,7 @@ def _cases_identical(a: Case, b: Case) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
-    """`expected`, remembered for a case that was `drawn`; without `gradients` the result alone."""
+    """Run the oracle on a case of `cached_cases`, and cache the observation; without `gradients`, only the result."""
     return parse_observation(
         exercise, case, make_runner(exercise, exercise.oracle).run(case, RunOptions(gradients=gradients))
     )
@@ -268,18 +271,18 @@ def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = 
 
 @functools.lru_cache(maxsize=512)
 def cached_oracle_gradients(exercise: Exercise, case: Case) -> dict[str, Tensor | None]:
-    """The oracle's `slopes`, remembered for a case that was `drawn`."""
+    """Compute the oracle's gradients on a case of `cached_cases`, and cache them."""
     return make_runner(exercise, exercise.oracle).compute_gradients(case)
 
 
 @functools.lru_cache(maxsize=2048)
 def cached_misconception_result(exercise: Exercise, index: int, case: Case) -> Observation:
-    """What a misconception does on a case that was `drawn`, without its gradients; remembered."""
+    """Run a misconception on a case of `cached_cases` without gradients, and cache the observation."""
     wrong = exercise.misconceptions[index]
     return parse_observation(exercise, case, make_runner(exercise, wrong.answer, wrong.initial_parameters).run(case))
 
 
-# --- code -----------------------------------------------------------------------------------------------
+# --- static analysis ------------------------------------------------------------------------------------
 
 
 def _functions(answer: Any) -> list[types.FunctionType]:
@@ -289,38 +292,41 @@ def _functions(answer: Any) -> list[types.FunctionType]:
 
 
 def _constants(code: types.CodeType) -> set:
-    """The constants of a code object, those inside tuples too."""
-    found = (c for const in code.co_consts for c in (const if isinstance(const, tuple) else (const,)))
-    return {c for c in found if not isinstance(c, types.CodeType)}
+    """Return the constants of a code object, including those inside tuples."""
+    constants = (c for const in code.co_consts for c in (const if isinstance(const, tuple) else (const,)))
+    return {c for c in constants if not isinstance(c, types.CodeType)}
 
 
 def _unused_arguments(function: types.FunctionType) -> tuple[str, ...]:
-    """The arguments that a function never reads."""
+    """Return the arguments that a function never reads."""
     code = function.__code__
     read = {i.argval for i in dis.get_instructions(function) if i.opname.startswith(("LOAD_FAST", "LOAD_DEREF"))}
     return tuple(name for name in code.co_varnames[: code.co_argcount] if name not in read | {*code.co_cellvars})
 
 
 def _notebook_globals(function: types.FunctionType) -> list[tuple[str, str]]:
-    """The notebook's tensors and numbers that a function reads, then its other values; no ALL_CAPS constants."""
+    """Return the notebook's variables that a function reads, tensors and numbers first.
+
+    Constants in capitals, functions, classes, modules and bools do not count.
+    """
     read = {i.argval for i in dis.get_instructions(function) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    found = []
+    variables = []
     for name in sorted(read):
         value = function.__globals__.get(name)
         if name.isupper() or value is None or callable(value) or isinstance(value, (bool, types.ModuleType)):
             continue
-        found.append((name, _KINDS.get(type(value), "a tensor" if isinstance(value, Tensor) else "")))
-    return sorted(found, key=lambda borrowed: not borrowed[1])
+        variables.append((name, _KINDS.get(type(value), "a tensor" if isinstance(value, Tensor) else "")))
+    return sorted(variables, key=lambda variable: not variable[1])
 
 
 _KINDS = {int: "a number", float: "a number"}
 
 
 def _find_unmoved_tensor(module: nn.Module) -> str | None:
-    """The name of a tensor that a part of the module keeps and that did not move with it."""
+    """Return the name of an attribute, of the module or a submodule, whose tensor did not move with the module."""
     for part in module.modules():
-        for name, kept in vars(part).items():
-            if name not in ("_parameters", "_buffers") and any(t.device != FAKE_DEVICE for t in collect_tensors(kept)):
+        for name, value in vars(part).items():
+            if name not in ("_parameters", "_buffers") and any(t.device != FAKE_DEVICE for t in collect_tensors(value)):
                 return name
     return None
 

@@ -1,4 +1,4 @@
-"""In which plain relation a wrong list or text stands to the expected one."""
+"""Find a simple relation between a wrong list or string and the expected one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def find_sequence_relation(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, str] | None:
-    """The first relation that holds for all pairs of (yours, expected): its name, and a sentence. None without one."""
+    """Return the name and the sentence of the first relation that holds for all pairs (yours, expected), or None."""
     if not pairs or not all(isinstance(a, (list, str)) and type(a) is type(b) for a, b in pairs):
         return None
     for name, words, holds in _RELATIONS:
@@ -20,7 +20,7 @@ def find_sequence_relation(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, str] 
 
 
 def _common_prefix_length(a: Sequence[Any], b: Sequence[Any]) -> int:
-    """How many items two sequences begin with alike."""
+    """Count the items at the beginning of two sequences that are equal."""
     return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
 
 
@@ -35,6 +35,6 @@ _RELATIONS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     ("end", "It is the end of what is expected: the beginning is missing.", lambda a, b: a == b[-len(a) :]),
     ("within", "It is what is expected without its first and its last item.", lambda a, b: a == b[1:-1]),
     ("too_long", "It begins as expected, and goes on where it should end.", lambda a, b: a[: len(b)] == b),
-    ("late", "It ends as expected, and something stands before it.", lambda a, b: a[-len(b) :] == b),
+    ("late", "It ends as expected, but has something else before that.", lambda a, b: a[-len(b) :] == b),
     ("reordered", "It holds what is expected in another order.", _is_reordered),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The clock that a check runs against: an answer that does not end is interrupted, as a learner would do it by hand."""
+"""The timeout of a check: interrupt an answer that does not end, in the same way as a learner would."""
 
 from __future__ import annotations
 
@@ -11,33 +11,35 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-INTERRUPT_INTERVAL = 1.0  # seconds until the next interrupt, where the answer has caught one
+INTERRUPT_INTERVAL = 1.0  # seconds until the next interrupt, if the answer catches the first one
 POLL_INTERVAL = 0.1  # seconds between two looks at the clock
-IDLE_FACTOR = 6  # times as long may an answer take that waits and computes nothing, such as one that sleeps
+IDLE_FACTOR = 6  # how much longer than the limit an idle answer, such as one that sleeps, may take
 
 
 class Timeout:
-    """Interrupts the block after `seconds` of work: a KeyboardInterrupt in the main thread. `rung` says whether it has.
+    """A context manager that raises a KeyboardInterrupt in the main thread after `seconds` of work.
 
-    What counts is this process's own CPU time: on a busy machine a right answer in slow style takes long by any other
-    clock. In another thread, where Python delivers no interrupts, it does nothing.
+    It measures the CPU time of this process, because on a busy machine a slow but right answer takes long by any other
+    clock. Outside the main thread it does nothing, because Python delivers interrupts only to the main thread.
+    `fired` tells whether it has interrupted the block.
 
     Args:
-        seconds: of work, until it rings.
-        patience: of work, until `say` is called, once, in another thread.
+        seconds: CPU time until the interrupt.
+        notify_after: CPU time until `notify` is called.
+        notify: a function that is called once, in another thread.
     """
 
     def __init__(
         self, seconds: float, notify_after: float = math.inf, notify: Callable[[], None] = lambda: None
     ) -> None:
-        self.seconds, self.fired, self._before = seconds, False, None
+        self.seconds, self.fired, self._previous_handler = seconds, False, None
         self.notify_after, self.notify = notify_after, notify
-        self._ended, self._ringing = threading.Event(), threading.Lock()
+        self._ended, self._interrupt_lock = threading.Event(), threading.Lock()
 
     def __enter__(self) -> Timeout:
         if threading.current_thread() is threading.main_thread():
-            # A process that was started in the background may ignore interrupts, and an event loop handle them.
-            self._before = signal.signal(signal.SIGINT, signal.default_int_handler)
+            # A process that was started in the background may ignore interrupts, and an event loop may handle them.
+            self._previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
             threading.Thread(target=self._watch, name="check-timeout", daemon=True).start()
         return self
 
@@ -45,26 +47,26 @@ class Timeout:
         self.stop()
 
     def stop(self) -> None:
-        """Ring no more, and let an interrupt that is on its way arrive here, where it harms nobody."""
+        """Send no further interrupts, and catch an interrupt that is already on its way."""
         with contextlib.suppress(KeyboardInterrupt):
-            with self._ringing:
+            with self._interrupt_lock:
                 self._ended.set()
             time.sleep(0)
         self._ended.set()
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        if self._previous_handler is not None:
+            signal.signal(signal.SIGINT, self._previous_handler)
 
     def _watch(self) -> None:
-        worked, began = time.process_time(), time.monotonic()
-        said = False
-        while time.process_time() - worked < self.seconds and time.monotonic() - began < IDLE_FACTOR * self.seconds:
+        cpu_start, start = time.process_time(), time.monotonic()
+        has_notified = False
+        while time.process_time() - cpu_start < self.seconds and time.monotonic() - start < IDLE_FACTOR * self.seconds:
             if self._ended.wait(min(POLL_INTERVAL, self.seconds)):
                 return
-            if not said and time.process_time() - worked > self.notify_after:
-                said = True
+            if not has_notified and time.process_time() - cpu_start > self.notify_after:
+                has_notified = True
                 self.notify()
         while not self._ended.is_set():
-            with self._ringing:
+            with self._interrupt_lock:
                 if not self._ended.is_set():
                     self.fired = True
                     _interrupt()
@@ -72,7 +74,7 @@ class Timeout:
 
 
 def _interrupt() -> None:
-    if hasattr(signal, "pthread_kill"):  # a signal wakes a thread that sleeps, too
+    if hasattr(signal, "pthread_kill"):  # unlike interrupt_main, a signal also wakes a sleeping thread
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:
         _thread.interrupt_main()

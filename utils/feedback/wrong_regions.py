@@ -1,4 +1,4 @@
-"""Where in a result the wrong numbers stand: one part of a table, and the rest of it right."""
+"""Find the region of a table that contains all wrong numbers, such as the diagonal or the first column."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from utils.feedback.observe import is_float
 
 @dataclass(frozen=True)
 class ResultPair:
-    """A wrong result beside the expected one, as numbers in float64, and what was given."""
+    """A wrong result and the expected one, both as float64, with the inputs of the call."""
 
     yours: Tensor
     expected: Tensor
-    axes: list[str]  # the expected result's, by name; empty where it has none
-    inputs: dict[str, Any]  # the call's arguments by name, and the constructor's
+    axes: list[str]  # the names of the expected result's axes; empty if they have no names
+    inputs: dict[str, Any]  # the arguments of the call and of the constructor, by name
     atol: float
 
     def is_equal(self, a: Tensor, b: Tensor) -> bool:
         return a.shape == b.shape and values_equal(a, b, 10 * self.atol, "any")
 
     def input_tensors(self) -> dict[str, Tensor]:
-        """The tensors of numbers that were given."""
+        """Return the floating-point tensors among the inputs."""
         return {name: value.double() for name, value in self.inputs.items() if is_float(value)}
 
     def named_sizes(self) -> dict[str, int]:
-        """Every size that has a name: of the result's axes, of the arguments' axes, and the whole numbers given."""
-        found = {name: n for name, n in zip(self.axes, self.expected.shape) if name.isidentifier()}
-        found |= {name: value for name, value in self.inputs.items() if is_number(value) and isinstance(value, int)}
+        """Return every size above 1 that has a name: axes of the result and of the inputs, and integer inputs."""
+        sizes = {name: n for name, n in zip(self.axes, self.expected.shape) if name.isidentifier()}
+        sizes |= {name: value for name, value in self.inputs.items() if is_number(value) and isinstance(value, int)}
         for name, value in self.inputs.items():
             if isinstance(value, Tensor):
-                found |= {f"size of axis {axis} of `{name}`": n for axis, n in enumerate(value.shape)}
-        return {name: n for name, n in found.items() if n > 1}
+                sizes |= {f"size of axis {axis} of `{name}`": n for axis, n in enumerate(value.shape)}
+        return {name: n for name, n in sizes.items() if n > 1}
 
 
 Pairs = list[ResultPair]
 
 
 def places(pairs: Pairs) -> str:
-    """The same part of each result is wrong, and the rest of it right."""
+    """Name the first region that contains all wrong numbers of every result and is mostly wrong; "" without one."""
     wrong = [difference_mask(p.yours, p.expected, p.atol) for p in pairs]
     for words, region in _regions(pairs):
         inside = [region(w) for w in wrong]
-        told = any(bool((~r).any()) for r in inside)  # of a single number the first row is all there is
-        if told and all(not (w & ~r).any() and w[r].double().mean() > 0.5 for w, r in zip(wrong, inside)):
+        is_partial = any(bool((~r).any()) for r in inside)  # a region that covers everything says nothing
+        if is_partial and all(not (w & ~r).any() and w[r].double().mean() > 0.5 for w, r in zip(wrong, inside)):
             zero = all(bool((p.yours[r & w] == 0).all()) for p, w, r in zip(pairs, wrong, inside))
             return f"Only {words} {'is 0 where it should not be' if zero else 'differs'}; all else is right."
     return ""
@@ -59,7 +59,7 @@ Region = Callable[[Tensor], Tensor]
 
 
 def _regions(pairs: Pairs) -> Iterator[tuple[str, Region]]:
-    """Parts of a table by name, the smallest first; each as a mask of the table's shape."""
+    """Yield the regions of a table as (name, function that makes the mask), the smallest regions first."""
     dims = {p.expected.dim() for p in pairs}
     if len(dims) > 1 or 0 in dims:
         return

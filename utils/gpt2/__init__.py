@@ -1,8 +1,8 @@
-"""GPT-2 for the lessons: its tokenizer, what layer 0's attention works with, and the whole model.
+"""GPT-2 for the lessons: its tokenizer, the inputs and weights of layer 0's attention, and the whole model.
 
-All of it works without a network, with the real weights where they are on disk and with the small GPT-2 that comes with
-the course where they are not; `source` says which. Importing this module imports neither transformers nor anything that
-could ask a network.
+All functions work without a network. They use the real weights if these are on disk, and otherwise the small GPT-2 that
+comes with the course; `source` says which. Importing this module imports neither transformers nor a module that could
+access a network.
 """
 
 from utils.gpt2.layer0 import get_l0_values, get_pre_attn, get_split_l0_heads

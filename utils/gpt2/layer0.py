@@ -1,5 +1,4 @@
-"""What layer 0's attention of a GPT-2 reads and multiplies with, from slices of the file: the model itself is never
-loaded."""
+"""The inputs and weights of attention in layer 0 of a GPT-2, read from slices of the file without loading the model."""
 
 from __future__ import annotations
 
@@ -18,95 +17,102 @@ from utils.gpt2.tokenizer import backend_tokenizer
 
 
 def get_pre_attn(prompt: str, path: str | os.PathLike | None = None) -> tuple[list[str], Float[Tensor, "seq d_model"]]:
-    """The prompt's tokens as strings, and what layer 0's attention gets: embeddings plus positions, after the layer
-    norm `ln_1`.
+    """Return the prompt's tokens as strings, and the input of layer 0's attention.
+
+    The input is the sum of token and position embeddings, after the layer norm `ln_1`.
 
     Raises:
-        ValueError: an empty prompt, or one of more tokens than the model has positions.
-        WeightsError: a file that is damaged, misshapen or not finite.
+        ValueError: the prompt is empty, or has more tokens than the model has positions.
+        WeightsError: the file is damaged, or a tensor has the wrong shape or is not finite.
     """
-    where = source(path)
-    ids = encode_prompt(prompt, where)
-    with Checkpoint(where) as checkpoint:
+    weights = source(path)
+    ids = encode_prompt(prompt, weights)
+    with Checkpoint(weights) as checkpoint:
         x = checkpoint.read_embeddings(ids) + checkpoint.read_tensor(
-            "wpe.weight", [where.n_positions, where.d_model], rows=(0, len(ids))
+            "wpe.weight", [weights.n_positions, weights.d_model], rows=(0, len(ids))
         )
-        w, b = (checkpoint.read_tensor(f"h.0.ln_1.{part}", [where.d_model]) for part in ("weight", "bias"))
+        w, b = (checkpoint.read_tensor(f"h.0.ln_1.{part}", [weights.d_model]) for part in ("weight", "bias"))
     tokens = [backend_tokenizer().decode([i], skip_special_tokens=False) for i in ids.tolist()]
-    return tokens, F.layer_norm(x, (where.d_model,), w, b, where.epsilon)
+    return tokens, F.layer_norm(x, (weights.d_model,), w, b, weights.epsilon)
 
 
 def get_split_l0_heads(head_idx: int, bias: bool = False, path: str | os.PathLike | None = None) -> tuple[Tensor, ...]:
-    """Layer 0's query and key weights of one head.
+    """Return the query and key weights of one head of layer 0.
 
     Args:
         head_idx: from 0 to n_heads - 1.
-        bias: give the biases too. GPT-2 adds them: its own queries are `x @ W_Q + b_Q`.
+        bias: also return the biases. GPT-2 adds them: its queries are `x @ W_Q + b_Q`.
 
     Returns:
         (W_Q, W_K), each [d_model, d_head]; with `bias` (W_Q, W_K, b_Q, b_K), the latter [d_head].
     """
-    where = source(path)
-    (W_Q, b_Q), (W_K, b_K) = (_read_head(where, head_idx, part) for part in (0, 1))
+    weights = source(path)
+    (W_Q, b_Q), (W_K, b_K) = (_read_head(weights, head_idx, part) for part in (0, 1))
     return (W_Q, W_K, b_Q, b_K) if bias else (W_Q, W_K)
 
 
 def get_l0_values(
     head_idx: int, path: str | os.PathLike | None = None
 ) -> tuple[Float[Tensor, "d_model d_head"], Float[Tensor, "d_head"]]:
-    """Layer 0's value weights and biases of one head."""
+    """Return the value weights and biases of one head of layer 0."""
     return _read_head(source(path), head_idx, 2)
 
 
-def _read_head(where: Source, head_idx: int, part: int) -> tuple[Tensor, Tensor]:
-    """Weights and biases of one head's queries (0), keys (1) or values (2): a block of columns of `c_attn`."""
+def _read_head(weights: Source, head_idx: int, part: int) -> tuple[Tensor, Tensor]:
+    """Read one head's columns of `c_attn`: weights and biases of its queries (part 0), keys (1) or values (2)."""
     if isinstance(head_idx, bool) or not hasattr(head_idx, "__index__"):
         raise ValueError(f"head_idx must be a whole number; got {head_idx!r}.")
     head = head_idx.__index__()
-    if not 0 <= head < where.n_heads:
+    if not 0 <= head < weights.n_heads:
         raise ValueError(
-            f"there is no head {head}: {where.name} has {where.n_heads}, numbered 0 to {where.n_heads - 1}."
+            f"there is no head {head}: {weights.name} has {weights.n_heads} heads, from 0 to {weights.n_heads - 1}."
         )
-    start = part * where.d_model + head * where.d_head
-    columns, d = (start, start + where.d_head), where.d_model
-    with Checkpoint(where) as checkpoint:
+    start = part * weights.d_model + head * weights.d_head
+    columns, d = (start, start + weights.d_head), weights.d_model
+    with Checkpoint(weights) as checkpoint:
         weight = checkpoint.read_tensor("h.0.attn.c_attn.weight", [d, 3 * d], columns=columns)
         return weight, checkpoint.read_tensor("h.0.attn.c_attn.bias", [3 * d], rows=columns)
 
 
-def encode_prompt(prompt: str, where: Source) -> Int[Tensor, "seq"]:
-    """The prompt's token ids, refused where the model cannot take them."""
+def encode_prompt(prompt: str, weights: Source) -> Int[Tensor, "seq"]:
+    """Return the prompt's token ids.
+
+    Raises:
+        ValueError: the prompt is not a string, cannot be encoded, is empty or is too long for the model.
+        WeightsError: the model has fewer tokens than the tokenizer.
+    """
     if not isinstance(prompt, str):
         raise ValueError(f"the prompt must be a string; got {type(prompt).__name__}.")
     try:
         ids = backend_tokenizer().encode(prompt).ids
     except TypeError:
         raise ValueError(
-            "the prompt holds half of a surrogate pair, which is no character: it cannot be written as UTF-8."
+            "the prompt contains half of a surrogate pair, which is not a character and cannot be encoded as UTF-8."
         ) from None
     if not ids:
         raise ValueError(
-            'the prompt is empty; at least one token is needed. "<|endoftext|>" is the token that begins a text.'
+            'the prompt is empty, but it needs at least one token. "<|endoftext|>" is the token that begins a text.'
         )
-    if len(ids) > where.n_positions:
+    if len(ids) > weights.n_positions:
         raise ValueError(
-            f"the prompt has {len(ids)} tokens, and {where.name} has {where.n_positions} positions. Shorten it."
+            f"the prompt has {len(ids)} tokens, but {weights.name} has {weights.n_positions} positions. Shorten it."
         )
-    if max(ids) >= where.vocab_size:
+    if max(ids) >= weights.vocab_size:
         raise WeightsError(
-            f"{where.path / CONFIG} has {where.vocab_size} tokens; GPT-2's tokenizer has 50257. {remedy_for(where.path)}"
+            f"{weights.path / CONFIG} says {weights.vocab_size} tokens, but GPT-2's tokenizer has 50257."
+            f" {remedy_for(weights.path)}"
         )
     return torch.tensor(ids, device="cpu")
 
 
 class Checkpoint:
-    """A GPT-2's safetensors file or files, opened for reading pieces of tensors as float32.
+    """The open safetensors files of a GPT-2, from which slices of tensors are read as float32.
 
-    Keys may begin with `transformer.`, as save_pretrained writes them, or be bare, as in the file on the hub.
+    Keys may have the prefix `transformer.`, which save_pretrained writes, or no prefix, as in the file on the hub.
     """
 
-    def __init__(self, where: Source) -> None:
-        self.where, self._files, self._locations = where, contextlib.ExitStack(), {}
+    def __init__(self, weights: Source) -> None:
+        self.weights, self._files, self._locations = weights, contextlib.ExitStack(), {}
 
     def __enter__(self) -> Checkpoint:
         with contextlib.ExitStack() as self._files:
@@ -114,35 +120,37 @@ class Checkpoint:
                 file = self._open(name)
                 keys = file.keys()
                 self._locations |= {key.removeprefix("transformer."): (file, key) for key in keys}
-            self._files = self._files.pop_all()  # all of them opened: they stay open until the end
+            self._files = self._files.pop_all()  # All files opened without an error, so keep them open until __exit__.
         return self
 
     def __exit__(self, *_: object) -> None:
         self._files.close()
 
     def _names(self) -> Sequence[str]:
-        if (self.where.path / WEIGHTS).exists():
+        if (self.weights.path / WEIGHTS).exists():
             return [WEIGHTS]
         try:
-            return sorted(set(json.loads((self.where.path / INDEX).read_text(encoding="utf-8"))["weight_map"].values()))
+            return sorted(
+                set(json.loads((self.weights.path / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
+            )
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise WeightsError(
-                f"{self.where.path / INDEX} is damaged ({error}). {remedy_for(self.where.path)}"
+                f"{self.weights.path / INDEX} is damaged ({error}). {remedy_for(self.weights.path)}"
             ) from None
 
     def _open(self, name: str):
         from safetensors import SafetensorError, safe_open
 
-        path = self.where.path / name
+        path = self.weights.path / name
         try:
             return self._files.enter_context(safe_open(path, framework="pt"))
         except (SafetensorError, OSError) as error:
             raise WeightsError(
-                f"{path} cannot be read: it is cut off or damaged ({error}). {remedy_for(self.where.path)}"
+                f"{path} cannot be read, because it is truncated or damaged ({error}). {remedy_for(self.weights.path)}"
             ) from None
 
     def tensor_names(self) -> list[str]:
-        """The tensors that there are, without `transformer.`."""
+        """Return the names of all tensors, without the prefix `transformer.`."""
         return list(self._locations)
 
     def read_tensor(
@@ -152,66 +160,70 @@ class Checkpoint:
         rows: tuple[int, int] | None = None,
         columns: tuple[int, int] | None = None,
     ) -> Float[Tensor, "..."]:
-        """A tensor, or the rows or columns `(start, stop)` of it.
+        """Read a tensor, or its rows or columns from `start` to `stop`.
 
         Args:
-            shape: what the whole tensor must have; None for a size, or for all of them, that are not known.
+            shape: the required shape of the whole tensor; None instead of a size, or of the shape, accepts any.
         """
-        found = self._slice(name, shape)
+        tensor = self._slice(name, shape)
         if columns is not None:
-            piece = found[:, columns[0] : columns[1]]
+            piece = tensor[:, columns[0] : columns[1]]
         else:
-            piece = found[rows[0] : rows[1]] if rows is not None else found[:]
+            piece = tensor[rows[0] : rows[1]] if rows is not None else tensor[:]
         return self._require_finite(name, piece)
 
     def read_rows(self, name: str, shape: Sequence[int | None], indices: Sequence[int]) -> Tensor:
-        """Some rows of a matrix, in the order of `indices`."""
-        found = self._slice(name, shape)
-        return self._require_finite(name, torch.cat([found[i : i + 1] for i in indices]))
+        """Read some rows of a matrix, in the order of `indices`."""
+        matrix = self._slice(name, shape)
+        return self._require_finite(name, torch.cat([matrix[i : i + 1] for i in indices]))
 
     def read_embeddings(self, ids: Tensor) -> Float[Tensor, "seq d_model"]:
-        """The token embeddings of `ids`. The small GPT-2 keeps the rows that were trained, and one vector for all
-        others."""
-        d = self.where.d_model
+        """Read the token embeddings of `ids`.
+
+        The small GPT-2 stores only the trained rows, and one vector for all other tokens.
+        """
+        d = self.weights.d_model
         if "wte.rows" not in self._locations:
-            return self.read_rows("wte.weight", [self.where.vocab_size, d], ids.tolist())
+            return self.read_rows("wte.weight", [self.weights.vocab_size, d], ids.tolist())
         trained = self.read_trained_ids()
         place = torch.searchsorted(trained, ids).clamp_max(len(trained) - 1)
         known = trained[place] == ids
-        found = self.read_tensor("wte.other", [d]).repeat(len(ids), 1)
+        embeddings = self.read_tensor("wte.other", [d]).repeat(len(ids), 1)
         if known.any():
-            found[known] = self.read_rows("wte.rows", [len(trained), d], place[known].tolist())
-        return found
+            embeddings[known] = self.read_rows("wte.rows", [len(trained), d], place[known].tolist())
+        return embeddings
 
     def read_trained_ids(self) -> Int[Tensor, "n"]:
-        """The ids of the tokens that the small GPT-2 was trained on, ascending."""
+        """Return the ids of the tokens that the small GPT-2 was trained on, in ascending order."""
         ids = self._slice("wte.ids", [None])[:].long()
-        if not len(ids) or ids[0] < 0 or ids[-1] >= self.where.vocab_size or (ids.diff() <= 0).any():
+        if not len(ids) or ids[0] < 0 or ids[-1] >= self.weights.vocab_size or (ids.diff() <= 0).any():
             raise WeightsError(
-                f"wte.ids in {self.where.path} are not token ids in ascending order. {remedy_for(self.where.path)}"
+                f"wte.ids in {self.weights.path} are not token ids in ascending order. {remedy_for(self.weights.path)}"
             )
         return ids
 
     def _slice(self, name: str, shape: Sequence[int | None] | None):
         if name not in self._locations:
             raise WeightsError(
-                f"{self.where.path} has no tensor {name}: these are not the weights of a GPT-2. {remedy_for(self.where.path)}"
+                f"{self.weights.path} has no tensor {name}, so these are not the weights of a GPT-2."
+                f" {remedy_for(self.weights.path)}"
             )
         file, key = self._locations[name]
-        found = file.get_slice(key)
-        given = list(found.get_shape())
+        tensor = file.get_slice(key)
+        actual = list(tensor.get_shape())
         if shape is None:
-            return found
-        if len(given) != len(shape) or any(want is not None and have != want for have, want in zip(given, shape)):
+            return tensor
+        if len(actual) != len(shape) or any(want is not None and have != want for have, want in zip(actual, shape)):
             raise WeightsError(
-                f"{name} in {self.where.path} has the shape {given}; its configuration says {list(shape)}."
-                f" {remedy_for(self.where.path)}"
+                f"{name} in {self.weights.path} has the shape {actual}, but the configuration says {list(shape)}."
+                f" {remedy_for(self.weights.path)}"
             )
-        return found
+        return tensor
 
     def _require_finite(self, name: str, piece: Tensor) -> Tensor:
         if not piece.isfinite().all():
             raise WeightsError(
-                f"{name} in {self.where.path} holds numbers that are not finite (nan or inf). {remedy_for(self.where.path)}"
+                f"{name} in {self.weights.path} contains numbers that are not finite (nan or inf)."
+                f" {remedy_for(self.weights.path)}"
             )
         return piece.float()

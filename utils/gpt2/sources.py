@@ -1,4 +1,4 @@
-"""Which GPT-2 is used: decided in one order, said in one line, and never by asking the network."""
+"""Choose the GPT-2 that the lessons use, in a fixed order and without a network, and announce it in one line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "gpt2-mini"
-REPOSITORIES = ("openai-community/gpt2", "gpt2")  # the Hugging Face cache keeps them apart
+REPOSITORIES = ("openai-community/gpt2", "gpt2")  # the names of GPT-2; the Hugging Face cache has a folder for each
 WEIGHTS, INDEX, PICKLE, CONFIG = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "config.json"
 
 _COMES = "it comes with the course"
@@ -17,16 +17,16 @@ _announced: set[Source] = set()
 
 
 class WeightsError(ValueError):
-    """A GPT-2 cannot be used; the message names the file, what was expected, and the cure."""
+    """A GPT-2 cannot be used. The message names the file, the problem and the remedy."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One GPT-2 on disk. `why` says how it was found."""
+    """A GPT-2 on disk. `reason` says why it was chosen."""
 
     name: str
     path: Path
-    is_real: bool
+    real: bool
     reason: str = field(compare=False)
     n_layers: int
     n_heads: int
@@ -37,42 +37,42 @@ class Source:
 
     @property
     def d_head(self) -> int:
-        """The width of one head's queries and keys."""
+        """Return the width of a head's queries and keys."""
         return self.d_model // self.n_heads
 
     @property
     def is_explicit(self) -> bool:
-        """Whether a path or COURSE_GPT2 chose it, so that fetching another changes nothing."""
+        """Return whether a path or COURSE_GPT2 chose it; then fetching the real GPT-2 would change nothing."""
         return not self.reason.startswith(_COMES) and self.reason != _CACHED
 
     @property
     def announcement(self) -> str:
-        """The sentence that is printed when it is first used."""
+        """Return the sentence that is printed at the first use."""
         size = f"{self.n_layers} layers of {self.n_heads} heads, width {self.d_model}"
-        more = "" if self.is_real or self.is_explicit else " `coginst fetch gpt2` gets the real one."
+        more = "" if self.real or self.is_explicit else " `coginst fetch gpt2` gets the real one."
         return f"Using {self.name} ({size}): {self.reason}.{more}"
 
 
 def source(path: str | os.PathLike | None = None) -> Source:
-    """The GPT-2 that is used, announced in one printed line the first time.
+    """Choose a GPT-2, and print one line about it at its first use.
 
-    Looked for in this order: `path`; the environment's COURSE_GPT2 (a path, or the word "bundled"); a real GPT-2 in the
-    Hugging Face cache, where `coginst fetch gpt2` puts it; the small one that comes with the course.
+    The order is: `path`; the environment variable COURSE_GPT2 (a path, or the word "bundled"); a real GPT-2 in the
+    Hugging Face cache, which `coginst fetch gpt2` fills; the small GPT-2 that comes with the course.
 
     Raises:
-        WeightsError: a path was given, or COURSE_GPT2 is set, and there is no usable GPT-2. There is no fallback then.
+        WeightsError: `path` or COURSE_GPT2 names no usable GPT-2. In this case there is no fallback.
     """
-    found = find_source(path)
-    if found not in _announced:
-        _announced.add(found)
-        print(found.announcement)
-    return found
+    chosen = find_source(path)
+    if chosen not in _announced:
+        _announced.add(chosen)
+        print(chosen.announcement)
+    return chosen
 
 
 def find_source(path: str | os.PathLike | None = None) -> Source:
-    """As `source`, in silence."""
+    """Choose a GPT-2 like `source`, without printing."""
     if path is not None:
-        return _source_at(path, "the path that was given")
+        return _source_at(path, "the path argument names it")
     if os.environ.get("COURSE_GPT2"):
         return _source_at(os.environ["COURSE_GPT2"], "COURSE_GPT2 names it")
     cached, note = find_in_cache()
@@ -82,15 +82,14 @@ def find_source(path: str | os.PathLike | None = None) -> Source:
 
 
 def find_in_cache() -> tuple[Path | None, str]:
-    """The folder of a real GPT-2 in the Hugging Face cache, and what to add to the announcement where it is
-    incomplete."""
+    """Return the folder of a real GPT-2 in the Hugging Face cache, or None, and a note if a copy is incomplete."""
     from huggingface_hub import constants
 
     note = ""
     for repository in REPOSITORIES:
         if not (Path(constants.HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}").is_dir():
             continue
-        from huggingface_hub import try_to_load_from_cache  # 100 modules, which most learners need not wait for
+        from huggingface_hub import try_to_load_from_cache  # imports 100 modules, so only if the folder exists
 
         files = {name: try_to_load_from_cache(repository, name) for name in (CONFIG, WEIGHTS, INDEX, PICKLE)}
         here = {name for name, file in files.items() if isinstance(file, str)}
@@ -98,59 +97,62 @@ def find_in_cache() -> tuple[Path | None, str]:
             return Path(files[CONFIG]).parent, ""
         if here:
             missing = CONFIG if CONFIG not in here else WEIGHTS
-            note = f"; {repository} in the Hugging Face cache is incomplete, {missing} is missing"
+            note = f"; {repository} in the Hugging Face cache is incomplete: {missing} is missing"
     return None, note
 
 
-def _source_at(path: str | os.PathLike, why: str) -> Source:
+def _source_at(path: str | os.PathLike, reason: str) -> Source:
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise WeightsError(
-            f"path must name a folder with a GPT-2 in it, or be 'bundled'; got {path!r}. Without a path the course"
-            " looks for itself."
+            f"path must be a folder that contains a GPT-2, or 'bundled'; got {path!r}. Without a path, the course"
+            " looks for a GPT-2 itself."
         )
     if os.fspath(path) == "bundled":
-        return read_source(BUNDLED, "the small GPT-2", False, why if why.startswith("COURSE") else "it was asked for")
+        return read_source(BUNDLED, "the small GPT-2", False, reason)
     place = Path(path).expanduser()
     if not place.exists():
         raise WeightsError(
-            f"There is no {place} ({why}). Expected a folder with {CONFIG} and {WEIGHTS}, or the word bundled."
+            f"There is no {place} ({reason}). Expected a folder with {CONFIG} and {WEIGHTS}, or the word 'bundled'."
         )
     if place.is_file() and place.name not in (CONFIG, WEIGHTS, INDEX):
         raise WeightsError(
             _pickle_message(place)
             if place.suffix in (".bin", ".pt", ".pth")
-            else f"{place} ({why}) is not a {WEIGHTS}. {_LAYOUT}"
+            else f"{place} ({reason}) is not a {WEIGHTS} file. {_LAYOUT}"
         )
     folder = place.parent if place.is_file() else place
     if folder.resolve() == BUNDLED:
-        return read_source(BUNDLED, "the small GPT-2", False, why)
-    return read_source(folder, "GPT-2", True, why)
+        return read_source(BUNDLED, "the small GPT-2", False, reason)
+    return read_source(folder, "GPT-2", True, reason)
 
 
 def read_source(folder: Path, name: str, is_real: bool, reason: str) -> Source:
     """Read the configuration of the GPT-2 in `folder`.
 
     Raises:
-        WeightsError: no configuration, a damaged one, or one of another kind of model; no weights, or only a pickle.
+        WeightsError: the configuration is missing, damaged or of another kind of model, or there are no weights except
+            as a pickle.
     """
     config = _read_config(folder)
     if not any((folder / file).exists() for file in (WEIGHTS, INDEX)):
         if (folder / PICKLE).exists():
             raise WeightsError(_pickle_message(folder / PICKLE))
-        raise WeightsError(f"{folder} has no {WEIGHTS}. `coginst fetch gpt2` downloads the real one.")
+        raise WeightsError(f"{folder} has no {WEIGHTS}. `coginst fetch gpt2` downloads the real GPT-2.")
     try:
         sizes = {ours: int(config[theirs]) for ours, theirs in _SIZES.items()}
         epsilon = float(config.get("layer_norm_epsilon", 1e-5))
     except (KeyError, TypeError, ValueError) as error:
         raise WeightsError(
-            f"{folder / CONFIG} does not say how large the model is ({error}). {remedy_for(folder)}"
+            f"{folder / CONFIG} does not specify the sizes of the model ({error}). {remedy_for(folder)}"
         ) from None
     if min(sizes.values()) < 1 or sizes["d_model"] % sizes["n_heads"]:
-        raise WeightsError(f"{folder / CONFIG} has sizes that make no GPT-2: {sizes}. {remedy_for(folder)}")
+        raise WeightsError(
+            f"{folder / CONFIG} has sizes that are impossible for a GPT-2: {sizes}. {remedy_for(folder)}"
+        )
     return Source(name, folder, is_real, reason, **sizes, epsilon=epsilon)
 
 
-_LAYOUT = f"Expected a folder with {CONFIG} and {WEIGHTS}, as save_pretrained writes it."
+_LAYOUT = f"Expected a folder with {CONFIG} and {WEIGHTS}, as written by save_pretrained."
 _SIZES = {
     "n_layers": "n_layer",
     "n_heads": "n_head",
@@ -170,27 +172,27 @@ def _read_config(folder: Path) -> dict:
         raise WeightsError(f"{file} is damaged ({error}). {remedy_for(folder)}") from None
     if not isinstance(config, dict) or config.get("model_type") != "gpt2":
         kind = config.get("model_type") if isinstance(config, dict) else type(config).__name__
-        raise WeightsError(f"{file} describes another kind of model ({kind}); this course reads GPT-2 only.")
+        raise WeightsError(f"{file} describes another kind of model ({kind}), but this course reads only GPT-2.")
     return config
 
 
 def _pickle_message(file: Path) -> str:
     return (
-        f"{file} is a pickle, which can run any code when it is opened; {WEIGHTS} is expected. `coginst fetch gpt2`"
-        " downloads that. If you trust the pickle: GPT2LMHeadModel.from_pretrained(folder).save_pretrained(folder)"
-        " writes it."
+        f"{file} is a pickle, which can run any code when it is opened; the course reads only {WEIGHTS}."
+        " `coginst fetch gpt2` downloads this file. If you trust the pickle, convert it:"
+        " GPT2LMHeadModel.from_pretrained(folder).save_pretrained(folder)"
     )
 
 
 def remedy_for(folder: Path) -> str:
-    """What to do about a damaged file."""
+    """Say what to do about a damaged file in `folder`."""
     if folder.resolve() == BUNDLED:
         return "It comes with the course: `git checkout -- utils/assets/gpt2-mini` restores it."
     from huggingface_hub import constants
 
     if Path(constants.HF_HUB_CACHE).resolve() in folder.resolve().parents:
-        return "`coginst fetch gpt2` replaces it; COURSE_GPT2=bundled uses the small one that comes with the course."
+        return "`coginst fetch gpt2` downloads it again; COURSE_GPT2=bundled selects the small GPT-2 of the course."
     return (
-        "Copy or save the files anew, or leave the path out and unset COURSE_GPT2: `coginst fetch gpt2` gets the real"
-        " one, and a small one is here."
+        "Copy or save the files again. Or give no path and unset COURSE_GPT2: `coginst fetch gpt2` gets the real"
+        " GPT-2, and a small GPT-2 comes with the course."
     )

@@ -1,4 +1,4 @@
-"""GPT-2's tokenizer from its merge table alone, without a network (Radford et al. 2019, section 2.2)."""
+"""GPT-2's tokenizer, built from its merge table without a network (Radford et al. 2019, section 2.2)."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ END_OF_TEXT = "<|endoftext|>"
 
 
 def byte_symbols() -> list[str]:
-    """The 256 one-byte tokens in GPT-2's order, each as the printable character that stands for it in the table.
+    """Return the 256 one-byte tokens in GPT-2's order, each as the printable character that represents it in the table.
 
-    Bytes that print stand for themselves and come first; the other 68, the space among them, follow as the characters
-    from U+0100 on.
+    Printable bytes come first and represent themselves. The other 68 bytes, including the space, follow as the
+    characters from U+0100 on.
     """
-    prints = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in prints]
-    return [chr(byte) for byte in prints] + [chr(256 + i) for i in range(len(others))]
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return [chr(byte) for byte in printable] + [chr(256 + i) for i in range(len(others))]
 
 
 def read_merges(path: Path = MERGES) -> list[tuple[str, str]]:
-    """The pairs of a merge table in order; its first line is a version."""
+    """Read the pairs of a merge table in order, without its first line, which is a version."""
     lines = path.read_text(encoding="utf-8").split("\n")[1:]
     return [(left, right) for left, right in (line.split(" ") for line in lines if line)]
 
 
 def build_vocabulary(merges: list[tuple[str, str]]) -> dict[str, int]:
-    """Every token with its id: the bytes, then what each merge makes, then the end of the text."""
+    """Return the id of every token: first the bytes, then the result of each merge, then the end of the text."""
     tokens = [*byte_symbols(), *(left + right for left, right in merges), END_OF_TEXT]
     return {token: i for i, token in enumerate(tokens)}
 
 
 @functools.cache
 def backend_tokenizer() -> Tokenizer:
-    """The same tokenizer without transformers, whose import takes longer than all that layer 0 needs."""
+    """Return the tokenizer without transformers, whose import takes longer than all work on layer 0."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
     merges = read_merges()
-    made = Tokenizer(models.BPE(build_vocabulary(merges), merges))
-    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    made.add_special_tokens([AddedToken(END_OF_TEXT, special=True, normalized=False)])
-    return made
+    tokenizer = Tokenizer(models.BPE(build_vocabulary(merges), merges))
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(END_OF_TEXT, special=True, normalized=False)])
+    return tokenizer
 
 
 @functools.cache
 def load_tokenizer() -> GPT2TokenizerFast:
-    """GPT-2's own tokenizer: 50,257 tokens, and `<|endoftext|>` (50256) to begin, to end and to pad with."""
+    """Return GPT-2's tokenizer: 50,257 tokens, of which `<|endoftext|>` (50256) begins, ends and pads texts."""
     from transformers import GPT2TokenizerFast
 
     merges = read_merges()

@@ -1,1 +1,1 @@
-"""Taking back a class: the judge and the runner, and what is made of their verdicts (docs/grading.md)."""
+"""Collect, grade and report the submissions of a class (docs/grading.md)."""

@@ -1,4 +1,4 @@
-"""A student's page as the runner sees it: what it answers, what each answer builds on, and its cells as they run."""
+"""Find the answers on a student's page, find what each answer depends on, and load one of them in the runner."""
 
 from __future__ import annotations
 import __future__
@@ -24,11 +24,11 @@ _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __futur
 
 @dataclass
 class PageAnswer:
-    """What stands on a page for one exercise, without having run.
+    """The answer to one exercise as the page's source shows it; no code has run.
 
     Attributes:
-        source: the statements that bind its name, and for a value the cells that do.
-        uses: the other exercises that it reads, of this page and, by `yours`, of earlier ones.
+        source: for a function or class, its last definition; for a value, every cell that assigns its name.
+        uses: the other exercises that the answer reads: from this page, and through `yours` from earlier lessons.
     """
 
     source: str = ""
@@ -36,7 +36,11 @@ class PageAnswer:
 
 
 def find_answers(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str, PageAnswer]:
-    """The exercises that a page answers; `exercises` is the kind of each of its lesson's, by name."""
+    """Return the answers on a page by exercise name.
+
+    Args:
+        exercises: the kind of each exercise of the lesson ("function", "module" or "value"), by name.
+    """
     statements: dict[str, list[ast.stmt]] = {}
     found: dict[str, PageAnswer] = {}
     for cell in lesson.cells:
@@ -55,7 +59,7 @@ def find_answers(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str,
 
 
 def _add_source(entry: PageAnswer, cell: lessons.Cell, node: ast.stmt, kind: str) -> None:
-    """The source that binds a name, once more: the last definition counts, and every cell that works a value out."""
+    """Record one more statement that binds the name: definitions replace earlier ones, cells of a value add up."""
     if kind == "value":
         if cell.source not in entry.source:
             entry.source = f"{entry.source}\n\n{cell.source}".strip()
@@ -65,26 +69,25 @@ def _add_source(entry: PageAnswer, cell: lessons.Cell, node: ast.stmt, kind: str
 
 
 def requested_exercises(lesson: lessons.Lesson) -> list[str]:
-    """The exercises that a page asks `yours` for."""
+    """Return the names of the exercises that the page requests with `yours`."""
     trees = filter(None, map(parse_cell, lesson.cells))
     return list(dict.fromkeys(name for tree in trees for name in _requested_names(tree)))
 
 
 def _is_yours_assignment(node: ast.stmt) -> bool:
-    """Whether a statement is `X = yours("X")`."""
+    """Return whether a statement is `X = yours("X")`."""
     return isinstance(node, (ast.Assign, ast.AnnAssign)) and any(_requested_names(node))
 
 
 def _requested_names(node: ast.AST) -> Iterator[str]:
-    """The names that `yours` is called with."""
+    """Yield the names that `yours` is called with."""
     for call in ast.walk(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "yours":
             yield from (a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
 
 
 def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
-    """The exercises whose names a name's statements read, or those of what they read in turn; and what these ask
-    `yours` for."""
+    """Return the exercises that the statements of `name` depend on, directly or through other names of the page."""
     uses: dict[str, None] = {}
     seen, waiting = {name}, [name]
     while waiting:
@@ -101,7 +104,7 @@ def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises:
 
 
 def _referenced_globals(table: symtable.SymbolTable) -> set[str]:
-    """The page's names that a piece of code reads: those of its own functions that stand in them alone are not."""
+    """Return the global names that a piece of code reads; local names of its functions do not count."""
     top = table.get_type() == "module"
     found = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
     return found.union(*map(_referenced_globals, table.get_children()))
@@ -111,7 +114,10 @@ def _referenced_globals(table: symtable.SymbolTable) -> set[str]:
 
 
 class AnswerNotFound(Exception):
-    """A page has no answer to an exercise: the message says why, and `error` is what stopped it, if something did."""
+    """The page has no answer to the exercise.
+
+    The message says why. `error` is the exception that prevented the answer, or None if there was no exception.
+    """
 
     def __init__(self, message: str, error: BaseException | None = None) -> None:
         super().__init__(message)
@@ -119,18 +125,21 @@ class AnswerNotFound(Exception):
 
 
 class NotADefinition(Exception):
-    """What a page binds to the name of an exercise is no definition of its own; `check` says the same of it."""
+    """The page binds the exercise's name to something that is not a definition; `check` gives the same message."""
 
 
 def load_answer(path: Path, name: str, kind: str, names: dict[str, Any], timeout: float) -> Any:
-    """The answer that a page gives to an exercise. Raises `NotThere`.
+    """Return the answer that a page gives to an exercise.
 
-    A function or a class is taken from the page's definitions, and where that reads a name that the page works out,
-    from the page as it runs up to there; a value always is.
+    A function or class comes from the page's definitions. If it reads a name that a cell computes, or if the exercise
+    asks for a value, the page's cells run up to the answer instead.
 
     Args:
-        names: what a notebook has besides, such as `display`.
-        patience: seconds of CPU time that a cell before the answer may take; it is then interrupted, and left.
+        names: additional names that a notebook provides, such as `display`.
+        timeout: CPU seconds for each cell before the answer. A cell that takes longer is interrupted and skipped.
+
+    Raises:
+        AnswerNotFound: the page has no answer to the exercise.
     """
     if kind != "value":
         module = lessons.load_lesson(path)
@@ -151,7 +160,7 @@ def load_answer(path: Path, name: str, kind: str, names: dict[str, Any], timeout
 
 
 def _explain_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]) -> str:
-    """Why what is assigned to a name does not answer an exercise for a function or a class; "" where nothing is."""
+    """Explain why the value assigned to a name does not answer an exercise; return "" if there is no explanation."""
     trees = filter(None, map(parse_cell, lesson.cells))
     bound = [node for tree in trees for node in tree.body if name in lessons.bound_names(node)]
     values = [node.value for node in bound if isinstance(node, (ast.Assign, ast.AnnAssign))]
@@ -164,11 +173,11 @@ def _explain_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]
             getattr(names.get(module), attribute, 0)
         ):
             return why
-    return f"`{name}` is assigned a value: define it with `def` or `class`, so that it can be found by its name."
+    return f"`{name}` is assigned a value. Define it with `def` or `class` instead, so that it has this name."
 
 
 def _is_refused(module: types.ModuleType, name: str) -> bool:
-    """Whether a name of the page has no value because `yours` refused it: running the page would not give it one."""
+    """Return whether the name has no value because `yours` rejected it; running the page would not help then."""
     try:
         getattr(module, name)
     except AttributeError as error:
@@ -177,7 +186,7 @@ def _is_refused(module: types.ModuleType, name: str) -> bool:
 
 
 def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
-    """The names of the page that an answer's code reads, and that of the functions and classes that it reads."""
+    """Return the global names that an answer's code reads, including the code of the page's functions that it uses."""
     found: set[str] = set()
     waiting = [answer]
     while waiting:
@@ -190,7 +199,7 @@ def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
 
 
 def _code_objects(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
-    """The code of a function or class of the page; none of what comes from elsewhere."""
+    """Return the code objects of a function or class that the page defines; an empty list for anything else."""
     if isinstance(value, type):
         parts = [part for part in vars(value).values() if isinstance(part, types.FunctionType)]
         return [code for part in parts for code in _code_objects(part, names)]
@@ -203,7 +212,13 @@ def _code_objects(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
 
 
 def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
-    """What a name holds after the cells up to the one that it is checked in, or last bound in. Raises `NotThere`."""
+    """Run the page up to the answer and return the value of `name`.
+
+    The last cell to run is the last one that binds the name. A value runs up to the last cell that checks it, if any.
+
+    Raises:
+        AnswerNotFound: no cell binds the name, or its cell failed.
+    """
     trees = [(cell, tree) for cell in lesson.cells if cell.kind == "code" and (tree := parse_cell(cell))]
     bound = {cell.index: {n for node in tree.body for n in lessons.bound_names(node)} for cell, tree in trees}
     binding = [at for at, found in bound.items() if name in found]
@@ -221,18 +236,18 @@ def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any
             code = compile(tree, traceback_filename(cell, lesson), "exec", futures, dont_inherit=True)
             futures |= code.co_flags & _FUTURES
             _execute_cell(code, names, None if cell.index in binding else patience)
-        except (Exception, SystemExit) as error:  # the next cell may run all the same, as in a notebook
+        except (Exception, SystemExit) as error:  # As in a notebook, the next cell can still run.
             stopped = error if cell.index in binding else stopped
     if name not in names:
-        text = f"{type(stopped).__name__}: {stopped}" if stopped else f"{name} is not worked out."
+        text = f"{type(stopped).__name__}: {stopped}" if stopped else f"No cell assigns a value to `{name}`."
         if isinstance(stopped, SystemExit):
-            text = f"Its cell ends the program (`sys.exit()`, `exit()` or `quit()`) before `{name}` is worked out."
+            text = f"Its cell ends the program (`sys.exit()`, `exit()` or `quit()`) before `{name}` has a value."
         raise AnswerNotFound(text, stopped)
     return names[name]
 
 
 def _execute_cell(code: types.CodeType, names: dict[str, Any], patience: float | None) -> None:
-    """Run a cell; where there is a limit to the patience with it, no longer than that."""
+    """Run a cell, for at most `patience` CPU seconds unless `patience` is None."""
     if patience is None:
         exec(code, names)
         return
@@ -242,12 +257,12 @@ def _execute_cell(code: types.CodeType, names: dict[str, Any], patience: float |
             exec(code, names)
     except KeyboardInterrupt:
         alarm.stop()
-        if not alarm.fired:  # it is the time of the whole exercise that is over
+        if not alarm.fired:  # The interrupt comes from the time limit of the whole exercise.
             raise
 
 
 def _is_checked(tree: ast.Module, name: str) -> bool:
-    """Whether a cell calls `check` on a name."""
+    """Return whether a cell calls `check` on a name."""
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check":
             given = [a.id for a in call.args if isinstance(a, ast.Name)] + [k.arg for k in call.keywords]
@@ -257,7 +272,7 @@ def _is_checked(tree: ast.Module, name: str) -> bool:
 
 
 class NullObject:
-    """What a page calls and a runner has no use for, such as `check`, `show` and `display`: it does nothing."""
+    """Do nothing, whatever the page calls on it: replaces names such as `check`, `show` and `display` in the runner."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> NullObject:
         return self
@@ -277,11 +292,15 @@ class NullObject:
 
 
 def make_yours(pages: dict[str, str], folder: Path) -> Callable[[str], Any]:
-    """A `yours` that takes each exercise from the page that the judge says it may be taken from."""
+    """Return a `yours` function for the runner.
+
+    Args:
+        pages: for each exercise that `yours` may return, the file name of the page that defines it.
+    """
 
     def yours(name: str) -> Any:
         if name not in pages:
-            raise NotImplementedError(f"This needs `{name}` from an earlier lesson, and that does not pass yet.")
+            raise NotImplementedError(f"This needs `{name}` from an earlier lesson, which does not pass yet.")
         return getattr(lessons.load_lesson(folder / pages[name]), name)
 
     return yours

@@ -1,7 +1,7 @@
-"""The files of a folder or a zip that somebody else made: read one at a time, never unpacked.
+"""Read the files of an untrusted folder or zip one at a time, without unpacking it.
 
-Nothing is written under a name that stands in an archive, links are not followed, devices are not opened, and what
-would come out is counted before it is.
+No path from an archive is ever used for writing, links are not followed, and devices are not opened. The number of
+files and their total size are checked before any file of a zip is read.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 MEGABYTE = 10**6
-MAX_FILE = 64 * MEGABYTE  # a notebook with pictures has a few; the largest in the wild some tens
+MAX_FILE = 64 * MEGABYTE  # A notebook with pictures has a few megabytes, the largest ones a few tens.
 LEFT_BEHIND = ("__MACOSX", ".ipynb_checkpoints", "__pycache__", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 class ArchiveError(ValueError):
-    """A source cannot be read at all; the message says which and why."""
+    """A source or one of its files cannot be read; the message says why."""
 
 
 @dataclass(frozen=True)
 class ArchiveLimits:
-    """How many files an archive may hold, and how many bytes they may come to."""
+    """How many files an archive may hold, and how many bytes they may have in total."""
 
     max_files: int
     max_bytes: int
@@ -42,11 +42,12 @@ class SourceFile:
     """A file of a source.
 
     Attributes:
-        source: what the source is called.
-        path: where the file lies in it.
-        time: when it was last changed, in seconds since 1970.
-        refused: why it cannot be read, a sentence; "" where it can.
-        read: gives its content, at most `MAX_FILE` bytes, until the next file is asked for. Raises `ArchiveError`.
+        source: the name of the source.
+        path: the path of the file in its source.
+        mtime: when the file was last changed, in seconds since 1970.
+        refusal: why the file cannot be read, as a sentence; "" if it can be read.
+        read: returns the content, at most `MAX_FILE` bytes. It works until the iterator moves to the next file, and
+            raises `ArchiveError`.
     """
 
     source: str
@@ -57,19 +58,23 @@ class SourceFile:
 
     @property
     def location(self) -> str:
-        """Where it is, in words: the source and the path."""
+        """The source and the path, as one text."""
         return f"{self.source}: {self.path}"
 
 
 def iter_files(source: str | Path) -> Iterator[SourceFile]:
-    """The files of a folder or of a zip, those of a zip within it among them. Raises `ArchiveError`."""
+    """Yield the files of a folder or zip, including the files of the zips in it.
+
+    Raises:
+        ArchiveError: the source cannot be read at all.
+    """
     source = Path(source)
     if source.is_dir():
         found = _iter_folder(source, source)
     elif source.is_file():
         found = _iter_zip(source, source.name, PurePosixPath(), OUTER)
     else:
-        raise ArchiveError(f"{source}: there is no such folder or zip.")
+        raise ArchiveError(f"{source}: no such folder or zip exists.")
     for file in found:
         if any(part in LEFT_BEHIND for part in file.path.parts):
             continue
@@ -80,7 +85,7 @@ def iter_files(source: str | Path) -> Iterator[SourceFile]:
 
 
 def _iter_nested_zip(file: SourceFile) -> Iterator[SourceFile]:
-    """The files of a student's own zip; a zip in that one is a file like any other."""
+    """Yield the files of a zip inside the source. A zip inside that zip is not opened but yielded as a file."""
     try:
         yield from _iter_zip(io.BytesIO(file.read()), file.source, file.path, INNER)
     except ArchiveError as error:
@@ -94,7 +99,7 @@ def _iter_folder(folder: Path, top: Path) -> Iterator[SourceFile]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise ArchiveError(f"{folder}: it cannot be read ({error.strerror}).") from None
+        raise ArchiveError(f"{folder}: the folder cannot be read ({error.strerror}).") from None
     for entry in entries:
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False):
@@ -107,20 +112,24 @@ def _iter_folder(folder: Path, top: Path) -> Iterator[SourceFile]:
 
 
 def _refusal_reason(mode: int, size: int) -> str:
-    """Why a file of this kind and size is not read; "" where it is."""
+    """Return why a file of this mode and size is not read; "" if it is read."""
     if stat.S_ISLNK(mode):
-        return "it is a link, and links are not followed; hand in the file itself."
+        return "It is a link, and links are not followed. Hand in the file itself."
     if stat.S_IFMT(mode) and not stat.S_ISREG(mode):
-        return "it is a device, a pipe or a socket, and no file."
+        return "It is a device, a pipe or a socket, not a regular file."
     if size > MAX_FILE:
-        return f"it has {size // MEGABYTE:,} MB, and {MAX_FILE // MEGABYTE} are read at most; clear its outputs."
+        return f"It is larger than the limit of {MAX_FILE // MEGABYTE} MB. Clear its outputs."
     return ""
 
 
 def _read_file(path: Path) -> bytes:
-    """The bytes of a file that is still what it was when it was listed."""
+    """Return the bytes of a regular file.
+
+    Raises:
+        ArchiveError: since it was listed, the file has become a link, a device or too large, or it cannot be read.
+    """
     try:
-        # Not through a link, and not waiting for a pipe, that took its place meanwhile.
+        # The file may have been replaced since it was listed: do not follow a link, do not wait for a pipe.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb") as file:
             about = os.fstat(handle)
@@ -128,7 +137,7 @@ def _read_file(path: Path) -> bytes:
                 raise ArchiveError(why)
             return file.read(MAX_FILE)
     except OSError as error:
-        raise ArchiveError(f"it cannot be read ({error.strerror}).") from None
+        raise ArchiveError(f"It cannot be read ({error.strerror}).") from None
 
 
 # --- zips -----------------------------------------------------------------------------------------------
@@ -137,7 +146,7 @@ def _read_file(path: Path) -> bytes:
 def _iter_zip(
     file: Path | io.BytesIO, source: str, within: PurePosixPath, limits: ArchiveLimits
 ) -> Iterator[SourceFile]:
-    """The files of a zip; `within` is where it lies in its source."""
+    """Yield the files of a zip. `within` is the path of the zip inside its source, empty for the source itself."""
     called = within if within.parts else source
     try:
         with zipfile.ZipFile(file) as packed:
@@ -157,24 +166,24 @@ def _iter_zip(
 def _refuse_bomb(entries: list[zipfile.ZipInfo], name: str, limits: ArchiveLimits) -> None:
     total = sum(entry.file_size for entry in entries)
     if len(entries) > limits.max_files:
-        raise ArchiveError(f"{name} holds {len(entries):,} files, and {limits.max_files:,} are read at most.")
+        raise ArchiveError(f"{name} holds {len(entries):,} files, but the limit is {limits.max_files:,}.")
     if total > limits.max_bytes:
         raise ArchiveError(
-            f"{name} would unpack to {total // MEGABYTE:,} MB, and {limits.max_bytes // MEGABYTE:,} are read at most."
+            f"{name} would unpack to {total // MEGABYTE:,} MB, but the limit is {limits.max_bytes // MEGABYTE:,} MB."
         )
 
 
 def _entry_refusal_reason(entry: zipfile.ZipInfo) -> str:
     if ".." in _entry_parts(entry) or entry.filename.startswith(("/", "\\")) or entry.filename[1:3] in (":/", ":\\"):
-        return f"its name leads out of the zip ({entry.filename[:80]!r})."
+        return f"Its path leads out of the zip ({entry.filename[:80]!r})."
     if entry.flag_bits & 1:
-        return "it is locked with a password."
-    # However small it is in the zip: a loop that printed one line a million times is no attack.
+        return "It is protected with a password."
+    # A high compression ratio is no reason to refuse a file: a loop that prints one line a million times is no attack.
     return _refusal_reason(entry.external_attr >> 16 if entry.create_system == 3 else 0, entry.file_size)
 
 
 def _entry_parts(entry: zipfile.ZipInfo) -> tuple[str, ...]:
-    """The parts of its name; some systems write a backslash between them."""
+    """Return the parts of an entry's path; some systems separate them with backslashes."""
     return PurePosixPath(entry.filename.replace("\\", "/")).parts
 
 
@@ -186,8 +195,8 @@ def _entry_mtime(entry: zipfile.ZipInfo) -> float:
 
 
 def _read_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """The bytes of an entry; zipfile stops at the size that was declared, and compares the checksum."""
+    """Return the bytes of an entry; zipfile stops at the declared size and verifies the checksum."""
     try:
         return packed.read(entry)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, EOFError, ValueError) as error:
-        raise ArchiveError(f"it is damaged ({error}).") from None
+        raise ArchiveError(f"It is damaged ({error}).") from None

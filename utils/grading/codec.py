@@ -1,8 +1,9 @@
-"""Values as data, and data as values: what a case holds, and what an answer gives back.
+"""Convert the arguments of cases and the results of answers to JSON and safetensors, and back.
 
-Numbers, texts, tensors and their tuples, lists and dicts travel as they are. To the runner objects of `utils.test_doubles`
-and of `torch.nn` travel too, as their class's name and what they hold. Back travels anything else as the name of its
-type and what Python shows of it: the judge makes a stand-in of that name, which is equal to nothing.
+Numbers, texts, tensors, and tuples, lists and dicts of these are converted completely in both directions. On the way to
+the runner, objects of `utils.test_doubles`, `utils.models` and `torch.nn` are also converted, as their class name and
+attributes. On the way back, any other object becomes its type name and its repr: the judge builds an opaque object of
+that name, which equals only itself.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from torch import Tensor, nn
 
 from utils.grading.framing import Bounds, ProtocolError, parse_json
 
-SHOWN = 200  # characters of what Python shows of a foreign value
-DIGITS = 300  # of a whole number
-LARGEST = 48 << 20  # bytes of the tensors of one message from the runner
+SHOWN = 200  # characters of the repr of a foreign value
+DIGITS = 300  # digits of an integer
+LARGEST = 48 << 20  # total bytes of the tensors in one message from the runner
 KEYS = (str, int, float, bool, tuple, type(None))
-_TYPES = {  # as safetensors calls them
+_TYPES = {  # by the names that safetensors uses
     "BOOL": torch.bool,
     "U8": torch.uint8,
     "I8": torch.int8,
@@ -38,22 +39,22 @@ _TYPES = {  # as safetensors calls them
     "F64": torch.float64,
 }
 _NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in (*_TYPES.values(), torch.complex64, torch.complex128)}
-TRUSTED_PREFIXES = ("utils.test_doubles.", "utils.models.", "torch.nn.")  # whose classes a case may hold
+TRUSTED_PREFIXES = ("utils.test_doubles.", "utils.models.", "torch.nn.")  # modules whose classes a case may contain
 
 
 class TooLarge(Exception):
-    """A result holds more numbers than a message may; the message is a sentence."""
+    """The tensors of a result exceed the limit for a message; the exception's text is a sentence."""
 
 
 # --- to data ------------------------------------------------------------------------------------------
 
 
 class Packer:
-    """Makes data of values; their tensors are kept aside, for `blob`.
+    """Converts values to JSON data and collects their tensors, which `blob` returns.
 
     Args:
-        objects: whether objects of the course's own classes travel whole, as they do to the runner.
-        largest: bytes of tensors at most.
+        objects: whether to convert objects of the trusted classes completely, as on the way to the runner.
+        largest: the maximum total bytes of the tensors.
     """
 
     def __init__(self, objects: bool = False, largest: int | None = None) -> None:
@@ -62,11 +63,16 @@ class Packer:
         self.bytes, self._known = 0, {}
 
     def blob(self) -> bytes:
-        """The tensors as safetensors."""
+        """Return the collected tensors in the safetensors format."""
         return save({str(i): tensor for i, tensor in enumerate(self.tensors)}) if self.tensors else b""
 
     def pack(self, value: Any) -> Any:
-        """A value as what JSON can hold. Raises `TooLarge`; `TypeError` where objects travel and this one cannot."""
+        """Convert a value to JSON data.
+
+        Raises:
+            TooLarge: the tensors exceed `largest`.
+            TypeError: `objects` is true and the value contains an object of another class.
+        """
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
@@ -90,7 +96,7 @@ class Packer:
             return self._pack_object(value)
         if kind in (set, frozenset, bytes, complex):
             return self._pack_opaque(value)
-        if isinstance(value, float):  # numpy's
+        if isinstance(value, float):  # a subclass, such as numpy.float64
             return {"is": "number", "type": kind.__name__, "of": self.pack(float(value)), "shown": _safe_repr(value)}
         return self._pack_opaque(value)
 
@@ -111,7 +117,7 @@ class Packer:
             return self._pack_opaque(value)
         self.bytes += value.numel() * value.element_size()
         if self.largest is not None and self.bytes > self.largest:
-            raise TooLarge(f"It gave a result of {self.bytes:,} bytes, and at most {self.largest:,} are looked at.")
+            raise TooLarge(f"The result has {self.bytes:,} bytes or more, but the limit is {self.largest:,} bytes.")
         plain = value.detach().resolve_conj().resolve_neg()
         plain = torch.view_as_real(plain) if plain.is_complex() else plain
         self.tensors.append(plain.clone(memory_format=torch.contiguous_format))
@@ -127,7 +133,7 @@ class Packer:
         return found
 
     def _remember(self, value: Any) -> int:
-        self._known[id(value)] = len(self._known), value  # kept, or another may get its id
+        self._known[id(value)] = len(self._known), value  # The reference keeps the id from being reused.
         return len(self._known) - 1
 
     def _pack_object(self, value: Any) -> dict[str, Any]:
@@ -140,7 +146,7 @@ class Packer:
         cls = type(value)
         name = f"{cls.__module__}:{cls.__qualname__}"
         if not name.startswith(TRUSTED_PREFIXES):
-            raise TypeError(f"{name} cannot be sent to a runner: what a case holds is data, or of utils.test_doubles.")
+            raise TypeError(f"{name} cannot be sent to a runner. Use plain data or a class of utils.test_doubles.")
         number = self._remember(value)
         return {"is": "object", "class": name, "id": number, "of": self.pack(dict(vars(value)))}
 
@@ -157,31 +163,36 @@ def _safe_repr(value: Any) -> str:
 
 
 def parse_tensors(blob: bytes, bounds: Bounds) -> list[Tensor]:
-    """The tensors of a message in their order; type, shape and length of each are checked before any is made. Raises
-    `Broken`."""
+    """Return the tensors of a message in order.
+
+    The type, shape and length of every tensor are checked before any tensor is created.
+
+    Raises:
+        ProtocolError: the bytes are not valid, or exceed the bounds.
+    """
     if not blob:
         return []
     start = 8 + int.from_bytes(blob[:8], "little")
     if start > min(len(blob), bounds.text):
-        raise ProtocolError("tensors whose header is longer than they are")
+        raise ProtocolError("tensors whose header exceeds the message or the limit")
     header = parse_json(blob[8:start], bounds)
     if not isinstance(header, dict) or set(header) != {str(i) for i in range(len(header))}:
-        raise ProtocolError("tensors without their numbers")
+        raise ProtocolError("tensors whose names are not 0, 1, 2 and so on")
     for entry in header.values():
         _validate_entry(entry, bounds)
     try:
         found = load(blob)
-    except Exception as error:  # a SafetensorError; what else a parser may raise is no reason to stop a judge
-        raise ProtocolError(f"tensors that are no safetensors ({type(error).__name__})") from None
+    except Exception as error:  # Usually a SafetensorError, but no error of the parser may stop the judge.
+        raise ProtocolError(f"tensors that are not valid safetensors ({type(error).__name__})") from None
     if any(t.dtype is torch.bool and t.numel() and t.view(torch.uint8).amax() > 1 for t in found.values()):
-        raise ProtocolError("a tensor of bools that holds something else")
+        raise ProtocolError("a bool tensor with a value other than 0 and 1")
     return [found[str(i)] for i in range(len(found))]
 
 
 def _validate_entry(entry: Any, bounds: Bounds) -> None:
-    """Whether a tensor may be made: of a known type, of a size that is taken, and as long as that asks for."""
+    """Check that the dtype is known, the shape is within the bounds, and the number of bytes fits both."""
     if not isinstance(entry, dict) or not isinstance(entry.get("dtype"), str) or entry["dtype"] not in _TYPES:
-        raise ProtocolError("a tensor of a type that is not taken")
+        raise ProtocolError("a tensor of an unknown dtype")
     bytes_asked = math.prod(validate_shape(entry.get("shape"), bounds)) * _TYPES[entry["dtype"]].itemsize
     match entry.get("data_offsets"):
         case [int(first), int(last)] if last - first == bytes_asked:
@@ -190,30 +201,38 @@ def _validate_entry(entry: Any, bounds: Bounds) -> None:
 
 
 def validate_shape(shape: Any, bounds: Bounds) -> list[int]:
-    """A shape that a tensor may have. Raises `Broken`."""
+    """Return `shape` if a tensor may have it.
+
+    Raises:
+        ProtocolError: `shape` is not a list of sizes, or exceeds the bounds.
+    """
     if not isinstance(shape, list) or len(shape) > bounds.axes:
         raise ProtocolError(
-            "a tensor with more axes than are taken" if isinstance(shape, list) else "a shape that is no list"
+            f"a tensor with more than {bounds.axes} axes" if isinstance(shape, list) else "a shape that is not a list"
         )
     if not all(type(size) is int and 0 <= size <= bounds.blob for size in shape):
-        raise ProtocolError("a size that is no whole number, or too large")
+        raise ProtocolError("a size that is not a whole number, is negative or is too large")
     if math.prod(max(size, 1) for size in shape) > bounds.blob:
-        raise ProtocolError("a tensor of more numbers than are taken")
+        raise ProtocolError("a tensor with too many elements")
     return shape
 
 
 class Unpacker:
-    """Makes values of data that a runner sent. Everything is checked; raises `Broken`.
+    """Builds values from the data that a runner sent, and checks all of it.
 
     Args:
-        tensors: of the same message, as `tensors_of` gives them.
+        tensors: the tensors of the same message, from `parse_tensors`.
     """
 
     def __init__(self, tensors: list[Tensor], bounds: Bounds) -> None:
         self.tensors, self.bounds = tensors, bounds
 
     def unpack(self, data: Any) -> Any:
-        """The value."""
+        """Return the value that `data` describes.
+
+        Raises:
+            ProtocolError: the data describes no value.
+        """
         if data is None or isinstance(data, (bool, int, float, str)):
             return sanitise_text(data)
         if isinstance(data, list):
@@ -227,7 +246,7 @@ class Unpacker:
             return make(data)
         except (KeyError, TypeError, ValueError, IndexError, RuntimeError, OverflowError) as error:
             raise (
-                error if isinstance(error, ProtocolError) else ProtocolError(f"a value that cannot be ({error})")
+                error if isinstance(error, ProtocolError) else ProtocolError(f"an invalid value ({error})")
             ) from None
 
     def _makers(self) -> dict[str, Callable[[dict[str, Any]], Any]]:
@@ -249,7 +268,7 @@ class Unpacker:
     def _unpack_tensor(self, data: dict[str, Any]) -> Tensor:
         index = data["of"]
         if type(index) is not int or not 0 <= index < len(self.tensors):
-            raise ProtocolError("a tensor that is not there")
+            raise ProtocolError("a reference to a tensor that is not in the message")
         found = self.tensors[index]
         return torch.view_as_complex(found) if data.get("complex") is True else found
 
@@ -260,8 +279,8 @@ class Unpacker:
             return tuple(items)
         if name != "Size":
             return type(_identifier(name), (tuple,), {})(items)
-        if not all(type(size) is int and abs(size) < 2**62 for size in items):  # torch takes more, and cannot show it
-            raise ProtocolError("a shape that is not made of numbers")
+        if not all(type(size) is int and abs(size) < 2**62 for size in items):  # torch fails to print larger sizes
+            raise ProtocolError("a torch.Size whose items are not whole numbers, or too large")
         return torch.Size(items)
 
     def _unpack_dict(self, data: dict[str, Any]) -> dict:
@@ -271,19 +290,19 @@ class Unpacker:
 
 
 def sanitise_text(value: Any) -> Any:
-    """A text without what no file can hold; anything else as it is."""
+    """Replace lone surrogates in a text, which no file can hold; return any other value unchanged."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ProtocolError("a text that is none")
+        raise ProtocolError("a value that should be a text")
     return sanitise_text(value)
 
 
 def _list(value: Any) -> list:
     if not isinstance(value, list):
-        raise ProtocolError("a list that is none")
+        raise ProtocolError("a value that should be a list")
     return value
 
 
@@ -300,7 +319,7 @@ class _Foreign:
 
 
 def opaque_object(name: str, shown: str) -> Any:
-    """An object whose type has this name and which Python shows so; it is equal to itself alone."""
+    """Return an object with this type name and this repr; it equals only itself."""
     return type(_identifier(name), (_Foreign,), {"shown": shown})()
 
 

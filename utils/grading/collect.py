@@ -1,8 +1,8 @@
-"""From what an LMS packed to `handed-in/ID/NN_stem.ipynb`, with every oddity in `intake.csv`.
+"""Sort the files of an LMS export into `handed-in/ID/NN_stem.ipynb`, and list every oddity in `intake.csv`.
 
-What was collected before stays: it takes part as one more source, so that one lesson's zip can follow another's, and
-collecting the same files again changes nothing. All is written to a folder beside its place, which then takes the
-place: the old intake or the new one is there, never a half.
+Earlier intakes are kept: the previous folder counts as one more source. So the zip of one lesson can follow the zip of
+another, and collecting the same files again changes nothing. The new folder is written next to the old one and then
+replaces it, so that an interrupted run leaves the old intake complete.
 """
 
 from __future__ import annotations
@@ -40,26 +40,27 @@ UNREADABLE = "unreadable"
 RENAMED = "renamed"
 OLD_VERSION = "older version"
 SAME_FILE = "same file as another's"
-WORKED_OUT = (ABSENT, OLD_VERSION, SAME_FILE, UNREADABLE)  # follow from what lies there; the others from a source
+WORKED_OUT = (ABSENT, OLD_VERSION, SAME_FILE, UNREADABLE)  # derived from the collected files on every run
 
 _LESSON_FILE = re.compile(r"(?P<half>.+\.(?:ipynb|md|markdown))(?:\.(?:txt|json))?", re.IGNORECASE)
-_COPY = re.compile(r"[ (_-](\d{1,3})\)?$")  # "02_lesson (1)", "02_lesson-2": a browser's or Canvas's number of the copy
+_COPY = re.compile(r"[ (_-](\d{1,3})\)?$")  # "02_lesson (1)", "02_lesson-2": browsers and Canvas number copies
 
 
 class CollectError(ValueError):
-    """Nothing was collected, and nothing was written; the message says why."""
+    """The files cannot be collected, and nothing was written; the message says why."""
 
 
 @dataclass(frozen=True)
 class IntakeRow:
-    """A line of `intake.csv`: something that an instructor should know of.
+    """A row of `intake.csv`: something that an instructor should know.
 
     Attributes:
-        id, name: the student's, or "" and what the file calls them.
-        lesson: the stem, or "".
-        what: one of this module's words, such as "older version".
+        id: the student's id; "" if the student is unknown.
+        name: the student's name; the name in the file's path if the student is unknown.
+        lesson: the lesson's stem, or "".
+        what: the category, one of this module's constants, such as "older version".
         file: the source and the path in it.
-        explanation: a sentence: what was found, and what was done.
+        explanation: a sentence on what was found and what was done with it.
     """
 
     id: str
@@ -72,7 +73,7 @@ class IntakeRow:
 
 @dataclass
 class CollectSummary:
-    """What a call of `collect` did: the folder, its students and lessons, and the rows of `intake.csv`."""
+    """The outcome of `collect`: the folder, the students and lessons in it, and the rows of `intake.csv`."""
 
     folder: Path
     students: list[Student]
@@ -82,18 +83,22 @@ class CollectSummary:
 
     @property
     def oddity_counts(self) -> Counter[str]:
-        """How often each of them occurs."""
+        """How many rows of `intake.csv` have each category."""
         return Counter(row.what for row in self.rows)
 
 
 def collect(sources: Sequence[str | Path], roster: str | Path, out: str | Path) -> CollectSummary:
-    """Collect what `sources`, folders or zips, hold of the students in the file `roster` into the folder `out`.
+    """Collect the lessons of a class into the folder `out`.
+
+    Args:
+        sources: folders or zips with the students' files.
+        roster: a CSV file with the students.
 
     Raises:
-        CollectError: `out` lies in a source, or what lies there is of somebody who is not on the roster.
-        FolderError: `out` is something else.
+        CollectError: `out` is inside a source, or contains a student who is not on the roster.
+        FolderError: `out` is a file, or a folder with other contents.
         RosterError: the roster cannot be used.
-        ArchiveError: a source cannot be read at all. (A single file that cannot is a row of the intake.)
+        ArchiveError: a source cannot be read at all. (A single unreadable file only becomes a row of `intake.csv`.)
     """
     out = Path(out)
     students = read_roster(roster)
@@ -109,30 +114,30 @@ def collect(sources: Sequence[str | Path], roster: str | Path, out: str | Path) 
 def _refuse_nesting(out: Path, sources: Sequence[Path]) -> None:
     for source in sources:
         if source.resolve() == out.resolve() or source.resolve() in out.resolve().parents:
-            raise CollectError(f"{out} lies in {source}, which is to be collected; name a folder beside it.")
+            raise CollectError(f"{out} is inside {source}, which you collect from. Name a folder outside of it.")
 
 
 class _Intake:
-    """The versions that were found, and what there is to say of the files."""
+    """One run of `collect`: the versions found so far, and the rows of `intake.csv`."""
 
     def __init__(self, students: list[Student], content: Path) -> None:
         self.students, self.content = students, content
         self.owners, self.known = OwnerLookup(students), lesson_detection.known_lessons()
         self.versions: list[SubmissionVersion] = []
         self.rows: list[IntakeRow] = []
-        self.seen: set[str] = set()  # the places of the files of this run
-        self.unclear: set[Student] = set()  # who may have handed in what nobody's name is on
+        self.seen: set[str] = set()  # the locations of the files of this run
+        self.unclear: set[Student] = set()  # students who may own a file whose owner is ambiguous
 
     # --- sources ------------------------------------------------------------------------------------
 
     def add_source(self, source: str | Path) -> None:
-        """All files of a source. In one that Canvas packed, times are those of packing, and the upload's number tells
-        the order."""
+        """Add all files of a source."""
         start = len(self.versions)
         for file in archives.iter_files(source):
             self.seen.add(file.location)
             self._add_file(file)
         found = self.versions[start:]
+        # Canvas stamps all files of a zip with the time of packing; only the upload number gives their order.
         if any(version.upload_order[0] for version in found):
             packed = max(version.mtime for version in found)
             self.versions[start:] = [replace(version, mtime=packed) for version in found]
@@ -151,14 +156,17 @@ class _Intake:
             self._keep_progress(student, file)
             return
         if half is None:
-            say(NO_LESSON, "a lesson is a .ipynb or .md file; this was left where it is.")
+            say(NO_LESSON, "A lesson is a .ipynb or .md file. This file was not collected.")
             return
         if student is None:
             self.unclear.update(owner.candidates)
-            say(STRANGER, f"{owner.reason} The file was left where it is.")
+            say(STRANGER, f"{owner.reason} The file was not collected.")
             return
         if owner.reason:
-            say(OTHER_NAME, f"{owner.reason} It was collected as theirs; is the roster of another assignment?")
+            say(
+                OTHER_NAME,
+                f"{owner.reason} It was collected for {student.name}. Does the roster belong to another assignment?",
+            )
         suffix = ".ipynb" if name.lower().endswith(".ipynb") else ".md"
         try:
             if file.refusal:
@@ -168,26 +176,30 @@ class _Intake:
             say(REFUSED, str(error))
             if stem is None:
                 return
-            # The student did hand something in: the lesson is there, and cannot be read.
+            # The student handed something in, so the lesson must count as unreadable, not as absent.
             content = f"{results.NOT_COLLECTED}{error}".encode()
         else:
             called, stem = stem, self._detect_lesson(content, stem, suffix)
             if stem is None:
-                like = (
-                    f"it is called like lesson {called[:2]} and has no exercise of it"
+                why = (
+                    f"Its name is that of lesson {called[:2]}, but it contains no exercise of that lesson."
                     if called
-                    else "it has no exercise of a lesson"
+                    else "It contains no exercise of any lesson."
                 )
-                say(NO_LESSON, f"{like}; it was left where it is.")
+                say(NO_LESSON, f"{why} The file was not collected.")
                 return
         if not _has_usual_name(name, stem):
-            say(RENAMED, f"recognised by its exercises as {stem}.")
+            say(RENAMED, f"Its contents show that it is {stem}.")
         copy = _COPY.search(PurePosixPath(name).stem)
         number = (owner.upload_number, int(copy[1]) if copy else 0)
         self._add_version(student, stem, suffix, content, file.location, file.mtime, number)
 
     def _detect_lesson(self, content: bytes, called: str | None, suffix: str) -> str | None:
-        """The lesson that a file holds. Its name counts where the file cannot be read, or has one exercise at least."""
+        """Return the stem of the lesson in a file, or None.
+
+        If the content does not decide, the lesson in the file's name counts, provided that the file cannot be read or
+        mentions at least one exercise of that lesson.
+        """
         text = content.decode("utf-8", "replace")
         if found := lesson_detection.detect_lesson(text, self.known):
             return found
@@ -195,7 +207,7 @@ class _Intake:
         return called if called and (broken or lesson_detection.mentions_lesson(text, called, self.known)) else None
 
     def _keep_progress(self, student: Student, file: SourceFile) -> None:
-        """Keep what `progress()` knows of a student's tries; one that cannot be read is worth no word."""
+        """Keep the newest progress file of a student; one that cannot be read is skipped without a message."""
         with contextlib.suppress(ArchiveError):
             kept = self.content / f"{student.folder}.{PROGRESS}"
             if not kept.exists() or kept.stat().st_mtime <= file.mtime:
@@ -226,18 +238,21 @@ class _Intake:
     # --- what was collected before ----------------------------------------------------------------------
 
     def add_previous_intake(self, out: Path) -> None:
-        """What lies in `out` takes part again, and what was said of files that did not come again is said again."""
+        """Add the files collected earlier in `out`, and its rows about files that are not among the new sources."""
         by_folder = {student.folder: student for student in self.students}
         for folder in sorted(out.iterdir()) if out.is_dir() else ():
             found, student = _lesson_files(folder), by_folder.get(folder.name)
             if student is None:
                 if found:
-                    raise CollectError(f"{folder} was collected, and its student is not on this roster; add the line.")
+                    raise CollectError(
+                        f"{folder} was collected earlier, but this roster has no such student. Add the student to the"
+                        " roster, or collect into another folder."
+                    )
                 continue
             for path in found:
                 stem = path.name.split(".")[0]
                 place = f"{out.name}: {path.relative_to(out).as_posix()}"
-                current = (0, int(path.parent == folder))  # of two files of one second, the one that counted
+                current = (0, int(path.parent == folder))  # If the times are equal, the file that counted still counts.
                 self._add_version(student, stem, path.suffix, path.read_bytes(), place, path.stat().st_mtime, current)
             for path in folder.glob(PROGRESS):
                 kept = PurePosixPath(folder.name, PROGRESS)
@@ -248,7 +263,7 @@ class _Intake:
     # --- the folder -----------------------------------------------------------------------------------
 
     def write(self, tree: Path, out: Path) -> CollectSummary:
-        """Write the new folder; `out` is what it will be called."""
+        """Write the new intake into the folder `tree`, which will be renamed to `out`."""
         files = 0
         for (folder, stem), versions in group_versions(self.versions).items():
             current, *older = versions
@@ -258,15 +273,17 @@ class _Intake:
             files += 1
             if current.code_digest is None:
                 empty = not current.content_path.read_bytes().strip()
-                why = "it is empty" if empty else "it cannot be read as a notebook"
-                self._add_version_row(current, UNREADABLE, f"{why}; it is graded as unreadable.")
+                why = "It is empty" if empty else "It cannot be read as a lesson"
+                self._add_version_row(current, UNREADABLE, f"{why}, and will be graded as unreadable.")
             for version in older:
                 kept = f"{stem}.{_format_time(version.mtime)}.{version.file_digest[:8]}{version.suffix}"
                 _copy_version(version, place / OLDER / kept)
-                why = "is newer" if version.code_digest is not None else "can be read, and this one cannot"
-                self._add_version_row(
-                    version, OLD_VERSION, f"another {why}; this one is kept as {folder}/{OLDER}/{kept}."
+                why = (
+                    "A newer version counts"
+                    if version.code_digest is not None
+                    else "This version cannot be read, and another version counts"
                 )
+                self._add_version_row(version, OLD_VERSION, f"{why}. This one is kept as {folder}/{OLDER}/{kept}.")
         for student in self.students:
             tries = self.content / f"{student.folder}.{PROGRESS}"
             if tries.exists() and (tree / student.folder).is_dir():
@@ -274,9 +291,9 @@ class _Intake:
         self.rows += _shared_file_rows(self.versions)
         present = {version.student for version in self.versions}
         absent = [student for student in self.students if student not in present]
-        unclear = "nothing was collected: a file may be theirs, see “not on the roster”."
+        unclear = "No lesson was collected. A file may belong to this student; see the rows “not on the roster”."
         words = dict.fromkeys(self.unclear, unclear)
-        self.rows += [IntakeRow(s.id, s.name, "", ABSENT, "", words.get(s, "handed in no lesson.")) for s in absent]
+        self.rows += [IntakeRow(s.id, s.name, "", ABSENT, "", words.get(s, "Handed in no lesson.")) for s in absent]
         order = {student.id: n for n, student in enumerate(self.students)}
         rows = sorted(
             dict.fromkeys(_merge_stranger_rows(self.rows)),
@@ -288,13 +305,13 @@ class _Intake:
         return CollectSummary(out, [s for s in self.students if s in present], stems, files, rows)
 
     def _add_version_row(self, version: SubmissionVersion, what: str, why: str) -> None:
-        # What was kept before is named by where it lies, so that a second intake says the same.
+        # The row has no file: an earlier version now comes from `out`, and a second run must give the same row.
         student = version.student
         self.rows.append(IntakeRow(student.id, student.name, version.stem, what, "", why))
 
 
 def _shared_file_rows(versions: Sequence[SubmissionVersion]) -> Iterator[IntakeRow]:
-    """A row for each file that several students handed in byte for byte, untouched copies of the course aside."""
+    """Yield a row for each student who handed in the same bytes as another, except for untouched copies of a lesson."""
     owners: dict[tuple[str, str, str], dict[str, Student]] = {}
     for version in versions:
         if version.code_digest is not None:
@@ -305,12 +322,12 @@ def _shared_file_rows(versions: Sequence[SubmissionVersion]) -> Iterator[IntakeR
     for (stem, _, code), found in sorted(shared.items()):
         for student in found.values() if code not in untouched else ():
             others = _join_names(sorted(id for id in found if id != student.id))
-            why = f"byte for byte the file of {others}; of a short lesson that may be chance."
+            why = f"It is byte for byte the same as the file of {others}. For a short lesson this may be chance."
             yield IntakeRow(student.id, student.name, stem, SAME_FILE, "", why)
 
 
 def _handout_digests() -> set[str | None]:
-    """The code of the copies as they are handed out."""
+    """Return the code digests of the lessons as students receive them."""
     copies = (lessons.ROOT / "course").glob("[0-9][0-9]_*.*")
     return {code_digest(path.read_bytes(), path.name) for path in copies}
 
@@ -321,7 +338,7 @@ def _join_names(names: Sequence[str], most: int = 5) -> str:
 
 
 def _merge_stranger_rows(rows: Iterable[IntakeRow]) -> Iterator[IntakeRow]:
-    """The rows with one for each person who is not on the roster, instead of one for each of their files."""
+    """Yield the rows, with the files of each person who is not on the roster merged into one row."""
     files: dict[str, list[IntakeRow]] = {}
     for row in rows:
         if row.what == STRANGER:
@@ -330,17 +347,18 @@ def _merge_stranger_rows(rows: Iterable[IntakeRow]) -> Iterator[IntakeRow]:
             yield row
     for found in files.values():
         first, *others = found
-        more = f" {len(others)} more files likewise." if others else ""
+        count = f"{len(others)} other file" + ("s have" if len(others) > 1 else " has")
+        more = f" {count} the same problem." if others else ""
         yield IntakeRow(first.id, first.name, "", STRANGER, first.file, first.explanation + more)
 
 
 def _has_usual_name(name: str, stem: str) -> bool:
-    """Whether a file is called like its lesson, a number of the copy aside."""
+    """Return whether a file has its lesson's name, apart from the number of a copy."""
     return _COPY.sub("", PurePosixPath(name).stem).strip().casefold() == stem.casefold()
 
 
 def _lesson_files(folder: Path) -> list[Path]:
-    """The versions that lie in a student's folder, older ones among them."""
+    """Return the lesson files in a student's folder, including older versions."""
     return sorted(p for p in (*folder.glob("[0-9][0-9]_*.*"), *folder.glob(f"{OLDER}/[0-9][0-9]_*.*")) if p.is_file())
 
 

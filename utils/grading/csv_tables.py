@@ -1,4 +1,4 @@
-"""Tables as CSV that a spreadsheet opens without running what somebody wrote into them."""
+"""Write CSV tables that are safe to open in a spreadsheet: no cell is taken for a formula."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-# What a spreadsheet takes for the start of a formula, as OWASP lists it: the wide forms are what some of them fold to
-# the narrow ones.
+# The characters with which a formula can begin, from OWASP's list. Some spreadsheets treat the full-width forms like
+# the ASCII characters.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-GUARD = "'"  # a cell that begins with it is text
+GUARD = "'"  # marks a cell as text
 
 
 def format_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A header and its rows as CSV. Text that would be a formula is guarded; numbers stay numbers."""
+    """Return a header and rows as CSV. Text that could be a formula is guarded; numbers stay numbers."""
     out = io.StringIO()
-    # As RFC 4180 ends lines: with "\n" alone Python would leave a "\r" in a cell unquoted, where a line seems to end.
+    # Lines end with "\r\n" (RFC 4180). With "\n", Python would not quote a "\r" in a cell, and the line would break.
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([guard_formula(cell) for cell in header])
     writer.writerows(
@@ -25,11 +25,11 @@ def format_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def guard_formula(text: str) -> str:
-    """Text that every spreadsheet shows as text."""
+    """Return the text with a guard in front if a spreadsheet could take it for a formula."""
     text = text.replace("\0", "")
     return GUARD + text if text.lstrip(" ").startswith(FORMULA) else text
 
 
 def unguard_formula(text: str) -> str:
-    """The text that was guarded."""
+    """Remove the guard that `guard_formula` added."""
     return text[1:] if text.startswith(GUARD) and text[1:].lstrip(" ").startswith(FORMULA) else text

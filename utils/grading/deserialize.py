@@ -1,4 +1,4 @@
-"""What a judge sent, in the runner: cases with their stand-ins, which are built by name."""
+"""Rebuild in the runner what the judge sent: cases, including the test doubles in them, which are built by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from utils.grading.framing import Bounds, ProtocolError
 
 
 class TrustedUnpacker(Unpacker):
-    """Makes what a judge sent: objects of the course's own classes too."""
+    """Builds the values that the judge sent, including objects of the trusted classes."""
 
     def __init__(self, tensors: list[Tensor], bounds: Bounds) -> None:
         super().__init__(tensors, bounds)
@@ -53,13 +53,13 @@ class TrustedUnpacker(Unpacker):
 
 
 def qualified_name(thing: Any) -> str:
-    """Under which a function or class of the course is found: "utils.test_doubles.self_attention:after_copying"."""
+    """Return the name by which `resolve_name` finds a function or class, such as "torch.nn.modules.linear:Linear"."""
     return f"{thing.__module__}:{thing.__qualname__}"
 
 
 def resolve_name(name: str) -> Any:
-    """The function or class that `qualified_name` named."""
+    """Return the function or class of a name from `qualified_name`."""
     module, _, path = name.partition(":")
     if not name.startswith(TRUSTED_PREFIXES):
-        raise ProtocolError(f"{name} is not of the course's stand-ins")
+        raise ProtocolError(f"{name} is not in a trusted module")
     return getattr(importlib.import_module(module), path)

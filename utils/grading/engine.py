@@ -1,8 +1,8 @@
-"""From a folder of submissions to a folder of results, on one machine or many.
+"""Grade a folder of submissions into a folder of results, on one machine or many.
 
-One submission is one task, and one file. A result that is there under the same key is not made again, so a run that was
-stopped goes on where it was, and one with a new submission in it grades that one. Tasks hold what they need and give
-back a result: the same function runs here, in processes, and on a Dask cluster.
+Each submission is one task and produces one file. A result that already exists under the same key is reused, so an
+interrupted run can be resumed, and a later run grades only what is new. A task contains everything that it needs, so
+the same function runs in this process, in worker processes and on a Dask cluster.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from utils.grading.judge import LARGEST, Judge, Submission, absent_result, exerc
 from utils.grading.results import SCHEMA, LessonResult, ResultError, read_result, result_path, write_result
 from utils.grading.sandbox import Sandbox
 
-JUDGE_PACKAGES = ("checks", "feedback", "lessons", "test_doubles", "models", "gpt2")  # rooms that a verdict hangs on
+JUDGE_PACKAGES = ("checks", "feedback", "lessons", "test_doubles", "models", "gpt2")  # verdicts depend on these
 JUDGE_MODULES = (
     *MOUNTED_MODULES,
     "bubblewrap",
@@ -42,8 +42,8 @@ JUDGE_MODULES = (
     "judge",
     "remote_runner",
     "sandbox",
-)  # and of this room these alone
-ATTEMPTS = 3  # at a submission whose worker dies
+)  # verdicts depend only on these modules of this package
+ATTEMPTS = 3  # at a submission whose worker process dies
 LIMITS = ResourceLimits()
 _YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
 
@@ -53,9 +53,9 @@ class Settings:
     """How a class is graded.
 
     Attributes:
-        limits: of one exercise.
+        limits: the resource limits for one exercise.
         isolation: "bwrap", or "none" for answers that are trusted.
-        with_answers: stems of lessons whose answers have been handed out.
+        with_answers: the stems of the lessons whose answers the students have received.
     """
 
     limits: ResourceLimits = LIMITS
@@ -65,10 +65,14 @@ class Settings:
 
 @dataclass
 class GradingSummary:
-    """What a run did: how many results were there already, and the states of the exercises of those that it made.
+    """The outcome of a grading run.
 
-    `waits` counts those of them that wait for an earlier lesson, by its number; `lost` names the submissions that no
-    worker came back from.
+    Attributes:
+        reused_count: how many results already existed.
+        graded_count: how many results this run produced.
+        state_counts: how many exercises of the new results are in each state.
+        wait_counts: how many of these exercises wait for an earlier lesson, by the number of that lesson.
+        lost_submissions: the submissions whose worker died at every attempt, each with the error.
     """
 
     reused_count: int = 0
@@ -79,17 +83,17 @@ class GradingSummary:
 
 
 class GradingError(ValueError):
-    """A class cannot be graded as was asked; the message says why, and what to do."""
+    """A class cannot be graded as requested; the message says why and what to do."""
 
 
-# --- what there is to do --------------------------------------------------------------------------------
+# --- finding submissions --------------------------------------------------------------------------------
 
 
 def iter_submissions(folder: Path, stems: Sequence[str], settings: Settings) -> Iterator[Submission]:
-    """What each student handed in for each of these lessons, one after the other; without pages where it is nothing.
+    """Yield one submission for each student and lesson; it has no pages if the lesson was not handed in.
 
     Raises:
-        GradingError: there is no such folder, or no student in it.
+        GradingError: the folder does not exist, or contains no student.
     """
     students = _student_folders(folder)
     for student in students:
@@ -104,33 +108,36 @@ def iter_submissions(folder: Path, stems: Sequence[str], settings: Settings) -> 
 
 def _student_folders(folder: Path) -> list[str]:
     if not folder.is_dir():
-        raise GradingError(f"There is no folder {folder}; `coginst collect` makes it of what a class handed in.")
+        raise GradingError(f"The folder {folder} does not exist. `coginst collect` creates it from the submissions.")
     found = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
     if not found:
-        raise GradingError(f"{folder} holds no student's folder; `coginst collect` makes one for each.")
+        raise GradingError(f"{folder} contains no folder of a student. `coginst collect` creates one for each student.")
     return found
 
 
 def submitted_lessons(folder: Path) -> list[str]:
-    """The lessons with exercises that somebody handed in, by their stems. Raises `GradingError`."""
+    """Return the stems of the lessons with exercises that at least one student handed in. Raises `GradingError`."""
     there = {path.stem for student in _student_folders(folder) for path in lessons.all_lessons(folder / student)}
     return [stem for stem, exercises in exercises_by_lesson().items() if exercises and stem in there]
 
 
 def resolve_stems(names: Iterable[str]) -> list[str]:
-    """The stems of lessons that are named by number, name or stem. Raises `GradingError`."""
+    """Return the stems of lessons given by number, name or stem. Raises `GradingError` for an unknown lesson."""
     known = [stem for stem, exercises in exercises_by_lesson().items() if exercises]
     found = []
     for name in names:
         stem = next((stem for stem in known if name in (stem, stem[:2], stem[3:])), None)
         if stem is None:
-            raise GradingError(f"There is no lesson {name!r} with exercises. There are: {', '.join(known)}.")
+            raise GradingError(f"No lesson {name!r} has exercises. These lessons have exercises: {', '.join(known)}.")
         found.append(stem)
     return found
 
 
 def _required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
-    """A lesson and those earlier ones that it asks `yours` for, and these in turn; told by their text alone."""
+    """Return a lesson and the earlier lessons from which it requests answers with `yours`, directly or indirectly.
+
+    Only the text of the files is searched; nothing is parsed.
+    """
     lesson_of = {name: lesson for lesson, found in exercises_by_lesson().items() for name in found}
     needed, waiting = [stem], [stem]
     while waiting:
@@ -144,7 +151,7 @@ def _required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
 
 
 def read_page(path: Path) -> bytes:
-    """The bytes of a page, one more than the largest that is read at most; none where it is no plain file."""
+    """Return the bytes of a page, at most `LARGEST` + 1; no bytes if the path is a link or not a regular file."""
     try:
         number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
@@ -154,7 +161,7 @@ def read_page(path: Path) -> bytes:
 
 
 def result_key(stem: str, pages: dict[str, bytes], settings: Settings) -> str:
-    """A hash of what the verdicts on a submission depend on."""
+    """Return a hash of everything that the verdicts on a submission depend on."""
     held = {name: hashlib.sha256(text).hexdigest() for name, text in sorted(pages.items())}
     answers = sorted(settings.with_answers)
     parts = [SCHEMA, course_version(), stem, held, list(settings.limits), answers]
@@ -163,8 +170,10 @@ def result_key(stem: str, pages: dict[str, bytes], settings: Settings) -> str:
 
 @functools.lru_cache(maxsize=1)
 def course_version(root: Path = lessons.ROOT) -> str:
-    """A hash of the code that judges and runs, and of torch's version. What collects, reports or writes files is not
-    part of it: a report with other words is no reason to grade a class again."""
+    """Return a hash of torch's version and of the code that judges and runs answers.
+
+    Code that only collects, reports or writes files is excluded, so that changes to it do not invalidate results.
+    """
     found = hashlib.sha256(torch.__version__.encode())
     rooms = [path for room in JUDGE_PACKAGES for path in sorted((root / "utils" / room).rglob("*.py"))]
     for path in [*rooms, *(root / "utils" / "grading" / f"{name}.py" for name in JUDGE_MODULES)]:
@@ -172,17 +181,17 @@ def course_version(root: Path = lessons.ROOT) -> str:
     return found.hexdigest()[:16]
 
 
-# --- doing it -------------------------------------------------------------------------------------------
+# --- grading --------------------------------------------------------------------------------------------
 
 
 def grade_submission(submission: Submission, settings: Settings) -> LessonResult:
-    """The result of one submission, made by this process's own judge. Raises `SandboxError`."""
-    with _one_at_a_time:  # a judge seeds torch and silences the process
+    """Grade one submission with the judge of this process. Raises `SandboxError`."""
+    with _one_at_a_time:  # A judge changes global state, such as torch's seed and sys.stdout.
         return _get_judge(settings).grade(submission)
 
 
 def report_exercise(submission: Submission, exercise: str, settings: Settings) -> Report:
-    """What the author of one exercise's answer reads. Raises `SandboxError`."""
+    """Return the report on one exercise of a submission. Raises `SandboxError`."""
     with _one_at_a_time:
         return _get_judge(settings).report_exercise(submission, exercise)
 
@@ -191,10 +200,10 @@ _one_at_a_time = threading.Lock()
 
 
 def _get_judge(settings: Settings) -> Judge:
-    """This process's judge, whose sandbox stays warm for the next submission."""
+    """Return the judge of this process; its fork server keeps running for the next submission."""
     if settings not in _judges:
         close_judges()
-        os.environ["COURSE_GPT2"] = "bundled"  # as in the runner: no verdict is to hang on what a machine has
+        os.environ["COURSE_GPT2"] = "bundled"  # Verdicts must not depend on which weights a machine has.
         _judges[settings] = Judge(Sandbox(settings.isolation), settings.limits, settings.with_answers)
     return _judges[settings]
 
@@ -209,23 +218,23 @@ atexit.register(close_judges)
 
 
 def local_executor(jobs: int) -> Executor:
-    """An executor of this machine: this very process for one job, processes for more."""
+    """Return an executor on this machine: this process for one job, worker processes for more."""
     return _InlineExecutor() if jobs == 1 else ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 
 @contextlib.contextmanager
 def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
-    """The executor of a Dask cluster, and how many tasks it runs at once. Raises `GradingError`."""
+    """Yield the executor of a Dask cluster and the number of tasks that it runs at once. Raises `GradingError`."""
     try:
         from distributed import Client  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise GradingError('--dask needs Dask: pip install -e ".[grade]", here and on every worker.') from None
+        raise GradingError('--dask needs Dask. Run pip install -e ".[grade]" here and on every worker.') from None
     try:
         client = Client(address, timeout=20)
     except (OSError, ValueError) as error:
         raise GradingError(f"No Dask scheduler answers at {address} ({error}).") from None
     with client:
-        threads: Any = client.nthreads()  # a coroutine too, as Dask declares it
+        threads: Any = client.nthreads()  # Dask's annotation says that this may be a coroutine.
         yield client.get_executor(pure=False), max(1, sum(threads.values()))
 
 
@@ -250,24 +259,25 @@ def grade(
     jobs: int = 1,
     progress: bool = False,
 ) -> GradingSummary:
-    """Grade what a class handed in, and write a result for each student and lesson into `out`.
+    """Grade the submissions of a class, and write a result for each student and lesson into `out`.
 
     Args:
-        folder: what `coginst collect` made: a folder a student, with `NN_stem.ipynb` or `.md`.
-        names: numbers or names of lessons; all that somebody handed in, when left out.
-        executor: where tasks run; `jobs` processes of this machine, when left out.
+        folder: the folder that `coginst collect` wrote, with `NN_stem.ipynb` or `.md` in a folder for each student.
+        names: numbers, names or stems of lessons; by default all that at least one student handed in.
+        executor: where tasks run; by default `jobs` processes on this machine.
         jobs: how many tasks may run at once.
+        progress: whether to show a progress bar.
 
     Raises:
         GradingError: there is nothing to grade.
-        SandboxError: this machine cannot isolate what students wrote, and `settings` ask for it.
+        SandboxError: `settings` request isolation, which this machine does not support.
     """
     settings = settings or Settings()
     if settings.isolation == "bwrap" and executor is None and (why := isolation_problem()):
         raise SandboxError(why)
     stems = resolve_stems(names) or submitted_lessons(folder)
     if not stems:
-        raise GradingError(f"Nobody in {folder} has handed in a lesson with exercises.")
+        raise GradingError(f"No student in {folder} handed in a lesson with exercises.")
     done = GradingSummary()
     todo = (task for task in iter_submissions(folder, stems, settings) if not _has_result(out, task, done))
     total = len(_student_folders(folder)) * len(stems)
@@ -287,7 +297,7 @@ def grade(
 
 
 def _has_result(out: Path, task: Submission, done: GradingSummary) -> bool:
-    """Whether the result of a submission is there, under its key."""
+    """Return whether the result of a submission already exists under its key, and count it in `done` if so."""
     try:
         there = read_result(result_path(out, task.student, task.lesson)).key == task.key
     except ResultError:
@@ -299,8 +309,11 @@ def _has_result(out: Path, task: Submission, done: GradingSummary) -> bool:
 def _grade_all(
     todo: Iterator[Submission], settings: Settings, executor: Executor | None, jobs: int, done: GradingSummary
 ) -> Iterator[LessonResult]:
-    """The results, as they come. Twice as many tasks as jobs are held at once, however large the class is; one that was
-    there when a worker died is alone the next time, so that it is known which one it was."""
+    """Yield the results in the order in which they are finished.
+
+    At most twice as many tasks as jobs are held at once, for any size of class. A task that was running when a worker
+    died is retried with no other task running, so that the task that kills its worker can be identified.
+    """
     again: list[tuple[Submission, int]] = []
     running: dict[Future, tuple[Submission, int]] = {}
     pool = executor or local_executor(jobs)
@@ -322,7 +335,7 @@ def _grade_all(
                     yield future.result()
                 except SandboxError:
                     raise
-                except Exception as error:  # a worker that died: of a pool all that it held, of Dask one task
+                except Exception as error:  # A worker died: a local pool loses all its tasks, Dask only this one.
                     if attempt + 1 < ATTEMPTS:
                         again.append((task, attempt + 1))
                     else:
@@ -343,13 +356,15 @@ def _next_task(todo: Iterator[Submission]) -> tuple[Submission, int] | None:
 
 
 def parse_limits(text: str) -> ResourceLimits:
-    """Limits as they are written: "10s,2G", "30s", "500M". Raises `GradingError`."""
+    """Parse limits such as "10s,2G", "30s" or "500M". Raises `GradingError`."""
     seconds, memory = LIMITS
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smMG])\s*", part)
         number = float(match[1]) if match else 0.0
         if match is None or not number:
-            raise GradingError(f"--limit is like 10s,2G: seconds of CPU time, and memory in M or G; got {text!r}.")
+            raise GradingError(
+                f"--limit takes CPU time in s or m and memory in M or G, such as 10s,2G. You passed {text!r}."
+            )
         if match[2] in "sm":
             seconds = number * (60 if match[2] == "m" else 1)
         else:

@@ -1,8 +1,8 @@
-"""A class to try grading on: made-up students who hand in right answers, typical wrong ones, and what else goes wrong.
+"""Generate a class of simulated students to try grading on: correct answers, wrong answers and faulty files.
 
-What they answer was written by people, for `tests/checks/blind`, so the class errs as people do. Who answers what is
-drawn: a student is more or less able, works through more or fewer lessons, and takes a mistake along from one lesson to
-the next. The same seed makes the same class.
+The answers come from `tests/checks/blind`: they were written blind, from the student pages alone, before any check was
+run. Who gives which answer is sampled: each student has an ability, finishes a number of lessons, and can repeat a
+mistake from one lesson in the next. The same seed gives the same class.
 """
 
 from __future__ import annotations
@@ -33,28 +33,31 @@ from utils.lessons.syntax import statement_rows
 BLIND = lessons.ROOT / "tests" / "checks" / "blind"
 ROSTER, SUBMISSIONS, EXPECTED = "roster.csv", "submissions.zip", "expected.csv"
 DUE = time.mktime((2026, 3, 9, 23, 59, 0, 0, 0, -1))
-MOST = 5_000  # students; a name is made of two lists of sixty
 
-GIVEN_NAMES = """Ada Alan Aisha Amara Anaïs Ben Bilal Chen Chloé Daan Diego Elif Emma Emre Farah Finn Freya Gabriel Hana Hugo
+GIVEN_NAMES = """
+Ada Alan Aisha Amara Anaïs Ben Bilal Chen Chloé Daan Diego Elif Emma Emre Farah Finn Freya Gabriel Hana Hugo
 Ines Ishaan Ivan Jonas Juno Kai Karim Kenji Lea Leila Liam Lina Luca Magda Malik Mateo Maya Mila Nia Nils Noa Noor Olga
 Omar Oskar Paula Petra Priya Quinn Rania Rosa Samir Sofia Søren Tariq Thandi Tomás Uma Wei Zoë""".split()
-FAMILY_NAMES = """Abe Acosta Adeyemi Almeida Andersson Bakker Banerjee Becker Bianchi Çelik Cohen Costa Dahl Demir Diallo
+FAMILY_NAMES = """
+Abe Acosta Adeyemi Almeida Andersson Bakker Banerjee Becker Bianchi Çelik Cohen Costa Dahl Demir Diallo
 Dubois Eriksen Farouk Fischer Fontaine García Gupta Haddad Hansen Horvat Ibrahim Ito Jansen Jensen Kaya Keller Khan Kim
 Kovács Laurent Lindqvist López Mbeki Meyer Moreau Müller Nakamura Ndiaye Nguyen Novák O'Neill Okafor Olsen Park Patel
 Pereira Rossi Sato Schmidt Silva Tanaka Weber Wójcik Yilmaz Zhang""".split()
+MOST = len(GIVEN_NAMES) * len(FAMILY_NAMES)  # students, because every student needs another name
 
 
 class ExampleError(ValueError):
-    """The class cannot be made; nothing was written."""
+    """The class cannot be generated; nothing was written."""
 
 
 @dataclass(frozen=True)
 class ExpectedResult:
-    """What a made-up student answered to one exercise.
+    """A row of `expected.csv`: the answer of a simulated student to one exercise.
 
     Attributes:
-        verdict: what a check says of it, in the words of `coginst answers`.
-        mishap: what happened to the file that held it, or "".
+        verdict: the verdict that a check gives, in the notation of `coginst answers`.
+        mishap: the fault that was injected into the student's file, or "".
+        answer: the source of the answer; "" if the exercise was not attempted.
     """
 
     id: str
@@ -67,7 +70,7 @@ class ExpectedResult:
 
 @dataclass
 class ExampleClassSummary:
-    """The class that was made: its folder, its students, and how often each mishap happens."""
+    """The generated class: its folder, its students, and for how many students each fault was injected."""
 
     folder: Path
     students: list[Student]
@@ -78,24 +81,24 @@ class ExampleClassSummary:
 def make_example_class(
     out: str | Path, students: int = 40, seed: int = 1, names: Iterable[str] = ()
 ) -> ExampleClassSummary:
-    """Write a class into the new folder `out`: its roster, a zip as Moodle packs it, and what each student answered.
+    """Write a class into the new folder `out`: a roster, a zip in Moodle's format, and the expected results.
 
     Args:
-        students: how many stand on the roster.
-        seed: the same one makes the same class.
-        names: the lessons to hand in; all when none is named.
+        students: the number of students on the roster.
+        seed: the same seed gives the same class.
+        names: the lessons to hand in; by default all.
 
     Raises:
-        ExampleError: `out` is there already, the blind answers are not, or there are no so many students.
-        LessonError: there is no such lesson.
+        ExampleError: `out` already exists, the blind answers are missing, or the number of students is out of range.
+        LessonError: a lesson in `names` does not exist.
     """
     out = Path(out)
     if not 2 <= students <= MOST:
-        raise ExampleError(f"A class has 2 to {MOST:,} students; {students:,} were asked for.")
+        raise ExampleError(f"A class has 2 to {MOST:,} students, but you requested {students:,}.")
     if out.exists():
-        raise ExampleError(f"{out} is there already; name a new folder.")
+        raise ExampleError(f"{out} already exists. Name a new folder.")
     if not BLIND.is_dir():
-        raise ExampleError("The made-up answers lie in tests/checks/blind, which a release has not: use a clone.")
+        raise ExampleError("The answers are in tests/checks/blind, which a release does not contain. Use a clone.")
     stems = [lessons.find_lesson(name).stem for name in names] or [path.stem for path in lessons.all_lessons()]
     course = _Course(sorted(set(stems)), seed)
     roster = _sample_roster(students, seed)
@@ -117,25 +120,25 @@ def make_example_class(
     return ExampleClassSummary(out, roster, sum(map(len, handed_in.values())), happened)
 
 
-# --- who --------------------------------------------------------------------------------------------------
+# --- the roster -------------------------------------------------------------------------------------------
 
 
 def _sample_roster(count: int, seed: int) -> list[Student]:
     draw = random.Random(f"{seed}:roster")
     pairs = [(given, family) for given in GIVEN_NAMES for family in FAMILY_NAMES]
     made = []
-    for n, (given, family) in enumerate(draw.sample(pairs, min(count, len(pairs)))):
+    for n, (given, family) in enumerate(draw.sample(pairs, count)):
         id = f"s{1000 + n}"
         made.append(Student(id, f"{given} {family}", f"{id}@example.edu", "AB"[n % 2]))
     return made
 
 
-# --- what they answer -----------------------------------------------------------------------------------
+# --- the answers ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Gap:
-    """An exercise in a student's copy: the cell and its rows that an answer replaces, and the course's own answer."""
+    """An exercise in a student's copy: the cell and rows that an answer replaces, and the reference answer."""
 
     exercise: str
     cell_index: int
@@ -144,7 +147,7 @@ class Gap:
 
 
 class _Course:
-    """What there is to answer, and with what."""
+    """The lessons and gaps of the class, the blind answers to them, and sampled difficulties."""
 
     def __init__(self, stems: Sequence[str], seed: int) -> None:
         draw = random.Random(f"{seed}:course")
@@ -165,7 +168,7 @@ class _Course:
 
 
 def _student_copy(path: Path) -> dict[str, Any]:
-    """The notebook that a student gets of a lesson."""
+    """Return the notebook of a lesson that students receive."""
     lesson = lessons.parse_lesson(strip_answers(lessons.read_text(path), path).text, path)
     cells = [
         ipynb.make_cell(cell.kind, ipynb.cell_id(path.stem, cell.index), cell.metadata, cell.source.splitlines(True))
@@ -180,7 +183,7 @@ def _misconception(answer: Answer) -> str:
 
 
 def _find_gaps(notebook: dict[str, Any], stem: str, exercises: Iterable[str]) -> list[Gap]:
-    """Where a lesson's exercises stand, in the order of the page."""
+    """Return the gaps of a lesson's exercises in the order of the page."""
     lesson = lessons.parse_lesson(json.dumps(notebook), f"{stem}.ipynb")
     path = lessons.find_lesson(stem)
     found: dict[str, Gap] = {}
@@ -193,7 +196,10 @@ def _find_gaps(notebook: dict[str, Any], stem: str, exercises: Iterable[str]) ->
 
 
 class _SimulatedStudent:
-    """One student: able or less so, diligent or less so, with habits; `expected` says what was answered."""
+    """A student with a sampled ability, a number of finished lessons, and up to two habitual misconceptions.
+
+    `expected` collects the rows for `expected.csv` while the notebooks are written.
+    """
 
     def __init__(self, student: Student, course: _Course, seed: int) -> None:
         self.student, self.course = student, course
@@ -206,7 +212,7 @@ class _SimulatedStudent:
         self.expected: list[ExpectedResult] = []
 
     def files(self) -> Files:
-        """What is handed in: the content and the time of each file."""
+        """Return the submitted files by name, each with its content and time."""
         made = {f"{stem}.ipynb": (self._notebook(stem), self._sample_time()) for stem in self.lessons}
         if self.draw.random() < 0.5:
             made["progress.json"] = (self._progress(), self._sample_time())
@@ -220,17 +226,17 @@ class _SimulatedStudent:
         answers = [(gap, *self._sample_answer(gap)) for gap in self.course.gaps[stem]]
         for gap, verdict, source in answers:
             self.expected.append(ExpectedResult(self.student.id, stem, gap.exercise, verdict, "", source))
-        for gap, _, source in reversed(answers):  # from the end, so that rows stay where they are
+        for gap, _, source in reversed(answers):  # From the end, so that the rows of earlier gaps stay valid.
             if source:
                 insert_answer(notebook, gap, source)
-        count = self.draw.randint(1, 99)  # cells are run again and again, and hardly two notebooks agree in how often
+        count = self.draw.randint(1, 99)  # Execution counts differ between students, because cells run repeatedly.
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code":
                 cell["execution_count"] = count = count + self.draw.randint(1, 3)
         return ipynb.notebook_text(notebook).encode()
 
     def _sample_answer(self, gap: Gap) -> tuple[str, str]:
-        """A verdict and the answer that gets it; no answer where the gap stays as it is."""
+        """Sample a verdict and an answer that gets it; the answer is "" if the gap is not attempted."""
         draw, name = self.draw, gap.exercise
         wrong = self.course.wrong.get(name, [])
         habitual = [answer for answer in wrong if _misconception(answer) in self.habits]
@@ -242,12 +248,12 @@ class _SimulatedStudent:
             return "todo", ""
         if habitual and draw.random() < 0.85:
             answer = draw.choice(habitual)
-        else:  # one mistake is the usual one, a second comes now and then
+        else:  # A few mistakes are frequent, the others are rare.
             answer = draw.choices(wrong, [1 / (n + 1) ** 1.6 for n in range(len(wrong))])[0]
         return answer.verdict, answer.source
 
     def _progress(self) -> bytes:
-        """`.progress.json`: the harder, the more tries."""
+        """Return the content of `progress.json`; harder exercises take more tries."""
         kept: dict[str, dict[str, Any]] = {}
         for answered in self.expected:
             status = {"passed": "passed", "todo": "todo"}.get(answered.verdict, "failed")
@@ -260,7 +266,7 @@ class _SimulatedStudent:
 
 
 def insert_answer(notebook: dict[str, Any], gap: Gap, source: str) -> None:
-    """Write an answer into its gap."""
+    """Replace the rows of a gap with an answer."""
     cell = notebook["cells"][gap.cell_index]
     lines = "".join(cell["source"]).split("\n")
     lines[gap.span.start : gap.span.stop] = source.rstrip("\n").split("\n")
@@ -271,11 +277,11 @@ def insert_answer(notebook: dict[str, Any], gap: Gap, source: str) -> None:
 
 
 def _write_zip(path: Path, students: Sequence[Student], handed_in: dict[str, Files], draw: random.Random) -> None:
-    """As Moodle's “Download all submissions” does, in folders."""
+    """Write the files in the format of Moodle's “Download all submissions”, with a folder for each student."""
     numbers = draw.sample(range(100_000, 999_999), len(students))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for number, student in sorted(zip(numbers, students), key=lambda pair: pair[1].name):
-            name_there = student.name.replace("'", "")  # Moodle takes quotes out
+            name_there = student.name.replace("'", "")  # Moodle removes quotes.
             folder = f"{name_there}_{number}_assignsubmission_file_"
             for name, (content, when) in handed_in[student.id].items():
                 entry = zipfile.ZipInfo(f"{folder}/{name}", time.localtime(when)[:6])

@@ -1,4 +1,4 @@
-"""What else goes wrong where a class hands in: files renamed, cut off, endless, copied, missing, somebody else's."""
+"""Inject faults into the files of a simulated class: renamed, truncated, endless, copied, missing or foreign files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Files = dict[str, tuple[bytes, float]]
 
 
 def _last_notebook(files: Files) -> str:
-    """The notebook that it happens to."""
+    """Return the name of the notebook that receives the fault."""
     return max(name for name in files if name.endswith(".ipynb"))
 
 
 def _edit_notebook(content: bytes, edit: Callable[[str], str]) -> bytes:
-    """A notebook whose first unfinished or checked code cell with a function is changed."""
+    """Apply `edit` to the first code cell that contains a function definition and a check."""
     notebook = json.loads(content)
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
@@ -31,7 +31,7 @@ def _edit_notebook(content: bytes, edit: Callable[[str], str]) -> bytes:
 
 
 def _insert_endless_loop(source: str) -> str:
-    """A loop in the body of the first function, below its heading."""
+    """Insert an endless loop as the first statement of the first function."""
     lines = source.split("\n")
     first = next(n for n, line in enumerate(lines) if line.lstrip().startswith("def "))
     last = next(n for n in range(first, len(lines)) if lines[n].rstrip().endswith(":"))
@@ -84,7 +84,13 @@ COPIED, UNKNOWN = "another's file", "not on the roster"
 def inject_faults(
     handed_in: dict[str, Files], roster: Sequence[Student], rng: random.Random
 ) -> dict[tuple[str, str], str]:
-    """Each mishap to one student in forty, at least one, to nobody two. Says what happened to which lesson of whom."""
+    """Inject each fault into the files of one student in forty, and add the files of a student not on the roster.
+
+    Small classes get each fault once, as far as there are students for it. No student gets two faults.
+
+    Returns:
+        The fault for each (student id, lesson stem) that it affects.
+    """
     times = max(1, len(roster) // 40)
     unlucky = rng.sample([student.id for student in roster], min(len(roster) - 1, times * (len(FAULTS) + 1)))
     happened: dict[tuple[str, str], str] = {}

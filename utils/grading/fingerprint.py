@@ -1,9 +1,9 @@
-"""What an answer gave, as a short text that is the same for the same wrong numbers.
+"""Compute a short digest of an observation, so that equal wrong results can be grouped.
 
-The same mistake, written in two ways, gives numbers that differ in their last digits. So no number is rounded by
-itself, for one of many always lies where rounding goes either way, and one that ought to be 0 is nothing but rounding:
-of each tensor two weighted sums are rounded, and by the size of its largest number. The weights are irrational, or
-round numbers would lie on the edge.
+Two implementations of the same mistake give numbers that differ in their last digits. Rounding each number separately
+would not help: among many numbers one is always at a rounding boundary, and a number that should be 0 consists only of
+rounding error. Therefore two weighted sums of each tensor are rounded, relative to its largest number. The weights are
+irrational; with rational weights, sums of round numbers would fall exactly on rounding boundaries.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from torch import Tensor
 
 from utils.feedback.observe import Observation
 
-MOST = 4096  # numbers of a tensor that are looked at
-TEXT = 1000  # characters of what is no number
-SUMS = 2
-STEP = 1e-3  # of the largest number, in which a sum is counted
-LEAST, HUGE = 1e-3, 1e100  # what is smaller by far than the one is 0, and from the other on all is alike
+MOST = 4096  # elements of a tensor that count
+TEXT = 1000  # characters that count of everything except numbers
+SUMS = 2  # weighted sums of each tensor
+STEP = 1e-3  # the rounding step of a sum, relative to the largest number
+LEAST, HUGE = 1e-3, 1e100  # the smallest scale for rounding; the size from which numbers count as 0
 
 
 def fingerprint_observation(observation: Observation) -> str:
-    """The digest of what a run gave: of its failure's type, or of the shapes, types and numbers of its value."""
+    """Return a digest of the shapes, dtypes and numbers of a result, or the exception's type if the run failed."""
     if observation.failure:
         return observation.failure.type
     parts = list(_parts(observation.value))
@@ -39,7 +39,7 @@ def fingerprint_observation(observation: Observation) -> str:
 
 
 def _parts(value: Any) -> Iterator[Tensor | float | str]:
-    """The tensors and numbers in a value, and as texts what holds them and what else there is."""
+    """Yield the tensors and floats in a value, and its containers and other objects as texts."""
     if isinstance(value, (Tensor, float)):
         yield value
     elif isinstance(value, (tuple, list, dict)):
@@ -52,14 +52,15 @@ def _parts(value: Any) -> Iterator[Tensor | float | str]:
 
 
 def tensor_summary(tensor: Tensor) -> list[int]:
-    """A few whole numbers that say what a tensor holds: the same for numbers that differ by rounding errors."""
+    """Summarise a tensor as a few integers that stay the same under rounding errors."""
     if tensor.is_meta or not tensor.numel():
         return []
     flat = tensor.detach().flatten()[:MOST]
     flat = (torch.view_as_real(flat).flatten() if flat.is_complex() else flat).double()
     odd = [int(flat.isnan().sum()), int((flat == math.inf).sum()), int((flat == -math.inf).sum())]
     flat = flat.where(flat.abs() < HUGE, 0.0)
-    size = 2.0 ** math.frexp(1.37 * max(flat.abs().max().item(), LEAST))[1]  # 1.37, for the largest is often just 1
+    # The factor 1.37 keeps a largest number of exactly 1, which is common, away from a power of two.
+    size = 2.0 ** math.frexp(1.37 * max(flat.abs().max().item(), LEAST))[1]
     places = torch.arange(1, len(flat) + 1, dtype=torch.float64)
     sums = [(flat * torch.cos(math.sqrt(2 + k) * places)).sum().item() / len(flat) ** 0.5 for k in range(SUMS)]
     return [*odd, math.frexp(size)[1], *(round(s / size / STEP) for s in sums)]

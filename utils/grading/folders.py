@@ -1,4 +1,4 @@
-"""A folder that is written whole: the old one is there or the new one, never a half."""
+"""Write a folder atomically: a reader finds the old contents or the new ones, never a mixture."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from utils.lessons.files import replace_folder_atomically
 
 
 class FolderError(ValueError):
-    """A folder is something else than what a command writes; the message says what to name instead."""
+    """A folder is not one that the command wrote, so it is not replaced; the message says what to do."""
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text as UTF-8, line ends as they are. What it cannot hold, half of a character, is a "?"."""
+    """Write a text as UTF-8 without changing its line ends. Lone surrogates become "?"."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode("utf-8", "replace"))
 
 
 @contextlib.contextmanager
 def replace_folder(out: Path, marker_file: str) -> Iterator[Path]:
-    """An empty folder beside `out` that takes its place when the block ends well; else `out` stays as it was.
+    """Yield a new empty folder, which replaces `out` if the block succeeds; otherwise `out` stays unchanged.
 
     Args:
-        sign: a file that lies in every folder of this kind. A folder without it is not ours to replace.
+        marker_file: a file that every folder of this kind contains. A folder without it is never replaced.
 
     Raises:
-        FolderError: `out` is a file, or holds other things.
+        FolderError: `out` is a file, or is not empty and has no marker file.
     """
     if out.exists() and not out.is_dir():
-        raise FolderError(f"{out} is a file, and a folder is to be written; name another.")
+        raise FolderError(f"{out} is a file. Name a folder.")
     if out.is_dir() and any(out.iterdir()) and not (out / marker_file).is_file():
-        raise FolderError(f"{out} holds other things (it has no {marker_file} of an earlier run); name a new folder.")
+        raise FolderError(
+            f"{out} contains other files and no {marker_file} from an earlier run, so it is not replaced. Name a new"
+            " folder."
+        )
     with replace_folder_atomically(out) as new:
         yield new

@@ -1,8 +1,8 @@
-"""The warm process: it has imported what every page needs, and starts a confined child for each exercise.
+"""Run the fork server: a process that has imported everything a page needs, and forks a child for each exercise.
 
-It never runs a page. The judge sends it, over a socket of packets, the end of a connection, the limits, and what this
-page is likely to ask for besides; it starts a child that answers on that connection, and tells the judge how the child
-ended. No two children run at once.
+The fork server never runs a page. For each exercise, the judge sends it the child's end of a connection, the resource
+limits, and hints about slow preparations that the page may need. The fork server starts a confined child that answers
+the judge on this connection, waits for it, and reports its exit status to the judge. Only one child runs at a time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ALSO += ("encodings.utf_8_sig", "numpy.random", "numpy.ctypeslib", "torch._subcl
 
 
 def main(number: int, confined: bool) -> None:
-    """Serve the judge on the file descriptor `number` until it hangs up."""
+    """Serve the judge on the file descriptor `number` until the judge closes the connection."""
     control = socket.socket(fileno=number)
     _preload()
     control.send(READY)
@@ -46,7 +46,7 @@ def main(number: int, confined: bool) -> None:
         if not packet:
             return
         if not descriptors:
-            continue  # to end a child that has ended
+            continue  # This is a request to end a child that has already ended.
         asked = json.loads(packet)
         for what in asked["likely"]:
             _preload_optional(what)
@@ -56,7 +56,7 @@ def main(number: int, confined: bool) -> None:
 
 
 def _preload() -> None:
-    """Import what a page is going to need, before there is any page."""
+    """Import in advance what every page needs."""
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     for room in (utils.test_doubles, utils.models):
@@ -69,18 +69,19 @@ def _preload() -> None:
 
 @functools.cache
 def _preload_optional(what: str) -> None:
-    """Do, once, what takes a page a second or more: "optimisers" or "gpt2"."""
-    with contextlib.suppress(Exception):  # a page that asks for it hears why
-        importlib.import_module("torch._dynamo")  # as making an optimiser does
+    """Do once for all children what would take each page a second or more: "optimisers" or "gpt2"."""
+    with contextlib.suppress(Exception):  # A page that needs it gets the error itself.
+        importlib.import_module("torch._dynamo")  # Creating an optimiser imports it.
         if what == "gpt2":
             utils.gpt2.load_gpt2()
     _freeze_memory()
 
 
 def _freeze_memory() -> None:
-    """Have children share what there is now, as long as they do not write to it.
+    """Keep the present memory shared with the children, until they write to it.
 
-    Starting one costs by the number of its pages of memory, so these are made large where the kernel can (Linux 6.1).
+    The cost of a fork grows with the number of memory pages, so the pages are merged into large ones if the kernel
+    supports it (Linux 6.1).
     """
     gc.collect()
     gc.freeze()
@@ -95,13 +96,14 @@ def _freeze_memory() -> None:
 def _run_child(
     control: socket.socket, connection: int, limits: isolation.ResourceLimits, confined: bool
 ) -> isolation.ProcessExit:
-    """Run one child until it has ended by itself, or the judge says that it has to."""
+    """Run one child until it ends or the judge asks to end it."""
     with tempfile.TemporaryDirectory(prefix="pages-", ignore_cleanup_errors=True) as place:
 
         def work() -> None:
             control.close()
             runner_server.silence_output()
-            folder = Path(tempfile.mkdtemp(prefix="page-", dir=None if confined else place))  # or it has its own /tmp
+            # A confined child has its own /tmp.
+            folder = Path(tempfile.mkdtemp(prefix="page-", dir=None if confined else place))
             runner_server.RunnerServer(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
 
         child = isolation.fork_child(work, limits, confined)
@@ -110,7 +112,7 @@ def _run_child(
 
 
 def _wait_for_child(control: socket.socket, child: int, confined: bool) -> isolation.ProcessExit:
-    """How a child ended: by itself, or because the judge said so."""
+    """Wait until the child ends, or end it at the judge's request, and return how it ended."""
     watched = os.pidfd_open(child)
     try:
         while watched not in (ready := select.select([control, watched], [], [])[0]):
@@ -119,7 +121,7 @@ def _wait_for_child(control: socket.socket, child: int, confined: bool) -> isola
                 isolation.kill_child(child, confined)
                 if hung_up:
                     sys.exit()
-        isolation.kill_child(child, confined)  # what it has left behind
+        isolation.kill_child(child, confined)  # The child's own children may still be running.
         _, status, used = os.wait4(child, 0)
     finally:
         os.close(watched)

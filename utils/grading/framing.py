@@ -1,8 +1,8 @@
-"""What goes between the judge and the runner: frames of JSON and safetensors, and how a value becomes such data.
+"""Send and receive frames between the judge and the runner.
 
-A frame is two lengths, a JSON text and bytes (tensors as safetensors, or a file). Never a pickle: what a runner sends
-is read by a judge that trusts none of it, so every length, count, depth, type and shape is checked before anything is
-made of it. The way to the runner is the judge's own, so there alone objects of `utils.test_doubles` may travel, by name.
+A frame consists of two lengths, a JSON text and a blob of bytes (tensors as safetensors, or files). Pickle is never
+used. The judge does not trust the runner, so it checks every length, count and depth before it parses a frame. The
+types and shapes of values are checked in `codec`.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ _HEAD = struct.Struct(">II")
 
 
 class ProtocolError(ValueError):
-    """What arrived is not what was agreed on; the message is a sentence about it."""
+    """The other side violated the protocol; the message names what it sent, as a noun phrase."""
 
 
 class ChannelClosed(Exception):
-    """The other side is gone."""
+    """The other side has closed the connection."""
 
 
 class ChannelTimeout(Exception):
-    """Nothing arrived, or was taken, in time."""
+    """Nothing could be received, or sent, in time."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much is taken from the other side.
+    """The limits for a message from the other side.
 
     Attributes:
         text: bytes of JSON.
-        blob: bytes of tensors.
-        depth: how deep lists may lie in one another.
-        items: how many values there may be.
-        string: characters of one text.
-        axes: of a tensor.
+        blob: bytes of tensors or files.
+        depth: levels of nested lists and objects.
+        items: values in the JSON text.
+        string: characters of one string.
+        axes: axes of a tensor.
     """
 
     text: int = 16 << 20
@@ -55,13 +55,18 @@ FROM_JUDGE = Bounds(blob=1 << 30, depth=400)
 
 
 class Channel:
-    """One end of a connection, on which whole frames are sent and taken."""
+    """One end of a connection that sends and receives whole frames."""
 
     def __init__(self, connection: socket.socket, bounds: Bounds) -> None:
         self.connection, self.bounds = connection, bounds
 
     def send(self, message: dict[str, Any], blob: bytes = b"", timeout: float | None = None) -> None:
-        """Raises `Closed`, or `Late` where the other side does not take it."""
+        """Send a frame.
+
+        Raises:
+            ChannelClosed: the other side has closed the connection.
+            ChannelTimeout: the other side does not accept the data in time.
+        """
         text = json.dumps(message, allow_nan=False).encode()
         try:
             self.connection.settimeout(timeout)
@@ -72,15 +77,21 @@ class Channel:
             raise ChannelClosed from None
 
     def receive(self, timeout: float | None = None) -> tuple[dict[str, Any], bytes]:
-        """The next frame: an object of JSON, and bytes. Raises `Closed`, `Late` or `Broken`."""
+        """Return the next frame: a JSON object and bytes.
+
+        Raises:
+            ChannelClosed: the other side has closed the connection.
+            ChannelTimeout: the frame is not complete in time.
+            ProtocolError: the frame exceeds the bounds or is not valid.
+        """
         end = None if timeout is None else time.monotonic() + timeout
         texts, blobs = _HEAD.unpack(self._receive_bytes(_HEAD.size, end))
         for size, most in ((texts, self.bounds.text), (blobs, self.bounds.blob)):
             if size > most:
-                raise ProtocolError(f"a message of {size:,} bytes, where at most {most:,} are taken")
+                raise ProtocolError(f"a message of {size:,} bytes, more than the limit of {most:,}")
         message = parse_json(self._receive_bytes(texts, end), self.bounds)
         if not isinstance(message, dict):
-            raise ProtocolError("a message that is no object")
+            raise ProtocolError("a message that is not a JSON object")
         return message, self._receive_bytes(blobs, end)
 
     def _receive_bytes(self, count: int, end: float | None) -> bytes:
@@ -102,7 +113,7 @@ class Channel:
         return bytes(got)
 
     def has_unread_data(self) -> bool:
-        """Whether something has arrived that nobody asked for."""
+        """Return whether unread data has arrived, without waiting."""
         self.connection.settimeout(0)
         try:
             return bool(self.connection.recv(1, socket.MSG_PEEK))
@@ -111,14 +122,17 @@ class Channel:
 
 
 def parse_json(text: bytes, bounds: Bounds) -> Any:
-    """JSON as data, once its depth, its number of values and the lengths of its texts are known to be small. Raises
-    `Broken`."""
-    if sum(map(text.count, (b",", b"[", b"{"))) > bounds.items:  # before anything is made of it
+    """Parse a JSON text and check its depth, its number of values and the lengths of its strings.
+
+    Raises:
+        ProtocolError: the text is not JSON, contains NaN or Infinity, or exceeds the bounds.
+    """
+    if sum(map(text.count, (b",", b"[", b"{"))) > bounds.items:  # Estimate the number of values before parsing.
         raise ProtocolError(f"more than {bounds.items:,} values")
     try:
         data = json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"a text that is no JSON ({type(error).__name__})") from None
+        raise ProtocolError(f"a text that is not JSON ({type(error).__name__})") from None
     count, level = 0, [data]
     for _ in range(bounds.depth):
         count += len(level)
@@ -129,7 +143,7 @@ def parse_json(text: bytes, bounds: Bounds) -> Any:
         level = [inner for value in level for inner in _children(value)]
         if not level:
             return data
-    raise ProtocolError(f"lists that lie in one another {bounds.depth} deep")
+    raise ProtocolError(f"lists or objects nested more than {bounds.depth} levels deep")
 
 
 def _children(value: Any) -> list[Any]:
@@ -139,4 +153,4 @@ def _children(value: Any) -> list[Any]:
 
 
 def _reject_constant(constant: str) -> Any:
-    raise ProtocolError(f"{constant} where a number should be")
+    raise ProtocolError(f"{constant} in place of a number")

@@ -1,8 +1,9 @@
-"""How the process of one exercise is confined, on top of what bubblewrap does to all of them together.
+"""Confine the process of one exercise, in addition to the isolation by bubblewrap, which all exercises share.
 
-A warm process lies in bubblewrap's namespaces. Each exercise gets a child of it in a process namespace of its own (it
-sees no other process, and with its first process everything that it started ends), with a temporary folder of its own,
-no capabilities, limits, and a filter of system calls: no further process, no socket, no memory that no limit counts.
+The fork server runs in bubblewrap's namespaces. For each exercise it starts a child in a new PID namespace: the child
+sees no other process, and everything that it started ends with it. The child has a temporary folder of its own, no
+capabilities, resource limits, and a system call filter. The filter forbids new processes, sockets, and kinds of memory
+that no limit counts.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from typing import NamedTuple
 _NEWNS, _NEWIPC, _NEWPID = 0x20000, 0x08000000, 0x20000000  # linux/sched.h
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REC, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # linux/mount.h
 _NO_NEW_PRIVS, _SECCOMP, _AMBIENT, _AMBIENT_CLEAR = 38, 22, 47, 4  # linux/prctl.h
-TMP_FILES = 4096  # in the temporary folder
-TMP_BYTES = 64 << 20  # bytes of it
-PROCESSES = 128  # threads, where the user's processes are counted
+TMP_FILES = 4096  # files in the temporary folder
+TMP_BYTES = 64 << 20  # bytes in the temporary folder
+PROCESSES = 128  # processes and threads of the user (RLIMIT_NPROC)
 
 
 class ResourceLimits(NamedTuple):
-    """What one exercise may use.
+    """The resources that one exercise may use.
 
     Attributes:
-        seconds: of CPU time; six times as long where it only waits.
-        memory: bytes, beyond what the warm process has.
+        seconds: CPU seconds. An answer that only waits may take six times as long.
+        memory: bytes in addition to the memory of the fork server.
     """
 
     seconds: float = 10.0
@@ -39,9 +40,12 @@ class ResourceLimits(NamedTuple):
 
 
 class ProcessExit(NamedTuple):
-    """How a confined process ended: as `os.waitstatus_to_exitcode` has it, and the CPU time that it took.
+    """How a confined process ended.
 
-    `total` is the CPU time of the warm process and of all its children so far.
+    Attributes:
+        status: the exit code, in the convention of `os.waitstatus_to_exitcode`.
+        seconds: the CPU seconds of the process.
+        total: the CPU seconds of the fork server and all its children so far.
     """
 
     status: int
@@ -50,10 +54,11 @@ class ProcessExit(NamedTuple):
 
 
 def enter_pid_namespace(*descriptors: int) -> None:
-    """Go on as the first process of a namespace that is this process's own; what it was before waits for it to end.
+    """Fork, and continue in the child as the first process of a new PID namespace.
 
-    To come back to its own namespace, as `apart` has to, takes rights over it, and bubblewrap's is not an ordinary
-    user's. What waits closes these file descriptors.
+    The parent closes the given file descriptors, waits for the child and exits with its status. This step is necessary
+    because `fork_child` must return to its own namespace. That requires rights over the namespace, and an ordinary user
+    has none over bubblewrap's.
     """
     _call_libc("unshare", _NEWPID)
     pid = os.fork()
@@ -64,14 +69,15 @@ def enter_pid_namespace(*descriptors: int) -> None:
 
 
 def fork_child(work: Callable[[], None], limits: ResourceLimits, confined: bool) -> int:
-    """Run `work` in a process of its own, and give its pid. It is for the caller to wait for, and to `end`.
+    """Run `work` in a new process and return its PID. The caller must wait for the process and call `kill_child`.
 
-    Unless `confined`, it is only limited.
+    Args:
+        confined: whether to confine the process. If false, only the resource limits apply.
     """
     own = os.open("/proc/self/ns/pid", os.O_RDONLY)
     try:
         if confined:
-            _call_libc("unshare", _NEWPID)  # the next child is the first process of a new namespace
+            _call_libc("unshare", _NEWPID)  # The next child is the first process of a new namespace.
         pid = os.fork()
         if not pid:
             with _ExitOnLeave():
@@ -85,14 +91,16 @@ def fork_child(work: Callable[[], None], limits: ResourceLimits, confined: bool)
                 work()
     finally:
         if confined:
-            _call_libc("setns", own, _NEWPID)  # or no other child could get one
+            _call_libc("setns", own, _NEWPID)  # Return to the own namespace; otherwise no further fork could get one.
         os.close(own)
     return pid
 
 
 def kill_child(pid: int, confined: bool) -> None:
-    """End a process that `apart` started, and what that started: unless `confined`, as far as it is still in its
-    group."""
+    """Kill a process that `fork_child` started, and its descendants.
+
+    If the process is not confined, descendants that have left its process group survive.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     if not confined:
@@ -101,7 +109,7 @@ def kill_child(pid: int, confined: bool) -> None:
 
 
 class _ExitOnLeave:
-    """A block after which the process is over, whatever happened in it."""
+    """A context manager that exits the process at the end of the block, also after an exception."""
 
     def __enter__(self) -> None: ...
 
@@ -113,7 +121,7 @@ class _ExitOnLeave:
 
 
 def _set_up_namespace() -> None:
-    """Have a /proc and a temporary folder of its own, as the first process of a new namespace, and no rights."""
+    """Mount a new /proc and /tmp and drop all capabilities, as the first process of a new PID namespace."""
     _call_libc("unshare", _NEWNS | _NEWIPC)
     _call_libc("mount", None, b"/", None, _REC | _PRIVATE, None)
     _call_libc("mount", b"proc", b"/proc", b"proc", _RDONLY | _NOSUID | _NODEV | _NOEXEC, None)
@@ -126,15 +134,15 @@ def _set_up_namespace() -> None:
 
 
 def _apply_limits(limits: ResourceLimits) -> None:
-    import resource  # Windows has none, and `coginst doctor` imports this file there as well
+    import resource  # Windows has no such module, and `coginst doctor` imports this file on Windows too.
 
-    seconds = int(limits.seconds) + 2  # the alarm of `utils.feedback` rings first, and says where
+    seconds = int(limits.seconds) + 2  # `utils.feedback.timeout` stops the answer first and reports the line.
     used = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * os.sysconf("SC_PAGE_SIZE")
     data = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[5]) * os.sysconf("SC_PAGE_SIZE")
     for what, most in {
         resource.RLIMIT_CPU: seconds,
-        resource.RLIMIT_DATA: data + limits.memory,  # torch says that there is no more, and nobody is killed
-        resource.RLIMIT_AS: used + limits.memory + (1 << 28),  # and what is shared, which the former does not count
+        resource.RLIMIT_DATA: data + limits.memory,  # An allocation fails with an exception; nothing is killed.
+        resource.RLIMIT_AS: used + limits.memory + (1 << 28),  # It also counts shared memory.
         resource.RLIMIT_FSIZE: TMP_BYTES,
         resource.RLIMIT_NOFILE: 256,
         resource.RLIMIT_CORE: 0,
@@ -144,12 +152,12 @@ def _apply_limits(limits: ResourceLimits) -> None:
         highest = resource.getrlimit(what)[1]
         most = most if highest == resource.RLIM_INFINITY else min(most, highest)
         resource.setrlimit(what, (most, most + 1 if what == resource.RLIMIT_CPU else most))
-    with contextlib.suppress(OSError):  # if the machine runs out of memory all the same, this goes first
+    with contextlib.suppress(OSError):  # If the machine still runs out of memory, the kernel kills this process first.
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="utf-8")
 
 
 def _call_libc(name: str, *arguments: object) -> None:
-    """Call a function of the C library. Raises `OSError` where it fails."""
+    """Call a function of the C library. Raises `OSError` if it fails."""
     if getattr(_libc(), name)(*arguments):
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
@@ -159,11 +167,11 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-# --- the filter of system calls -------------------------------------------------------------------------
+# --- the system call filter -----------------------------------------------------------------------------
 
-# What starts processes, reaches the network, other processes or the kernel, or takes memory that no limit counts, by
-# number: asm/unistd_64.h, and asm-generic/unistd.h for aarch64. `clone` is for threads alone; the C library falls back
-# to it where there is no `clone3`.
+# The denied system calls and their numbers (asm/unistd_64.h, and asm-generic/unistd.h for aarch64). They start
+# processes, access the network, other processes or the kernel, or allocate memory that no limit counts. `clone` is
+# allowed only for threads; the C library falls back to it because `clone3` is reported as missing.
 _X86 = {
     "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "ptrace": 101, "process_vm_readv": 310,
     "process_vm_writev": 311, "memfd_create": 319, "memfd_secret": 447, "shmget": 29, "semget": 64, "msgget": 68,
@@ -183,11 +191,11 @@ _ARM = {
     "socket": 198, "kcmp": 272, "pidfd_open": 434, "pidfd_getfd": 438, "personality": 92,
 }  # fmt: skip
 _CLONE3, _THREAD = 435, 0x10000
-_SETLEASE = 1024  # linux/fcntl.h: makes others wait who open the file, and every runner sees the same files
+_SETLEASE = 1024  # linux/fcntl.h: a lease delays every other process that opens the file, and runners share files
 
 
 class Architecture(NamedTuple):
-    """A kind of processor: how the kernel calls it (linux/audit.h), its `clone` and `fcntl`, and what it refuses."""
+    """A processor architecture: its audit constant (linux/audit.h) and the numbers of its system calls."""
 
     audit_arch: int
     clone_number: int
@@ -197,20 +205,20 @@ class Architecture(NamedTuple):
 
 ARCHITECTURES = {"x86_64": Architecture(0xC000003E, 56, 72, _X86), "aarch64": Architecture(0xC00000B7, 220, 25, _ARM)}
 
-# A program of the Berkeley packet filter: (code, jump if true, jump if false, operand), linux/filter.h.
+# Instructions of a Berkeley Packet Filter (linux/filter.h): (code, jump if true, jump if false, operand).
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
 
 
 def seccomp_program(machine: Architecture) -> bytes:
-    """The filter for a processor."""
+    """Return the system call filter for an architecture as BPF bytecode."""
     refuse, missing = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
     steps = [
-        (_LOAD, 0, 0, 4),  # the processor
+        (_LOAD, 0, 0, 4),  # the architecture of the call
         (_EQUAL, 1, 0, machine.audit_arch),
-        (_RETURN, 0, 0, _KILL),  # a call in another machine's numbers
-        (_LOAD, 0, 0, 0),  # the call's number
-        (_AT_LEAST, 0, 1, 0x40000000),  # x32's numbers
+        (_RETURN, 0, 0, _KILL),  # The call uses the numbers of another architecture.
+        (_LOAD, 0, 0, 0),  # the number of the call
+        (_AT_LEAST, 0, 1, 0x40000000),  # the numbers of the x32 ABI
         (_RETURN, 0, 0, refuse),
         (_EQUAL, 0, 1, _CLONE3),
         (_RETURN, 0, 0, missing),
@@ -219,12 +227,12 @@ def seccomp_program(machine: Architecture) -> bytes:
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, refuse)]
     steps += [
         (_EQUAL, 0, 4, machine.fcntl_number),
-        (_LOAD, 0, 0, 24),  # its command
+        (_LOAD, 0, 0, 24),  # the command of fcntl
         (_EQUAL, 0, 1, _SETLEASE),
         (_RETURN, 0, 0, refuse),
         (_RETURN, 0, 0, _ALLOW),
         (_EQUAL, 0, 3, machine.clone_number),
-        (_LOAD, 0, 0, 16),  # its flags
+        (_LOAD, 0, 0, 16),  # the flags of clone
         (_ANY_BIT, 1, 0, _THREAD),
         (_RETURN, 0, 0, refuse),
         (_RETURN, 0, 0, _ALLOW),
@@ -233,10 +241,10 @@ def seccomp_program(machine: Architecture) -> bytes:
 
 
 def install_seccomp_filter() -> None:
-    """Refuse, from here on, what `program` refuses. Raises `OSError` where this processor is not known."""
+    """Install the filter from `seccomp_program` for this process. Raises `OSError` for an unknown architecture."""
     machine = ARCHITECTURES.get(platform.machine())
     if machine is None:
-        raise OSError(errno.ENOTSUP, f"no filter of system calls for {platform.machine()}")
+        raise OSError(errno.ENOTSUP, f"no system call filter for {platform.machine()}")
     code = seccomp_program(machine)
     held = ctypes.create_string_buffer(code, len(code))
     whole = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
@@ -244,7 +252,7 @@ def install_seccomp_filter() -> None:
 
 
 def probe() -> None:
-    """Try what every exercise is going to need, and print "well". Raises `OSError` where this machine refuses it."""
+    """Run two confined children that use /tmp, and print "well" for each. Raises `OSError` if isolation fails."""
 
     def work() -> None:
         held = Path("/tmp", "probe")
@@ -252,5 +260,5 @@ def probe() -> None:
         os.write(1, held.read_bytes())
 
     enter_pid_namespace()
-    for _ in range(2):  # the second shows that the way back was there
+    for _ in range(2):  # The second child shows that returning to the own namespace works.
         os.waitpid(fork_child(work, ResourceLimits(), confined=True), 0)

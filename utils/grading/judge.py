@@ -1,6 +1,6 @@
-"""From a student's page to its result: each exercise is run in a runner of its own, and judged here.
+"""Grade a student's page: each exercise runs in a separate runner, and its observations are judged here.
 
-The judge holds oracles, cases and misconceptions, and runs nothing that a student wrote.
+The judge holds oracles, cases and misconceptions, and never executes student code.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from utils.grading.sandbox import RunnerStopped, Sandbox, Session
 from utils.lessons.answers import solved_source
 
 T = TypeVar("T")
-POINTS = 1.0  # of an exercise, as in the assignments for nbgrader
-LARGEST = 20 << 20  # bytes of a page
+OUT_OF_MEMORY = "It requested more memory than the limit allows."
+POINTS = 1.0  # points of an exercise, as in the assignments for nbgrader
+LARGEST = 20 << 20  # bytes of a page that can still be graded
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What one student handed in for one lesson, and the earlier lessons that it may build on.
+    """One student's page for one lesson, with the earlier lessons that it may depend on.
 
     Attributes:
-        student: the id.
-        lesson: the lesson's stem, "05_multihead_attention".
-        pages: the bytes of the student's pages by file name, "05_multihead_attention.ipynb": this and earlier ones.
-        key: what the result is kept under.
+        student: the student's id.
+        lesson: the lesson's stem, such as "05_multihead_attention".
+        pages: the bytes of the page and of earlier pages, by file name, such as "05_multihead_attention.ipynb".
+        key: the key of the result; a result with the same key is reused.
     """
 
     student: str
@@ -49,9 +50,12 @@ class Submission:
 
 @dataclass
 class ParsedPage:
-    """A page as the runner read it, without running it: source and uses of each answer, and what `yours` is asked for.
+    """A page as the runner parsed it, without running it.
 
-    `unreadable` says why there is none of this.
+    Attributes:
+        answers: the source of each answer and the exercises that it uses.
+        requested: the exercises that the page requests with `yours`.
+        unreadable_reason: why the page cannot be read, as a sentence; None if it can.
     """
 
     answers: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
@@ -61,7 +65,12 @@ class ParsedPage:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of an answer; `elsewhere` says that another exercise may be what is in its way."""
+    """The verdict on an answer.
+
+    Attributes:
+        fingerprint: a digest of the wrong results; "" if there are none.
+        may_be_blocked: whether the answer may have failed only because another exercise does not pass yet.
+    """
 
     report: Report
     state: State
@@ -70,12 +79,12 @@ class Verdict:
 
 
 class BoundedCache(dict[str, T]):
-    """What was found out last, the oldest of it forgotten: a student's next lesson asks for it again."""
+    """A dict that keeps only the newest entries; the next lesson of the same student needs them again."""
 
     MAX_ENTRIES = 512
 
     def store(self, key: str, value: T) -> T:
-        """Keep a value, and give it."""
+        """Store a value and return it."""
         self[key] = value
         if len(self) > self.MAX_ENTRIES:
             del self[next(iter(self))]
@@ -84,7 +93,7 @@ class BoundedCache(dict[str, T]):
 
 @functools.lru_cache(maxsize=1)
 def exercises_by_lesson() -> dict[str, dict[str, Exercise]]:
-    """The exercises of each lesson by its stem, in the order of the page."""
+    """Return the exercises of each lesson, by stem and name, in the order of the page."""
     by_lesson: dict[str, dict[str, Exercise]] = {}
     pages = {p.stem: p for folder in ("course", "solutions") for p in lessons.all_lessons(lessons.ROOT / folder)}
     for stem in sorted(pages):
@@ -100,34 +109,43 @@ def _bound_names(cell: lessons.Cell) -> list[str]:
 
 
 class Judge:
-    """Grades submissions, one after the other, in a sandbox.
+    """Grades submissions one after the other in a sandbox.
 
     Args:
-        with_answers: the stems of lessons whose answers have been handed out: `yours` falls back on these.
+        with_answers: the stems of the lessons whose answers the students have received. If a student's own answer to
+            an exercise of these lessons does not pass, `yours` returns the reference answer.
     """
 
     def __init__(self, sandbox: Sandbox, limits: ResourceLimits, with_answers: tuple[str, ...] = ()) -> None:
         self.sandbox, self.limits, self.with_answers = sandbox, limits, with_answers
-        self.reads = BoundedCache[ParsedPage]()  # by the bytes of a page
-        self.passed = BoundedCache[bool]()  # by an exercise and the bytes of all pages that it may build on
+        self.reads = BoundedCache[ParsedPage]()  # by lesson and the hash of the page
+        self.passed = BoundedCache[bool]()  # by exercise and the hashes of all pages that it may depend on
 
     def grade(self, submission: Submission) -> LessonResult:
-        """The verdicts on a submission. Raises `SandboxError`; nothing that a student wrote raises here."""
+        """Grade a submission. Student code cannot cause an exception here.
+
+        Raises:
+            SandboxError: the sandbox cannot run answers.
+        """
         return _Grading(self, submission).result()
 
     def grade_exercise(self, submission: Submission, exercise: str) -> LessonResult:
-        """The same of one exercise alone; what it builds on is taken to pass."""
+        """Grade only one exercise of a submission, on the assumption that the answers it depends on pass."""
         return _Grading(self, submission, exercise).result()
 
     def report_exercise(self, submission: Submission, exercise: str) -> Report:
-        """What the author of one exercise's answer reads; what it builds on is taken to pass. Raises `SandboxError`."""
+        """Return the report on one exercise, on the assumption that the answers it depends on pass.
+
+        Raises:
+            SandboxError: the sandbox cannot run answers.
+        """
         grading = _Grading(self, submission, exercise)
         stem = submission.lesson
         return grading.verdict(stem, grading.exercises[stem][exercise], grading.yours(stem))[0].report
 
 
 class _Grading:
-    """One submission's way through the judge."""
+    """The grading of one submission. If `only` is an exercise, only that exercise is graded."""
 
     def __init__(self, judge: Judge, submission: Submission, only: str | None = None) -> None:
         self.judge, self.submission, self.only = judge, submission, only
@@ -155,13 +173,13 @@ class _Grading:
     # --- a page -----------------------------------------------------------------------------------------
 
     def read(self, stem: str) -> ParsedPage:
-        """What a page answers; it is read in a runner, for it may be anything."""
+        """Parse a page, in a runner because its content is not trusted."""
         known = self.judge.reads
         key = f"{stem} {self.hashes[stem]}"
         return known[key] if key in known else known.store(key, self._parse_page(stem))
 
     def _dependency_key(self, stem: str, name: str) -> str:
-        """An exercise and the pages that it may build on."""
+        """Return a cache key from an exercise and the hashes of all pages that it may depend on."""
         pages, waiting = {stem}, [stem]
         while waiting:
             now = waiting.pop()
@@ -178,11 +196,9 @@ class _Grading:
             return ParsedPage(unreadable_reason=f"{page} is empty.")
         if text.startswith(NOT_COLLECTED.encode()):
             why = text[:1000].decode("utf-8", "replace").removeprefix(NOT_COLLECTED)
-            return ParsedPage(unreadable_reason=f"{page} was not read: {why}")
+            return ParsedPage(unreadable_reason=f"{page} was not collected. {why}")
         if len(text) > LARGEST:
-            return ParsedPage(
-                unreadable_reason=f"{page} has more than {LARGEST >> 20} MB, and no more is read. Clear its outputs."
-            )
+            return ParsedPage(unreadable_reason=f"{page} exceeds the limit of {LARGEST >> 20} MB. Clear its outputs.")
         kinds = {e.name: e.kind for e in self.exercises[stem].values()}
         try:
             with self.judge.sandbox.open_session(self.judge.limits) as session:
@@ -191,16 +207,19 @@ class _Grading:
                 return _parse_read_reply(reply.get("done"), page)
         except RunnerStopped as over:
             self.incidents.append(Incident(_kind(over.kind), "", over.detail))
-            return ParsedPage(unreadable_reason=f"{page} could not be read: {over.detail}")
+            return ParsedPage(unreadable_reason=f"{page} could not be read. {over.detail}")
 
     def _send_pages(self, session: Session, pages: list[str], more: Mapping[str, bytes] | None = None) -> None:
-        """Put pages of the student, and some of the course, into the runner's folder."""
+        """Write pages of the student, and additional pages, into the runner's folder."""
         held = {page: self.submission.pages[page] for page in pages} | dict(more or {})
         sizes = [[page, len(text)] for page, text in held.items()]
         session.ask("write_pages", b"".join(held.values()), pages=sizes)
 
     def yours(self, stem: str) -> dict[str, str]:
-        """The file from which `yours` takes each exercise that a page asks for, and what these ask for in turn."""
+        """Return the page from which `yours` takes each exercise that a page requests, directly or indirectly.
+
+        Exercises are left out if the student's answer does not pass and the reference answer may not be used.
+        """
         found: dict[str, str] = {}
         for name in self.read(stem).requested:
             earlier = self.lesson_of.get(name, "99")
@@ -213,7 +232,7 @@ class _Grading:
         return found
 
     def passes(self, name: str) -> bool:
-        """Whether the student's own answer to an exercise of an earlier lesson passes."""
+        """Return whether the student's own answer to an exercise of an earlier lesson passes."""
         if self.only is not None:
             return True
         stem = self.lesson_of[name]
@@ -221,22 +240,25 @@ class _Grading:
         if key not in known:
             here, before = self.read(stem).unreadable_reason is None, list(self.incidents)
             known.store(key, here and self.exercise(stem, self.exercises[stem][name], {}).state == "passed")
-            self.incidents = before  # they belong to the lesson's own result
+            self.incidents = before  # The result of the earlier lesson reports these incidents.
         return known[key]
 
     # --- an exercise ------------------------------------------------------------------------------------
 
     def exercise(self, stem: str, exercise: Exercise, before: Mapping[str, ExerciseResult]) -> ExerciseResult:
-        """The verdict on an answer; `before` has those on the exercises that stand before it on the page."""
+        """Grade the answer to one exercise.
+
+        Args:
+            before: the results of the earlier exercises on the same page.
+        """
         name = exercise.name
         answers = self.read(stem).answers
         if name not in answers:
             return _exercise_result(_todo_report(name, f"{self.pages[stem]} defines no `{name}`."), "not attempted")
         source, uses = answers[name]
         if stuck := next((n for n in uses if n in before and before[n].state == "stopped"), None):
-            return self._waiting_result(
-                _exercise_result(_todo_report(name, ""), "failed", source), stuck
-            )  # it would be stopped there again
+            # Loading the page would run into the same limit again.
+            return self._waiting_result(_exercise_result(_todo_report(name, ""), "failed", source), stuck)
         yours = self.yours(stem)
         verdict, seconds = self.verdict(stem, exercise, yours)
         done = _exercise_result(verdict.report, verdict.state, source, seconds, verdict.fingerprint)
@@ -244,16 +266,20 @@ class _Grading:
         return next((self._waiting_result(done, n) for n in waits), done)
 
     def _waiting_result(self, result: ExerciseResult, name: str) -> ExerciseResult:
-        """The result of an answer that cannot be judged until another one passes."""
-        stem, why = self.lesson_of[name], "does not pass yet. It is judged once that does."
+        """Return the result of an answer that cannot be graded until the exercise `name` passes."""
+        stem = self.lesson_of[name]
+        why = f"which does not pass yet. It can be graded when `{name}` passes."
         if stem not in self.pages:
-            why = f"belongs to lesson {stem[:2]}, and that was not handed in. It is judged once that is, and passes."
-        report = _todo_report(result.name, f"It builds on `{name}`, which {why}")
+            why = (
+                f"which belongs to lesson {stem[:2]}, and you did not hand in that lesson."
+                f" It can be graded when you hand in the lesson and `{name}` passes."
+            )
+        report = _todo_report(result.name, f"This answer uses `{name}`, {why}")
         shown = _exercise_result(report, "waits for another exercise", result.answer, result.seconds)
         return dataclasses.replace(shown, reason="", waits_for=name)
 
     def verdict(self, stem: str, exercise: Exercise, yours: dict[str, str]) -> tuple[Verdict, float]:
-        """What becomes of an answer in a runner of its own, and the CPU seconds that it took."""
+        """Run and judge an answer in a new runner; return the verdict and the CPU seconds of the runner."""
         page = self.submission.pages[self.pages[stem]]
         with self.judge.sandbox.open_session(self.judge.limits, page) as session:
             found = self._judge_answer(session, stem, exercise, yours)
@@ -261,7 +287,7 @@ class _Grading:
         return found, session.seconds
 
     def _judge_answer(self, session: Session, stem: str, exercise: Exercise, yours: dict[str, str]) -> Verdict:
-        """What becomes of the answer that a session's runner makes of a page."""
+        """Load the page in the session's runner, and judge the answer."""
         name, remote = exercise.name, RemoteRunner(session, exercise.signature)
         try:
             own = [page for page in {self.pages[stem], *yours.values()} if page in self.submission.pages]
@@ -270,21 +296,19 @@ class _Grading:
             remote.load_answer(self.pages[stem], yours)
             report = diagnose_with_runner(exercise, remote)
         except RunnerStopped as over:
-            # One that meets that limit on every case takes its time over it.
-            met = (
-                RunnerStopped("memory", "It asked for more memory than it may have.") if remote.out_of_memory else over
-            )
+            # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
+            met = RunnerStopped("memory", OUT_OF_MEMORY) if remote.out_of_memory else over
             self.incidents.append(Incident(_kind(met.kind), name, met.detail))
             return Verdict(self._stopped_report(exercise, met), "stopped", may_be_blocked=True)
         except RemoteAnswerNotFound as missing:
             return _missing_verdict(name, missing)
-        except Exception as error:  # of the runner's own part, while it loaded the page
+        except Exception as error:  # The runner raised it, for example while it loaded the page.
             what = f"{type(error).__name__}: {error}"
             return Verdict(Report(name, "failed", what, reason="raised"), "failed", may_be_blocked=True)
         if report:
             return Verdict(report, "passed")
         if remote.out_of_memory:
-            self.incidents.append(Incident("memory", name, "It asked for more memory than it may have."))
+            self.incidents.append(Incident("memory", name, OUT_OF_MEMORY))
             return Verdict(report, "stopped", may_be_blocked=True)
         if report.reason == "todo":
             return Verdict(report, "not attempted", may_be_blocked=remote.unfinished not in ("", name))
@@ -299,10 +323,10 @@ class _Grading:
 
 
 def _parse_read_reply(done: Any, page: str) -> ParsedPage:
-    """What a runner says that it read. It ran nothing of the page, but its parsers may have met their match."""
+    """Check and convert the runner's reply to `parse_page`."""
     match done:
         case {"unreadable": str(why)}:
-            return ParsedPage(unreadable_reason=why or f"{page} lies too deep in itself to be read.")
+            return ParsedPage(unreadable_reason=why or f"{page} is nested too deeply to be read.")
         case {"answers": dict(answers), "asked": list(asked)}:
             found: dict[str, tuple[str, list[str]]] = {}
             for name, entry in answers.items():
@@ -316,14 +340,14 @@ def _parse_read_reply(done: Any, page: str) -> ParsedPage:
 def _is_pending(
     name: str, stem: str, yours: Mapping[str, str], before: Mapping[str, ExerciseResult], lesson_of: Mapping[str, str]
 ) -> bool:
-    """Whether an exercise that an answer uses has still to pass."""
+    """Return whether an exercise that an answer uses does not pass yet."""
     if lesson_of.get(name) == stem:
         return name in before and before[name].state != "passed"
     return lesson_of.get(name, "99") < stem and name not in yours
 
 
 def _missing_verdict(name: str, missing: RemoteAnswerNotFound) -> Verdict:
-    """What to say where a page has no answer: it is not attempted, or something stopped it."""
+    """Return the verdict for a page without the answer: not attempted, or failed if an exception prevented it."""
     failure = missing.failure
     if failure is None or failure.todo is not None:
         return Verdict(_todo_report(name, str(missing)), "not attempted", may_be_blocked=failure is not None)
@@ -358,13 +382,13 @@ def _unreadable_result(name: str, why: str) -> ExerciseResult:
 
 
 def absent_result(student: str, lesson: str, key: str = "") -> LessonResult:
-    """The result of a lesson that a student has not handed in."""
+    """Return the result of a lesson that a student did not hand in."""
     none = tuple(ExerciseResult(name, "absent", 0.0, POINTS) for name in exercises_by_lesson()[lesson])
     return LessonResult(student, lesson, key, none)
 
 
 def _kind(kind: str) -> Any:
-    return kind  # `sandbox` and `notes` take no other
+    return kind  # `sandbox` accepts only known kinds.
 
 
 @functools.lru_cache(maxsize=4)
@@ -373,8 +397,14 @@ def _cached_solution(stem: str) -> bytes:
 
 
 def solution_notebook(stem: str, edit: Callable[[str], str] = str) -> bytes:
-    """The course's own lesson with its answers, as a notebook of its cells of code; `changed` may change their text.
-    Raises `LessonError` where the solutions are not here."""
+    """Return a lesson with the reference answers, as a notebook that contains only the code cells.
+
+    Args:
+        edit: a function that may change the source of each cell.
+
+    Raises:
+        LessonError: the solutions are not available.
+    """
     cells = [
         {"cell_type": "code", "source": edit(solved_source(cell)), "metadata": {}}
         for cell in lessons.read_lesson(lessons.find_lesson(stem)).cells

@@ -1,6 +1,6 @@
-"""Points of `results` in the gradebook of nbgrader, for those who use its form grader.
+"""Write the points of results into nbgrader's gradebook, for instructors who use its form grader.
 
-nbgrader is not in the lock: it is imported when it is asked for. Nothing of a student's is run, by us or by nbgrader.
+nbgrader is not in requirements.lock, so it is imported only when it is needed. No student code runs here.
 """
 
 from __future__ import annotations
@@ -15,18 +15,23 @@ from typing import Any
 
 from utils.grading.results import ExerciseResult, LessonResult
 
-UNDECIDED = ("waits for another exercise", "stopped", "unreadable")  # no points, and no zero: somebody decides
-WIDTH = 88  # of a comment's lines, which a page of feedback does not break
+UNDECIDED = ("waits for another exercise", "stopped", "unreadable")  # The instructor decides on the points.
+WIDTH = 88  # characters of a comment's line; feedback pages do not wrap lines
 
 
 class GradebookError(ValueError):
-    """A gradebook cannot be written; the message says why, and what to do. What was in it stays."""
+    """The gradebook cannot be used; the message says why and what to do."""
 
 
 @dataclass
 class GradebookSummary:
-    """What was written: how many submissions, how many points somebody has to decide on, and the exercises that have no
-    cell in the gradebook ("02_simplified_attention softmax")."""
+    """The outcome of `record_points`.
+
+    Attributes:
+        submission_count: how many submissions were written.
+        undecided_count: how many exercises still need a decision by the instructor.
+        without_cell: the exercises without a cell in the gradebook, such as "02_simplified_attention softmax".
+    """
 
     submission_count: int = 0
     undecided_count: int = 0
@@ -34,10 +39,10 @@ class GradebookSummary:
 
 
 def check_gradebook(path: Path, stems: Iterable[str]) -> None:
-    """Check that points of these lessons can be written, before a class is graded.
+    """Check before grading that the gradebook can take the points of these lessons.
 
     Raises:
-        GradebookError: nbgrader is not installed, `path` is no gradebook, or lacks the assignment of a lesson.
+        GradebookError: nbgrader is not installed, `path` is not a gradebook, or it lacks the assignment of a lesson.
     """
     with _open_gradebook(path) as (book, missing):
         lacking = []
@@ -48,26 +53,26 @@ def check_gradebook(path: Path, stems: Iterable[str]) -> None:
                 lacking.append(stem)
     if lacking:
         raise GradebookError(
-            f"{path} has no assignment {', '.join(lacking)}. `coginst export-nbgrader` writes it to a folder,"
-            f" and there `nbgrader generate_assignment {lacking[0]}` puts it into the gradebook. Or name the lessons to"
-            " grade."
+            f"{path} has no assignment {', '.join(lacking)}. Write it to a folder with `coginst export-nbgrader`, and"
+            f" add it to the gradebook with `nbgrader generate_assignment {lacking[0]}` in that folder. Or name only"
+            " lessons that the gradebook has."
         )
 
 
 def record_points(
     path: Path, results: Iterable[LessonResult], ids: Mapping[str, str] | None = None
 ) -> GradebookSummary:
-    """Write the points of each result into the cells `points-NAME` of its assignment. Doing so again changes nothing.
+    """Write the points of each result into the cells `points-NAME` of its assignment.
 
-    What a person gave in the form grader is never changed; where the points below it did change, it is marked to be
-    looked at again. Nothing is written for a lesson that was not handed in.
+    Writing the same results again changes nothing. Points that a person gave in the form grader are never changed; if
+    the automatic points have changed, the cell is marked for another look. Absent lessons are not written.
 
     Args:
-        path: the gradebook; `ready` has been asked.
-        ids: what students are called in the gradebook, by the names of their folders; where they differ.
+        path: the gradebook; call `check_gradebook` first.
+        ids: the gradebook's ids of students, by folder name, for students whose id there is different.
 
     Raises:
-        GradebookError: as `ready`.
+        GradebookError: see `check_gradebook`.
     """
     done = GradebookSummary()
     with _open_gradebook(path) as (book, missing):
@@ -93,18 +98,18 @@ def record_points(
 
 
 def _submission_notebook(book: Any, missing: type[Exception], student: str, stem: str) -> Any:
-    """The notebook of a student's submission; the student and the submission are made where they are not there."""
+    """Return the notebook of a student's submission; create the student and the submission if necessary."""
     try:
         book.find_submission(stem, student)
     except missing:
         book.update_or_create_student(student)
-        with book.db.no_autoflush:  # SQLAlchemy warns where nbgrader makes it
+        with book.db.no_autoflush:  # Otherwise, nbgrader's code causes a warning of SQLAlchemy.
             book.add_submission(stem, student)
     return book.find_submission_notebook(stem, stem, student)
 
 
 def _set_score(grade: Any, exercise: ExerciseResult) -> None:
-    """The share of the cell's points that was earned; none, and a person's decision, where that is not known."""
+    """Set the points, in proportion to the cell's maximum; in undecided states, request a manual grade instead."""
     earned = None if exercise.state in UNDECIDED else grade.max_score * exercise.points / exercise.max_points
     if grade.manual_score is None:
         grade.needs_manual_grade = earned is None
@@ -114,10 +119,10 @@ def _set_score(grade: Any, exercise: ExerciseResult) -> None:
 
 
 def _comment_text(exercise: ExerciseResult) -> str | None:
-    """What stands beside the answer. nbgrader takes a comment for Markdown and lets HTML through; indented it is code,
-    so that nothing in what a student's error said is a tag or a link."""
+    """Return the comment on an answer, or None if the answer passed."""
     if exercise.state == "passed":
         return None
+    # nbgrader renders comments as Markdown with HTML. Indented text is code, so a message cannot contain tags or links.
     lines = [part for line in exercise.message.splitlines() for part in textwrap.wrap(line, WIDTH) or [""]]
     return f"{exercise.state}\n\n" + "\n".join(f"    {line}" for line in lines) if lines else exercise.state
 
@@ -129,14 +134,18 @@ def _append_once(found: list[str], name: str) -> None:
 
 @contextlib.contextmanager
 def _open_gradebook(path: Path) -> Iterator[tuple[Any, type[Exception]]]:
-    """The gradebook, and the error that it raises for what is not in it. Raises `GradebookError`."""
+    """Open the gradebook; yield it and the exception class that it raises for missing entries.
+
+    Raises:
+        GradebookError: nbgrader is not installed, `path` is not a gradebook, or it cannot be written.
+    """
     try:
         from nbgrader.api import Gradebook, MissingEntry  # pyright: ignore[reportMissingImports]
         from sqlalchemy.exc import SQLAlchemyError  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise GradebookError(
-            f'--nbgrader needs nbgrader ({error}): pip install -e ".[nbgrader]", in an environment of its own, as'
-            " docs/instructors.md says."
+            f'--nbgrader needs nbgrader ({error}). Run pip install -e ".[nbgrader]" in a separate environment; see'
+            " docs/instructors.md."
         ) from None
     course = _course_id(path)
     try:
@@ -147,14 +156,17 @@ def _open_gradebook(path: Path) -> Iterator[tuple[Any, type[Exception]]]:
 
 
 def _course_id(path: Path) -> str:
-    """The course that a gradebook is of; nbgrader would make a file, or a second course, for one that is not there."""
+    """Return the id of the gradebook's course.
+
+    nbgrader itself would create a missing gradebook, or a second course under another id.
+    """
     if not path.is_file():
         raise GradebookError(
-            f"There is no gradebook {path}; `nbgrader generate_assignment` makes it, in the folder of the course."
+            f"The gradebook {path} does not exist. `nbgrader generate_assignment` creates it in the course's folder."
         )
     try:
         with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as held:
             courses: Sequence[tuple[str]] = held.execute("SELECT id FROM course").fetchall()
     except sqlite3.Error as error:
-        raise GradebookError(f"{path} is no gradebook of nbgrader ({error}).") from None
+        raise GradebookError(f"{path} is not a gradebook of nbgrader ({error}).") from None
     return courses[0][0] if courses else "default_course"

@@ -1,6 +1,6 @@
-"""One answer by itself, such as a student's that no misconception describes yet: what its author reads.
+"""Report on a single answer, such as a student's wrong answer that no misconception describes yet.
 
-It runs as a class's answers do, apart from everything else: an instructor is about to read it, and has not.
+The answer runs in the sandbox, because the instructor has not read it yet.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from utils.grading.judge import Submission, exercises_by_lesson, solution_notebo
 
 
 def report_answer(name: str, source: str) -> Report:
-    """What `check` says of the answer that `source` defines, in its lesson and with the course's answers to all else.
+    """Return the report of `check` on an answer, with the reference answers to all other exercises.
+
+    Args:
+        name: the exercise.
+        source: the code of the answer.
 
     Raises:
-        UnknownExercise: no exercise is called `name`.
-        LessonError: the solutions are not here.
-        SandboxError: this machine cannot keep the answer apart.
+        UnknownExercise: no exercise has this name.
+        LessonError: the solutions are not available.
+        SandboxError: this machine cannot isolate the answer.
     """
     find_exercise(name)
     stem = next(stem for stem, found in exercises_by_lesson().items() if name in found)

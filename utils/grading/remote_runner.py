@@ -1,4 +1,7 @@
-"""A `Runner` whose answer runs elsewhere: each call becomes a question to the runner, each reply is checked."""
+"""Implement `Runner` for an answer in the sandbox: each call becomes a request to the runner process.
+
+All replies are checked, because the runner process is not trusted.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ class RemoteAnswerNotFound(Exception):
     """The page has no answer to the exercise.
 
     Attributes:
-        failure: what stopped it from being made, or None.
+        failure: the exception that prevented the answer, or None.
     """
 
     def __init__(self, message: str, failure: Any) -> None:
@@ -36,9 +39,9 @@ class RemoteRunner:
     """A `Runner` over a session.
 
     Attributes:
-        digests: what each run gave, as a short text, in the order of the runs.
-        out_of_memory: whether a run stopped because there was no more memory.
-        unfinished: the exercise that is not attempted yet, where a run came upon one; "" where it cannot be told.
+        fingerprints: a digest of the observation of each run, in the order of the runs.
+        out_of_memory: whether a run failed because of the memory limit.
+        unfinished: the first exercise that a run found not attempted; "" if there was none.
     """
 
     def __init__(self, session: Session, form: AnswerSignature) -> None:
@@ -48,40 +51,43 @@ class RemoteRunner:
         self._traits: CodeTraits | None = None
 
     def load_answer(self, page: str, yours: dict[str, str]) -> None:
-        """Load the page and hold the answer. Raises `Missing`.
+        """Load the page and keep the answer in the runner.
 
         Args:
-            yours: the page that `yours` takes each exercise from, for those that it may take.
+            yours: for each exercise that `yours` may return, the page that defines it.
+
+        Raises:
+            RemoteAnswerNotFound: the page has no answer to the exercise.
         """
         form = schema.encode_form(self.form)
         self._ask("load_answer", lambda data, _: None, form=form, page=page, yours=yours)
 
     def inspect_code(self) -> CodeTraits:
-        """As `Runner` has it."""
+        """See `Runner`."""
         found = self._traits or self._ask("inspect_code", lambda data, _: schema.decode_traits(data))
         self._traits = found
         return found
 
     def run(self, case: Case, look: RunOptions = RESULT_ONLY) -> Observation:
-        """As `Runner` has it."""
+        """See `Runner`."""
         seen = self._observe("run", case, look=schema.encode_look(look))
         self.fingerprints.append(fingerprint_observation(seen))
         return seen
 
     def run_after_earlier_case(self, case: Case, earlier: Case) -> Observation:
-        """As `Runner` has it."""
+        """See `Runner`."""
         return self._observe("run_after_earlier_case", case, earlier)
 
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
-        """As `Runner` has it."""
+        """See `Runner`."""
         return self._ask("run_on_fake_device", lambda data, _: schema.decode_device_result(data), case)
 
     def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
-        """As `Runner` has it."""
+        """See `Runner`."""
         return self._ask("find_nonfinite_origin", lambda data, _: schema.decode_origin(data), case)
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
-        """As `Runner` has it."""
+        """See `Runner`."""
         return self._ask(
             "compute_gradients", lambda data, unpacker: schema.decode_gradients(unpacker.unpack(data)), case
         )
@@ -96,7 +102,13 @@ class RemoteRunner:
         return seen
 
     def _ask(self, do: str, read: Callable[[Any, Unpacker], Any], *cases: Case, **message: Any) -> Any:
-        """Ask with cases, and read what is done. Raises `Over`, `Missing`, or what the runner's own part raised."""
+        """Send a request with cases and decode the reply.
+
+        Raises:
+            RunnerStopped: the runner has ended, or its reply is not valid.
+            RemoteAnswerNotFound: the page has no answer to the exercise.
+            Exception: the runner's code raised an exception; it is raised here under the same name.
+        """
         packer = Packer(objects=True)
         packed = [schema.encode_case(packer, case) for case in cases]
         reply, blob = self.session.ask(do, packer.blob(), cases=packed, **message)
@@ -108,7 +120,7 @@ class RemoteRunner:
             if "odd" in reply:
                 raise _rebuild_exception(str(reply["odd"]))
             if "done" not in reply:
-                raise ProtocolError("a reply that says nothing")
+                raise ProtocolError("a reply without a result")
             bounds = self.session.channel.bounds
             return read(reply["done"], Unpacker(parse_tensors(blob, bounds), bounds))
         except ProtocolError as error:
@@ -116,6 +128,6 @@ class RemoteRunner:
 
 
 def _rebuild_exception(what: str) -> Exception:
-    """What was raised where a result was looked at, under its own name."""
+    """Return an exception with the type name and message from a runner's text."""
     name, _, text = what[: schema.LONGEST].encode("utf-8", "replace").decode().partition(": ")
     return type(name if name.isidentifier() else "Exception", (Exception,), {})(text)

@@ -1,7 +1,7 @@
-"""One submission's verdicts as a file, `results/ID/NN_stem.json`: what the judge writes and every report reads.
+"""Read and write the result of one submission, `results/ID/NN_stem.json`: the judge writes it, and reports read it.
 
-A file is written whole or not at all, and names what it depends on (`key`): where that is the same, grading again
-changes nothing.
+A file is written atomically. It contains a key, a hash of everything that the verdicts depend on: as long as the key
+stays the same, grading again changes nothing.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, Literal, get_args
 from utils.lessons.files import write_atomically
 
 SCHEMA = 1
-NOT_COLLECTED = "This file was not collected: "  # begins what lies in the place of one that was refused; why follows
+NOT_COLLECTED = "This file was not collected: "  # `collect` writes this and the reason in place of a refused file
 
 State = Literal[
     "passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable", "absent"
-]  # stopped: by a limit of time or memory, or because the process ended; unreadable: the file is no lesson
+]  # stopped: a limit of time or memory, or the process ended early; unreadable: the file is not a lesson
 STATES: tuple[str, ...] = get_args(State)
 
 Kind = Literal["time", "memory", "processes", "network", "file", "tampering"]
@@ -28,17 +28,17 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 
 class ResultError(ValueError):
-    """A file is no result; the message says which file, what is wrong with it, and what to do."""
+    """A file is not a result; the message says which file, what is wrong with it, and what to do."""
 
 
 @dataclass(frozen=True)
 class Incident:
-    """Something that a submission did and may not do, or a limit that it met.
+    """A forbidden action of a submission, or a limit that it exceeded.
 
     Attributes:
-        kind: what it was about, one of `KINDS`.
-        exercise: in which exercise; "" where it was none in particular, as at loading.
-        detail: one sentence, plain text.
+        kind: the kind of incident, one of `KINDS`.
+        exercise: the exercise in which it happened; "" if it happened while the page was parsed.
+        detail: a description in plain text.
     """
 
     kind: Kind
@@ -53,17 +53,17 @@ class ExerciseResult:
     Attributes:
         name: the exercise.
         state: one of `STATES`.
-        points: what was earned; 0 unless it passed.
-        max_points: what can be earned.
-        reason: why, a word of `utils.feedback.report.REASONS`; "" where nothing was run.
-        misconception: the id of the mistake that was recognised, or None.
-        message: what to read, plain text.
-        html: the card that a notebook shows, its table included; "" where nothing was run.
-        seconds: the CPU time that the answer's process took for it, as the judge measured it.
-        waits_for: the exercise that has to pass first, where `state` says that there is one.
-        answer: the learner's source; "" where there is none.
-        fingerprint: a hash of the wrong results on the cases, which are the same for everybody: two failures without a
-            name that have the same one are the same mistake. "" for what passed or gave no result.
+        points: the points earned; 0 unless the answer passed.
+        max_points: the points that can be earned.
+        reason: the reason for the verdict, one of `utils.feedback.report.REASONS`; "" if the answer was not judged.
+        misconception: the id of the detected misconception, or None.
+        message: the message to the student, in plain text.
+        html: the card that a notebook shows, including its table; "" if the answer was not judged.
+        seconds: the CPU time of the answer's process, measured outside of it.
+        waits_for: the exercise that must pass first, if `state` is "waits for another exercise".
+        answer: the student's source; "" if there is none.
+        fingerprint: a hash of the wrong results on the cases, which are the same for all students: failures with the
+            same fingerprint are taken for the same mistake. "" if the answer passed or gave no result.
     """
 
     name: str
@@ -85,12 +85,12 @@ class LessonResult:
     """The verdicts on one student's submission of one lesson.
 
     Attributes:
-        student: the id, as the roster has it and the folder is called.
-        lesson: the lesson's stem, "02_simplified_attention".
-        key: a hash of what the verdicts depend on: the answers, the earlier lessons that they use, the version of the
-            course, and the limits.
-        exercises: in the order of the page.
-        incidents: in the order in which they happened.
+        student: the name of the student's folder, which is the id unless the id cannot name a folder.
+        lesson: the lesson's stem, such as "02_simplified_attention".
+        key: a hash of everything that the verdicts depend on: the answers, the earlier lessons that they use, the
+            course's version, and the settings.
+        exercises: the results in the order of the page.
+        incidents: the incidents in the order in which they happened.
     """
 
     student: str
@@ -102,29 +102,31 @@ class LessonResult:
 
     @property
     def points(self) -> float:
-        """What was earned."""
+        """The points earned."""
         return sum(e.points for e in self.exercises)
 
     @property
     def max_points(self) -> float:
-        """What can be earned."""
+        """The points that can be earned."""
         return sum(e.max_points for e in self.exercises)
 
 
 def result_path(folder: str | Path, student: str, lesson: str) -> Path:
-    """Where the result of a student's lesson lies in `folder`: `folder/ID/NN_stem.json`.
+    """Return the path of a result, `folder/ID/NN_stem.json`.
 
     Raises:
-        ResultError: the id or the lesson cannot name a file (`coginst collect` gives ids that can).
+        ResultError: the id or the lesson cannot name a file. (`coginst collect` only creates names that can.)
     """
     for name in (student, lesson):
         if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
-            raise ResultError(f"{name!r} cannot name a folder or a file; grade what `coginst collect` wrote.")
+            raise ResultError(
+                f"{name!r} cannot name a folder or a file. Grade the folder that `coginst collect` wrote."
+            )
     return Path(folder) / student / f"{lesson}.json"
 
 
 def write_result(folder: str | Path, result: LessonResult) -> Path:
-    """Write a result to its place in `folder`, whole or not at all; the folders are made. Returns the file."""
+    """Write a result atomically to its path in `folder`, create missing folders, and return the path."""
     path = result_path(folder, result.student, result.lesson)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(dataclasses.asdict(result), ensure_ascii=False, indent=1) + "\n")
@@ -132,32 +134,32 @@ def write_result(folder: str | Path, result: LessonResult) -> Path:
 
 
 def read_result(path: str | Path) -> LessonResult:
-    """The result in a file. Raises `ResultError`."""
+    """Read the result in a file. Raises `ResultError`."""
     path = Path(path)
     try:
         return _result(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        raise ResultError(f"{path}: there is no such file; `coginst grade` makes it.") from None
+        raise ResultError(f"{path}: this file does not exist. `coginst grade` writes it.") from None
     except (OSError, ValueError, TypeError, KeyError) as error:
         what = f"{type(error).__name__}: {error}"
         raise ResultError(
-            f"{path}: this is no result of `coginst grade` ({what}); delete it and grade again."
+            f"{path}: this is not a result of `coginst grade` ({what}). Delete the file and grade again."
         ) from None
 
 
 def read_results(folder: str | Path) -> Iterator[LessonResult]:
-    """Every result in a folder, one after the other, by student and lesson. Raises `ResultError`."""
+    """Yield all results in a folder, sorted by student and lesson. Raises `ResultError`."""
     for path in sorted(Path(folder).glob("*/[0-9][0-9]_*.json")):
         yield read_result(path)
 
 
 def _result(data: Any) -> LessonResult:
     if data.get("schema") != SCHEMA:
-        raise ValueError(f"its schema is {data.get('schema')!r}, and {SCHEMA} is read here")
+        raise ValueError(f"its schema is {data.get('schema')!r}, expected {SCHEMA}")
     exercises = tuple(ExerciseResult(**e) for e in data["exercises"])
     incidents = tuple(Incident(**i) for i in data["incidents"])
     if unknown := [e.state for e in exercises if e.state not in STATES]:
-        raise ValueError(f"it has a state {unknown[0]!r}; there are {', '.join(STATES)}")
+        raise ValueError(f"{unknown[0]!r} is not a state; the states are {', '.join(STATES)}")
     if unknown := [i.kind for i in incidents if i.kind not in KINDS]:
-        raise ValueError(f"it has an incident {unknown[0]!r}; there are {', '.join(KINDS)}")
+        raise ValueError(f"{unknown[0]!r} is not a kind of incident; the kinds are {', '.join(KINDS)}")
     return LessonResult(data["student"], data["lesson"], data["key"], exercises, incidents)

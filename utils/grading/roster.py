@@ -1,4 +1,4 @@
-"""Who is in the class: a roster as an LMS exports it, or as somebody typed it."""
+"""Read and write rosters: the students of a class as CSV, exported by an LMS or typed by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from utils.grading.csv_tables import format_csv, unguard_formula
 
-# What each column may be called, in English or German, in small letters and without blanks, dots or hyphens.
+# The accepted names of each column in English and German, in lower case, without spaces, dots, hyphens or underscores.
 HEADERS = {
     "id": "id studentid studentnumber studentno idnumber idnummer sid matriculationnumber matrikelnummer username"
     " anmeldename",
@@ -30,26 +30,29 @@ HEADERS = {
 }
 COLUMN = {spelling: column for column, spellings in HEADERS.items() for spelling in spellings.split()}
 DELIMITERS = ",;\t"
-PARTICIPANT = re.compile(r"(Participant|Teilnehmer/in) ?\d+")  # Moodle's grading worksheet, which has it under "ID" too
-RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*\.csv")  # names that are no folder on Windows; ours
+# Moodle's grading worksheet can have these numbers in its "ID" column.
+PARTICIPANT = re.compile(r"(Participant|Teilnehmer/in) ?\d+")
+# Windows does not allow the first names for folders; our own tables end in .csv.
+RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*\.csv")
 
 
 class RosterError(ValueError):
-    """The roster cannot be used; the message says where and what to do."""
+    """The roster cannot be used; the message says where the problem is and what to do."""
 
 
 @dataclass(frozen=True)
 class Student:
-    """One line of the roster.
+    """One row of the roster.
 
     Attributes:
-        id: what the university or the LMS calls the student; unique.
-        name: as it is written there, "Ada Lovelace" or "Lovelace, Ada".
-        email, section: empty where the roster has none.
-        canvas: Canvas's own number of the student, which stands in the names of its downloads.
+        id: the unique id of the student at the university or in the LMS.
+        name: the name as the roster writes it, such as "Ada Lovelace" or "Lovelace, Ada".
+        email: the email address; "" if the roster has none.
+        section: the section or group; "" if the roster has none.
+        canvas: Canvas's internal number of the student, which is part of the file names in its downloads.
         sis: Canvas's "SIS User ID".
         login: Canvas's "SIS Login ID".
-        moodle: the number that Moodle's downloads give the student ("Participant 1234" of a grading worksheet).
+        moodle: the number in Moodle's downloads (1234 for "Participant 1234" in a grading worksheet).
     """
 
     id: str
@@ -63,12 +66,12 @@ class Student:
 
     @property
     def folder(self) -> str:
-        """The id as the name of a folder on every system: itself where it can be one."""
+        """The name of the student's folder: the id, or a safe form of it if the id cannot name a folder everywhere."""
         return safe_file_name(self.id)
 
 
 def safe_file_name(text: str) -> str:
-    """`text` as the name of a file or a folder: itself, or its harmless letters and a hash of the whole."""
+    """Return a name for a file or folder on every system: `text` itself, or its plain letters and a hash of it."""
     if re.fullmatch(r"[A-Za-z0-9]([\w.@+-]{0,62}[\w@+-])?", text, re.ASCII) and not RESERVED.fullmatch(text):
         return text
     harmless = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:24]
@@ -76,20 +79,20 @@ def safe_file_name(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """What is the same of a name however it is ordered and joined: "Ada O'Neill", "O’Neill, Ada" and "oneillada"."""
+    """Return the sorted letters of a name: equal for "Ada O'Neill", "O’Neill, Ada" and "oneillada"."""
     plain = unicodedata.normalize("NFKD", name).casefold()
     return "".join(sorted(letter for letter in plain if letter.isalnum()))
 
 
 def read_roster(path: str | Path) -> list[Student]:
-    """The students in a roster, in its order.
+    """Return the students in a roster, in its order.
 
-    A roster is a table with a header in comma-, semicolon- or tab-separated text: columns `id` and `name`, or what an
-    export of Canvas's gradebook, of Moodle's participants, grades or grading worksheet, or of Gradescope's roster calls
-    them. Without an id the email address is one.
+    A roster is a comma-, semicolon- or tab-separated table with a header. It has the columns `id` and `name`, or the
+    columns of an export from Canvas (gradebook), Moodle (participants, grades or grading worksheet) or Gradescope
+    (roster). If a student has no id, the email address is used.
 
     Raises:
-        RosterError: it cannot be read, has no such columns, or two students have one id.
+        RosterError: the file cannot be read, lacks these columns, or two students have the same id.
     """
     path = Path(path)
     header, *rows = _rows(path)
@@ -98,16 +101,16 @@ def read_roster(path: str | Path) -> list[Student]:
     for number, row in rows:
         cells = {column: unguard_formula(row[i].strip()) for column, i in columns.items() if i < len(row)}
         if not any(cells.values()) or cells.get("name", "") in ("Points Possible", "Student, Test"):
-            continue  # Canvas's rows that are no student
+            continue  # Canvas's gradebook has rows that are not students.
         students.append(_student(cells, f"{path}:{number}"))
     if not students:
-        raise RosterError(f"{path} has a header and no student below it.")
+        raise RosterError(f"{path} has a header but no students. Add a line for each student.")
     _require_unique_ids(students, path)
     return students
 
 
 def format_roster(students: Iterable[Student]) -> str:
-    """A roster that `read_roster` reads, as CSV."""
+    """Return the students as CSV that `read_roster` can read."""
     students = list(students)
     spelling = {column: spellings.split()[0] for column, spellings in HEADERS.items()}
     shown = [f.name for f in fields(Student) if f.name in ("id", "name") or any(getattr(s, f.name) for s in students)]
@@ -115,7 +118,7 @@ def format_roster(students: Iterable[Student]) -> str:
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """The lines of the table with their numbers, the header first."""
+    """Return the rows of the table with their line numbers; the first row is the header."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -123,34 +126,38 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     try:
         text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError:
-        raise RosterError(f"{path} is not UTF-8: in the spreadsheet, save it as “CSV UTF-8”.") from None
+        raise RosterError(f"{path} is not UTF-8. Save it from the spreadsheet as “CSV UTF-8”.") from None
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(DELIMITERS, key=first.count)
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
-        raise RosterError(f"{path} is no table of text ({error}); save the roster as CSV.") from None
+        raise RosterError(f"{path} is not a CSV table ({error}). Save the roster as CSV.") from None
     if not rows:
-        raise RosterError(f"{path} is empty; a roster has a header such as id,name,email and a line for each student.")
+        raise RosterError(f"{path} is empty. A roster has a header such as id,name,email and a line for each student.")
     return rows
 
 
 def _find_columns(header: tuple[int, list[str]], path: Path) -> dict[str, int]:
-    """Where each column stands."""
+    """Return the index of each known column.
+
+    Raises:
+        RosterError: the columns for the id or for the name are missing.
+    """
     spelled = [re.sub(r"[\s._-]+", "", cell.casefold()) for cell in header[1]]
     columns: dict[str, int] = {}
     for i, spelling in enumerate(spelled):
         if spelling in COLUMN:
             columns.setdefault(COLUMN[spelling], i)
-    if "sis" in columns or "login" in columns:  # Canvas's gradebook: its "ID" is its own
+    if "sis" in columns or "login" in columns:  # In Canvas's gradebook, "ID" is Canvas's internal number.
         columns |= {"canvas": columns.pop("id")} if "id" in columns and "canvas" not in columns else {}
     named = "name" in columns or "last" in columns
     if not named or not columns.keys() & {"id", "email", "canvas", "sis", "login"}:
         found = ", ".join(repr(cell.strip()) for cell in header[1])
         raise RosterError(
-            f"{path}: a roster has the columns id and name (email, section and others may follow); the first line has"
-            f" {found}."
+            f"{path}: a roster needs the columns id and name (email, section and others are optional). Its first line"
+            f" contains {found}."
         )
     return columns
 
@@ -158,21 +165,23 @@ def _find_columns(header: tuple[int, list[str]], path: Path) -> dict[str, int]:
 def _student(cells: Mapping[str, str], place: str) -> Student:
     if PARTICIPANT.fullmatch(cells.get("id", "")):
         cells = {**cells, "id": "", "moodle": cells["id"]}
-    # Of Moodle's "Participant 1234" the number.
+    # Keep the number of Moodle's "Participant 1234".
     numbers = re.findall(r"\d+", cells.get("moodle", ""))
     known = {column: cells.get(column, "") for column in ("email", "section", "canvas", "sis", "login")}
     id = cells.get("id") or known["sis"] or known["login"] or known["canvas"] or known["email"]
     name = cells.get("name") or f"{cells.get('first', '')} {cells.get('last', '')}".strip()
     if not id or not name:
         lacking = "id" if not id else "name"
-        raise RosterError(f"{place}: this student has no {lacking} ({id or name}); add it, or take the line out.")
+        raise RosterError(
+            f"{place}: this student has no {lacking} ({id or name}). Add the {lacking} or delete the line."
+        )
     return Student(id, name, **known, moodle=numbers[-1] if numbers else "")
 
 
 def _require_unique_ids(students: list[Student], path: Path) -> None:
-    """Ids that a file system may take for one are one."""
+    """Check that all ids differ, also on a file system that ignores case. Raises `RosterError`."""
     counts = Counter(student.folder.casefold() for student in students)
     twins = [student for student in students if counts[student.folder.casefold()] > 1]
     if twins:
         told = "; ".join(f"{student.id} ({student.name})" for student in twins[:6])
-        raise RosterError(f"{path}: ids must differ, and in more than capital letters. These do not: {told}.")
+        raise RosterError(f"{path}: ids must differ in more than upper and lower case. These do not: {told}.")

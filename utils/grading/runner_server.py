@@ -1,7 +1,7 @@
-"""The runner's side: the process that holds one student's page, runs it, and answers the judge.
+"""Serve the judge from inside the sandbox: load one student's page, run the answer, and return observations.
 
-It runs `InProcess`, as a notebook does. Nothing here is trusted by the judge: the page that is loaded here can change
-all of it, and gains by that what it would gain by returning something else.
+The answer runs with `InProcessRunner`, as in a notebook. The judge does not trust this process: a page can change all
+the code here, but this gains it no more than returning another result.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ SILENT = ("check", "hint", "solution", "progress", "show", "explore")
 
 
 class RunnerServer:
-    """Answers the judge's requests, one after the other, until it hangs up.
+    """Answers the judge's requests one after the other until the judge closes the connection.
 
     Args:
-        folder: where the pages are put; empty, and this process's alone.
+        folder: an empty folder for the pages, which no other process uses.
     """
 
     def __init__(self, channel: Channel, limits: ResourceLimits, folder: Path) -> None:
@@ -51,7 +51,7 @@ class RunnerServer:
         self.runner = InProcessRunner(AnswerSignature("", "function"), None)
 
     def serve(self) -> None:
-        """Until the judge hangs up, or the time is over."""
+        """Answer requests until the judge closes the connection or the time limit is reached."""
         os.chdir(self.folder)
         with self.alarm:
             while True:
@@ -86,24 +86,24 @@ class RunnerServer:
             return {"missing": str(error)[: schema.LONGEST], "failure": schema.encode_failure(failure)}, b""
         except MemoryError:
             return {"memory": True}, b""
-        except (Exception, SystemExit) as error:  # a result that cannot even be looked at
+        except (Exception, SystemExit) as error:  # For example, inspecting a strange result can raise anything.
             return {"odd": f"{type(error).__name__}: {error}"[: schema.LONGEST]}, b""
 
-    # --- what can be asked ----------------------------------------------------------------------------
+    # --- requests -------------------------------------------------------------------------------------
 
     def do_write_pages(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
-        """Put the student's pages into the folder: their bytes follow one another."""
+        """Write the student's pages into the folder; `blob` contains their bytes one after the other."""
         start = 0
         for name, size in message["pages"]:
             (self.folder / name).write_bytes(blob[start : start + size])
             start += size
 
     def do_parse_page(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
-        """What a page answers, without running any of it."""
+        """Return the answers on a page without running the page."""
         try:
             lesson = lessons.read_lesson(self.folder / message["page"])
             found = find_answers(lesson, message["exercises"])
-        except lessons.LessonError as error:  # which names the file in the runner's own folder
+        except lessons.LessonError as error:  # Its message contains the runner's folder, which means nothing outside.
             return {"unreadable": str(error).replace(f"{self.folder}{os.sep}", "")[: schema.LONGEST]}
         except (RecursionError, MemoryError):
             return {"unreadable": ""}
@@ -114,7 +114,7 @@ class RunnerServer:
         }
 
     def do_load_answer(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
-        """Load a page as far as an exercise, and hold the answer to it."""
+        """Load a page up to an exercise and keep the answer."""
         silent = NullObject()
         for name, value in {
             **dict.fromkeys(SILENT, silent),
@@ -161,7 +161,7 @@ def _decode_cases(message: dict[str, Any], blob: bytes) -> list[Any]:
 
 
 def silence_output() -> None:
-    """Nothing that is printed goes anywhere."""
+    """Discard everything that this process prints."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nowhere, stream)

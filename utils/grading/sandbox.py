@@ -1,6 +1,7 @@
-"""The judge's end of the sandbox: starts the warm process in bubblewrap, and opens a confined runner for each exercise.
+"""Start the fork server in bubblewrap, and open a session with a confined runner for each exercise.
 
-Whatever a runner sends or does not send ends in a reply or in `Over`; a warm process that is gone is started anew.
+Every request ends with a reply or with `RunnerStopped`, whatever the runner sends. If the fork server has ended, it is
+started again.
 """
 
 from __future__ import annotations
@@ -22,23 +23,26 @@ from utils.grading.bubblewrap import (
 from utils.grading.framing import FROM_RUNNER, Channel, ChannelClosed, ChannelTimeout, ProtocolError
 from utils.grading.isolation import ProcessExit, ResourceLimits
 
-START_TIMEOUT = 120.0  # seconds in which the warm process must be ready, on the busiest machine
-WALL_CLOCK_FACTOR = 6.0  # times its CPU limit may an exercise take by the clock, as `utils.feedback.timeout` has it
-GRACE = 10.0  # seconds more, until the judge gives up
-PRELOAD_HINTS = {
+START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very busy machine
+WALL_CLOCK_FACTOR = 6.0  # wall-clock limit of an exercise / its CPU limit; see IDLE_FACTOR in utils.feedback.timeout
+GRACE = 10.0  # additional seconds until the judge gives up
+PRELOAD_HINTS = {  # for a word in a page, the slow preparation that the page probably needs
     b"load_gpt2": "gpt2",
     b"optim": "optimisers",
     b"train": "optimisers",
-}  # what a page with a word asks for
+}
 
 
 class RunnerStopped(BaseException):
-    """A runner is over before it has answered. Like an interrupt, nothing that merely looks at results may catch it.
+    """A runner has ended before it replied.
+
+    It is a BaseException, like KeyboardInterrupt, so that code that inspects results does not catch it by accident.
 
     Attributes:
         kind: "time", "memory", "processes" or "tampering".
         detail: one sentence.
-        line, code: where the answer was, if it was interrupted in time.
+        line: the line at which the answer was interrupted, if the runner reported it.
+        code: the code on this line, if the runner reported it.
     """
 
     def __init__(self, kind: str, detail: str, line: int | None = None, code: str = "") -> None:
@@ -47,17 +51,17 @@ class RunnerStopped(BaseException):
 
 
 class Sandbox:
-    """A warm process, started when it is first needed and again after it has ended."""
+    """A fork server, which starts when it is first needed and restarts after it has ended."""
 
     def __init__(self, isolation: Isolation = "bwrap") -> None:
         self.isolation: Isolation = isolation
         self._process: subprocess.Popen | None = None
         self._control: socket.socket | None = None
-        self._before, self._now = 0.0, 0.0  # CPU seconds of earlier warm processes, and of this one
+        self._before, self._now = 0.0, 0.0  # CPU seconds of earlier fork servers, and of the current one
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU seconds of its warm processes and of all that they started."""
+        """The CPU seconds of its fork servers and all their children."""
         return self._before + self._now
 
     def __enter__(self) -> Sandbox:
@@ -67,12 +71,12 @@ class Sandbox:
         self.close()
 
     def close(self) -> None:
-        """End the warm process and everything that it started."""
+        """End the fork server and everything that it started."""
         if self._control is not None:
             self._control.close()
         if self._process is not None:
             try:
-                self._process.wait(GRACE)  # it ends when the judge hangs up
+                self._process.wait(GRACE)  # It ends when its connection is closed.
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
@@ -81,24 +85,34 @@ class Sandbox:
 
     @property
     def fork_server_pid(self) -> int | None:
-        """The process that the warm one was started as; None where none is running."""
+        """The PID of the process that was started for the fork server; None if it is not running."""
         return self._process.pid if self._process and self._process.poll() is None else None
 
     def open_session(self, limits: ResourceLimits, page: bytes = b"") -> Session:
-        """A runner for one exercise, of this page. Raises `SandboxError`."""
+        """Start a runner for one exercise.
+
+        Args:
+            page: the bytes of the page, which are only searched for preload hints.
+
+        Raises:
+            SandboxError: the fork server does not start, or ends at once.
+        """
         likely = sorted({what for word, what in PRELOAD_HINTS.items() if word in page})
         packet = json.dumps({"limits": limits._asdict(), "likely": likely}).encode()
         ours, theirs = socket.socketpair()
         with theirs:
-            if not self._start_runner(packet, theirs):  # the warm process has ended since
+            if not self._start_runner(packet, theirs):  # The fork server has ended since the last session.
                 self.close()
                 if not self._start_runner(packet, theirs):
                     self.close()
-                    raise SandboxError(f"The sandbox ends as soon as it is asked for something. {CURE}")
+                    raise SandboxError(f"The sandbox process ends when it should start an answer. {CURE}")
         return Session(self, ours, limits)
 
     def _start_runner(self, packet: bytes, theirs: socket.socket) -> bool:
-        """Whether the warm process is prepared for a page and starts a runner; the time that it takes is nobody's."""
+        """Ask the fork server to prepare for a page and start a runner; return whether it did.
+
+        The time for this does not count towards the limits of the exercise.
+        """
         control = self._ensure_started()
         control.settimeout(START_TIMEOUT)
         try:
@@ -108,7 +122,7 @@ class Sandbox:
             return False
 
     def wait_for_exit(self, kill: bool) -> ProcessExit:
-        """How the last runner ended; with `at_once` it is made to."""
+        """Wait until the last runner has ended, or end it if `kill` is true, and return how it ended."""
         control = self._control
         if control is None:
             return ProcessExit(-9, 0.0)
@@ -119,7 +133,7 @@ class Sandbox:
             ended = ProcessExit(**json.loads(control.recv(1 << 16)))
             self._now = ended.total
             return ended
-        except (OSError, ValueError, TypeError):  # the warm process is gone, or hangs: the next one starts afresh
+        except (OSError, ValueError, TypeError):  # The fork server has ended or hangs, so the next session restarts it.
             self.close()
             return ProcessExit(-9, 0.0)
 
@@ -152,21 +166,20 @@ class Sandbox:
             assert self._process.stderr is not None
             lines = self._process.stderr.read().decode("utf-8", "replace").strip().splitlines()
             self.close()
-            raise SandboxError(f"The sandbox does not start ({lines[-1] if lines else 'it says nothing'}). {CURE}")
+            raise SandboxError(f"The sandbox does not start ({lines[-1] if lines else 'no error message'}). {CURE}")
         return ours
 
 
 class Session:
-    """One runner, as the judge speaks to it. Whatever ends it early raises `Over`."""
+    """The judge's connection to one runner. If the runner ends early, its methods raise `RunnerStopped`."""
 
     def __init__(self, sandbox: Sandbox, connection: socket.socket, limits: ResourceLimits) -> None:
         self.sandbox, self.limits = sandbox, limits
         self.channel = Channel(connection, FROM_RUNNER)
         self.asked, self.notes = 0, []
-        self.left = (
-            limits.seconds * WALL_CLOCK_FACTOR + GRACE
-        )  # seconds by the clock; what the judge works between is its own
-        self.seconds = 0.0  # of CPU time, once it is closed
+        # The wall-clock seconds that remain. The judge's own work between two requests does not count.
+        self.left = limits.seconds * WALL_CLOCK_FACTOR + GRACE
+        self.seconds = 0.0  # CPU seconds of the runner, known when the session is closed
         self.over: RunnerStopped | None = None
         self._closed = False
 
@@ -177,19 +190,23 @@ class Session:
         self.close()
 
     def ask(self, do: str, blob: bytes = b"", **message: Any) -> tuple[dict[str, Any], bytes]:
-        """Ask the runner for something: its reply, and the bytes that came with it. Raises `Over`."""
+        """Send a request to the runner, and return its reply and the bytes that came with it.
+
+        Raises:
+            RunnerStopped: the runner ended, exceeded a limit or violated the protocol.
+        """
         if self.over:
             raise self.over
         self.asked += 1
         try:
             if self.channel.has_unread_data():
-                raise ProtocolError("a reply to what was not asked")
+                raise ProtocolError("a reply without a request")
             reply, tensors = self._exchange({"id": self.asked, "do": do, **message}, blob)
             self._note(reply.get("notes"))
             if "stopped" in reply and reply.get("id") in (None, self.asked):
                 raise self._end(_parse_stopped(reply["stopped"]))
             if type(reply.get("id")) is not int or reply["id"] != self.asked:
-                raise ProtocolError("a reply to another question")
+                raise ProtocolError("a reply to another request")
             if reply.get("memory") is True:
                 raise self._end(
                     RunnerStopped("memory", f"It needed more than {_format_size(self.limits.memory)} of memory.")
@@ -205,8 +222,13 @@ class Session:
             raise self._end(None) from None
 
     def _exchange(self, message: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
-        """Send a question and take its reply, in what is left of the time by the clock. Raises `Closed`, `Late` or
-        `Broken`."""
+        """Send a request and receive the reply within the remaining wall-clock time.
+
+        Raises:
+            ChannelClosed: the runner has closed the connection.
+            ChannelTimeout: the time is over.
+            ProtocolError: the reply is not a valid frame.
+        """
         if self.left <= 0:
             raise ChannelTimeout
         began = time.monotonic()
@@ -216,11 +238,11 @@ class Session:
         return found
 
     def stop_tampered(self, what: str) -> RunnerStopped:
-        """The runner sent what it may not: it is ended, and this is to be raised."""
+        """End the runner because it violated the protocol, and return the exception to raise."""
         return self._end(RunnerStopped("tampering", f"Its process sent {what}."))
 
     def close(self) -> None:
-        """Hang up; the runner ends, and everything that it started."""
+        """Close the connection and wait until the runner, and everything that it started, has ended."""
         if not self._closed:
             self._finish(at_once=bool(self.over) or self.channel.has_unread_data())
 
@@ -232,23 +254,23 @@ class Session:
         return ended
 
     def _end(self, over: RunnerStopped | None) -> RunnerStopped:
-        """Close because of `over`, or because the process is gone."""
+        """Close the session and return the exception to raise: `over`, or one that explains the exit status."""
         ended = self._finish(at_once=over is not None)
         self.over = over or _explain_exit(ended, self.limits)
         return self.over
 
     def _note(self, notes: Any) -> None:
         if not isinstance(notes, list) or len(notes) > 100:
-            raise ProtocolError("notes that are none")
+            raise ProtocolError("an audit log that is not a list, or is too long")
         for note in notes:
             match note:
                 case [str(kind), str(text)] if kind in ("network", "processes", "file", "tampering"):
                     self.notes.append((kind, text[:200].encode("utf-8", "replace").decode()))
                 case _:
-                    raise ProtocolError("notes that are none")
+                    raise ProtocolError("an audit log entry of an unknown kind")
 
 
-_TIME = "It had not ended after {:g} seconds and was stopped."
+_TIME = "It did not finish within {:g} seconds and was stopped."
 
 
 def _parse_stopped(where: Any) -> RunnerStopped:
@@ -261,11 +283,11 @@ def _parse_stopped(where: Any) -> RunnerStopped:
 
 
 def _explain_exit(ended: ProcessExit, limits: ResourceLimits) -> RunnerStopped:
-    """What to say of a process that has ended before it answered."""
+    """Explain the exit status of a process that ended before it replied."""
     if ended.seconds >= limits.seconds:
         return RunnerStopped("time", _TIME.format(limits.seconds))
     how = f"by signal {-ended.status}" if ended.status < 0 else f"with exit status {ended.status}"
-    return RunnerStopped("processes", f"Its process ended {how} before there was a result.")
+    return RunnerStopped("processes", f"Its process ended {how} before it returned a result.")
 
 
 def _format_size(count: int) -> str:

@@ -1,7 +1,7 @@
-"""What is asked of a runner and what it answers, as data: cases, looks, observations and the rest of `Runner`.
+"""Encode and decode the arguments and results of `Runner`: cases, run options, observations and so on.
 
-Each pair of functions here is one kind of thing, there and back. What comes from the runner is checked: `*_of` raises
-`Broken` where it is not what it should be.
+Each kind of data has a pair of functions, `encode_*` and `decode_*`. Data from the runner is not trusted: the functions
+that decode it check everything, and raise `ProtocolError` if the data is not valid.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from utils.grading.codec import Packer, Unpacker, sanitise_text
 from utils.grading.deserialize import TrustedUnpacker, qualified_name, resolve_name
 from utils.grading.framing import ProtocolError
 
-LONGEST = 10_000  # characters of an error's text, or of a function's source
-NAMES = 10_000  # of parameters
+LONGEST = 10_000  # characters of an error's text or a function's source
+NAMES = 10_000  # items of a list, such as parameter names
 
 # --- to the runner --------------------------------------------------------------------------------------
 
 
 def encode_form(form: AnswerSignature) -> dict[str, Any]:
-    """A form, its view by name."""
+    """Encode an answer's signature; its view function becomes a name."""
     data = {field.name: getattr(form, field.name) for field in dataclasses.fields(form)}
     return data | {"arguments": list(form.arguments), "view": form.view and qualified_name(form.view)}
 
 
 def decode_form(data: dict[str, Any]) -> AnswerSignature:
-    """The form, in the runner."""
+    """Decode an answer's signature in the runner."""
     view = resolve_name(data["view"]) if data["view"] else None
     return AnswerSignature(**data | {"arguments": tuple(data["arguments"]), "view": view})
 
 
 def encode_case(packer: Packer, case: Case) -> dict[str, Any]:
-    """A case; its note is the judge's."""
+    """Encode a case, without its note, which only the judge needs."""
     packed = packer.pack({"args": case.args, "kwargs": dict(case.kwargs), "init": case.init})
     return {"holds": packed, "fill": case.fill, "train": case.train, "seed": case.seed}
 
 
 def decode_case(given: TrustedUnpacker, data: dict[str, Any]) -> Case:
-    """The case, in the runner."""
+    """Decode a case in the runner."""
     return Case(**given.unpack(data["holds"]), fill=data["fill"], train=data["train"], seed=data["seed"])
 
 
 def encode_look(look: RunOptions) -> dict[str, Any]:
-    """What is to be seen of a run."""
+    """Encode the options of a run."""
     return dataclasses.asdict(look) | {"attributes": list(look.attributes), "parts": list(look.parts)}
 
 
 def decode_look(data: dict[str, Any]) -> RunOptions:
-    """The look, in the runner."""
+    """Decode the options of a run in the runner."""
     return RunOptions(**data)
 
 
@@ -62,7 +62,7 @@ def decode_look(data: dict[str, Any]) -> RunOptions:
 
 
 def encode_observation(packer: Packer, observation: Observation) -> dict[str, Any]:
-    """What an answer did on a case."""
+    """Encode the observation of a run."""
     return {
         "value": packer.pack(observation.value),
         "failure": encode_failure(observation.failure),
@@ -83,14 +83,14 @@ _DICTS = ("state", "attributes", "parts")
 
 
 def decode_observation(unpacker: Unpacker, data: Any) -> Observation:
-    """The observation that a runner sent. Raises `Broken`."""
+    """Decode an observation that a runner sent. Raises `ProtocolError`."""
     data = _require_object(data)
     parameters = data.get("parameters")
     held = {name: unpacker.unpack(data.get(name)) for name in _DICTS}
     if not all(value is None or _has_text_keys(value, dict) for value in held.values()):
-        raise ProtocolError("what an object holds, without names")
+        raise ProtocolError("a state, attributes or parts that are not named")
     if not all(isinstance(t, Tensor) for t in (held["state"] or {}).values()):
-        raise ProtocolError("a state that is not made of tensors")
+        raise ProtocolError("a state that does not consist of tensors")
     if not all(_is_pair(pair) for pair in (held["parts"] or {}).values()):
         raise ProtocolError("parts that are not pairs of tensors")
     return Observation(
@@ -109,7 +109,7 @@ def decode_observation(unpacker: Unpacker, data: Any) -> Observation:
 
 
 def encode_failure(failure: Failure | None) -> dict[str, Any] | None:
-    """An exception, its texts cut to what is read of them."""
+    """Encode an exception, with its texts cut to the limits."""
     if failure is None:
         return None
     data = {name: _cut(getattr(failure, name)) for name in ("type", "text", "code", "body", "todo")}
@@ -117,7 +117,7 @@ def encode_failure(failure: Failure | None) -> dict[str, Any] | None:
 
 
 def decode_failure(data: Any) -> Failure | None:
-    """The exception that a runner told of. Raises `Broken`."""
+    """Decode an exception that a runner sent. Raises `ProtocolError`."""
     if data is None:
         return None
     data = _require_object(data)
@@ -128,7 +128,7 @@ def decode_failure(data: Any) -> Failure | None:
 
 
 def encode_traits(traits: CodeTraits) -> dict[str, Any]:
-    """What an answer's code shows."""
+    """Encode the traits of an answer's code."""
     integers = [n for n in traits.integers if abs(n) < 2**63][:1000]
     borrowed = [[_cut(name), kind] for name, kind in traits.notebook_globals[:1000]]
     return {
@@ -140,12 +140,12 @@ def encode_traits(traits: CodeTraits) -> dict[str, Any]:
 
 
 def decode_traits(data: Any) -> CodeTraits:
-    """The traits that a runner sent. Raises `Broken`."""
+    """Decode the traits that a runner sent. Raises `ProtocolError`."""
     data = _require_object(data)
     integers = _require_list(data.get("integers"))
     borrowed = [_require_list(pair) for pair in _require_list(data.get("borrowed"))]
     if not all(type(n) is int for n in integers) or not all(len(pair) == 2 for pair in borrowed):
-        raise ProtocolError("traits of no known kind")
+        raise ProtocolError("traits of an unknown kind")
     return CodeTraits(
         _require_text(data.get("source")),
         frozenset(integers),
@@ -155,35 +155,35 @@ def decode_traits(data: Any) -> CodeTraits:
 
 
 def encode_device_result(moved: DeviceMoveResult) -> dict[str, Any]:
-    """What became of an answer on another device."""
+    """Encode the result of a run on the fake device."""
     return {"left_behind": moved.unmoved_tensor, "mixed": moved.has_device_mix}
 
 
 def decode_device_result(data: Any) -> DeviceMoveResult:
-    """As a runner told it. Raises `Broken`."""
+    """Decode the result of a run on the fake device. Raises `ProtocolError`."""
     left = _require_object(data).get("left_behind")
     return DeviceMoveResult(None if left is None else _require_text(left), data.get("mixed") is True)
 
 
 def encode_origin(origin: NonfiniteOrigin | None) -> dict[str, Any] | None:
-    """What made the first nan or inf."""
+    """Encode the origin of the first nan or inf."""
     return origin and {"words": origin.cause, "line": origin.line, "code": _cut(origin.code)}
 
 
 def decode_origin(data: Any) -> NonfiniteOrigin | None:
-    """As a runner told it. Raises `Broken`."""
+    """Decode the origin of the first nan or inf. Raises `ProtocolError`."""
     if data is None:
         return None
     words = _require_text(_require_object(data).get("words"))
     if not words:
-        raise ProtocolError("an origin without words")
+        raise ProtocolError("the origin of a nan or inf without a description")
     return NonfiniteOrigin(words, _require_line(data.get("line")), _require_text(data.get("code")))
 
 
 def decode_gradients(value: Any) -> dict[str, Tensor | None]:
-    """The gradients that a runner sent. Raises `Broken`."""
+    """Check the gradients that a runner sent. Raises `ProtocolError`."""
     if not _has_text_keys(value, dict) or not all(v is None or isinstance(v, Tensor) for v in value.values()):
-        raise ProtocolError("gradients that are no tensors")
+        raise ProtocolError("gradients that are not tensors")
     return value
 
 
@@ -196,31 +196,31 @@ def _cut(text: Any) -> Any:
 
 def _require_object(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise ProtocolError("an object that is none")
+        raise ProtocolError("a value that should be a JSON object")
     return data
 
 
 def _require_list(data: Any) -> list:
     if not isinstance(data, list) or len(data) > NAMES:
-        raise ProtocolError("a list that is none, or too long")
+        raise ProtocolError("a value that should be a list, or a list that is too long")
     return data
 
 
 def _require_text(data: Any) -> str:
     if not isinstance(data, str) or len(data) > LONGEST:
-        raise ProtocolError("a text that is none, or too long")
+        raise ProtocolError("a value that should be a text, or a text that is too long")
     return sanitise_text(data)
 
 
 def _require_line(data: Any) -> int | None:
     if data is not None and (type(data) is not int or not 0 <= data < 10**7):
-        raise ProtocolError("a line that is no number")
+        raise ProtocolError("an invalid line number")
     return data
 
 
 def _require_count(data: Any) -> int:
     if type(data) is not int or not 0 <= data < 2**62:
-        raise ProtocolError("a count that is no number")
+        raise ProtocolError("an invalid count")
     return data
 
 

@@ -1,4 +1,4 @@
-"""Whose a file is: read off the names that an LMS gives to what it packs, or off a folder called like the student."""
+"""Find the student who owns a file, from the file names of an LMS export or from folders named after students."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ from pathlib import PurePosixPath
 
 from utils.grading.roster import Student, name_key
 
-# Moodle: "Ada Lovelace_1234_assignsubmission_file_/x.ipynb", or in one folder
-# "Ada Lovelace_1234_assignsubmission_file_x.ipynb". The number is that of the participation, not of the student.
+# Moodle: "Ada Lovelace_1234_assignsubmission_file_/x.ipynb", or without folders
+# "Ada Lovelace_1234_assignsubmission_file_x.ipynb". The number belongs to the participation, not to the student.
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
-# Canvas: "lovelaceada_LATE_123_456_x.ipynb": the sortable name in small letters, the student, the upload.
+# Canvas: "lovelaceada_LATE_123_456_x.ipynb" has the sortable name in lower case, the student's number and the upload's.
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<number>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who handed a file in.
+    """The student who handed a file in.
 
     Attributes:
-        student: None where nobody, or more than one, on the roster can be meant.
-        called: what the file's name calls them.
-        file: the file's own name, as they uploaded it.
-        upload: Canvas's number of the upload, which grows with time; 0 elsewhere.
-        why: where there is no student, a sentence that says why; where there is one by a number and the file's name
-            calls them otherwise, that.
-        among: where several are called so, these.
+        student: the student; None if nobody on the roster matches, or several students do.
+        claimed_name: the student's name in the file's path.
+        file_name: the file's name as the student uploaded it.
+        upload_number: Canvas's number of the upload, which grows with time; 0 for other systems.
+        reason: why there is no student, as a sentence; or how the name in the path differs from the student's.
+        candidates: the students who match, if there are several.
     """
 
     student: Student | None
@@ -39,7 +38,7 @@ class Owner:
 
 
 class OwnerLookup:
-    """Finds the student of a path."""
+    """Finds the student who owns a path."""
 
     def __init__(self, students: Sequence[Student]) -> None:
         self._by = {
@@ -52,7 +51,7 @@ class OwnerLookup:
                 self._plain.setdefault(known.casefold(), []).append(student)
 
     def find_owner(self, path: PurePosixPath) -> Owner:
-        """The owner of the file at `path` in what an LMS packed, or in folders that are called like students."""
+        """Return the owner of the file at `path`, relative to the source."""
         for part in path.parts:
             if found := MOODLE.fullmatch(part):
                 file = found["file"] if part == path.name else path.name
@@ -62,42 +61,41 @@ class OwnerLookup:
         for part in path.parts[:-1]:
             if owner := self._match_name(part, path.name):
                 return owner
-        # A file of its own, "s1234_02.ipynb" or "s1234.ipynb".
+        # The file may be in no folder: "s1234_02.ipynb" or "s1234.ipynb".
         for end in re.finditer(r"[_. -]", path.name):
             if owner := self._match_name(path.name[: end.start()], path.name[end.end() :]):
                 return owner
         called = path.parts[0] if len(path.parts) > 1 else path.stem
-        return Owner(None, called, path.name, reason="its name says no student: no id, email or name of the roster.")
+        return Owner(None, called, path.name, reason="Its path contains no id, email address or name from the roster.")
 
     def _match_lms_name(self, name: str, number: str, system: str, file: str, upload: int = 0) -> Owner:
-        """By the system's number where the roster knows it, else by the name."""
+        """Find the student by the system's number if the roster has it, otherwise by the name."""
         if found := self._by[system].get(number):
             other = name_key(name) != name_key(found[0].name)
-            why = f"{number} is the number of {found[0].name}, and the file's name says {name}." if other else ""
+            why = f"The file's path names {name}, but {number} is the number of {found[0].name}." if other else ""
             return Owner(found[0], name, file, upload, why)
         found = self._by["name"].get(name_key(name), [])
         if len(found) == 1:
             return Owner(found[0], name, file, upload)
         called = f"{name} ({number})"
         if not found:
-            return Owner(None, called, file, upload, f"nobody on the roster is called {name}.")
-        cure = f"give the roster a column “canvas id” with {number}"
-        if system == "moodle":  # whose numbers are other ones in each assignment
-            cure = "collect this assignment by itself, with its own grading worksheet as the roster"
+            return Owner(None, called, file, upload, f"Nobody on the roster has the name {name}.")
+        cure = f"Add a column “canvas id” with {number} to the roster."
+        if system == "moodle":  # Moodle assigns new numbers in each assignment.
+            cure = "Collect this assignment separately, with its own grading worksheet as the roster."
         ids = " and ".join(student.id for student in found)
-        return Owner(None, called, file, upload, f"{ids} are both called so; {cure}.", tuple(found))
+        return Owner(None, called, file, upload, f"The students {ids} have the same name. {cure}", tuple(found))
 
     def _match_name(self, text: str, file: str) -> Owner | None:
-        """By an id, an email address or a whole name."""
+        """Find the student by an id, an email address, a login or a full name."""
         found = self._plain.get(text.casefold()) or self._by["name"].get(name_key(text), [])
         if not text or not found:
             return None
         if len(found) == 1:
             return Owner(found[0], text, file)
         ids = " and ".join(student.id for student in found)
-        return Owner(
-            None, text, file, reason=f"{ids} are both called so; name the folder by the id.", candidates=tuple(found)
-        )
+        reason = f"The students {ids} have the same name. Name the folder after the id."
+        return Owner(None, text, file, reason=reason, candidates=tuple(found))
 
 
 def _group_students(students: Sequence[Student], what: str, key) -> dict[str, list[Student]]:

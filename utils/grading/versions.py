@@ -1,4 +1,4 @@
-"""The versions of a lesson that one student handed in, and which of them counts."""
+"""Choose which version of a lesson counts if a student handed in several."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from utils.grading.roster import Student
 
 @dataclass(frozen=True)
 class SubmissionVersion:
-    """A file that is some student's version of a lesson; `content` lies among the files being collected."""
+    """A student's version of a lesson; `content_path` is a temporary copy of the file."""
 
     student: Student
     stem: str
@@ -21,13 +21,13 @@ class SubmissionVersion:
     content_path: Path
     location: str
     mtime: float
-    upload_order: tuple[int, int] = (0, 0)  # Canvas's of the upload, a browser's of the copy
-    file_digest: str = ""  # of the whole file
-    code_digest: str | None = None  # of its code alone; None where it is no notebook that can be read
+    upload_order: tuple[int, int] = (0, 0)  # Canvas's number of the upload, and the browser's number of the copy
+    file_digest: str = ""  # a hash of the whole file
+    code_digest: str | None = None  # a hash of the code only; None if the file cannot be read as a lesson
 
     @property
     def rank(self) -> tuple:
-        """The one that ranks highest counts: readable before broken, then new before old, then .ipynb before .md."""
+        """The sort key; the highest rank counts. Readable beats damaged, newer beats older, and .ipynb beats .md."""
         return (
             self.code_digest is not None,
             round(self.mtime),
@@ -38,7 +38,10 @@ class SubmissionVersion:
 
 
 def group_versions(versions: Iterable[SubmissionVersion]) -> dict[tuple[str, str], list[SubmissionVersion]]:
-    """For each student and lesson the versions that differ, best first. Two of the same code are one, the better."""
+    """Return the distinct versions for each student's folder and lesson, highest rank first.
+
+    Of several versions with the same code, only the one with the highest rank is kept.
+    """
     groups: dict[tuple[str, str], list[SubmissionVersion]] = {}
     for version in sorted(versions, key=lambda version: version.rank, reverse=True):
         group = groups.setdefault((version.student.folder, version.stem), [])
@@ -50,10 +53,10 @@ def group_versions(versions: Iterable[SubmissionVersion]) -> dict[tuple[str, str
 
 
 def code_digest(content: bytes, name: str) -> str | None:
-    """A hash of a lesson's code; None where it cannot be read as one."""
+    """Return a hash of a lesson's code, or None if the content cannot be read as a lesson."""
     try:
         lesson = lessons.parse_lesson(content.decode("utf-8-sig").replace("\r\n", "\n"), name)
         code = "\0".join(cell.source.strip() for cell in lesson.cells if cell.kind == "code")
-    except (ValueError, RecursionError):  # no JSON, no notebook, not UTF-8; JSON that is nested too deeply
+    except (ValueError, RecursionError):  # not JSON, not a notebook, not UTF-8, or nested too deeply
         return None
     return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()

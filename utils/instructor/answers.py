@@ -1,4 +1,4 @@
-"""Answers from source: run among the names of their lesson, one alone or a file of them with a verdict for each."""
+"""Make answers from their source and judge them: a single answer, or a file of answers with their verdicts."""
 
 from __future__ import annotations
 import __future__
@@ -24,7 +24,12 @@ from utils.lessons.files import write_atomically
 
 @dataclass
 class AnswerFactory:
-    """Makes answers to one exercise from source, among the names of its lesson; `source` is the lesson's own."""
+    """Makes answers to one exercise from their source.
+
+    Attributes:
+        namespace: the names of the lesson, which an answer can use.
+        source: the source of the reference answer.
+    """
 
     exercise: Exercise
     namespace: dict[str, Any]
@@ -32,10 +37,10 @@ class AnswerFactory:
 
     @classmethod
     def from_exercise(cls, exercise: Exercise) -> AnswerFactory:
-        """For a value the lesson's cells before it are run, silently.
+        """Make the factory of an exercise. If its answer is a value, run the lesson's earlier cells silently.
 
         Raises:
-            LessonError: the solutions are not there.
+            LessonError: `solutions/` does not exist.
         """
         path = lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions")
         source = lessons.definition_source(path, exercise.name)
@@ -58,11 +63,11 @@ class AnswerFactory:
 
     @classmethod
     def from_name(cls, exercise: str) -> AnswerFactory:
-        """Of the exercise with this name. Raises `UnknownExercise`."""
+        """Make the factory of the exercise with this name. Raises `UnknownExercise`."""
         return cls.from_exercise(find_exercise(exercise))
 
     def make_answer(self, source: str) -> Any:
-        """The answer that a source defines. Raises what Python raises where it defines none."""
+        """Return the answer that a source defines. If the source raises an error, that error is not caught."""
         names = {name: value.clone() if _is_plain(value) else value for name, value in self.namespace.items()}
         file = f"<an answer to {self.exercise.name}>"
         linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
@@ -71,7 +76,7 @@ class AnswerFactory:
         return names[self.exercise.name]
 
     def judge(self, source: str) -> Report:
-        """What `check` says of the answer that a source defines; "raised" where it defines none."""
+        """Return the report of `check` on an answer. If the source defines no answer, the reason is "raised"."""
         try:
             answer = self.make_answer(source)
         except (Exception, SystemExit) as error:
@@ -86,18 +91,20 @@ def _is_plain(value: Any) -> bool:
 
 # --- a file of answers ----------------------------------------------------------------------------------
 
-MARK = "# %% "  # jupytext's percent format: a cell an answer
+MARK = "# %% "  # one cell for each answer, in jupytext's percent format
 _HEAD = re.compile(r"(?P<exercise>\w+) (?P<kind>wrong|right)(?: \((?P<verdict>[^()]*)\))?: (?P<what>.+)")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer of a file: `# %% softmax wrong (misconception wrong-axis): what is wrong`, and the source below it.
+    """An answer in a file of answers.
+
+    Its first line is `# %% softmax wrong (misconception wrong-axis): what is wrong`; the source follows below.
 
     Attributes:
-        kind: "right" or "wrong", as whoever wrote it meant it.
-        verdict: what `check` says of it, as `verdict_of` puts it; "" where nobody has asked yet.
-        what: what is wrong, or how it is written.
+        kind: "right" or "wrong", according to the author of the answer.
+        verdict: the verdict of `check` as `format_verdict` writes it, or "" if the answer was not judged yet.
+        description: what is wrong with the answer, or how it is written.
     """
 
     exercise: str
@@ -112,33 +119,36 @@ class Answer:
 
 
 def read_answers(path: Path) -> list[Answer]:
-    """The answers of a file.
+    """Read the answers in a file.
 
     Raises:
-        ValueError: a cell's first line is not "# %% EXERCISE wrong: what is wrong", or "right".
+        ValueError: the first line of a cell does not have the form "# %% EXERCISE wrong: what is wrong", or the same
+            with "right".
     """
     found = []
     for cell in path.read_text(encoding="utf-8").split(MARK)[1:]:
         head, _, source = cell.partition("\n")
         parts = _HEAD.fullmatch(head)
         if parts is None:
-            raise ValueError(f"{path.name}: {MARK + head!r} is not of the form '{MARK}EXERCISE wrong: what is wrong'.")
+            raise ValueError(
+                f"{path.name}: {MARK + head!r} does not have the form '{MARK}EXERCISE wrong: what is wrong'."
+            )
         found.append(Answer(parts["exercise"], parts["kind"], parts["verdict"] or "", parts["what"], source))
     return found
 
 
 def write_answers(path: Path, answers: list[Answer]) -> None:
-    """Write a file that `read_answers` reads."""
+    """Write a file that `read_answers` can read."""
     write_atomically(path, "".join(map(str, answers)))
 
 
 def format_verdict(report: Report) -> str:
-    """A report in two words: its reason, and which misconception, property or relation."""
+    """Return the reason of a report, and the name of its misconception, property or relation if there is one."""
     return " ".join(filter(None, (report.reason, report.misconception or report.property or report.relation)))
 
 
 def judge_all(answers: list[Answer]) -> list[Report]:
-    """What `check` says of each answer."""
+    """Return the report of `check` on each answer."""
     made: dict[str, AnswerFactory] = {}
     for answer in answers:
         if answer.exercise not in made:

@@ -1,4 +1,4 @@
-"""Which cells of an untouched lesson cannot run until an exercise is done, found from the names in their code."""
+"""Find the cells of an untouched lesson that cannot run until an exercise is done, from the names in their code."""
 
 from __future__ import annotations
 
@@ -7,29 +7,33 @@ from collections.abc import Iterable, Iterator
 
 from utils.lessons import Cell, bound_names, parse_cell
 
-# They take an unfinished answer calmly, and say so.
+# These functions accept an unfinished answer and report it, without an error.
 TOLERANT_CALLS = frozenset({"check", "hint", "solution", "progress"})
-# It gives what an earlier lesson asked for, and in a copy without solutions/ there may be nothing to give.
+# `yours` returns the answer to an earlier exercise. In a copy without solutions/, it may have nothing to return.
 YOURS = "yours"
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def mark_blocked_cells(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
-    """For each cell, with the names that stand for nothing once it has run: whether it fails in an untouched lesson.
+    """Return for each cell whether it fails in an untouched lesson.
 
-    A definition that uses such a name is unfinished too, but does not fail; a name assigned afresh is fine again.
+    A definition that uses an unset name is also unfinished, but does not fail. A name that is assigned again is no
+    longer unset.
+
+    Args:
+        cells: the cells in order, each with the names that it leaves without a value.
     """
     world = _NameState()
     return [world.run(cell, unset) for cell, unset in cells]
 
 
 class _NameState:
-    """What is known of the names after the cells so far."""
+    """The state of the lesson's names after the cells so far."""
 
     def __init__(self) -> None:
         self.unset: set[str] = set()
-        self.classes: set[str] = set()  # those that exist, finished or not
+        self.classes: set[str] = set()  # the classes that exist, finished or not
         self.uses: dict[str, set[str]] = {}  # a definition's name -> the global names that its body uses
 
     def run(self, cell: Cell, unset: set[str]) -> bool:
@@ -38,7 +42,7 @@ class _NameState:
         self.unset |= unset - {name for node in body for name in bound_names(node)}
         failed = False
         for node in body:
-            # What comes after a failing statement does not run, so its names stay as they were: not to be relied upon.
+            # Statements after a failing one do not run, so the names that they bind remain unset.
             failed = failed or self._is_failing(node)
             for name in bound_names(node):
                 self._bind(name, node, name in unset, failed)
@@ -58,7 +62,7 @@ class _NameState:
             self.uses[name] = {n.id for n in _forwarded_names(node.value)}
 
     def is_unfinished(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
-        """Whether the name stands for nothing, or for a definition that uses one that does."""
+        """Return whether the name has no value, or its definition uses an unfinished name."""
         if name in self.unset:
             return True
         return any(self.is_unfinished(used, seen | {name}) for used in self.uses.get(name, ()) if used not in seen)
@@ -73,7 +77,7 @@ class _NameState:
 
 
 def _deferred_part(node: ast.stmt) -> ast.AST | None:
-    """The part of a statement that runs only when what it defines is called."""
+    """Return the part of a statement that runs only when its function or class is called."""
     if isinstance(node, _DEFINITIONS):
         return node
     value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
@@ -81,14 +85,14 @@ def _deferred_part(node: ast.stmt) -> ast.AST | None:
 
 
 def _names_in(definition: ast.AST) -> set[str]:
-    """The names that a definition's body takes from outside it."""
+    """Return the names in a definition that come from outside it."""
     own = {node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)}
     own |= {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)} - own
 
 
 def _forwarded_names(node: ast.AST) -> list[ast.Name]:
-    """The names that an expression only hands on, as `f` in `g = f` and `pair = (f, 1)`."""
+    """Return the names that an expression only passes on, such as `f` in `g = f` and `pair = (f, 1)`."""
     if isinstance(node, ast.Name):
         return [node]
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
@@ -99,16 +103,18 @@ def _forwarded_names(node: ast.AST) -> list[ast.Name]:
 
 
 def _used_names(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement does something with when it runs, beyond defining, handing on, or asking for a
-    check."""
+    """Yield the names that a statement really uses when it runs.
+
+    Not included: names that it only defines or passes on, and the arguments of `TOLERANT_CALLS`.
+    """
     if isinstance(node, ast.Expr):
-        calm = _forwarded_names(node.value)
+        forwarded = _forwarded_names(node.value)
     elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        calm = _forwarded_names(node.value) if all(isinstance(target, ast.Name) for target in targets) else []
+        forwarded = _forwarded_names(node.value) if all(isinstance(target, ast.Name) for target in targets) else []
     else:
-        calm = []
-    skip = {id(name) for name in calm}
+        forwarded = []
+    skip = {id(name) for name in forwarded}
 
     def visit(node: ast.AST) -> Iterator[str]:
         if isinstance(node, _DEFINITIONS[:3]):

@@ -1,9 +1,9 @@
-"""From `solutions/NN_stem.md` to the students' pairs `course/NN_stem.md` and `.ipynb`.
+"""Build the students' pairs `course/NN_stem.md` and `.ipynb` from the lessons `solutions/NN_stem.md`.
 
-Everything is worked out in memory first. What differs is written to a folder beside its place, which is renamed when it
-is complete: from then on the build can only go forward, and the next one finishes what a killed one left. Builds of one
-folder take turns. `.coginst.json` holds the hash of each file that the build made, so a file that a learner changed is
-known, and kept.
+The build first makes all files in memory. It writes the files that differ to a staging folder in `course/`, and renames
+this folder when it is complete. From then on, the build can only go forward: the next build finishes a killed one. A
+lock prevents two builds of one folder at the same time. `.coginst.json` stores the hash of each file that the build
+wrote, so the build recognises a file that a learner changed, and keeps it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from utils.lessons.markers import MarkerError
 
 MANIFEST = ".coginst.json"
 _STAGE, _COMMIT = ".coginst-stage", ".coginst-commit"
-LOCK_PATIENCE = 60.0  # seconds; a build takes one or two, so whoever holds the lock for longer hangs
+LOCK_PATIENCE = 60.0  # seconds; a build takes one or two, so a build that holds the lock for longer hangs
 
 HEADER = """\
 ---
@@ -51,12 +51,12 @@ jupyter:
 
 
 class BuildError(ValueError):
-    """The build was asked for something that it cannot do; nothing was written."""
+    """The build cannot do what was requested. Nothing was written."""
 
 
 @dataclass
 class BuildSummary:
-    """What a build did: names of files, and a sentence for each lesson that it left as it was."""
+    """The result of a build: names of files, and a sentence for each lesson whose edited files were kept."""
 
     written: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -64,14 +64,15 @@ class BuildSummary:
 
 
 def build(source: str | Path | None = None, out: str | Path | None = None) -> BuildSummary:
-    """Make the student pairs in `out` from the lessons in `source`: all of them, or none when anything is wrong.
+    """Make the student pairs in `out` from the lessons in `source`. If anything is wrong, write none of them.
 
-    A file that differs from what the last build wrote is a learner's: it and its pair are kept, and named in
-    `Built.kept`.
+    A file that differs from what the last build wrote belongs to a learner. The build keeps this file and the other
+    file of the pair, and names it in `BuildSummary.kept`.
 
     Raises:
-        BuildError: the folders cannot be used, lessons clash, or another build of `out` hangs.
-        MarkerError: markers are wrong, or an answer survives; a line for each fault.
+        BuildError: the folders cannot be used, two lessons have the same number or name, or another build of `out`
+            hangs.
+        MarkerError: markers are wrong, or a student file contains an answer; the message has a line for each fault.
     """
     source, out = _resolve_folders(source, out)
     with hold_lock(_lock_path(out), LOCK_PATIENCE, partial(_raise_busy, out)):
@@ -85,7 +86,7 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
 
 
 def find_drift(source: str | Path | None = None, out: str | Path | None = None) -> list[str]:
-    """One line for each file in `out` that is not what `source` makes; nothing is written. Raises as `build` does."""
+    """Return one line for each file in `out` that a build of `source` would change. Write nothing; raise as `build`."""
     source, out = _resolve_folders(source, out)
     files = student_files(source)
     plan = _Plan(files, out)
@@ -110,8 +111,12 @@ def watch(
     report: Callable[[BuildSummary | Exception], None] = lambda outcome: None,
     interval: float = 0.3,
 ) -> None:
-    """Build now and whenever a lesson changes, handing each outcome to `report`, until Ctrl-C. Looks every `every`
-    seconds."""
+    """Build now and after every change of a lesson, until Ctrl-C.
+
+    Args:
+        report: called with the outcome of each build.
+        interval: seconds between two checks for changes.
+    """
     source, out = _resolve_folders(source, out)
     seen = None
     try:
@@ -138,52 +143,56 @@ def _stat_or_none(path: Path) -> os.stat_result | None:
 
 
 def _resolve_folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, Path]:
-    """The two folders; the course's own where none is named."""
+    """Return the two folders. By default they are the course's own. Raises `BuildError`."""
     source = ROOT / "solutions" if source is None else Path(source)
     out = ROOT / "course" if out is None else Path(out)
     if not source.is_dir():
         raise BuildError(
-            f"There is no folder {source} to build from; name the one with the lessons: --source solutions."
+            f"There is no folder {source} to build from. Name the folder with the lessons: --source solutions."
         )
     if out.exists() and not out.is_dir():
-        raise BuildError(f"{out} is a file, and the students' copies need a folder; name another with --out.")
+        raise BuildError(f"{out} is a file, but the students' copies need a folder. Name a folder with --out.")
     if out.resolve() == source.resolve() or source.resolve() in out.resolve().parents:
         raise BuildError(
-            f"{out} lies in {source}, whose answers students must not get; name another folder with --out."
+            f"{out} is inside {source}, whose answers students must not get. Name another folder with --out."
         )
     return source, out
 
 
 def _lock_path(out: Path) -> Path:
-    """The file under which a user's builds of a folder take turns. It lies among the temporary ones: a build that fails
-    makes nothing, not even the folder."""
-    user = os.getuid() if hasattr(os, "getuid") else 0  # another's lock could not be opened
+    """Return the lock file of a folder's builds.
+
+    It is in the system's temporary folder, because a build that fails must not create anything, not even `out`.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else 0  # one user cannot open the lock of another
     return Path(tempfile.gettempdir()) / f"coginst-build-{user}-{_hash(os.fsencode(out.resolve()))[:16]}.lock"
 
 
 def _raise_busy(out: Path) -> None:
     raise BuildError(
-        f"Another build of {out} has been at work for {LOCK_PATIENCE:.0f} seconds: wait until it has ended, or stop it,"
+        f"Another build of {out} has been running for {LOCK_PATIENCE:.0f} seconds. Wait until it ends, or stop it,"
         " and build again."
     )
 
 
-# --- what students get ----------------------------------------------------------------------------------
+# --- the students' files --------------------------------------------------------------------------------
 
 
 def student_files(source: Path) -> dict[str, bytes]:
-    """The name and content of every file to make. Raises `BuildError` and `MarkerError`."""
+    """Return the content of every file to make, by its name. Raises `BuildError` and `MarkerError`."""
     paths = sorted(path for path in source.glob("[0-9]*.md") if path.is_file())
     if not paths:
-        raise BuildError(f"There is no lesson in {source}; a lesson is a file such as 02_simplified_attention.md.")
+        raise BuildError(f"There is no lesson in {source}. A lesson is a file such as 02_simplified_attention.md.")
     for path in paths:
         if not lessons.FILE_NAME.fullmatch(path.name):
-            raise BuildError(f"{path} is not named as a lesson is; call it NN_stem.md, as 02_simplified_attention.md.")
-    for what, part in (("number", slice(0, 2)), ("name", slice(3, None))):
+            raise BuildError(
+                f"{path} is not a valid name of a lesson. Rename it to NN_stem.md, such as 02_simplified_attention.md."
+            )
+    for label, part in (("number", slice(0, 2)), ("name", slice(3, None))):
         for value, times in Counter(path.stem[part].lower() for path in paths).items():
             if times > 1:
-                both = " and ".join(str(path) for path in paths if path.stem[part].lower() == value)
-                raise BuildError(f"{both} have the same {what}; rename one.")
+                clashing = " and ".join(str(path) for path in paths if path.stem[part].lower() == value)
+                raise BuildError(f"{clashing} have the same {label}. Rename one of them.")
     sources: list[tuple[Lesson, StrippedLesson]] = []
     faults: list[str] = []
     for path in paths:
@@ -207,12 +216,12 @@ def student_files(source: Path) -> dict[str, bytes]:
 
 
 def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
-    """The student's markdown and notebook: the same cells, with the tags that an untouched lesson needs."""
+    """Return the student's markdown and notebook, with the same cells and the tags that an untouched lesson needs."""
     lesson = lessons.parse_lesson(stripped.text, path)
     if [cell.source for cell in lesson.cells] != [cell.source for cell in stripped.cells]:
         raise MarkerError(
-            f"{path}:1: without its answers the lesson falls into other cells; keep markers away from the blank lines"
-            " between cells."
+            f"{path}:1: without its answers, the lesson would split into different cells. Do not put markers next to"
+            " the blank lines between cells."
         )
     lines = stripped.text.splitlines()
     needs = mark_blocked_cells(zip(lesson.cells, [cell.unset_names for cell in stripped.cells]))
@@ -232,8 +241,8 @@ def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
 
 
 def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
-    """Write the cell's metadata behind the language of its opening fence."""
-    magic = lines[cell.line - 1].startswith("```")  # then the cell's `%%bash` line is the fence's
+    """Write the cell's metadata after the language of its opening fence."""
+    magic = lines[cell.line - 1].startswith("```")  # then the fence line is also the cell's `%%bash` line
     row = cell.line - 1 if magic else cell.line - 2
     fence, language = re.match(r"(`+)\s*(\S+)", lines[row]).groups()
     arguments = cell.source.split("\n")[0].partition(" ")[2] if magic else ""
@@ -244,7 +253,7 @@ def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
 
 
 def student_metadata(metadata: dict, is_blocked: bool) -> dict:
-    """The cell's metadata without what serves the solved notebooks, and tagged when it cannot run yet."""
+    """Return the cell's metadata without the tags for the solved notebooks. Tag the cell if it cannot run yet."""
     tags = [tag for tag in metadata.get("tags", []) if not tag.startswith("nbval-")]
     if is_blocked and "raises-exception" not in tags:
         tags.append("raises-exception")
@@ -256,7 +265,7 @@ def student_metadata(metadata: dict, is_blocked: bool) -> dict:
 
 
 class _Plan:
-    """What to write and delete in `out`, and what to leave, worked out from the hashes there."""
+    """The files to write, to delete and to keep in `out`, according to the hashes of the files there."""
 
     def __init__(self, files: dict[str, bytes], out: Path) -> None:
         self.files = files
@@ -281,13 +290,14 @@ class _Plan:
                         new.pop(name, None)
                 change = " and ".join(str(out / name) for name in theirs)
                 self.kept.append(
-                    f"{change} changed since the last build and stays as it is; to start afresh, move it away and build"
-                    " again."
+                    f"{change} {'has' if len(theirs) == 1 else 'have'} changed since the last build, so the build kept"
+                    f" {'it' if len(theirs) == 1 else 'them'}. To get the current version, move"
+                    f" {'it' if len(theirs) == 1 else 'them'} away and build again."
                 )
             elif pair[0] not in files:
                 self.delete |= set(pair) & set(self.found)
             elif any(self.found.get(name) != new[name] for name in pair):
-                self.write |= set(pair)  # both, for jupytext refuses a .md that is older than its .ipynb
+                self.write |= set(pair)  # both, because jupytext rejects a .md that is older than its .ipynb
         self.manifest = (json.dumps({"files": dict(sorted(new.items()))}, indent=1) + "\n").encode()
         self.current = _read_bytes(out / MANIFEST)
 
@@ -296,7 +306,7 @@ class _Plan:
 
 
 def _stage_files(out: Path, plan: _Plan) -> None:
-    """Write the plan's files into a folder in `out`, and rename it when all of them are on disk."""
+    """Write the plan's files into a staging folder in `out`, and rename the folder when all of them are on disk."""
     out.mkdir(parents=True, exist_ok=True)
     stage = out / _STAGE
     shutil.rmtree(stage, ignore_errors=True)
@@ -310,14 +320,16 @@ def _stage_files(out: Path, plan: _Plan) -> None:
                 os.fsync(file.fileno())
             os.utime(stage / name, (now, now))
     except OSError:
-        shutil.rmtree(stage, ignore_errors=True)  # on a full disk it is in the way
+        shutil.rmtree(stage, ignore_errors=True)  # its files take space on a full disk
         raise
     os.rename(stage, out / _COMMIT)
 
 
 def _apply_stage(out: Path) -> None:
-    """Put the files of a complete stage in their places, the manifest last; safe to be killed in, and to be done
-    again."""
+    """Move the files of a complete stage to their places, the manifest last.
+
+    This can be killed at any point, and run again.
+    """
     commit = out / _COMMIT
     shutil.rmtree(out / _STAGE, ignore_errors=True)
     if not commit.is_dir():
@@ -327,7 +339,7 @@ def _apply_stage(out: Path) -> None:
     if (commit / MANIFEST).exists():
         for staged in sorted(commit.iterdir()):
             found = _read_bytes(out / staged.name)
-            # A learner may have written here since the build was killed; then the file is theirs.
+            # If a learner changed a file after the build was killed, the file belongs to the learner.
             if staged.name != MANIFEST and (found is None or _hash(found) == old.get(staged.name)):
                 os.replace(staged, out / staged.name)
         for name in set(old) - set(new):
@@ -339,7 +351,7 @@ def _apply_stage(out: Path) -> None:
 
 
 def _read_manifest(path: Path) -> dict[str, str]:
-    """Name to hash of the files that the build made; a manifest that cannot be read vouches for none."""
+    """Return the hashes of the files that the build wrote, by name. An unreadable manifest has no hashes."""
     try:
         files = json.loads(path.read_bytes())["files"]
         return {name: value for name, value in files.items() if lessons.FILE_NAME.fullmatch(name)}
@@ -348,7 +360,7 @@ def _read_manifest(path: Path) -> dict[str, str]:
 
 
 def is_changed(path: Path) -> bool:
-    """Whether a student's file is another than the build made; one of which no manifest tells is taken as it is."""
+    """Return whether a student's file differs from what the build wrote. A file without an entry has not changed."""
     made = _read_manifest(path.parent / MANIFEST).get(path.name)
     return made is not None and made != _hash(path.read_bytes())
 
@@ -361,5 +373,5 @@ def _read_bytes(path: Path) -> bytes | None:
 
 
 def _hash(content: bytes) -> str:
-    """Of a file's content, whatever ends its lines: a checkout or an editor may have changed these."""
+    """Return the hash of a file's content, with normalised line ends, because checkouts and editors change them."""
     return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()

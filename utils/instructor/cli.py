@@ -1,4 +1,4 @@
-"""`python -m utils.instructor.cli`, as it was called before the command had a room of its own."""
+"""Keep `python -m utils.instructor.cli` working, the command's name before the package `utils.cli` existed."""
 
 from utils.cli.commands import app
 

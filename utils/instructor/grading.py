@@ -1,3 +1,3 @@
-"""The name that nbgrader assignments import which were exported before nbgrader had a room of its own."""
+"""Keep an old import path for nbgrader assignments that were exported before the package `nbgrader` existed."""
 
 from utils.instructor.nbgrader.grading import grade as grade

@@ -1,16 +1,18 @@
-"""What stands in an HTML page, for the checks that look for answers in it."""
+"""Extract the text of an HTML page for the checks that search it for answers."""
 
 from __future__ import annotations
 
 from html.parser import HTMLParser
 
-# What stands within a word or a line of code; every other tag begins a new one.
+# These tags can occur within a word or a line of code. Every other tag starts a new line.
 WITHIN = {"a", "b", "code", "em", "i", "kbd", "mark", "small", "span", "strong", "sub", "sup"}
 
 
 def extract_text(page: str) -> str:
-    """Everything in a page that a reader or a program can read: its text as it stands there, whatever tags are in it,
-    its attributes, and its scripts."""
+    """Return everything in a page that a reader or a program can read: text, comments, attributes and scripts.
+
+    Inline tags within a line of text do not split it.
+    """
     reader = _Reader()
     reader.feed(page)
     reader.close()
@@ -37,7 +39,7 @@ class _Reader(HTMLParser):
         self._mark(tag)
 
     def _mark(self, tag: str) -> None:
-        """What a tag means for the text: inline code is as its author wrote it, between backticks."""
+        """Add to the text what a tag means: a backtick for inline code, a line break for a tag outside `WITHIN`."""
         if tag == "code":
             self.text.append("`")
         elif tag not in WITHIN:

@@ -1,4 +1,4 @@
-"""Whether anything of the answers survives in what students get."""
+"""Find parts of the answers in the files that students get."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from utils import lessons
 from utils.instructor.strip import StrippedLesson
 from utils.lessons import Lesson
 
-# The shapes' vocabulary: prose speaks of these before any code does.
+# The names of tensor dimensions. Prose uses them before any code does.
 _TERMS = frozenset("batch seq d_model d_head n_heads d_in d_out vocab".split())
 _WORD = re.compile(r"[^\W\d]\w*")
 _MARKER = re.compile(r"<\s*/?\s*COG(?:INST|NOTE|LINE|STUB)\s*>", re.IGNORECASE)
@@ -23,13 +23,16 @@ _MENTION = re.compile(r"`[^`\n]*`")
 
 
 def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, Any]) -> list[str]:
-    """One line for each answer that survives: `file:line: what`. `copies` maps a student file's name to its text or
-    JSON.
+    """Return one line `file:line: description` for each answer that a student file still contains.
 
-    An answer's line counts when it has at least three names, numbers or strings; what it returns counts by itself, if
-    it is long. It may stand, as a line of given code, in its own lesson or a later one: there the author shows it. A
-    name counts when only answers bind it; one that could be an English word (`weights`) counts in code alone, for prose
-    needs words.
+    A line of code is a leak if it has at least three names or numbers, a line of prose if it has at least four words. A
+    long `return` value is also a leak without the `return`. A line is no leak if its own lesson or a later one has the
+    same line in visible code, because the author shows it there. A name is a leak if only answers use it and it cannot
+    be an English word: `attn_probs` can be a leak, `weights` cannot.
+
+    Args:
+        sources: the lessons in order, each with its answers.
+        copies: the text or JSON of each student file, by its name.
     """
     texts = {name: list(_strings(content)) for name, content in copies.items()}
     joined = {name: _collapse_whitespace("\n".join(parts)) for name, parts in texts.items()}
@@ -49,24 +52,26 @@ def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, A
             for line in cell.source.split("\n")
         }
         for line, answer in _iter_answer_lines(stripped, shown):
-            what = f"the answer {answer!r} of {lesson.path}:{line} survives here"
+            leak = f"this contains the answer {answer!r} of {lesson.path}:{line}"
             found += [
-                _format_leak(sources, copy, answer, what) for copy, text in joined.items() if _occurs_in(answer, text)
+                _format_leak(sources, copy, answer, leak) for copy, text in joined.items() if _occurs_in(answer, text)
             ]
         for name, line in _iter_answer_names(stripped):
             if name not in given and _is_distinctive(name):
-                what = f"the name {name!r}, which only the answer of {lesson.path}:{line} uses, survives here"
-                found += [_format_leak(sources, copy, name, what) for copy in copies if name in words[copy]]
+                leak = f"this contains the name {name!r}, which only the answer of {lesson.path}:{line} uses"
+                found += [_format_leak(sources, copy, name, leak) for copy in copies if name in words[copy]]
     return list(dict.fromkeys(found))
 
 
 def _iter_answer_lines(stripped: StrippedLesson, shown: set[str]) -> Iterator[tuple[int, str]]:
-    """What may survive nowhere: of each telling line of an answer that no code in `shown` gives away, its number and
-    its text."""
+    """Yield the number and the text of each line of an answer that students must not see.
+
+    Lines that say too little and lines that visible code contains (`shown`) are left out.
+    """
     for line, text in stripped.code_answers:
         answer = _collapse_whitespace(_strip_comment(text))
         if answer not in shown and _is_informative(answer, code=True):
-            # Prose would hardly quote the word `return` as well; but a short `x.sum(dim=1)` may come up by itself.
+            # Prose would hardly repeat the word `return`. A short value such as `x.sum(dim=1)` may be a coincidence.
             returned = answer.removeprefix("return ")
             by_itself = len(returned) >= 20 and not any(returned in line for line in shown)
             yield line, returned if by_itself else answer
@@ -81,10 +86,10 @@ def _occurs_in(answer: str, text: str) -> bool:
 
 
 def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
-    """One line for each answer that a file holds whole: of four telling lines or more, every one.
+    """Return one line for each answer of at least four informative lines that a file contains completely.
 
-    For files that learners need and do not study: single lines of an answer may well stand there, in a check's wrong
-    answers above all.
+    This check is for files that learners need but do not study. They may contain single lines of an answer, especially
+    in the wrong answers of a check.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     found = []
@@ -92,7 +97,7 @@ def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
         for start, lines in _iter_answer_regions(stripped):
             if len(lines) >= 4:
                 found += [
-                    f"{name}:1: the whole answer of {lesson.path}:{start} stands here; take it out."
+                    f"{name}:1: this file contains the whole answer of {lesson.path}:{start}. Remove it."
                     for name, text in squeezed.items()
                     if all(line in text for line in lines)
                 ]
@@ -100,9 +105,10 @@ def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
 
 
 def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
-    """One line for each file in which more than one short answer stands, one of three telling lines at most.
+    """Return one line for each file that contains more than one short answer (at most three informative lines).
 
-    A single one may be there by chance, a wrong answer's other half or what a model is made of; two are a copy.
+    A single short answer may be a coincidence, for example as a part of a wrong answer or of a model. Two short answers
+    are a copy.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     held: dict[str, list[str]] = {}
@@ -113,21 +119,21 @@ def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
                     if all(_occurs_in(line, text) for line in lines):
                         held.setdefault(name, []).append(f"{lesson.path}:{start}")
     return [
-        f"{name}:1: {len(places)} short answers stand here, those of {', '.join(places[:3])}"
-        f"{' and others' if len(places) > 3 else ''}; take them out."
+        f"{name}:1: this file contains {len(places)} short answers: {', '.join(places[:3])}"
+        f"{' and others' if len(places) > 3 else ''}. Remove them."
         for name, places in held.items()
         if len(places) > 1
     ]
 
 
 def find_markers(text: str) -> list[tuple[int, str]]:
-    """The line and the words of each marker of ours in a text; what stands in backticks is a mention and none."""
+    """Return the line and the text of each marker in a text. Text in backticks only mentions a marker."""
     plain = _MENTION.sub(lambda found: " " * len(found[0]), text)
     return [(text.count("\n", 0, found.start()) + 1, found[0]) for found in _MARKER.finditer(plain)]
 
 
 def _iter_answer_regions(stripped: StrippedLesson) -> Iterator[tuple[int, list[str]]]:
-    """Each answer in code: its first line's number, and those of its lines that say something."""
+    """Yield each answer in code: the number of its first line, and its informative lines."""
     numbered = dict(sorted(stripped.code_answers))
     for start in [number for number in numbered if number - 1 not in numbered]:
         end = start
@@ -138,7 +144,7 @@ def _iter_answer_regions(stripped: StrippedLesson) -> Iterator[tuple[int, list[s
 
 
 def _strings(content: Any) -> Iterator[str]:
-    """Every string in a text or in JSON, keys and attachments included."""
+    """Yield every string in a text or in JSON, including keys and attachments."""
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):
@@ -146,7 +152,7 @@ def _strings(content: Any) -> Iterator[str]:
             yield key
             yield from _strings(value)
     elif isinstance(content, list):
-        if all(isinstance(part, str) for part in content):  # nbformat's way to write one text
+        if all(isinstance(part, str) for part in content):  # nbformat stores one text as a list of lines
             yield "".join(content)
         else:
             for value in content:
@@ -158,7 +164,6 @@ def _collapse_whitespace(text: str) -> str:
 
 
 def _strip_comment(line: str) -> str:
-    """A line of code without its comment."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(line.strip()).readline):
             if token.type == tokenize.COMMENT:
@@ -169,7 +174,7 @@ def _strip_comment(line: str) -> str:
 
 
 def _is_informative(answer: str, code: bool) -> bool:
-    """Whether a line says enough to be worth keeping from learners."""
+    """Return whether a line of an answer says so much that learners must not see it."""
     tokens = re.findall(r"\w+", answer)
     if code:
         return len([token for token in tokens if not keyword.iskeyword(token)]) >= 3 and len(answer) >= 12
@@ -177,7 +182,7 @@ def _is_informative(answer: str, code: bool) -> bool:
 
 
 def _iter_answer_names(stripped: StrippedLesson) -> Iterator[tuple[str, int]]:
-    """The names that answers bind and that the student's copy of the lesson does not use, each with a line."""
+    """Yield each name that answers bind and the student's copy of the lesson does not use, with its line."""
     kept = {name for cell in stripped.cells if cell.kind == "code" for name in _identifiers(cell.source)}
     for line, text in stripped.code_answers:
         for name in _bound_in(text):
@@ -206,7 +211,7 @@ def _bound_in(line: str) -> list[str]:
 
 
 def _is_distinctive(name: str) -> bool:
-    """Whether it can only be a name in a program: `attn_probs`, `w2`, `headDim`."""
+    """Return whether a name cannot be an English word, such as `attn_probs`, `w2_out` or `headDim`."""
     return (
         len(name) >= 4
         and name not in _TERMS
@@ -214,13 +219,13 @@ def _is_distinctive(name: str) -> bool:
     )
 
 
-def _format_leak(sources: list[tuple[Lesson, StrippedLesson]], copy: str, text: str, what: str) -> str:
-    """The fault with its place: the line of the source that the student's copy got it from, where there is one."""
+def _format_leak(sources: list[tuple[Lesson, StrippedLesson]], copy: str, text: str, leak: str) -> str:
+    """Return the fault with its place, which is the visible line of the source that contains it, if there is one."""
     for lesson, stripped in sources:
         if copy.startswith(lesson.stem + "."):
             answers = [*stripped.code_answers, *stripped.prose_answers]
             hidden = {line for line, _ in answers} - stripped.partial_lines
             for number, line in enumerate(lessons.read_text(lesson.path).split("\n"), 1):
                 if number not in hidden and text in _collapse_whitespace(line):
-                    return f"{lesson.path}:{number}: {what}; reword it, or take it into the region."
-    return f"{copy}:1: {what}; take it out."
+                    return f"{lesson.path}:{number}: {leak}. Reword this line, or include it in the marked region."
+    return f"{copy}:1: {leak}. Remove it."

@@ -1,4 +1,4 @@
-"""A misconception from a wrong answer: its function and its entry, written into the lesson's checks."""
+"""Turn a wrong answer into a misconception: write its function and its entry into the lesson's checks."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ TODO = "TODO: say what is wrong, and why, in one or two sentences."
 
 
 class StubError(ValueError):
-    """A stub cannot be added to the checks; nothing was written, and the message says why."""
+    """A stub cannot be added to the checks. Nothing was written; the message says why."""
 
 
 @dataclass(frozen=True)
 class MisconceptionStub:
-    """What is to be added.
+    """A misconception to add to the checks.
 
     Attributes:
-        function: the function (or class) of a wrong answer.
-        entry: its line of the exercise's table.
-        needs: the names that it reads and does not bind.
-        at_once: those of them that it reads while the checks are loaded, as a class reads what it derives from.
-        binds: its own names at the module's level, imports aside.
+        function_source: the function (or class) of the wrong answer.
+        table_entry: the line for the exercise's table of misconceptions.
+        free_names: the names that the function reads and does not bind.
+        load_time_names: the free names that it reads while the checks are loaded, such as the base of a class.
+        bound_names: the names that it binds at module level, without imports.
     """
 
     function_source: str
@@ -42,23 +42,26 @@ class MisconceptionStub:
 
 
 def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> MisconceptionStub:
-    """The misconception `id` of which the answer in `source` is the function.
+    """Make the misconception `id` whose function is the answer in `source`.
 
     Raises:
-        ValueError: the source does not parse or does not define the exercise's name, or the id is taken or no id.
+        ValueError: the source does not parse, it does not define the exercise's name, the id is invalid, or the
+            exercise has a misconception with this id.
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", id):
-        raise ValueError(f"{id!r} is no id: small letters, digits and hyphens, such as softmax-of-the-columns.")
+        raise ValueError(
+            f"{id!r} is not a valid id. Use lower-case letters, digits and hyphens, such as softmax-of-the-columns."
+        )
     if any(wrong.id == id for wrong in exercise.misconceptions):
-        raise ValueError(f"{exercise.name} has a misconception called {id} already.")
+        raise ValueError(f"{exercise.name} already has a misconception called {id}.")
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
         raise ValueError(
-            f"the answer does not parse (line {error.lineno}: {error.msg}), so it does nothing to know it by."
+            f"the answer does not parse (line {error.lineno}: {error.msg}), so it cannot run as a misconception."
         ) from None
     if not any(exercise.name in lessons.bound_names(node) for node in tree.body):
-        raise ValueError(f"the answer defines no {exercise.name!r}.")
+        raise ValueError(f"the answer does not define {exercise.name!r}.")
     name = f"_{exercise.name}_{id.replace('-', '_')}"
     function = (
         _rename_definition(tree, exercise.name, name)
@@ -76,8 +79,10 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
 
 
 class _AnnotationStripper(ast.NodeTransformer):
-    """Code without annotations and docstrings. The names in annotations are the lesson's: the checks have other things
-    under some of them, and none under others."""
+    """Removes annotations and docstrings from code.
+
+    Annotations use names of the lesson. In the checks, these names are missing or have another meaning.
+    """
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None
@@ -97,7 +102,7 @@ class _AnnotationStripper(ast.NodeTransformer):
 
 
 def _rename_definition(tree: ast.Module, old: str, new: str) -> str:
-    """The answer's cell, plain, with its definition under another name."""
+    """Return the answer's cell without annotations and docstrings, with its definition renamed."""
     tree = ast.fix_missing_locations(_AnnotationStripper().visit(tree))
     for node in ast.walk(tree):
         if isinstance(node, Definition) and node.name == old:
@@ -108,12 +113,12 @@ def _rename_definition(tree: ast.Module, old: str, new: str) -> str:
 
 
 def _wrap_value(source: str, value: str, name: str) -> str:
-    """A value's cell as a function without arguments."""
+    """Return the cell of a value as a function without arguments."""
     return f"def {name}():\n{textwrap.indent(source.strip(), '    ')}\n    return {value}"
 
 
 def _free_names(tree: ast.Module) -> list[str]:
-    """The names that a source reads and does not bind."""
+    """Return the names that a source reads and does not bind."""
     read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     bound = {name for node in ast.walk(tree) for name in lessons.bound_names(node)}
     bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
@@ -121,7 +126,7 @@ def _free_names(tree: ast.Module) -> list[str]:
 
 
 def _load_time_names(table: symtable.SymbolTable) -> set[str]:
-    """The names that code reads from its module while that is loaded: what stands in functions waits."""
+    """Return the module-level names that code reads while its module is loaded, so not those inside functions."""
     if table.get_type() == "function":
         return set()
     top = table.get_type() == "module"
@@ -130,20 +135,22 @@ def _load_time_names(table: symtable.SymbolTable) -> set[str]:
 
 
 def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[str]:
-    """Write a stub into a lesson's checks, before and into its exercise's declaration.
+    """Write a stub into a lesson's checks: the function before its exercise's declaration, the entry into it.
 
     Returns:
-        The names that the function needs when it is called and the checks do not define.
+        The names that the function needs when it is called and that the checks do not define.
 
     Raises:
-        NoPlace: `misconceptions=` of the declaration is not written as a dict, or with the stub the checks could not be
-            loaded any more.
+        StubError: `misconceptions=` of the declaration is not written as a dict, or the checks could no longer be
+            loaded with the stub.
     """
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     statement, table = _declaration(tree, exercise.name)
     if table is None or not table.keys or table.end_lineno is None:
-        raise StubError(f"the misconceptions of {exercise.name} in {path.name} are not written as a dict there.")
+        raise StubError(
+            f"the misconceptions of {exercise.name} in {path.name} are not written as a dict, so nothing was added."
+        )
     known = {name for node in tree.body for name in lessons.bound_names(node)}
     _require_loadable(path, stub, known)
     lines = text.splitlines()
@@ -156,21 +163,21 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[st
 
 
 def _require_loadable(path: Path, made: MisconceptionStub, known: set[str]) -> None:
-    """Found without running a line of it: nobody has read it yet."""
+    """Check that the checks still load with the stub. Do not run the stub, because nobody has read it yet."""
     if missing := [name for name in made.load_time_names if name not in known]:
         raise StubError(
-            f"nothing was written: the answer needs {', '.join(missing)} as soon as it is loaded, and {path.name} has"
-            " no such name. Import it there first, or take it out of the answer."
+            f"Nothing was written: the answer needs {', '.join(missing)} while it is loaded, but {path.name} does not"
+            " define it. Import it there first, or remove it from the answer."
         )
     if taken := [name for name in made.bound_names if name in known]:
         raise StubError(
-            f"nothing was written: the answer defines {', '.join(taken)}, and {path.name} has that name already. Give"
-            " it another one in the answer."
+            f"Nothing was written: the answer defines {', '.join(taken)}, but {path.name} already uses this name."
+            " Rename it in the answer."
         )
 
 
 def _declaration(tree: ast.Module, name: str) -> tuple[ast.stmt, ast.Dict | None]:
-    """The statement that declares an exercise, and its table of misconceptions if it is written as one."""
+    """Return the statement that declares an exercise, and its table of misconceptions if that is written as a dict."""
     for statement in tree.body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "exercise":
@@ -178,4 +185,4 @@ def _declaration(tree: ast.Module, name: str) -> tuple[ast.stmt, ast.Dict | None
                 if isinstance(first, ast.Constant) and first.value == name:
                     table = next((k.value for k in node.keywords if k.arg == "misconceptions"), None)
                     return statement, table if isinstance(table, ast.Dict) else None
-    raise StubError(f"{name} is not declared by a call of exercise({name!r}, ...).")
+    raise StubError(f"Nothing was written: no call of exercise({name!r}, ...) declares {name}.")

@@ -1,11 +1,11 @@
-"""A learner's mistakes at scale: each reference answer is changed in one place, and its check must notice.
+"""Test the checks with mutants: change each reference answer in one place, and see whether its check notices.
 
-A mutant is the answer's source with one change that a hand could make: another operator, another axis, a dropped line,
-swapped arguments. What the check says of it is counted: a misconception by name, an explanation, or only a difference
-in numbers. A mutant that passes must be equal to the answer also where the check did not look; where it is not, the
-check has a hole.
+A mutant is the answer's source with one change that a learner could make: another operator, another axis, a dropped
+line, swapped arguments. The outcomes are counted: a named misconception, an explanation, or only a difference in
+numbers. If a mutant passes, it must also agree with the answer on cases that the check does not use. Otherwise, the
+check has a gap.
 
-Each mutant runs in a process of its own kind: one worker for all, thrown away when a mutant never ends.
+One worker process runs all mutants. It is killed and replaced when a mutant never ends.
 """
 
 from __future__ import annotations
@@ -36,18 +36,19 @@ from utils.lessons.files import write_atomically
 
 TABLE = lessons.ROOT / "docs" / "mutants.md"
 PAGE = Path(__file__).parent / "templates" / "mutants.md"  # the text around the table
-SECONDS = 60.0  # for what hangs: a check stops an answer by itself after `diagnose.LIMIT` seconds of work
-SEEDS = range(2, 7)  # with which a mutant that passes is compared once more; the check itself draws from 0 and 1
-MEMORY = 4 << 30  # bytes that the worker may add, so that an endless list stops before the machine does
+# Wall time for a mutant that hangs. The check itself stops an answer after `diagnose.TIME_LIMIT` seconds of CPU time.
+SECONDS = 60.0
+SEEDS = range(2, 7)  # for the cases on which a passing mutant is compared again; the check itself uses seeds 0 and 1
+MEMORY = 4 << 30  # bytes that the worker may add, so that an endless list cannot use up the machine's memory
 
-NAMED, EXPLAINED, STOPPED, PLAIN = "named", "explained", "stopped", "plain"  # rejected, and told why
+NAMED, EXPLAINED, STOPPED, PLAIN = "named", "explained", "stopped", "plain"  # outcomes of rejected mutants
 ENDLESS, EQUAL, WRONG = "endless", "equal", "wrong"
 OUTCOMES = (WRONG, PLAIN, EQUAL, EXPLAINED, STOPPED, NAMED, ENDLESS)
 
 
 @dataclass
 class MutantTally:
-    """What the check of one exercise said of the mutants of its answer."""
+    """The outcomes of one exercise's check for the mutants of its answer."""
 
     exercise: str
     lesson: str
@@ -58,7 +59,7 @@ class MutantTally:
 
 
 def judge_mutant(answers: AnswerFactory, source: str) -> tuple[str, str]:
-    """(outcome, message) for one mutant; ("", why) where it does not even define an answer."""
+    """Return `(outcome, message)` for one mutant, or `("", error)` if it does not define an answer."""
     try:
         answer = answers.make_answer(source)
     except Exception as error:
@@ -71,18 +72,20 @@ def judge_mutant(answers: AnswerFactory, source: str) -> tuple[str, str]:
 
 
 def _classify_report(report: Report) -> str:
-    """How a report that is not passed counts."""
+    """Return the outcome for a report that is not passed."""
     if report.reason == "difference":
         return EXPLAINED if report.relation else PLAIN
     return {"misconception": NAMED, "raised": STOPPED}.get(report.reason, EXPLAINED)
 
 
-# --- equal, also where the check did not look -------------------------------------------------------------
+# --- comparison on cases that the check does not use ----------------------------------------------------
 
 
 def find_difference(answers: AnswerFactory, answer: Any) -> str:
-    """Where an answer that passed differs from the reference, or "": other seeds, other sizes, louder and softer
-    numbers."""
+    """Return a case in which an answer that passed differs from the reference, or "" if there is none.
+
+    The cases have other seeds, other sizes, and larger and smaller numbers.
+    """
     exercise = answers.exercise
     if exercise.kind == "value":
         return ""
@@ -96,7 +99,7 @@ def find_difference(answers: AnswerFactory, answer: Any) -> str:
                 if not observations_agree(
                     right, observe_oracle(exercise, case), exercise.atol, exercise.dtypes, exercise.requires_gradients
                 ):
-                    continue  # not a question that the exercise asks
+                    continue  # the exercise does not define a result for this case
                 mine = observe_answer(exercise, answer, case)
                 if not observations_agree(
                     mine, right, 10 * exercise.atol, exercise.dtypes, exercise.requires_gradients
@@ -108,7 +111,7 @@ def find_difference(answers: AnswerFactory, answer: Any) -> str:
 
 
 def iter_unseen_cases(exercise: Exercise) -> Iterator[tuple[str, Case]]:
-    """Cases that the check does not use: its own with other numbers, and these varied one thing at a time."""
+    """Yield cases that the check does not use: its own cases with other numbers, and variants with one change each."""
     for seed in SEEDS if exercise.has_random_cases else ():
         for i, case in enumerate(exercise.sample_cases(seed)):
             yield f"seed {seed}, case {i}", case
@@ -154,7 +157,7 @@ def _iter_variants(case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def _serve_worker(pipe: Any) -> None:
-    """The worker: takes (exercise, source), gives (outcome, message), until its pipe closes."""
+    """Receive `(exercise, source)` and send `(outcome, message)` until the pipe closes. Source None is the answer."""
     os.environ["COURSE_GPT2"] = "bundled"
     with contextlib.suppress(ImportError, ValueError):
         import resource
@@ -174,7 +177,7 @@ def _serve_worker(pipe: Any) -> None:
 
 
 class Worker:
-    """A process that judges mutants, one at a time; it is replaced after one that never ends."""
+    """A process that judges one mutant at a time. It is replaced after a mutant that never ends."""
 
     def __init__(self) -> None:
         self.process = self.pipe = None
@@ -182,7 +185,7 @@ class Worker:
     def judge(self, name: str, source: str | None, seconds: float) -> tuple[str, str]:
         if self.process is None or not self.process.is_alive():
             self._start()
-            self.pipe.send((name, None))  # imports and first use do not count as the mutant's time
+            self.pipe.send((name, None))  # the mutant's time does not include imports and first use
             self.pipe.recv()
         self.pipe.send((name, source))
         try:
@@ -191,7 +194,7 @@ class Worker:
         except EOFError:
             pass
         self.close()
-        return ENDLESS, f"It had not ended after {seconds:.0f} seconds."
+        return ENDLESS, f"The answer had not ended after {seconds:.0f} seconds."
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -217,7 +220,7 @@ class Worker:
 def run_mutants(
     names: Sequence[str] = (), on_tally: Callable[[MutantTally], None] = lambda tally: None
 ) -> list[MutantTally]:
-    """The tallies of these exercises, or of all; `told` hears of each as it is ready."""
+    """Return the tallies of the named exercises, or of all. Call `on_tally` with each tally when it is ready."""
     exercises = [find_exercise(name) for name in names] or list(all_exercises().values())
     tallies = []
     with Worker() as worker:
@@ -226,7 +229,7 @@ def run_mutants(
             source = lessons.definition_source(
                 lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions"), exercise.name
             )
-            worker.judge(exercise.name, None, 120)  # makes the answer
+            worker.judge(exercise.name, None, 120)  # load the exercise and its reference answer
             outcome, message = worker.judge(exercise.name, ast.unparse(ast.parse(source)), 120)
             if outcome != EQUAL:
                 raise ValueError(f"{exercise.name}: the answer in solutions/ does not pass its own check: {message}")
@@ -246,25 +249,27 @@ ROW = re.compile(r"^\| `?(\w[\w ]*)`? \|" + r" (\d+) \|" * len(COLUMNS) + r" (\d
 
 
 def table_row(tally: MutantTally) -> tuple[int, ...]:
-    """One row of the table."""
-    told = [tally.count(o) for o in (NAMED, EXPLAINED, STOPPED, PLAIN)]
-    return (len(tally.outcomes), sum(told), *told, tally.count(ENDLESS), tally.count(EQUAL), tally.count(WRONG))
+    """Return one row of the table."""
+    rejected = [tally.count(o) for o in (NAMED, EXPLAINED, STOPPED, PLAIN)]
+    return (len(tally.outcomes), sum(rejected), *rejected, tally.count(ENDLESS), tally.count(EQUAL), tally.count(WRONG))
 
 
 def explained_percent(row: Sequence[int]) -> int:
-    """Per cent of the rejected that are named, explained, or stopped on a line that the message shows."""
+    """Return the percentage of rejected mutants that are named, explained, or stopped at a line in the message."""
     return round(100 * sum(row[2:5]) / row[1]) if row[1] else 100
 
 
 def explained_percent_of_ran(row: Sequence[int]) -> int:
-    """Per cent named or explained of the rejected that ran to a wrong result, where torch's own errors are of no
-    help."""
+    """Return the percentage of named or explained mutants among the rejected ones that ran to a wrong result.
+
+    For these mutants, torch's own errors are of no help.
+    """
     ran = row[2] + row[3] + row[5]
     return round(100 * (row[2] + row[3]) / ran) if ran else 100
 
 
 def format_table(tallies: Sequence[MutantTally]) -> str:
-    """The rows as Markdown, with a sum."""
+    """Return the table as Markdown, with a row for the sum."""
     rows = [(f"`{t.exercise}`", table_row(t)) for t in tallies]
     rows.append(("all", tuple(map(sum, zip(*(row for _, row in rows))))))
     lines = [f"| exercise | {' | '.join(COLUMNS)} | told why |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
@@ -273,13 +278,13 @@ def format_table(tallies: Sequence[MutantTally]) -> str:
 
 
 def read_table(path: Path | None = None) -> dict[str, tuple[int, ...]]:
-    """The rows of the table in the docs, by exercise, and "all"."""
-    found = ROW.findall((path or TABLE).read_text(encoding="utf-8"))
-    return {name: tuple(map(int, row[:-1])) for name, *row in found}
+    """Return the rows of the table in the docs, by exercise; the sum has the key "all"."""
+    rows = ROW.findall((path or TABLE).read_text(encoding="utf-8"))
+    return {name: tuple(map(int, row[:-1])) for name, *row in rows}
 
 
 def write_table(tallies: Sequence[MutantTally], path: Path | None = None) -> None:
-    """Put the table into the docs."""
+    """Write the page of the docs with the table."""
     whole = tuple(map(sum, zip(*map(table_row, tallies))))
     page = PAGE.read_text(encoding="utf-8").format(table=format_table(tallies), ran=explained_percent_of_ran(whole))
     write_atomically(path or TABLE, page)

@@ -1,6 +1,6 @@
-"""One change at a time: an answer's source with another operator, another axis, a dropped line, swapped arguments.
+"""Make mutants of an answer's source with one change: another operator or axis, a dropped line, swapped arguments.
 
-Each change is one that a hand could make; see `utils.instructor.mutation_testing` for what is done with them.
+Each change is a mistake that a learner could make. `utils.instructor.mutation_testing` judges the mutants.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from utils.lessons.syntax import is_docstring
 
 @dataclass(frozen=True)
 class Mutant:
-    """An answer with one change: what kind, and the line that differs."""
+    """An answer with one change: the kind of change, the source, and the lines that differ."""
 
     kind: str
     source: str
@@ -69,7 +69,7 @@ _ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult)
 
 
 def make_mutants(source: str) -> list[Mutant]:
-    """Every mutant of a definition or of a few statements, each once, in the order of the source."""
+    """Return every mutant of a definition or of a few statements once, in the order of the source."""
     tree = ast.parse(source)
     plain = ast.unparse(tree)
     made: dict[str, Mutant] = {}
@@ -90,14 +90,17 @@ def make_mutants(source: str) -> list[Mutant]:
 
 
 def _difference(before: str, after: str) -> str:
-    """The changed lines, as `old → new`."""
+    """Return the changed lines as `old → new`."""
     lines = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[:2] in ("- ", "+ ")]
     old, new = ([line[2:].strip() for line in lines if line[0] == sign] for sign in "-+")
     return f"{' / '.join(old)} → {' / '.join(new) or '(dropped)'}"
 
 
 def _reachable(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Nodes with their parents, without annotations, docstrings, decorators and the words of an error."""
+    """Yield each node that can be changed, with its parent.
+
+    Annotations, decorators, base classes and the contents of docstrings, error messages and f-strings are left out.
+    """
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "decorator_list", "bases", "type_comment"):
             continue
@@ -112,7 +115,7 @@ def _reachable(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def _changes(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, Callable]]:
-    """What can be changed at a node: the kind, and a function of the same node and parent in a copy of the tree."""
+    """Yield each possible change of a node: its kind, and a function that applies it to a copy of node and parent."""
     if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not is_docstring(node):
         yield "dropped line", _drop_statement
     for kind, new in _replacements(node, parent, tree):
@@ -137,7 +140,7 @@ def _changes(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[st
 
 
 def _replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Other nodes for the place of this one."""
+    """Yield the nodes that can replace this node, each with the kind of change."""
     if isinstance(node, ast.BinOp):
         for other in _OPERATORS.get(type(node.op), ()):
             yield "operator", ast.BinOp(node.left, other(), node.right)
@@ -193,7 +196,7 @@ def _replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tup
 
 
 def _near(value: Any, tree: ast.AST | None = None) -> list:
-    """Constants that could stand there by mistake: a neighbour, another sign, another word of the same answer."""
+    """Return constants that a learner could write by mistake: a neighbour, another sign, another text of the answer."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
@@ -207,7 +210,7 @@ def _near(value: Any, tree: ast.AST | None = None) -> list:
 
 
 def _kept(tree: ast.AST) -> dict[str, str]:
-    """What a class stores on self, with its kind: the function that made it."""
+    """Return the attributes that a class stores on self, each with the function that makes it."""
     kept = {}
     for node, _ in _reachable(tree):
         if isinstance(node, ast.Assign):
@@ -223,13 +226,15 @@ def _kept(tree: ast.AST) -> dict[str, str]:
 
 
 def _alike(node: ast.Name, tree: ast.AST) -> list[str]:
-    """Names that could stand there by mistake: arguments of the same kind, what was made beside it, and what was made
-    last."""
+    """Return the names that a learner could confuse with this name.
+
+    They are the arguments of the same type, the names that the same statement binds, and the name that was bound last.
+    """
     scope = next(
         (n for n, _ in _reachable(tree) if isinstance(n, ast.FunctionDef) and n.lineno <= node.lineno <= n.end_lineno),
         tree,
     )
-    groups: list[tuple[int, list[str]]] = []  # by line: the names that are made there, of one kind
+    groups: list[tuple[int, list[str]]] = []  # (line, names of one kind that are bound there)
     if isinstance(scope, ast.FunctionDef):
         kinds: dict[str, list[str]] = {}
         for a in scope.args.args:

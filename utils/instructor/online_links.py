@@ -1,8 +1,8 @@
-"""The course in a browser without installing: a page of links for Binder and Colab, and the notebooks that Colab opens.
+"""Write the page of links that open the course in Binder and Colab, and the notebooks for Colab.
 
-Everything follows from one line of `pyproject.toml`, `[tool.coginst] repository`. Binder builds the whole repository
-from `environment.yml`. Colab opens one notebook and nothing around it, so its copies begin with a cell that fetches the
-rest; `.github/workflows/colab.yml` keeps them on a branch of their own, so that nobody meets that cell in `course/`.
+The links depend on one line of `pyproject.toml`, `[tool.coginst] repository`. Binder builds the whole repository from
+`environment.yml`. Colab opens only one notebook, so the notebooks for Colab begin with a cell that fetches the course.
+`.github/workflows/colab.yml` keeps these notebooks on a separate branch, so that `course/` does not contain this cell.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ else:
 UNSET = "OWNER/NAME"
 TEMPLATES = Path(__file__).parent / "templates" / "online"
 BRANCH, COLAB_BRANCH = "main", "colab"
-# What Colab lacks or has too old. Its torch, numpy and matplotlib serve as they are.
+# Colab lacks these packages, or has old versions of them. Its torch, numpy and matplotlib can be used.
 FETCHED = ("transformers", "jaxtyping", "circuitsvis", "anywidget")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[\w.-]+")
 
 
 class OnlineError(ValueError):
-    """The links cannot be made; nothing was written."""
+    """The links or notebooks cannot be made. Nothing was written."""
 
 
 def repository_name(root: Path = ROOT) -> str:
-    """The repository's public name, "owner/name", from `pyproject.toml`. Raises `OnlineError`."""
+    """Return the repository's public name, "owner/name", from `pyproject.toml`. Raises `OnlineError`."""
     name = _read_pyproject(root).get("tool", {}).get("coginst", {}).get("repository")
     if name is None:
         raise OnlineError(
-            f"{root / 'pyproject.toml'} names no repository; give it the lines [tool.coginst] and repository ="
+            f"{root / 'pyproject.toml'} does not name a repository. Add the lines [tool.coginst] and repository ="
             ' "owner/name".'
         )
     return _require_repository_name(name)
@@ -54,19 +54,21 @@ def _read_pyproject(root: Path) -> dict[str, Any]:
 
 
 def set_repository_name(name: str, root: Path = ROOT) -> None:
-    """Write the repository's public name into `pyproject.toml`, and leave the rest as it is. Raises `OnlineError`."""
+    """Write the repository's public name into `pyproject.toml`, and change nothing else there. Raises `OnlineError`."""
     path, line = root / "pyproject.toml", 'repository = "{}"'
     old, new = line.format(repository_name(root)), line.format(_require_repository_name(name))
     text = path.read_text(encoding="utf-8")
     if text.count(old) != 1:
-        raise OnlineError(f"{path} is to hold the line {old}, once; write it so, and run this again.")
+        raise OnlineError(
+            f"{path} must contain the line {old} exactly once. Correct the file, and run this command again."
+        )
     write_atomically(path, text.replace(old, new))
 
 
 def _require_repository_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise OnlineError(
-            f"{name!r} is no name of a repository on GitHub; write owner/name, as it stands in its address."
+            f"{name!r} is not the name of a repository on GitHub. Write owner/name, as in the repository's address."
         )
     return name
 
@@ -76,26 +78,27 @@ def _fill_template(template: str, **words: str) -> str:
 
 
 def binder_url(name: str, path: str) -> str:
-    """The address at which Binder builds the repository and opens `path` in JupyterLab."""
+    """Return the address at which Binder builds the repository and opens `path` in JupyterLab."""
     return f"https://mybinder.org/v2/gh/{name}/{BRANCH}?urlpath=lab/tree/{path}"
 
 
 def colab_url(name: str, notebook: str) -> str:
-    """The address at which Colab opens a notebook of the branch that is made for it."""
+    """Return the address at which Colab opens a notebook from the branch for Colab."""
     return f"https://colab.research.google.com/github/{name}/blob/{COLAB_BRANCH}/{notebook}"
 
 
 def links_page(root: Path = ROOT) -> str:
-    """`docs/online.md`: a row of links for each lesson."""
+    """Return the text of `docs/online.md`, with a row of links for each lesson."""
     name = repository_name(root)
     unset = (
-        f"**Not public yet.** The links hold the stand-in `{UNSET}` until `coginst online` is given the repository's"
-        " name.\n\n"
+        f"**Not public yet.** The links contain the placeholder `{UNSET}`. `coginst online your-name/your-repository`"
+        " replaces it by the name of the repository.\n\n"
         if name == UNSET
         else ""
     )
     rows = [
-        f"| {path.stem[:2]} | {lessons.read_lesson(path).title} | [Binder]({binder_url(name, f'course/{path.stem}.ipynb')}) |"
+        f"| {path.stem[:2]} | {lessons.read_lesson(path).title} |"
+        f" [Binder]({binder_url(name, f'course/{path.stem}.ipynb')}) |"
         f" [Colab]({colab_url(name, f'{path.stem}.ipynb')}) |"
         for path in lessons.all_lessons(root / "solutions")
     ]
@@ -111,14 +114,18 @@ def links_page(root: Path = ROOT) -> str:
 
 
 def colab_notebooks(root: Path = ROOT) -> dict[str, bytes]:
-    """The students' notebooks for Colab by file name: each with a first cell that fetches the course. Raises as a build
-    does."""
+    """Return the students' notebooks for Colab by file name. The first cell of each notebook fetches the course.
+
+    Raises:
+        OnlineError: `pyproject.toml` lacks the repository's name or a package.
+        MarkerError, BuildError: same as in a build.
+    """
     setup = _colab_setup_source(repository_name(root), root)
     made = {}
     for name, content in student_files(root / "solutions").items():
         if name.endswith(".ipynb"):
             notebook = json.loads(content)
-            notebook["metadata"].pop("jupytext", None)  # there is no .md to keep in step with
+            notebook["metadata"].pop("jupytext", None)  # on Colab, there is no .md to synchronise with
             source = setup.rstrip("\n").splitlines(keepends=True)
             notebook["cells"].insert(0, ipynb.make_cell("code", "on-colab", {}, source))
             made[name] = (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
@@ -126,18 +133,20 @@ def colab_notebooks(root: Path = ROOT) -> dict[str, bytes]:
 
 
 def colab_requirements(root: Path = ROOT) -> list[str]:
-    """What the first cell on Colab installs, as pip takes it. Raises `OnlineError`."""
+    """Return the requirements that the first cell on Colab installs with pip. Raises `OnlineError`."""
     listed = map(Requirement, _read_pyproject(root).get("project", {}).get("dependencies", []))
     found = [f"{package.name}{package.specifier}" for package in listed if package.name in FETCHED]
     if len(found) != len(FETCHED):
         raise OnlineError(
-            f"Colab needs {', '.join(FETCHED)}, and pyproject.toml lists only {', '.join(found) or 'none of them'}."
+            f"Colab needs {', '.join(FETCHED)}, but pyproject.toml lists only {', '.join(found)}."
+            if found
+            else f"Colab needs {', '.join(FETCHED)}, but pyproject.toml lists none of these packages."
         )
     return found
 
 
 def _colab_setup_source(name: str, root: Path) -> str:
-    """The first cell on Colab: it may be run again, and leaves a course that is there as it is."""
+    """Return the source of the first cell on Colab. Running it again does not change an existing course."""
     packages = ", ".join(f'"{package}"' for package in colab_requirements(root))
     return _fill_template("colab.py.txt", folder=name.partition("/")[2], name=name, wanted=packages)
 
@@ -150,11 +159,17 @@ def write_links_page(root: Path = ROOT) -> Path:
 
 
 def write_colab_notebooks(out: str | Path, root: Path = ROOT) -> list[str]:
-    """Write the notebooks for Colab into the folder `out`, made where there is none; older ones give way. Raises as
-    `notebooks`."""
+    """Write the notebooks for Colab into the folder `out`, and return their names. Older notebooks are overwritten.
+
+    Raises:
+        OnlineError: `out` is the course's folder, or `pyproject.toml` lacks the repository's name or a package.
+        MarkerError, BuildError: same as in a build.
+    """
     out = Path(out)
     if out.resolve() == (root / "course").resolve():
-        raise OnlineError(f"{out} holds the course; these notebooks are for Colab and want a folder of their own.")
+        raise OnlineError(
+            f"{out} contains the course, but the notebooks for Colab need a separate folder. Name another folder."
+        )
     made = colab_notebooks(root)
     out.mkdir(parents=True, exist_ok=True)
     for name, content in made.items():

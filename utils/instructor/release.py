@@ -1,9 +1,8 @@
-"""What students are handed: a zip with the course, without the answers, that works with `make lab` where it is
-unzipped.
+"""Pack the zip for students: the course without its answers, which works with `make lab` after unzipping.
 
-The lessons are worked out in memory from `solutions/`, so that neither a build that was forgotten nor a notebook that
-was tried out gets in. Of all else only what git tracks gets in, or what `release.txt` names: a copy that somebody put
-aside does not. The zip is then opened again and looked through as a student would, and only a clean one gets its name.
+The release makes the lessons in memory from `solutions/`, so it contains no outdated build and no notebook that
+somebody ran. All other files must be tracked by git, or named in `release.txt`; this leaves out private copies. Then
+the release opens the zip again and searches it for answers. Only a clean zip gets its final name.
 """
 
 from __future__ import annotations
@@ -28,25 +27,23 @@ from utils.instructor.strip import MarkerError, StrippedLesson, strip_answers, s
 from utils.lessons import ROOT, Lesson
 
 COPIED_FILES = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
-INITIAL_LESSONS = (
-    "utils/assets/first"  # the lessons' texts once more, from which `coginst reset` makes a spoilt one anew
-)
+INITIAL_LESSONS = "utils/assets/first"  # copies of the lessons' texts, from which `coginst reset` restores a lesson
 FROM_TEMPLATES = ("Makefile", "AGENTS.md")
-# What a new lesson starts from, and the page that explains it.
+# The template of a new lesson, and the page that explains markers.
 WITH_MARKERS = ("utils/instructor/templates/lesson/lesson.md", "book/CONTRIBUTING.html")
 TEMPLATES = Path(__file__).parent / "templates" / "release"
-MANIFEST = "release.txt"  # the paths of more files to pack, one a line; of all where there is no git
+MANIFEST = "release.txt"  # additional files to pack, one path per line; without git, all files to pack
 _FOR_STUDENTS = re.compile(r"(?s)<!-- for students too -->(.*?)<!-- until here -->")  # in README.md
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
 
 
 class ReleaseError(ValueError):
-    """Nothing to hand out was made; a line for each reason."""
+    """The release cannot be made. No zip was written; the message has one line for each reason."""
 
 
 @dataclass
 class ReleaseSummary:
-    """The zip, the names of its files, the lessons whose answers it holds, and what was left out, unknown to git."""
+    """The zip, the names of its files, the lessons with answers, and the untracked files that were left out."""
 
     path: Path
     file_names: list[str]
@@ -61,29 +58,33 @@ def release(
     root: Path = ROOT,
     book: Path | None = None,
 ) -> ReleaseSummary:
-    """Pack the student's course in the zip `out`, with the answers of the lessons named in `with_solutions`, and with
-    the web site that `coginst book` made in the folder `book`.
+    """Pack the student's course in the zip `out`.
+
+    Args:
+        with_solutions: the lessons whose answers the zip contains.
+        replace: overwrite an existing `out`.
+        book: the folder with the web site that `coginst book` made; None for a release without it.
 
     Raises:
-        ReleaseError: `out` cannot be written, an answer would be in it, `book` holds no site, or nothing says which
-            files belong to the course.
-        MarkerError, BuildError, LessonError: as a build.
+        ReleaseError: `out` cannot be written, an answer would be in it, `book` contains no site, or neither git nor a
+            manifest lists the files of the course.
+        MarkerError, BuildError, LessonError: same as in a build.
     """
     out = Path(out)
     if out.suffix != ".zip":
-        raise ReleaseError(f"{out} is to be a zip file; name it {out.name}.zip.")
+        raise ReleaseError(f"{out} is not the name of a zip file. Name it {out.name}.zip.")
     if not out.parent.is_dir():
-        raise ReleaseError(f"There is no folder {out.parent} to write {out.name} in; make it first.")
+        raise ReleaseError(f"There is no folder {out.parent} for {out.name}. Create it first.")
     _require_writable(out, replace)
     solved = sorted({lessons.find_lesson(name, root / "solutions").stem for name in with_solutions})
     tracked, left_out = _known_files(root)
     files = _release_files(root, solved, tracked, _read_site(book))
-    half = out.with_name(f"{out.name}.{os.urandom(4).hex()}.tmp")  # it is looked through before it gets its name
+    half = out.with_name(f"{out.name}.{os.urandom(4).hex()}.tmp")  # it is checked before it gets its final name
     try:
         _pack(half, out.stem, files)
         if faults := audit_zip(half, solved, root):
             raise ReleaseError("\n".join(f"{out}!{fault}" for fault in faults))
-        _require_writable(out, replace)  # another may have been made meanwhile
+        _require_writable(out, replace)  # another release may have written it in the meantime
         os.replace(half, out)
     finally:
         half.unlink(missing_ok=True)
@@ -92,36 +93,38 @@ def release(
 
 def _require_writable(out: Path, replace: bool) -> None:
     if out.exists() and not replace:
-        raise ReleaseError(f"{out} is there already; --replace puts the new one in its place.")
+        raise ReleaseError(f"{out} already exists. Add --replace to overwrite it.")
 
 
-# --- what goes in ---------------------------------------------------------------------------------------
+# --- contents of the zip --------------------------------------------------------------------------------
 
 
 def _known_files(root: Path) -> tuple[set[str], list[str]]:
-    """What may be packed, what git tracks and what the manifest names, and the files of `utils` that are neither.
+    """Return the files that may be packed, and the files of `utils` that may not.
+
+    Files may be packed if git tracks them or the manifest names them.
 
     Raises:
-        ReleaseError: there is neither git nor a manifest, or the manifest names what is not there.
+        ReleaseError: there is neither git nor a manifest, or a file in the manifest does not exist.
     """
     manifest = root / MANIFEST
     lines = manifest.read_text(encoding="utf-8").splitlines() if manifest.is_file() else []
     named = {line.strip() for line in lines if line.strip() and not line.startswith("#")}
     if missing := sorted(name for name in named if not (root / name).is_file()):
-        raise ReleaseError("\n".join(f"{manifest}: there is no file {name}." for name in missing))
+        raise ReleaseError("\n".join(f"{manifest}: the file {name} does not exist." for name in missing))
     tracked = _git(root, "ls-files", "-z")
     if tracked is None and not named:
         raise ReleaseError(
-            f"{root} is no git checkout, so nothing says which files belong to the course: pack from a clone, or name"
-            f" them in {MANIFEST}, one path a line."
+            f"{root} is not a git clone, so the files of the course are unknown. Pack from a clone, or list the files"
+            f" in {MANIFEST}, one path per line."
         )
     others = _git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", "utils") or []
-    # What was deleted and is tracked still is not there to be packed.
+    # git also lists tracked files that were deleted.
     return named | {name for name in tracked or () if (root / name).is_file()}, sorted({*others} - named)
 
 
 def _git(root: Path, *arguments: str) -> list[str] | None:
-    """The paths that git lists; None where it is not there, or this is no checkout."""
+    """Return the paths that git lists, or None if git is not installed or `root` is not a clone."""
     command = ["git", "-c", "safe.directory=*", "-C", str(root), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
@@ -131,17 +134,17 @@ def _git(root: Path, *arguments: str) -> list[str] | None:
 
 
 def _read_site(book: Path | None) -> dict[str, bytes]:
-    """Name and content of each file of the web site that comes along; none without one."""
+    """Return the content of each file of the web site, by its name in the zip."""
     if book is None:
         return {}
     if not (book / "index.html").is_file():
-        raise ReleaseError(f"{book} holds no index.html; make the web site first, with `coginst book`.")
+        raise ReleaseError(f"{book} has no index.html. Build the web site first with `coginst book`.")
     paths = [path for path in book.rglob("*") if path.is_file() and not path.name.startswith(".")]
     return {f"book/{path.relative_to(book).as_posix()}": path.read_bytes() for path in paths}
 
 
 def _release_files(root: Path, solved: list[str], tracked: set[str], site: dict[str, bytes]) -> dict[str, bytes]:
-    """Name and content of each file of the zip."""
+    """Return the content of each file of the zip, by its name."""
     pairs = student_files(root / "solutions")
     files = {f"course/{name}": content for name, content in pairs.items()}
     files |= {f"{INITIAL_LESSONS}/{name}": content for name, content in pairs.items() if name.endswith(".md")}
@@ -162,19 +165,20 @@ def _release_files(root: Path, solved: list[str], tracked: set[str], site: dict[
 
 
 def _readme(text: str, solved: list[str], with_site: bool) -> str:
-    """The student's page: the marked parts of the course's own, and between the first and the others what a student
-    does."""
+    """Return the student's README: the template, with the marked parts of the course's own README."""
     parts = [part.strip() for part in _FOR_STUDENTS.findall(text)]
     if not parts:
-        raise ReleaseError("README.md marks no part as for students too, and their page is made of those.")
+        raise ReleaseError(
+            "README.md marks no part with <!-- for students too -->, so the students' README would be empty."
+        )
     course, *sections = parts
     answers = (
-        f"The answers of {_list_lessons(solved)} are in `solutions/`, and `solution(...)` shows them."
+        f"The answers to {_list_lessons(solved)} are in `solutions/`, and `solution(...)` shows them."
         if solved
-        else "The answers are not part of this copy; `hint(...)` comes close to them."
+        else "This copy does not contain the answers; the last hint of `hint(...)` is almost the code."
     )
     if with_site:
-        course += "\n\nTo read all of it, and move what moves in it, with nothing installed, open `book/index.html`."
+        course += "\n\nTo read the course and try its explorers without an installation, open `book/index.html`."
     template = Template((TEMPLATES / "README.md").read_text(encoding="utf-8"))
     return template.substitute(course=course, answers=answers, sections="\n\n".join(sections))
 
@@ -185,7 +189,7 @@ def _list_lessons(stems: list[str]) -> str:
 
 
 def _pack(path: Path, folder: str, files: dict[str, bytes]) -> None:
-    """Write the zip. All files get one time, because jupytext refuses a .md that is older than its .ipynb."""
+    """Write the zip. All files get the same time, because jupytext rejects a .md that is older than its .ipynb."""
     now = time.localtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))[:6]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for name in sorted(files):
@@ -194,61 +198,70 @@ def _pack(path: Path, folder: str, files: dict[str, bytes]) -> None:
             packed.writestr(entry, files[name])
 
 
-# --- whether it is clean --------------------------------------------------------------------------------
+# --- check of the zip -----------------------------------------------------------------------------------
 
 
 def audit_zip(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> list[str]:
-    """One line `file:line: what` for each thing in a zip that a student must not get; `solved` are the lessons handed
-    out with answers.
+    """Return one line `file:line: description` for each thing in a zip that students must not get.
 
-    Looked at are the bytes in the zip, whatever made it: its names; each line and name of the answers in what students
-    read; whole answers, and several short ones, in all the rest; markers, outputs, places on this machine; and that a
-    handed-out lesson makes the student's copy that is there.
+    The audit reads only the bytes in the zip. It looks for names of files that do not belong there, for lines and names
+    of answers in files that students read, for whole answers and several short answers in all other files, for markers,
+    outputs and paths of this machine. It also builds the lessons with answers, and compares the result with the
+    students' copies in the zip.
+
+    Args:
+        solved: the lessons whose answers the zip contains.
     """
     solved = set(solved)
     try:
         with zipfile.ZipFile(path) as packed:
             if broken := packed.testzip():
-                return [f"{broken}:1: damaged."]
+                return [f"{broken}:1: this file is damaged."]
             contents = {name: packed.read(name) for name in packed.namelist() if not name.endswith("/")}
     except (zipfile.BadZipFile, OSError) as error:
-        return [f":1: it cannot be read as a zip ({error})."]
+        return [f":1: this is not a readable zip file ({error})."]
     tops = {PurePosixPath(name).parts[0] for name in contents}
     if len(tops) != 1 or any(".." in name or name.startswith("/") or "\\" in name for name in contents):
-        return [":1: everything is to lie in one folder, so that unzipping spills nothing."]
+        return [":1: all files must be in one folder, so that unzipping does not write files elsewhere."]
     files = {name.partition("/")[2]: content for name, content in contents.items()}
-    faults = [f"{name}:1: this does not belong in a student's copy." for name in files if not _is_allowed(name, solved)]
+    faults = [
+        f"{name}:1: this file does not belong in a student's copy." for name in files if not _is_allowed(name, solved)
+    ]
     faults += _find_answers(files, solved, root)
     for name, content in files.items():
         text = _readable_text(name, content)
         if not (name in WITH_MARKERS or name.startswith("solutions/")):
-            faults += [f"{name}:{line}: a marker of ours stands here ({what})." for line, what in find_markers(text)]
+            faults += [f"{name}:{line}: this line contains a marker ({marker})." for line, marker in find_markers(text)]
         faults += [
-            f"{name}:1: it names a place on this machine, {place}." for place in _local_paths(root) if place in text
+            f"{name}:1: this file contains a path of this machine, {place}."
+            for place in _local_paths(root)
+            if place in text
         ]
         if name.endswith(".ipynb"):
-            faults += [f"{name}:1: a cell has outputs." for cell in json.loads(text)["cells"] if cell.get("outputs")][
-                :1
-            ]
+            faults += [
+                f"{name}:1: a cell of this notebook has outputs."
+                for cell in json.loads(text)["cells"]
+                if cell.get("outputs")
+            ][:1]
     faults += _find_stale_copies(files, solved)
     return sorted(set(faults))
 
 
 def _is_allowed(name: str, solved: set[str]) -> bool:
-    room, _, rest = name.partition("/")
-    if room == "course":
+    folder, _, rest = name.partition("/")
+    if folder == "course":
         return bool(lessons.FILE_NAME.fullmatch(rest))
     if name.startswith(f"{INITIAL_LESSONS}/"):
         return bool(lessons.FILE_NAME.fullmatch(name.removeprefix(f"{INITIAL_LESSONS}/")))
-    if room == "solutions":
+    if folder == "solutions":
         return rest == "__init__.py" if not rest.endswith(".md") else rest[:-3] in solved
     if lessons.FILE_NAME.fullmatch(PurePosixPath(name).name):
         return False
-    return room in ("utils", "docs", "book") or name in (*COPIED_FILES, *FROM_TEMPLATES, "README.md")
+    return folder in ("utils", "docs", "book") or name in (*COPIED_FILES, *FROM_TEMPLATES, "README.md")
 
 
 def _find_answers(files: dict[str, bytes], solved: set[str], root: Path) -> list[str]:
-    """What survives of the answers: a line or a name in what students read, a whole answer anywhere else."""
+    """Return the faults for lines and names of answers in files that students read, and for whole answers elsewhere."""
     sources: list[tuple[Lesson, StrippedLesson]] = []
     for path in lessons.all_lessons(root / "solutions"):
         sources.append((Lesson(path.stem, path.relative_to(root), []), strip_answers(lessons.read_text(path), path)))
@@ -264,16 +277,15 @@ def _find_answers(files: dict[str, bytes], solved: set[str], root: Path) -> list
         else:
             rest[name] = text
     secret = [source for source in sources if source[0].stem not in solved]
-    handed_on = "take it out, or hand that lesson out too, with --with-solutions"
+    remedy = "Remove it, or also add that lesson to --with-solutions."
     whole = [
-        fault.replace("take it out", handed_on) if fault.startswith("solutions/") else fault
+        fault.replace("Remove it.", remedy) if fault.startswith("solutions/") else fault
         for fault in find_whole_answers(secret, rest) + find_short_answers(secret, rest)
     ]
     return find_leaks(sources, read) + find_leaks(secret, site) + whole
 
 
 def _readable_text(name: str, content: bytes) -> str:
-    """What there is to read in a file."""
     text = content.decode("utf-8", "replace")
     return extract_text(text) if name.endswith(".html") else text
 
@@ -284,24 +296,24 @@ def _local_paths(root: Path) -> list[str]:
 
 
 def _find_stale_copies(files: dict[str, bytes], solved: set[str]) -> list[str]:
-    """Whether `make lab`, which builds where there are solutions, would make the copies that are there."""
+    """Return one line for each copy that `make lab` would change, because it builds the lessons with answers again."""
     if not solved:
         return []
     with tempfile.TemporaryDirectory() as folder:
         for stem in solved:
             if f"solutions/{stem}.md" not in files:
-                return [f"solutions/{stem}.md:1: missing."]
+                return [f"solutions/{stem}.md:1: this file is missing."]
             (Path(folder) / f"{stem}.md").write_bytes(files[f"solutions/{stem}.md"])
         try:
             made = student_files(Path(folder))
         except (MarkerError, BuildError) as error:
             return [
-                f"solutions:1: the lessons handed out cannot be built by themselves: {error}".replace(
+                f"solutions:1: the lessons with answers cannot be built without the others: {error}".replace(
                     f"{folder}{os.sep}", ""
                 )
             ]
     return [
-        f"course/{name}:1: not what the handed-out lesson makes."
+        f"course/{name}:1: this copy differs from what a build of its lesson in solutions/ makes."
         for name, content in made.items()
         if files.get(f"course/{name}") != content
     ]

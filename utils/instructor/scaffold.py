@@ -1,8 +1,7 @@
-"""A new lesson that passes from its first minute: its page, its checks and its test, around the exercise that
-CONTRIBUTING.md shows.
+"""Create a new lesson that passes all tests: its page, its checks and its test.
 
-The three stand in `templates/lesson/`. Every sentence of the page says what belongs in its place, and keeps to what
-`tests/course/test_voice.py` asks of a lesson.
+Their templates are in `templates/lesson/`, and use the exercise of CONTRIBUTING.md. Every sentence of the page says
+what to write in its place, and meets the requirements of `tests/course/test_voice.py`.
 """
 
 from __future__ import annotations
@@ -16,40 +15,46 @@ from utils import lessons
 from utils.lessons import ROOT
 
 TEMPLATES = Path(__file__).parent / "templates" / "lesson"
-EXERCISE = "most_attended"  # what CONTRIBUTING.md calls it
+EXERCISE = "most_attended"  # the name in CONTRIBUTING.md
 
 
 class ScaffoldError(ValueError):
-    """The lesson cannot be made; nothing was written."""
+    """The lesson cannot be created. Nothing was written."""
 
 
 def create_lesson(name: str, title: str | None = None, exercise: str | None = None, root: Path = ROOT) -> list[Path]:
-    """Write the three files of a lesson called `name` ("flash_attention", or "12_flash_attention"); the number is the
-    next free one.
+    """Write the three files of a new lesson, and return their paths.
+
+    Args:
+        name: the lesson's name, such as "flash_attention" (it gets the next free number) or "12_flash_attention".
+        title: the lesson's title; by default, made from the name.
+        exercise: the name of the exercise.
 
     Raises:
-        ScaffoldError: the name is not one, or something of it is there already.
+        ScaffoldError: a name is invalid, or the lesson, the exercise or one of the files already exists.
     """
     number, stem = re.fullmatch(r"(?:(\d\d)_)?(.*)", name, re.DOTALL).groups()
     _require_name(stem, "A lesson")
     taken = {path.stem[:2]: path.stem for path in lessons.all_lessons(root / "solutions")}
     number = number or f"{max(map(int, taken), default=-1) + 1:02d}"
-    if stem in (of[3:] for of in taken.values()):
-        raise ScaffoldError(f"There is a lesson {stem} already; choose another name.")
+    if stem in (other[3:] for other in taken.values()):
+        raise ScaffoldError(f"The lesson {stem} already exists. Choose another name.")
     if number in taken:
-        raise ScaffoldError(f"Number {number} is taken by {taken[number]}; leave it out for the next free one.")
+        raise ScaffoldError(
+            f"{taken[number]} already has the number {number}. Leave the number out to get the next free one."
+        )
     exercise = exercise or EXERCISE
     _require_name(exercise, "An exercise")
     for path in sorted((root / "utils" / "checks").glob("*.py")):
         if re.search(rf'(?m)^exercise\(\s*"{exercise}"', path.read_text(encoding="utf-8")):
             raise ScaffoldError(
-                f"There is an exercise {exercise} in {path.relative_to(root)} already; name yours with --exercise."
+                f"{path.relative_to(root)} already has an exercise {exercise}. Choose another name with --exercise."
             )
     texts = _render_templates(number, stem, title or stem.replace("_", " ").capitalize(), exercise, root)
     there = [str(path.relative_to(root)) for path in texts if path.exists()]
     if there:
         raise ScaffoldError(
-            f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} there already; choose another name."
+            f"{' and '.join(there)} already {'exists' if len(there) == 1 else 'exist'}. Choose another name."
         )
     made: list[Path] = []
     try:
@@ -57,17 +62,17 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
             with path.open("x", encoding="utf-8") as file:
                 made.append(path)
                 file.write(text)
-    except OSError:  # all three, or none
+    except OSError:  # write all three files or none
         for path in made:
             path.unlink()
         raise
     return made
 
 
-def _require_name(name: str, what: str) -> None:
+def _require_name(name: str, kind: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         raise ScaffoldError(
-            f"{what} cannot be called {name!r}; use small letters, digits and _, as in flash_attention."
+            f"{kind} cannot be called {name!r}. Use lower-case letters, digits and _, as in flash_attention."
         )
 
 

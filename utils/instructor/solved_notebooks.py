@@ -1,4 +1,4 @@
-"""The lessons with their answers, executed: what nbval compares a run with."""
+"""Execute the lessons with their answers. nbval compares later runs with these notebooks."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from utils.instructor import ipynb
 from utils.lessons import ROOT, Cell, Lesson, LessonError
 
 SOLVED = ROOT / "tests" / "solved"
-TIMEOUT = 600  # seconds for one cell: for what hangs
+TIMEOUT = 600  # seconds for one cell, in case it hangs
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
 class SolveError(ValueError):
-    """A lesson does not run to its end with its own answers; the message names the cell's line."""
+    """A lesson with its own answers does not run to the end. The message names the line of the cell."""
 
 
 def solved_cells(lesson: Lesson) -> list[Cell]:
-    """The lesson's cells with answers in, and marker lines and instructors' notes out."""
+    """Return the lesson's cells with answers, but without marker lines and instructors' notes."""
     cells: list[Cell] = []
     for cell in lesson.cells:
         source = lessons.solved_source(cell)
@@ -35,7 +35,7 @@ def solved_cells(lesson: Lesson) -> list[Cell]:
 
 
 def solved_notebook(path: str | Path) -> dict:
-    """The solved notebook of a lesson, not executed, as JSON. Raises `LessonError`."""
+    """Return the solved notebook of a lesson as JSON, not executed. Raises `LessonError`."""
     lesson = lessons.read_lesson(path)
     return ipynb.make_notebook(
         [
@@ -46,10 +46,10 @@ def solved_notebook(path: str | Path) -> dict:
 
 
 def solve_lessons(names: list[str], source: str | Path | None = None, out: str | Path | None = None) -> list[Path]:
-    """Execute the named lessons (all when none is named) and write them to `out`, `tests/solved` by default: all, or
-    none.
+    """Execute the named lessons (by default, all lessons) and write them to `out` (by default, `tests/solved`).
 
-    Only text is kept of the outputs. Checks are strict: one that does not pass stops the lesson.
+    If one lesson fails, none is written. The notebooks contain only the text of the outputs. Checks are strict: the
+    first exercise that does not pass stops the lesson.
 
     Raises:
         LessonError: there is no such lesson.
@@ -70,12 +70,14 @@ def solve_lessons(names: list[str], source: str | Path | None = None, out: str |
 
 
 def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
-    """Execute a lesson with its answers in a kernel of its own, as the suite does: strict checks, the small GPT-2, and
-    nothing that the author or another lesson has passed. Gives nbformat's notebook, with all outputs.
+    """Execute a lesson with its answers in a new kernel, and return nbformat's notebook with all outputs.
+
+    The kernel has the same settings as in the tests: strict checks, the small GPT-2, and no progress of the author or
+    of another lesson.
 
     Args:
-        folder: where the kernel runs.
-        options: further ones of nbclient's `NotebookClient`, as `store_widget_state=True`.
+        folder: the kernel's working directory.
+        options: further options of nbclient's `NotebookClient`, such as `store_widget_state=True`.
 
     Raises:
         SolveError: a cell failed; the message names its line.
@@ -91,9 +93,9 @@ def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
         timeout=TIMEOUT,
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
-        coalesce_streams=True,  # how a cell's text came in pieces hangs on the moment
+        coalesce_streams=True,  # the number of pieces in which text arrives depends on timing
         extra_arguments=["--log-level=ERROR"],
-        shutdown_kernel="immediate",  # after its last cell; to take torch down in order costs half a second
+        shutdown_kernel="immediate",  # an orderly shutdown of torch takes half a second
         **{"store_widget_state": False, **options},
     )
     try:
@@ -108,15 +110,17 @@ def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
         ran = [i for i, cell in enumerate(notebook.cells) if cell.get("execution_count")]
         index = (failed[:1] or ran[-1:] or [0])[0]
         line = solved_cells(lessons.read_lesson(path))[index].line
-        why = f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else str(error).splitlines()[0]
+        cause = (
+            f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else str(error).splitlines()[0]
+        )
         raise SolveError(
-            f"{path}:{line}: this cell fails with the lesson's own answers: {_ANSI.sub('', why)}"
+            f"{path}:{line}: this cell fails with the lesson's own answers: {_ANSI.sub('', cause)}"
         ) from None
     return notebook
 
 
 def _keep_text_outputs(notebook: Any) -> Any:
-    """The notebook with the text of its outputs, and without what another run would write otherwise."""
+    """Keep only the text of the notebook's outputs, and remove everything that differs between runs."""
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
@@ -130,7 +134,7 @@ def _has_failed(cell: dict) -> bool:
 
 
 def _text_output(output: dict) -> dict | None:
-    """The output with its text alone, or None when it has none."""
+    """Return the output with only its text, or None if it has no text."""
     if output["output_type"] == "stream":
         return {**output, "text": _normalise_text(output["text"])}
     text = output.get("data", {}).get("text/plain")
@@ -140,6 +144,6 @@ def _text_output(output: dict) -> dict | None:
 
 
 def _normalise_text(text: str) -> str:
-    """Text that is the same on every machine: no colours, no addresses, no folder of ours."""
+    """Return the text without colours, memory addresses and paths of this machine."""
     text = _ADDRESS.sub("0x000000", _ANSI.sub("", text))
     return text.replace(str(ROOT), ".").replace(str(Path.home()), "~")

@@ -1,7 +1,7 @@
-"""From a lesson's source to the student's text: answers go, stubs that parse come in their place.
+"""Make the student's text of a lesson: replace its answers by stubs that parse.
 
-One of the renderings of what `utils.lessons.markers` finds. A cell is edited by whole lines: `student_cell` gives each
-cell's new ones, `strip` puts them into the file, and what stands outside the markers stays byte for byte.
+The markers come from `utils.lessons.markers`. `strip_cell` renders the student's version of one cell, and
+`strip_answers` replaces whole lines of the file with it. Text outside the markers stays byte for byte.
 """
 
 from __future__ import annotations
@@ -18,41 +18,45 @@ from utils.lessons.markers import MarkedCell, MarkerError, MarkerFault, Region
 
 @dataclass
 class StudentCell:
-    """A cell of the student's copy, the names that mean nothing yet once it has run, and what was taken out of it."""
+    """A cell of the student's copy, the names that it leaves without a value, and the lines that were removed."""
 
     kind: str
     source: str
     unset_names: set[str] = field(default_factory=set)
-    removed_lines: list[tuple[int, str]] = field(default_factory=list)  # row in the cell (0-based), and its text
-    partial_rows: set[int] = field(default_factory=set)  # those of the rows of which a part stays: a left side, a hint
+    removed_lines: list[tuple[int, str]] = field(default_factory=list)  # row in the cell (0-based), text
+    partial_rows: set[int] = field(default_factory=set)  # removed rows of which a part stays: a left side, a hint
 
 
 @dataclass
 class StrippedLesson:
-    """The student's text and cells, and what was taken out: `(line in the source, its text)`, code apart from prose."""
+    """The student's text and cells, and the removed lines of code and of prose as `(line in the source, text)`."""
 
     text: str
     cells: list[StudentCell]
     code_answers: list[tuple[int, str]]
     prose_answers: list[tuple[int, str]]
-    partial_lines: set[int] = field(
-        default_factory=set
-    )  # lines of the source that are answers and of which a part stays
+    partial_lines: set[int] = field(default_factory=set)  # removed lines of the source of which a part stays
 
 
 def strip_lesson(text: str, path: str | Path) -> str:
-    """The student's markdown for a lesson's markdown, or for a part of it without front matter.
+    """Return the student's version of a lesson's markdown, or of a part of a lesson without front matter.
 
-    `path` is named in messages. Line ends become `\\n` and a byte order mark goes. Raises `MarkerError` with all faults
-    of the file, one a line.
+    Line ends become `\\n`, and a byte order mark is removed.
+
+    Args:
+        path: the name of the lesson in error messages.
+
+    Raises:
+        MarkerError: the file has faults; the message has one line for each of them.
     """
     return strip_answers(text, path, whole=False).text
 
 
 def strip_notes(text: str, path: str | Path) -> str:
-    """The lesson's markdown without what is for instructors' eyes alone: notes go, answers and their markers stay.
+    """Return the lesson's markdown without its notes for instructors. Answers and their markers stay.
 
-    Raises `MarkerError` as `strip` does.
+    Raises:
+        MarkerError: same as in `strip_lesson`.
     """
     return strip_answers(text, path, kinds={markers.NOTE}).text
 
@@ -60,9 +64,14 @@ def strip_notes(text: str, path: str | Path) -> str:
 def strip_answers(
     text: str, path: str | Path, whole: bool = True, kinds: Collection[str] = markers.KINDS
 ) -> StrippedLesson:
-    """`strip_lesson`, with the account of what was taken out that the build needs. Raises `MarkerError`.
+    """Strip a lesson as `strip_lesson` does, and also return its cells and the removed lines.
 
-    Only markers of these `kinds` are obeyed; the others stay as they are.
+    Args:
+        whole: whether the text is a complete lesson, with front matter.
+        kinds: the kinds of marker to apply; all others stay in the text.
+
+    Raises:
+        MarkerError: the file has faults; the message has one line for each of them.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
@@ -70,7 +79,7 @@ def strip_answers(
     except LessonError as error:
         raise MarkerError(str(error)) from None
     if not any(cell.source.strip() for cell in lesson.cells):
-        raise MarkerError(f"{path}:1: the lesson has no cells; write its first one below the front matter.")
+        raise MarkerError(f"{path}:1: the lesson has no cells. Write the first cell below the front matter.")
     lines = text.splitlines()
     result = StrippedLesson("", [], [], [])
     faults: list[tuple[int, str]] = []
@@ -91,9 +100,11 @@ def strip_answers(
         answers += [(cell.line + row, line) for row, line in student.removed_lines]
         result.partial_lines |= {cell.line + row for row in student.partial_rows}
     if faults:
-        raise MarkerError("\n".join(f"{path}:{line}: {what}" for line, what in sorted(faults)))
+        raise MarkerError("\n".join(f"{path}:{line}: {message}" for line, message in sorted(faults)))
     if not any(cell.source.strip() for cell in result.cells):
-        raise MarkerError(f"{path}:1: nothing is left of the lesson for students; leave something outside the notes.")
+        raise MarkerError(
+            f"{path}:1: without its notes the lesson is empty. Students need some content outside the notes."
+        )
     for cell, new in reversed(edits):
         _replace_cell(lines, cell, new)
     result.text = "\n".join(lines) + "\n" * text.endswith("\n")
@@ -101,14 +112,18 @@ def strip_answers(
 
 
 class CellFaults(Exception):
-    """What is wrong with the markers of one cell."""
+    """The faults in the markers of one cell."""
 
     def __init__(self, *faults: MarkerFault) -> None:
         self.faults = faults
 
 
 def strip_cell(marked: MarkedCell, kinds: Collection[str] = markers.KINDS) -> StudentCell:
-    """The student's cell, its source "" when nothing is left of it. Raises `CellFaults`."""
+    """Return the student's version of a cell. Its source is "" if nothing is left of the cell.
+
+    Raises:
+        CellFaults: the cell's markers are wrong, or the cell does not parse without its answers.
+    """
     if marked.faults:
         raise CellFaults(*marked.faults)
     cell, lines = marked.cell, marked.lines
@@ -129,14 +144,15 @@ def strip_cell(marked: MarkedCell, kinds: Collection[str] = markers.KINDS) -> St
         python = lessons.strip_magics(made.source) or ""
         compile(python, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        what = (
-            f"without its answers the cell does not parse: {getattr(error, 'msg', error)}; take more into the region."
+        message = (
+            f"without its answers the cell does not parse ({getattr(error, 'msg', error)}). Include more lines in the"
+            " marked region."
         )
-        raise CellFaults(MarkerFault(0, what)) from None
+        raise CellFaults(MarkerFault(0, message)) from None
     return made
 
 
-# --- in the file ----------------------------------------------------------------------------------------
+# --- one file -------------------------------------------------------------------------------------------
 
 
 def _require_closed(cell: Cell, lines: list[str]) -> None:
@@ -144,26 +160,26 @@ def _require_closed(cell: Cell, lines: list[str]) -> None:
     if not _is_fenced(cell, lines):
         return
     if end >= len(lines):
-        what = "this fence is" if cell.kind == "code" else "this region is"
-        raise CellFaults(MarkerFault(-1, f"{what} never closed; close it where its cell ends."))
+        opening = "fence" if cell.kind == "code" else "region"
+        raise CellFaults(MarkerFault(-1, f"this {opening} is never closed. Close it at the end of its cell."))
     if cell.kind == "code" and lines[end].strip().strip("`"):
-        what = f"this fence is not closed before the next one opens, in line {end + 1}; close it where its cell ends."
-        raise CellFaults(MarkerFault(-1, what))
+        message = f"this fence is still open when line {end + 1} opens another fence. Close it at the end of its cell."
+        raise CellFaults(MarkerFault(-1, message))
 
 
 def _is_fenced(cell: Cell, lines: list[str]) -> bool:
-    """Whether lines of their own open and close the cell: a fence, or the comments of a region."""
+    """Return whether separate lines open and close the cell: a fence, or the comments of a region."""
     before = lines[cell.line - 2] if cell.line > 1 else ""
     return cell.kind == "code" or (before.startswith("<!-- #") and "#end" not in before)
 
 
 def _line_count(cell: Cell) -> int:
-    """How many lines of the file the cell's source takes; a fence with nothing in it takes none."""
+    """Return the number of lines of the cell's source in the file; an empty fence has none."""
     return cell.source.count("\n") + 1 if cell.source else 0
 
 
 def _replace_cell(lines: list[str], cell: Cell, new: str) -> None:
-    """Replace the cell's lines in the file; a cell that nothing is left of goes, with the blank lines after it."""
+    """Replace the cell's lines in the file. An empty cell is deleted, with the blank lines after it."""
     start, end = cell.line - 1, cell.line - 1 + _line_count(cell)
     if new.strip():
         lines[start:end] = new.split("\n")
@@ -179,7 +195,7 @@ def _replace_cell(lines: list[str], cell: Cell, new: str) -> None:
         del lines[start]
 
 
-# --- in a cell ------------------------------------------------------------------------------------------
+# --- one cell -------------------------------------------------------------------------------------------
 
 
 def _replace_prose(lines: list[str], regions: list[Region]) -> list[str]:
@@ -197,7 +213,7 @@ def _replace_prose(lines: list[str], regions: list[Region]) -> list[str]:
 
 
 class _CodeRendering:
-    """One Python cell without its answers: for each region what comes in its place."""
+    """The replacement of each marked region in one Python cell."""
 
     def __init__(self, marked: MarkedCell, regions: list[Region]) -> None:
         assert marked.tree is not None, "a cell with regions has parsed"
@@ -213,7 +229,11 @@ class _CodeRendering:
         return "\n".join(lines)
 
     def unset(self) -> set[str]:
-        """The names that the cell's answers would have given a meaning: those around them, or those they bind."""
+        """Return the names that lack a value without the answers.
+
+        For an answer inside a definition, this is the name of that definition; for any other answer, the names that
+        it binds.
+        """
         gone = [node for region in self.new for node in region.statements]
         scopes = {node: self.scopes[node] for node in gone}
         return {name for node, scope in scopes.items() for name in ([scope[0].name] if scope else _bound_names([node]))}
@@ -229,7 +249,7 @@ class _CodeRendering:
         return [*self.lines[region.start : row], f"{self.lines[row][:column]} {value}"]
 
     def _stub(self, at: ast.stmt, gone: Collection[ast.stmt]) -> list[str]:
-        """What stands where `gone` stood, indented as the statement `at`."""
+        """Return the stub for the removed statements `gone`, indented like the statement `at`."""
         line = self.lines[syntax.statement_rows(at)[0]]
         indent = line[: len(line) - len(line.lstrip())]
         scope = self.scopes[at]
@@ -241,7 +261,7 @@ class _CodeRendering:
         return [indent + line for line in new]
 
     def _fill_empty_blocks(self) -> None:
-        """Where nothing (or a docstring alone) would be left of a block, put a stub for what emptied it."""
+        """Insert a stub into each block that would otherwise be empty, or hold only a docstring."""
         gone = {node: region for region, new in self.new.items() if not new for node in region.statements}
         for block, owner in syntax.iter_statement_lists(self.tree):
             emptied = [node for node in block if node in gone]

@@ -1,3 +1,3 @@
-"""The name that nbgrader settings import which were exported before nbgrader had a room of its own."""
+"""Keep an old import path for nbgrader settings that were exported before the package `nbgrader` existed."""
 
 from utils.instructor.nbgrader.stubs import preprocessors as preprocessors

@@ -1,4 +1,4 @@
-"""Predictions and quizzes that were answered: how sure one was, how right, and three of them to warm up with."""
+"""Summarise the answers to predictions and quizzes: how sure and how right they were. Ask three questions again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WARM_UP = 3  # questions
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often the first answers were right, by how sure the learner was: `{sure: (right, all)}`."""
+    """The number of right and of all first answers, by how sure the learner was: `{sure: (right, all)}`."""
 
     counts: Mapping[str, tuple[int, int]]
 
@@ -31,12 +31,13 @@ class Calibration:
         if not self.n_answers:
             return ""
         parts = [f"{sure}: {right} of {every}" for sure, (right, every) in self.counts.items() if every]
-        return f"Predictions and quizzes: {self.n_correct} of {self.n_answers} right at first. {'; '.join(parts)}."
+        total = f"{self.n_correct} of {self.n_answers} first answers were right"
+        return f"Predictions and quizzes: {total} ({'; '.join(parts)})."
 
     def html(self) -> str:
-        """The same as a small table with bars."""
+        """Return the same numbers as a small table with bars."""
         rows = "".join(_row(sure, *self.counts[sure]) for sure in SURE if self.counts[sure][1])
-        head = f"Predictions and quizzes: <b>{self.n_correct} of {self.n_answers}</b> right at first."
+        head = f"Predictions and quizzes: <b>{self.n_correct} of {self.n_answers}</b> first answers were right."
         table = f'<table style="font-size:inherit;margin:0">{rows}</table>'
         return f'<div style="margin-top:10px">{head}{table}</div>'
 
@@ -47,28 +48,28 @@ def _row(sure: str, right: int, every: int) -> str:
     bar = f'<span aria-hidden="true" style="{track}"><span style="{filled}"></span></span>'
     cell = '<td style="text-align:left;padding:0 12px 0 0;font-size:inherit;line-height:1.6;white-space:nowrap">'
     cells = "".join(f"{cell}{inside}</td>" for inside in (f"when {escape(sure)}", bar, f"{right} of {every}"))
-    return f'<tr style="background:none">{cells}</tr>'  # Jupyter would stripe the rows
+    return f'<tr style="background:none">{cells}</tr>'  # otherwise Jupyter stripes the rows
 
 
 def load_calibration() -> Calibration:
-    """From what this machine has kept."""
+    """Read the answers that are recorded on this machine."""
     answers = read_answers().values()
     counts = {}
     for sure in SURE:
-        those = [entry["right"] for entry in answers if entry["sure"] == sure]
-        counts[sure] = (sum(those), len(those))
+        verdicts = [entry["right"] for entry in answers if entry["sure"] == sure]
+        counts[sure] = (sum(verdicts), len(verdicts))
     return Calibration(counts)
 
 
 class WarmUp:
-    """A few questions once more, each as its lesson asked it; in a terminal their words."""
+    """A few questions that are asked again as in their lessons; a terminal shows only their texts."""
 
     def __init__(self, entries: list[Mapping[str, Any]]) -> None:
         self.entries = entries
 
     def __repr__(self) -> str:
         if not self.entries:
-            return "There is nothing to warm up with yet: answer a prediction or a quiz in a lesson first."
+            return "There are no questions to repeat yet: answer a prediction or a quiz in a lesson first."
         return "\n".join(f"{n}. {entry['start']['question']}" for n, entry in enumerate(self.entries, 1))
 
     def _ipython_display_(self) -> None:
@@ -81,7 +82,7 @@ class WarmUp:
 
 
 def question_widget(entry: Mapping[str, Any]) -> Any:
-    """The widget of a question that was answered before, with nothing in it."""
+    """Return the widget of an answered question, without the answer."""
     from utils.explore.answer_events import handle_answer_event
     from utils.explore.widget import make_widget
 
@@ -93,6 +94,6 @@ def question_widget(entry: Mapping[str, Any]) -> Any:
 
 
 def load_warm_up() -> WarmUp:
-    """The questions whose answers are longest ago; an answer puts a question last."""
+    """Return the questions that were answered longest ago; a new answer puts a question last."""
     known = [entry for entry in read_answers().values() if entry["kind"] in ("predictions", "quizzes")]
     return WarmUp(known[:WARM_UP])

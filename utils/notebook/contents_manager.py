@@ -1,4 +1,4 @@
-"""How `coginst lab` reads notebooks: as the Jupyter here would save them, so that to open one is not to edit it."""
+"""Let `coginst lab` read notebooks as the local Jupyter saves them, so that opening a notebook does not change it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from jupyter_server.services.contents.largefilemanager import AsyncLargeFileMana
 
 
 class CourseContentsManager(AsyncLargeFileManager):
-    """Jupyter's own contents manager. A notebook that it hands out names the Python that will run it.
+    """Jupyter's own contents manager, which also writes the version of this Python into each notebook that it returns.
 
-    JupyterLab writes that into each notebook that it opens, down to the patch release, and shows the page as unsaved
-    where it said something else. A course that is handed out cannot know it.
+    JupyterLab writes this version into each notebook that it opens, down to the patch release. If the file has another
+    version, JupyterLab shows the notebook as unsaved. The released course cannot know the learner's version.
     """
 
     async def get(

@@ -1,7 +1,7 @@
-"""One calm line instead of a red traceback where a cell only waits: for an exercise, or for a cell above it.
+"""Show one calm line instead of a red traceback if a cell only needs an exercise, or a cell above it, first.
 
-Registered under IPython when `utils` is imported, and by `coginst lab` before any cell is run. Every other exception
-looks as it always does.
+The hook is registered when `utils` is imported under IPython; `coginst lab` imports it before the first cell. Every
+other exception looks as usual.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from utils.show.html import card, inline_html
 
 
 class Notice:
-    """The line, as text and as HTML."""
+    """One line, as text and as HTML."""
 
     def __init__(self, text: str):
         self.text = text
@@ -33,7 +33,7 @@ class Notice:
 
 
 def register_exception_hook() -> None:
-    """Ask IPython, if it runs this process, to pass exceptions through `_handle`."""
+    """Register `_handle` for exceptions if this process runs under IPython."""
     from IPython import get_ipython
 
     shell = get_ipython()
@@ -43,13 +43,13 @@ def register_exception_hook() -> None:
         plain.singleton_printers[id(...)] = lambda value, printer, cycle: printer.text("... (to be filled in)")
 
 
-_waiting: dict[str, str] = {}  # names that a waiting cell would have made, and the exercise it waits for
+_waiting: dict[str, str] = {}  # names that an unfinished cell would have defined -> the exercise that it needs
 
 
 def pending_exercise(error: BaseException, names: dict) -> str | None:
-    """The exercise that an exception says is not filled in yet ("" when it cannot be told), or None for a real error.
+    """Return the unfinished exercise that caused an exception ("" if it is unknown), or None for a real error.
 
-    `names` are the notebook's: an `...` in one of them tells which value the cell waits for.
+    `names` are the variables of the notebook: a variable that is still `...` shows which value the cell needs.
     """
     name = unfinished_name(error)
     if isinstance(error, NotImplementedError):
@@ -62,7 +62,7 @@ def pending_exercise(error: BaseException, names: dict) -> str | None:
 
 
 def _globals_read_at(error: BaseException) -> set[str]:
-    """The global names that are read on the lines that the traceback goes through."""
+    """Return the global names that are read on the lines of the traceback."""
     read = set()
     for frame, line in traceback.walk_tb(error.__traceback__):
         starts = dict(dis.findlinestarts(frame.f_code))
@@ -79,26 +79,26 @@ def _handle(shell, kind, error, trace, tb_offset=None):
     if exercise is not None:
         _waiting.update(dict.fromkeys(_defined_names(shell.user_ns["In"][-1]), exercise))
         line = (
-            f"This needs `{exercise}`, from the exercise above."
+            f"This cell needs `{exercise}` from the exercise above."
             if exercise
-            else "This needs an `...` above to be filled in."
+            else "This cell needs a value that is still `...`: fill it in above."
         )
     elif isinstance(error, NameError) and error.name in _waiting:
         exercise = _waiting[error.name]
         _waiting.update(dict.fromkeys(_defined_names(shell.user_ns["In"][-1]), exercise))
         line = (
-            f"This needs `{error.name}`. The cell above that makes it waits for `{exercise}`: run it again when that is"
-            " done."
+            f"This cell needs `{error.name}`, and the cell above that defines it needs `{exercise}`. Complete"
+            f" `{exercise}`, then run both cells again."
         )
     elif isinstance(error, NameError) and is_defined_above(error.name, shell.user_ns["In"][-1]):
         line = (
-            f"`{error.name}` is not there yet: it is made in a cell above that has not run since the kernel started."
+            f"`{error.name}` does not exist yet: the cell above that defines it has not run since the kernel started."
             " Choose Run ▸ Run All Above Selected Cell in the menu, then run this cell again."
         )
     elif kind.__name__ == "UnfinishedExercise":
         line = str(error)
     elif isinstance(error, KeyboardInterrupt):
-        line = "Stopped by hand; what this cell had done by then is done."
+        line = "You stopped this cell. Its work up to that point is kept."
     else:
         return _show_traceback(shell, kind, error, trace, tb_offset)
     from IPython.display import display
@@ -108,7 +108,7 @@ def _handle(shell, kind, error, trace, tb_offset=None):
 
 
 def _show_traceback(shell, kind, error, trace, tb_offset) -> list[str]:
-    """The traceback as it always looks and, where a value was to be made, what a check would say of the error."""
+    """Show the usual traceback and, if the cell should compute a value for a check, explain the error."""
     lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
     shell._showtraceback(kind, error, lines)
     words = _explain_error(error, shell.user_ns["In"][-1])
@@ -120,7 +120,7 @@ def _show_traceback(shell, kind, error, trace, tb_offset) -> list[str]:
 
 
 def _explain_error(error: BaseException, source: str) -> str:
-    """An error of a cell that was to make an exercise's value, in a learner's words; "" where there are none."""
+    """Explain the error of a cell that should compute a value for a check; return "" if there is no explanation."""
     if not re.search(r"(?m)^check\(\w+=", source):
         return ""
     from utils.feedback.observe import Failure
@@ -132,8 +132,8 @@ def _explain_error(error: BaseException, source: str) -> str:
 
 
 def is_defined_above(name: str | None, source: str) -> bool:
-    """Whether the lesson that this kernel runs makes `name` in a cell above the one that reads `source`."""
-    path = Path(os.environ.get("JPY_SESSION_NAME", ""))  # Jupyter's word to a kernel for its notebook
+    """Tell whether the notebook of this kernel defines `name` in a cell above the cell with this source."""
+    path = Path(os.environ.get("JPY_SESSION_NAME", ""))  # Jupyter sets it to the kernel's notebook
     if not name or not path.is_file():
         return False
     try:
@@ -145,7 +145,7 @@ def is_defined_above(name: str | None, source: str) -> bool:
 
 
 def _defined_names(source: str) -> list[str]:
-    """The names that a cell binds at its top level; none where it is not Python."""
+    """Return the names that a cell binds at its top level; a cell that is not valid Python binds none."""
     try:
         return [name for node in ast.parse(strip_magics(source)).body for name in bound_names(node)]
     except SyntaxError:

@@ -1,6 +1,6 @@
-"""The lessons as they lie on this machine: their titles and minutes, and their exercises with their state and place.
+"""Read the lessons on this machine: their titles and minutes, and the state of their exercises.
 
-They are read off the pages that the learner has (the folder of the notebook, then `course/`, then `solutions/`) and
+The sources are the learner's files (in the folder of the notebook, then in `course/`, then in `solutions/`) and
 `utils.feedback.progress`.
 """
 
@@ -23,8 +23,8 @@ WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
 
 @dataclass(frozen=True)
 class ExerciseProgress:
-    """One exercise: its state ("passed", "failed", "todo"), how often it was tried, when last, and the id of the cell
-    with its heading."""
+    """One exercise: its state ("passed", "failed", "todo"), its number of tries, the time of the last try, and the id
+    of the cell with its heading."""
 
     name: str
     state: str = "todo"
@@ -34,7 +34,7 @@ class ExerciseProgress:
 
     @property
     def tries_text(self) -> str:
-        """ "2 tries", or nothing."""
+        """The number of tries in words, or "" if there was none."""
         return f"{self.tries} {'try' if self.tries == 1 else 'tries'}" if self.tries else ""
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class ExerciseProgress:
 
 @dataclass(frozen=True)
 class LessonProgress:
-    """One lesson: its stem, title and stated minutes (None where it states none), the file to open, its exercises in
+    """One lesson: its stem, its title, its minutes (None if it states none), the file to open, and its exercises in
     order."""
 
     stem: str
@@ -58,28 +58,27 @@ class LessonProgress:
 
     @property
     def summary(self) -> str:
-        """ "done", "3 of 7", or nothing where nothing was tried."""
+        """ "done", "3 of 7", or "" if no exercise was tried."""
         if self.exercises and self.n_passed == len(self.exercises):
             return "done"
         return f"{self.n_passed} of {len(self.exercises)}" if any(item.tries for item in self.exercises) else ""
 
     def link_address(self, item: ExerciseProgress | None = None) -> str | None:
-        """The address of the page, or of an exercise on it, from the folder that the notebook runs in."""
+        """Return the address of the lesson, or of an exercise in it, relative to the current folder."""
         if self.path is None:
             return None
         try:
             address = Path(os.path.relpath(self.path)).as_posix()
-        except (ValueError, OSError):  # another drive; a folder that is gone
+        except (ValueError, OSError):  # the lesson is on another drive, or the folder was deleted
             return None
-        # Lab draws cells as they come into view, and finds one that it has not drawn by its id alone, not by its
-        # heading. On a page that is open already it scrolls there and leaves another cell active: its `setFragment`
-        # selects a cell only where it was not drawn yet, and an address can ask for no more. Notebook 7 opens the page
-        # at its top.
+        # JupyterLab renders a cell only when it comes into view. It finds an unrendered cell only by its id, not by its
+        # heading. In an open notebook, JupyterLab scrolls to the cell but does not activate it, because its
+        # `setFragment` selects only cells that are not rendered yet. Notebook 7 opens the notebook at its top.
         return quote(address) + (f"#cell-id={quote(item.heading_cell_id)}" if item and item.heading_cell_id else "")
 
 
 def load_progress() -> list[LessonProgress]:
-    """All lessons, in order."""
+    """Return the progress in all lessons, in order."""
     kept = read_progress()
     names: dict[str, list[str]] = {}
     for exercise in all_exercises().values():
@@ -91,13 +90,12 @@ def load_progress() -> list[LessonProgress]:
 
 
 def _lesson_files() -> dict[str, list[Path]]:
-    """For each lesson of the course by its stem, in order, the files that may be it: first the one that the learner
-    works in."""
+    """Return the files of each lesson by its stem, in order; the file that the learner works in comes first."""
     own = [lessons.ROOT / "course", lessons.ROOT / "solutions"]
     stems = sorted({path.stem for folder in own for path in lessons.all_lessons(folder)})
     try:
         folders = [Path.cwd(), *own]
-    except OSError:  # the folder was deleted under the notebook
+    except OSError:  # the current folder was deleted
         folders = own
     return {
         stem: [
@@ -111,7 +109,7 @@ def _lesson_files() -> dict[str, list[Path]]:
 
 
 def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], kept: dict[str, dict]) -> LessonProgress:
-    """One lesson; a page that cannot be read is passed over for the next, and only its facts are missing in the end."""
+    """Read one lesson from the first readable file. If no file is readable, only the title and minutes are missing."""
     title, minutes, places = stem[3:].replace("_", " "), None, {}
     for path in paths:
         try:
@@ -134,17 +132,16 @@ def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], kept: 
 
 
 def _heading_cells(lesson: lessons.Lesson, names: list[str]) -> dict[str, str]:
-    """For each exercise, as they follow each other on the page, the id of the cell with its heading; in markdown cells
-    have none."""
+    """Return the id of the cell with each exercise's heading, in the order of the lesson; a .md file has no ids."""
     ids = {}
     if lesson.path.suffix == ".ipynb":
         ids = {n: cell.get("id", "") for n, cell in enumerate(json.loads(lessons.read_text(lesson.path))["cells"])}
-    found, heading = {}, ""
+    headings, heading = {}, ""
     for cell in lesson.cells:
         if cell.kind == "markdown" and re.search(r"(?m)^#+ ", cell.source):
             heading = ids.get(cell.index, "")
         elif cell.kind == "code":
             for name in re.findall(r"(?m)^check\((\w+)", cell.source):
                 if name in names:
-                    found.setdefault(name, heading)
-    return found
+                    headings.setdefault(name, heading)
+    return headings

@@ -1,4 +1,4 @@
-"""The home view: every lesson with its stated time, its exercises with their state, and where to go on."""
+"""The home view: every lesson with its minutes, its exercises with their state, and the next exercise."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ from utils.notebook.lesson_progress import WORD, ExerciseProgress, LessonProgres
 from utils.notebook.showcase import NAME, exercises_without_code, showcase_html
 from utils.show.html import TEXT_COLOUR, escape, inline_html, status_mark
 
-SHOWN = "progress().save() makes my_course.html, a page that shows what you built."
+SHOWN = "progress().save() writes my_course.html, a page that shows what you built."
 
 
 class ProgressView:
-    """What `progress()` shows: plain text in a terminal, a list with links in a notebook."""
+    """The result of `progress()`: plain text in a terminal, a list with links in a notebook."""
 
     def __init__(self, pages: list[LessonProgress], answers: Calibration | None = None):
         self.pages = pages
         self.answers = answers or Calibration(dict.fromkeys(SURE, (0, 0)))
 
     def warm_up(self) -> WarmUp:
-        """Three predictions or quizzes once more: those that were answered longest ago."""
+        """Ask three predictions or quizzes again: those that were answered longest ago."""
         return load_warm_up()
 
     def save(self, who: str = "", path: str | Path = NAME) -> None:
-        """Write `my_course.html`, a page that shows what you built, and say where it is.
+        """Write `my_course.html`, a page that shows what you built.
 
         Args:
             who: a name for its title.
-            path: the file to write; one that is there is replaced.
+            path: the file to write; an existing file is replaced.
         """
         path = Path(path)
         try:
             lessons.write_atomically(path, showcase_html(self.pages, who))
         except OSError as error:
-            print(f"{path} cannot be written: {error.strerror}. Name another place: progress().save(path=...).")
+            print(f"{path} cannot be written: {error.strerror}. Choose another file: progress().save(path=...).")
             return
-        print(f"Written: {path.name}. Open it from the list of files.")
+        print(f"Your page is {path.name}. Open it from the list of files.")
         if missing := exercises_without_code(self.pages):
-            print(f"Without the code of {', '.join(missing)}: save those notebooks, then write the page again.")
+            again = "save your notebooks, then run progress().save() again"
+            print(f"The page lacks your code for {', '.join(missing)}: {again}.")
 
     @property
     def n_passed(self) -> int:
@@ -51,8 +52,10 @@ class ProgressView:
 
     @property
     def next_exercise(self) -> tuple[LessonProgress, ExerciseProgress] | None:
-        """Where to go on: the first exercise to do in the lesson last worked on, else in a later one, else in any; None
-        at the end."""
+        """The first open exercise in the lesson of the last try, else in a later lesson, else in any lesson.
+
+        It is None if every exercise is passed.
+        """
         tried = [(item.last_attempt, n) for n, page in enumerate(self.pages) for item in page.exercises if item.tries]
         last = max(tried)[1] if tried else 0
         open_ = [
@@ -64,12 +67,12 @@ class ProgressView:
         return open_[0] if open_ else None
 
     def _headline(self) -> str:
-        said = f"{self.n_passed} of {self.n_exercises} exercises passed"
+        passed = f"{self.n_passed} of {self.n_exercises} exercises passed"
         minutes = sum(page.minutes or 0 for page in self.pages)
-        return f"{said}; the whole course takes about {minutes / 60:.0f} hours" if minutes >= 90 else said
+        return f"{passed}; the whole course takes about {minutes / 60:.0f} hours" if minutes >= 90 else passed
 
     def _verb(self) -> str:
-        return "Go on with" if any(item.tries for page in self.pages for item in page.exercises) else "Begin with"
+        return "Continue with" if any(item.tries for page in self.pages for item in page.exercises) else "Start with"
 
     def __repr__(self) -> str:
         lines = [self._headline() + "."]
@@ -80,18 +83,18 @@ class ProgressView:
                 f" {page.title}{f' ({page.path.name})' if page.path else ''}."
             )
         elif self.n_exercises:
-            lines.append("Every exercise is passed.")
+            lines.append("You have passed every exercise.")
         for page in self.pages:
             facts = [f"{page.stem[:2]} {page.title}", f"{page.minutes} minutes" if page.minutes else "", page.summary]
             lines += [" · ".join(filter(None, facts)), *(f"  {item}" for item in page.exercises)]
         if self.answers.n_answers:
-            lines += [str(self.answers), "progress().warm_up() asks three of them again."]
+            lines += [str(self.answers), "progress().warm_up() asks three of these questions again."]
         if self.n_passed:
             lines.append(SHOWN)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        go_on = "<b>Every exercise is passed.</b>" if self.n_exercises else ""
+        go_on = "<b>You have passed every exercise.</b>" if self.n_exercises else ""
         if self.next_exercise:
             page, item = self.next_exercise
             where = f"lesson {page.stem[:2]}, {escape(page.title)}: <code>{escape(item.name)}</code>"
@@ -101,15 +104,17 @@ class ProgressView:
         parts = [f"<div>{self._headline()}.</div>", f"<div>{go_on}</div>"]
         parts += [f'<div role="list" style="margin:6px 0">{rows}</div>', f"<div>{key}</div>"]
         if self.answers.n_answers:
-            parts.append(self.answers.html() + "<div><code>progress().warm_up()</code> asks three of them again.</div>")
+            parts.append(
+                self.answers.html()
+                + "<div><code>progress().warm_up()</code> asks three of these questions again.</div>"
+            )
         if self.n_passed:
             parts.append(f"<div>{inline_html(SHOWN.replace('progress().save()', '`progress().save()`'))}</div>")
         return f'<div style="line-height:1.6;{TEXT_COLOUR}">{"".join(parts)}</div>'
 
 
 def _row(page: LessonProgress) -> str:
-    """A lesson: its number, title, minutes and summary, and its exercises beside them, or below where the page is
-    narrow."""
+    """Return the row of a lesson: number, title, minutes, summary and exercises. A narrow page puts exercises below."""
     minutes = f"{page.minutes}&nbsp;min" if page.minutes else ""
     items = " ".join(_exercise_chip(page, item) for item in page.exercises)
     columns = [
@@ -127,13 +132,11 @@ def _row(page: LessonProgress) -> str:
 
 
 def _exercise_chip(page: LessonProgress, item: ExerciseProgress) -> str:
-    """An exercise in its lesson's row: its mark, and its name as a link to its heading; the state in words for who
-    hovers or listens."""
-    told = ", ".join(filter(None, [WORD[item.state], item.tries_text]))
+    """Return an exercise for its lesson's row: its mark and its name as a link; the state in words is the tooltip."""
+    state = ", ".join(filter(None, [WORD[item.state], item.tries_text]))
     name = _link_html(page.link_address(item), f"<code>{escape(item.name)}</code>")
-    return (
-        f'<span title="{told}" style="white-space:nowrap;margin-right:8px">{status_mark(item.state)}&nbsp;{name}</span>'
-    )
+    style = "white-space:nowrap;margin-right:8px"
+    return f'<span title="{state}" style="{style}">{status_mark(item.state)}&nbsp;{name}</span>'
 
 
 def _link_html(address: str | None, inside: str) -> str:
@@ -141,5 +144,5 @@ def _link_html(address: str | None, inside: str) -> str:
 
 
 def progress() -> ProgressView:
-    """All lessons and exercises with what this machine knows of them, and a link to where to go on."""
+    """Show your progress in all lessons and exercises, with a link to the next exercise."""
     return ProgressView(load_progress(), load_calibration())

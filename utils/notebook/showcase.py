@@ -1,4 +1,4 @@
-"""`my_course.html`: one page, to keep or to show, with what a learner has built."""
+"""Write `my_course.html`: a page with everything that a learner has built."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ summary { cursor: pointer; }
 
 
 def showcase_html(pages: list[LessonProgress], who: str = "") -> str:
-    """The page: each lesson with the exercises that are passed, and the learner's own code where it can be read."""
+    """Return the page: each lesson with its passed exercises, and the learner's own code if it can be read."""
     title = f"{who}: what I built" if who else "What I built"
     passed, total = sum(page.n_passed for page in pages), sum(len(page.exercises) for page in pages)
-    told = f"{passed} of {total} exercises of a course on attention, from byte pairs to a GPT-2."
-    parts = [f"<h1>{escape(title)}</h1>", f"<p>{told}</p>"]
+    summary = f"{passed} of {total} exercises passed in a course on attention, from byte pairs to a GPT-2."
+    parts = [f"<h1>{escape(title)}</h1>", f"<p>{summary}</p>"]
     parts += [_lesson(page) for page in pages if page.n_passed]
     parts.append(f"<p><small>{date.today().isoformat()}</small></p>")
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
@@ -48,7 +48,7 @@ def _exercise(page: LessonProgress, item: ExerciseProgress) -> str:
 
 
 def exercises_without_code(pages: list[LessonProgress]) -> list[str]:
-    """The exercises that are passed, and whose code is not in their notebook as it is saved."""
+    """Return the passed exercises whose code is not in the saved notebook."""
     return [
         item.name
         for page in pages
@@ -58,11 +58,11 @@ def exercises_without_code(pages: list[LessonProgress]) -> list[str]:
 
 
 def _code(path: Path | None, name: str) -> str:
-    """The learner's own code, as their notebook is saved; "" where there is none, or it is a stub still."""
+    """Return the learner's own code from the saved notebook, or "" if there is none or only the stub."""
     if path is None or path.parent == lessons.ROOT / "solutions":
         return ""
     try:
         code = lessons.definition_source(path, name)
-    except (lessons.LessonError, RecursionError):  # no such name; code that lies too deep in itself
+    except (lessons.LessonError, RecursionError):  # the name is missing, or the code is nested too deeply
         return ""
     return "" if "YOUR CODE HERE" in code else code

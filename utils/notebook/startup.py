@@ -1,4 +1,4 @@
-"""What a kernel that `coginst lab` starts runs before any cell: from then on a cell that was run too early is calm."""
+"""Prepare a kernel of `coginst lab` before its first cell: a cell that runs too early then shows one calm line."""
 
 import utils.notebook.exception_hooks  # importing utils registers the handler
 

@@ -1,5 +1,6 @@
-"""What an answer is run with and is not plain data: models, tokenizers and layers that stand in, and views.
+"""Test doubles: the fake models, tokenizers and layers that answers are run with, and views of what an answer changed.
 
-One module a lesson, named by its stem. Whoever runs an answer elsewhere builds these by name; so nothing in this room
-knows a right answer or a wrong one, and nothing here imports `utils.checks` or `solutions`.
+There is one module for each lesson, with the lesson's stem. A process that runs an answer builds these objects by name,
+also in the sandbox. Therefore nothing in this package knows a correct or a wrong answer, and no module here imports
+`utils.checks` or `solutions`.
 """

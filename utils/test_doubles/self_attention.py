@@ -1,4 +1,4 @@
-"""Lesson 03: two attention modules to copy weights between, and what copying left behind."""
+"""Lesson 03: two attention modules for an answer that copies weights, and a view of the result."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ NAMES = ("W_query", "W_key", "W_value")
 
 
 class FakeSelfAttentionV1(nn.Module):
-    """The parameters of a SelfAttention_v1, each [d_in, d_out], drawn by `rand(*shape)`."""
+    """The parameters of a SelfAttention_v1, each [d_in, d_out], sampled by `rand(*shape)`."""
 
     def __init__(self, d_in: int, d_out: int, rand: Callable[..., Tensor]) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class FakeSelfAttentionV1(nn.Module):
 
 
 class FakeSelfAttentionV2(nn.Module):
-    """The layers of a SelfAttention_v2, whose weights are [d_out, d_in], drawn by `rand(*shape)`."""
+    """The layers of a SelfAttention_v2, whose weights are [d_out, d_in], sampled by `rand(*shape)`."""
 
     def __init__(self, d_in: int, d_out: int, rand: Callable[..., Tensor]) -> None:
         super().__init__()
@@ -29,17 +29,21 @@ class FakeSelfAttentionV2(nn.Module):
 
 
 def view_copied_weights(result: None, v2: nn.Module, v1: nn.Module) -> dict[str, Tensor]:
-    """What `copy_weights` left behind: v1's matrices and v2's, which of them are trained, and what v2 has after v1 is
-    trained on.
+    """Collect the effects of `copy_weights`.
+
+    Returns:
+        The matrices of v1 and v2, which of them require gradients, and the matrices of v2 after v1's have changed.
     """
-    left = {f"v1.{n}": getattr(v1, n).detach().clone() for n in NAMES}
-    left |= {f"v2.{n}.weight": getattr(v2, n).weight.detach().clone() for n in NAMES}
+    facts = {f"v1.{n}": getattr(v1, n).detach().clone() for n in NAMES}
+    facts |= {f"v2.{n}.weight": getattr(v2, n).weight.detach().clone() for n in NAMES}
     for name, module, ending in (("v1", v1, ""), ("v2", v2, ".weight")):
         trained = [n for n, p in module.named_parameters() if p.requires_grad]
-        left[f"what of {name} is trained (1 for each matrix)"] = torch.tensor(
+        facts[f"what of {name} is trained (1 for each matrix)"] = torch.tensor(
             [float(n + ending in trained) for n in NAMES]
         )
     with torch.no_grad():
         for n in NAMES:
             getattr(v1, n).add_(1.0)
-    return left | {f"v2.{n}.weight after v1 has been trained on": getattr(v2, n).weight.detach().clone() for n in NAMES}
+    return facts | {
+        f"v2.{n}.weight after v1 has been trained on": getattr(v2, n).weight.detach().clone() for n in NAMES
+    }

@@ -1,4 +1,4 @@
-"""Lesson 01: GPT-2's tokenizer by name, and a tiny model to write with."""
+"""Lesson 01: GPT-2's tokenizer, and a tiny language model."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,16 +10,18 @@ from torch.nn import functional as F
 from utils.gpt2 import load_tokenizer
 from utils.gpt2.tokenizer import backend_tokenizer
 
-VOCAB = 50257  # of GPT-2
+VOCAB = 50257  # the size of GPT-2's vocabulary
 END = VOCAB - 1  # <|endoftext|>
-LONGEST = 32  # tokens: beyond, a model that ends shows its own small vocabulary, lest a wrong answer fill the memory
+# In a text of more tokens, a model with `ends_at` returns its own small vocabulary: logits of GPT-2's vocabulary for an
+# endless text would fill the memory.
+LONGEST = 32
 
 
 class LazyTokenizer:
-    """GPT-2's tokenizer, loaded where it is used.
+    """GPT-2's tokenizer, loaded at the first use.
 
-    A text to ids and ids to a text take the library behind it alone: importing transformers, which all the rest needs,
-    takes longer than many checks.
+    Plain encoding and decoding use the tokenizers library, because the import of transformers takes longer than many
+    checks. All other calls load the tokenizer of transformers.
     """
 
     def encode(self, text: Any, *args: Any, **kwargs: Any) -> Any:
@@ -36,7 +38,7 @@ class LazyTokenizer:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            raise AttributeError(name)  # copy and pickle ask for these of an object that is not built yet
+            raise AttributeError(name)  # copy and pickle look these up before __init__ has run
         return getattr(load_tokenizer(), name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -47,19 +49,19 @@ class LazyTokenizer:
 
 
 class FakeModelOutput(NamedTuple):
-    """What the model returns: `.logits`, or `[0]`, as from Hugging Face; and what it may be handed back."""
+    """The result of FakeCausalLM, as in Hugging Face: `.logits` or `[0]`, and the cache for the next call."""
 
     logits: Tensor
     past_key_values: Tensor
 
 
 class FakeCausalLM(nn.Module):
-    """A tiny model in the manner of Hugging Face: what it says at a position depends on every token up to there.
+    """A tiny model with the interface of Hugging Face. Its logits at a position depend on every token up to there.
 
     Args:
-        rand: draws its tables.
-        ends_at: after so many tokens it says `<|endoftext|>`, and has GPT-2's vocabulary; otherwise it has `vocab`
-            tokens and no end.
+        rand: `rand(*shape)` samples its tables.
+        ends_at: the number of tokens after which the model predicts `<|endoftext|>`; it then has GPT-2's vocabulary.
+            With None, the model has `vocab` tokens and predicts no end.
     """
 
     embed: Tensor
@@ -76,8 +78,8 @@ class FakeCausalLM(nn.Module):
     def forward(self, input_ids: Tensor, past_key_values: Tensor | None = None, **ignored: Any) -> FakeModelOutput:
         ids = input_ids if past_key_values is None else torch.cat([past_key_values, input_ids], dim=-1)
         places = torch.arange(1, ids.shape[-1] + 1)
-        seen = (self.embed[ids % len(self.embed)] * torch.cos(places)[:, None]).cumsum(dim=-2)
-        logits = torch.tanh(seen) @ self.unembed
+        past = (self.embed[ids % len(self.embed)] * torch.cos(places)[:, None]).cumsum(dim=-2)
+        logits = torch.tanh(past) @ self.unembed
         if self.ends_at is not None and len(places) <= LONGEST:
             logits = F.pad(logits, (0, VOCAB - logits.shape[-1]), value=-100.0)
             logits[..., END] = torch.where(places == self.ends_at, 100.0, -100.0)
@@ -85,6 +87,6 @@ class FakeCausalLM(nn.Module):
 
     def generate(self, *args: Any, **kwargs: Any) -> None:
         raise TypeError(
-            "this loop is what the exercise asks you to write. Call the model itself, model(tokens), and use its"
+            "the exercise asks you to write this loop yourself. Call the model itself, model(tokens), and use its"
             " logits."
         )

@@ -1,5 +1,4 @@
-"""Lesson 08: a tokenizer of eight letters and a model that goes on in its own way, to let a loop write with; a model to
-make one training step with."""
+"""Lesson 08: a tokenizer of letters, a model for a loop that writes text, and a model for one training step."""
 
 from __future__ import annotations
 
@@ -11,11 +10,11 @@ from torch.nn import functional as F
 
 from utils.models.toy_transformer import STOP
 
-_LETTERS = "_abcdefgh. "  # the place of a character is its id
+_LETTERS = "_abcdefgh. "  # the index of a character is its id
 
 
 class LetterTokenizer:
-    """A tokenizer of lower-case letters, the full stop and the space: a is 1, b is 2; 0, shown as _, is nothing."""
+    """A tokenizer of the letters a to h, the full stop and the space. The id of a is 1, and 0 is shown as _."""
 
     def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Tensor:
         ids = [_LETTERS.index(c) for c in text]
@@ -30,52 +29,55 @@ class LetterTokenizer:
 
 
 class FakeTextModel(nn.Module):
-    """Goes on in letters that depend on the whole text, and says STOP when the text has a given length, or never.
+    """A model whose next letter depends on the whole text, and which predicts STOP at a given length, or never.
 
     Args:
-        table: [9, 9], what is said after what.
-        stop: the length of text at which it says STOP; None for never.
-        says: the lengths at which it says a certain character, and then goes on; at one that lies within the prompt
-            it says that of a place which is not the last.
+        table: [9, 9], how the tokens so far determine the next letter.
+        stop_length: the length of the text at which the model predicts STOP; None for never.
+        forced_characters: for some lengths, the character that the model predicts after a text of this length. If the
+            length is within the prompt, this prediction is not at the last position.
 
-    Stops a loop that does not end, with a RuntimeError.
+    The model ends an endless loop with a RuntimeError.
     """
 
     def __init__(
         self, table: Tensor, stop_length: int | None = None, forced_characters: dict[int, str] | None = None
     ) -> None:
         super().__init__()
-        self.table, self.stop, self.says, self.asked = table, stop_length, forced_characters or {}, 0
+        self.table, self.stop_length, self.n_calls = table, stop_length, 0
+        self.forced_characters = forced_characters or {}
 
     def forward(self, src: Tensor) -> Tensor:
-        """Tokens [batch, seq] to logits [batch, seq, 11]."""
-        self.asked += 1
-        if src.shape[1] > 80 or self.asked > 3000:  # every answer to a check together asks less than 1000 times
+        """Return logits [batch, seq, 11] for tokens [batch, seq]."""
+        self.n_calls += 1
+        if src.shape[1] > 80 or self.n_calls > 3000:  # all runs of one check make fewer than 1000 calls
             raise RuntimeError(
-                "the model is asked without end. It never says stop here; after max_len rounds, 28 unless told"
-                " otherwise, the loop ends all the same."
+                "your loop calls the model without end. It must end after max_len rounds (28 by default), even if the"
+                " model never predicts STOP."
             )
         if src.numel() and int(src.max()) >= len(_LETTERS):
             raise ValueError(
-                f"the text holds the id {int(src.max())}, and this model has the tokens 0 to {len(_LETTERS) - 1}. The"
-                " best of one position's logits is a token; the best of all positions' is a place in a table."
+                f"the text holds the id {int(src.max())}, but this model has only the tokens 0 to {len(_LETTERS) - 1}."
+                " An argmax over one position's logits is a token; over all positions it is an index into a table."
             )
-        seen = F.one_hot(src, len(_LETTERS))[..., :9].float() * torch.arange(1, src.shape[1] + 1)[None, :, None]
-        logits = F.pad((seen.cumsum(1) @ self.table).sin() * 5, (0, len(_LETTERS) - 9), value=-19.0)
+        weighted_tokens = (
+            F.one_hot(src, len(_LETTERS))[..., :9].float() * torch.arange(1, src.shape[1] + 1)[None, :, None]
+        )
+        logits = F.pad((weighted_tokens.cumsum(1) @ self.table).sin() * 5, (0, len(_LETTERS) - 9), value=-19.0)
         logits[..., STOP] = -20.0
-        for length, character in self.says.items():
+        for length, character in self.forced_characters.items():
             if src.shape[1] >= length:
                 logits[:, length - 1, _LETTERS.index(character)] = 20.0
-        if self.stop is not None and src.shape[1] >= self.stop:
-            logits[:, self.stop - 1 :, STOP] = 20.0
+        if self.stop_length is not None and src.shape[1] >= self.stop_length:
+            logits[:, self.stop_length - 1 :, STOP] = 20.0
         return logits
 
 
 class FakeOptimizer:
-    """An optimizer that is called as torch's are and counts its steps; torch's own import a compiler first.
+    """An optimizer with torch's interface that counts its steps. torch's own optimizers first import a compiler.
 
     Args:
-        signs: step along the signs of the gradients, whatever their length, as Adam's first step does.
+        signs: step along the signs of the gradients, as Adam does in its first step.
     """
 
     def __init__(self, parameters: list, rate: float, signs: bool) -> None:
@@ -98,16 +100,15 @@ class FakeOptimizer:
 
 
 class FakeTrainableModel(nn.Module):
-    """A table of what follows which token, to make one training step with. Unless it is `fresh`, it comes from an
-    earlier batch, whose gradients are still there; in eval mode it answers otherwise than in training, as a model with
-    dropout does.
+    """A table of logits for the next token, for one training step.
+
+    Its logits in eval mode differ from those in training mode, as in a model with dropout. An answer runs on a copy of
+    the model, and the optimizer always updates the newest copy.
 
     Args:
         table: [vocab, vocab], logits / 3.
-        signs: whether its `optimizer` steps along the signs of the gradients.
-        fresh: whether no backward has run on it yet.
-
-    An answer is run on a copy of it, and the optimizer goes with the newest copy.
+        signs: make its `optimizer` step along the signs of the gradients.
+        fresh: start without gradients; otherwise the copies hold gradients, as if from an earlier batch.
     """
 
     def __init__(
@@ -126,19 +127,22 @@ class FakeTrainableModel(nn.Module):
         return twin.train(self.training)
 
     def forward(self, src: Tensor) -> Tensor:
-        """Tokens [batch, seq] to logits [batch, seq, vocab]."""
+        """Return logits [batch, seq, vocab] for tokens [batch, seq]."""
         return (3.0 if self.training else 1.5) * self.table[src]
 
 
 def view_training_step(result: object, model: FakeTrainableModel, optimizer: FakeOptimizer, batch: tuple) -> object:
-    """What a training step returned and left behind: the loss, the table, and four facts: a float was returned; the
-    model is in training mode; the table moved (1), or did not though it has gradients (0), or has none (-1); how many
-    steps the optimizer made.
+    """Collect the effects of one training step.
+
+    Returns:
+        The loss, the table, and four facts: whether the result is a float; whether the model is in training mode;
+        whether the table changed (1), did not change although it has gradients (0), or has no gradients (-1); and the
+        number of steps of the optimizer.
     """
     if result is None:
         return None
-    one = isinstance(result, (int, float)) or (isinstance(result, Tensor) and result.numel() == 1)
-    loss = torch.tensor(float(result), dtype=torch.float64) if one else result
+    is_number = isinstance(result, (int, float)) or (isinstance(result, Tensor) and result.numel() == 1)
+    loss = torch.tensor(float(result), dtype=torch.float64) if is_number else result
     table, grad = model.table.detach().clone(), model.table.grad
     moved = 1 if not torch.equal(table, model.start) else 0 if grad is not None and grad.any() else -1
     facts = isinstance(result, float), model.training, moved, optimizer.steps

@@ -1,4 +1,4 @@
-"""Lesson 13: what an answer has left behind in the model that it was given."""
+"""Lesson 13: a model that returns the input of out_proj, and a view of the model after the call."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from utils.test_doubles.your_own_gpt2 import FakeGPT
 
 
 class _RecordingLinear(nn.Linear):
-    """A layer that keeps what it was given last."""
+    """A linear layer that records its last input."""
 
     def forward(self, x: Tensor) -> Tensor:
         self.last_input = x
@@ -18,26 +18,30 @@ class _RecordingLinear(nn.Linear):
 
 
 class HeadOutputModel(FakeGPT):
-    """A model that gives, in place of logits, what the heads of block `layer` hand to out_proj, hooks included."""
+    """A model that returns the input of out_proj in block `layer`, after all hooks, instead of logits."""
 
     def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], layer: int) -> None:
         super().__init__(config, fill)
-        self.listener = _RecordingLinear(config.d_model, config.d_model)
-        self.blocks[layer].attn.out_proj = self.listener
+        self.recorder = _RecordingLinear(config.d_model, config.d_model)
+        self.blocks[layer].attn.out_proj = self.recorder
 
     def forward(self, tokens: Tensor) -> Tensor:
         super().forward(tokens)
-        return self.listener.last_input
+        return self.recorder.last_input
 
 
 @torch.no_grad()
 def view_without_hooks(result: object, model: nn.Module, *rest: object) -> object:
-    """The result; what the model, its hooks removed, then gives for a text of its own; and two facts: how many hooks
-    were still in it, and whether it is in training mode."""
+    """Collect the result of a call and the state of the model after the call, and remove all hooks.
+
+    Returns:
+        The result, the model's logits for a fixed text, and two facts: the number of hooks that were still in the
+        model, and whether it is in training mode.
+    """
     if result is None:
         return None
-    hooks = [held for part in model.modules() for held in (part._forward_hooks, part._forward_pre_hooks)]
+    hooks = [registry for part in model.modules() for registry in (part._forward_hooks, part._forward_pre_hooks)]
     facts = torch.tensor([float(sum(map(len, hooks))), float(model.training)])
-    for held in hooks:
-        held.clear()
+    for registry in hooks:
+        registry.clear()
     return result, model(torch.arange(4)[None] % model.config.vocab_size), facts

@@ -1,7 +1,7 @@
-"""Lesson 12: a small GPT-2 with drawn weights and the names of the lesson's parts, to write with.
+"""Lesson 12: a small GPT-2 whose parts have the names of the lesson.
 
-It works as a whole, for whoever calls it so. A strict one refuses, after the prompt, more than one position at once:
-in the model, and in the layers that make keys and values.
+An answer can call the whole model or its parts. With `strict=True`, the model raises an error if more than one position
+goes through it, or through W_key or W_value, in a pass after the prompt.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from utils.models.your_own_gpt2 import GPTConfig
 
-REFUSAL_PHRASE = "at once, after the prompt had"
+REFUSAL_PHRASE = "together in a pass after the prompt"
 
 
 class _Norm(nn.Module):
@@ -26,11 +26,11 @@ class _Norm(nn.Module):
 
 
 class _SinglePositionLinear(nn.Linear):
-    """A layer that every position passes once; `what` says what it passes there."""
+    """A linear layer that accepts several positions only in its first call, if strict. The error names `label`."""
 
-    def __init__(self, narrow: int, wide: int, what: str, strict: bool) -> None:
-        super().__init__(narrow, wide)
-        self.label, self.strict, self.called = what, strict, False
+    def __init__(self, n_inputs: int, n_outputs: int, label: str, strict: bool) -> None:
+        super().__init__(n_inputs, n_outputs)
+        self.label, self.strict, self.called = label, strict, False
 
     def forward(self, x: Tensor) -> Tensor:
         if self.strict and self.called and x.dim() > 2 and x.shape[-2] > 1:
@@ -43,15 +43,15 @@ class _Attention(nn.Module):
     def __init__(self, config: GPTConfig, strict: bool) -> None:
         super().__init__()
         d = config.d_model
-        for name, what in (("W_query", "the model"), ("W_key", "W_key"), ("W_value", "W_value")):
-            setattr(self, name, _SinglePositionLinear(d, d, what, strict))
+        for name, label in (("W_query", "the model"), ("W_key", "W_key"), ("W_value", "W_value")):
+            setattr(self, name, _SinglePositionLinear(d, d, label, strict))
         self.out_proj = nn.Linear(d, d)
         self.num_heads = config.n_heads
 
     def forward(self, x: Tensor) -> Tensor:
-        cut = [f(x).unflatten(-1, (self.num_heads, -1)) for f in (self.W_query, self.W_key, self.W_value)]
-        mixed = F.scaled_dot_product_attention(*(t.transpose(1, 2) for t in cut), is_causal=True)
-        return self.out_proj(mixed.transpose(1, 2).flatten(2))
+        heads = [f(x).unflatten(-1, (self.num_heads, -1)) for f in (self.W_query, self.W_key, self.W_value)]
+        contexts = F.scaled_dot_product_attention(*(t.transpose(1, 2) for t in heads), is_causal=True)
+        return self.out_proj(contexts.transpose(1, 2).flatten(2))
 
 
 class _MLP(nn.Module):
@@ -76,7 +76,7 @@ class _Block(nn.Module):
 
 
 class FakeGPT(nn.Module):
-    """A GPT of these sizes, whose parameters `fill(name, shape)` gives."""
+    """A GPT with the sizes of `config`. `fill(name, shape)` returns each parameter."""
 
     def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], strict: bool = False) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How an attack is tried: unprotected, where it must succeed, and in the sandbox, where it must not."""
+"""Helpers to try an attack twice: without protection, where it must succeed, and in the sandbox, where it must fail."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ SHORT = ResourceLimits(2.0, 1 << 30)
 
 
 def graded(sandbox: Sandbox, *cells: str, limits: ResourceLimits = SHORT) -> LessonResult:
-    """What the judge says of a page with these cells."""
+    """Return the judge's result for a page with these cells."""
     page = {PAGE: notebook(cells)}
     return Judge(sandbox, limits).grade(Submission("anna", "00_start_here", page, "key"))
 
 
 def verdict(sandbox: Sandbox, *cells: str, limits: ResourceLimits = SHORT) -> ExerciseResult:
-    """Of its exercise alone."""
-    (found,) = graded(sandbox, *cells, limits=limits).exercises
-    return found
+    """Return the result of the only exercise of a page with these cells."""
+    (exercise,) = graded(sandbox, *cells, limits=limits).exercises
+    return exercise
 
 
 def untouched(sandbox: Sandbox) -> bool:
-    """Whether the next students get what they deserve."""
+    """Return whether the answers of the next students still get the correct verdicts."""
     return verdict(sandbox, RIGHT).state == "passed" and verdict(sandbox, WRONG).state == "failed"
 
 
 @pytest.fixture(scope="session")
 def in_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Check pages in one process, as a notebook and a naive grader do: what was said of each, and how it ended."""
+    """Return a function that checks pages in one process, as a naive grader does, and returns what `unprotected` does."""
     folder = tmp_path_factory.mktemp("in-process")
     environment = {name: value for name, value in os.environ.items() if name != "COURSE_CHECKS"}
     script = Path(__file__).with_name("unprotected.py")

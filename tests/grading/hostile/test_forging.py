@@ -1,10 +1,10 @@
-"""Answers that are wrong and try to pass: by changing what judges, or by finding out what is right."""
+"""Attack with wrong answers that try to pass: they patch the code that judges, or look up the correct results."""
 
 import pytest
 
 from tests.grading.hostile.conftest import RIGHT, WRONG, graded, untouched, verdict
 
-# Each as cells of a page. What a page does when it is loaded stands in a class, for demo cells do not run there.
+# Each attack is a cell of a page. Its code is in a class body, because demo cells do not run when a page is loaded.
 PATCHES = {
     "the diagnosis": """
 class Attack:
@@ -63,7 +63,7 @@ class Attack:
 
 @pytest.mark.parametrize("patch", PATCHES.values(), ids=list(PATCHES))
 def test_what_judges_cannot_be_patched(sandbox, in_process, patch):
-    assert in_process((patch, WRONG), WRONG)["said"] == ["passed", "passed"]  # the next student gets it, too
+    assert in_process((patch, WRONG), WRONG)["said"] == ["passed", "passed"]  # The next student's answer passes too.
     assert verdict(sandbox, patch, WRONG).state == "failed"
     assert untouched(sandbox)
 
@@ -122,7 +122,7 @@ def test_what_is_right_cannot_be_overheard(sandbox, in_process):
     assert in_process(TRACED)["said"] == ["passed"]
     found = graded(sandbox, TRACED)
     assert found.exercises[0].state == "failed"
-    assert [i.kind for i in found.incidents] == ["tampering"]  # settrace is told to the instructor
+    assert [i.kind for i in found.incidents] == ["tampering"]  # The instructor learns about settrace.
 
 
 YES = """
@@ -144,7 +144,7 @@ def test_a_tensor_that_equals_everything_is_read_as_the_numbers_that_it_holds(sa
     names = {}
     exec(YES, names)
     x = torch.ones(2, 3)
-    assert torch.equal(names["row_sums"](x), x.sum(dim=1))  # as an assert in a notebook asks
+    assert torch.equal(names["row_sums"](x), x.sum(dim=1))  # This is how an assert in a notebook would compare.
     assert verdict(sandbox, YES).state == "failed"
 
 

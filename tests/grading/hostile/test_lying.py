@@ -1,4 +1,4 @@
-"""Runners that send what they should not: each is refused before anything is made of it, and costs its exercise."""
+"""Attack with runners that send invalid data: it must be refused before it is used, and cost only its own exercise."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ BAD_TENSORS = {
 }
 
 
-TAKEN = {  # by who trusts a header; of the others that reader dies, and with it all who come after
+TAKEN = {  # A naive reader accepts these, and stops with an exception at all others.
     "a million dimensions",
     "another name",
     "two in the same place",
@@ -99,7 +99,7 @@ DEATHS = (ValueError, TypeError, LookupError, AttributeError, RuntimeError)
 
 
 def trusted(blob: bytes) -> list[torch.Tensor]:
-    """Tensors as they are read by who expects no harm."""
+    """Read tensors without any precaution."""
     start = 8 + int.from_bytes(blob[:8], "little")
     types = {"F32": torch.float32, "U8": torch.uint8, "BOOL": torch.bool}
     found = []
@@ -119,7 +119,7 @@ def test_bad_tensors_are_refused(name: str) -> None:
 
 
 def test_good_tensors_are_taken() -> None:
-    """So that the former can fail: the same way of writing, without the fault."""
+    """Check that the tensors above are refused because of their faults, not because of how the tests write them."""
     for read in (trusted, lambda blob: parse_tensors(blob, FROM_RUNNER)):
         (found,) = read(safetensors(tensor([1]), struct.pack("<f", 2.5)))
         assert found.tolist() == [2.5]
@@ -152,7 +152,7 @@ BAD_VALUES = {
 
 
 def made(value: dict) -> object:
-    """A value as it is made by who expects no harm."""
+    """Build a value without any precaution."""
     makers: dict[str, Callable[[Any], object]] = {
         "object": lambda of: getattr(
             importlib.import_module(value["class"].split(":")[0]), value["class"].split(":")[1]
@@ -175,7 +175,7 @@ HARM = {"an unknown kind": os.system, "a pickle": os.system, "a float that is co
 def test_bad_values_are_refused(name: str) -> None:
     value = BAD_VALUES[name]
     with contextlib.nullcontext() if name in HARM else pytest.raises(DEATHS):
-        assert made(value) is HARM[name]  # what a runner asked for is in the judge's hands
+        assert made(value) is HARM[name]  # The judge's process now holds what the runner named.
     with pytest.raises(ProtocolError):
         Unpacker([torch.ones(1)], FROM_RUNNER).unpack(value)
 
@@ -222,7 +222,7 @@ class Nobody:
 
 @pytest.fixture
 def line() -> tuple[Session, socket.socket]:
-    """A session, and the other end of its line."""
+    """A session, and the runner's end of its connection."""
     ours, theirs = socket.socketpair()
     return Session(Nobody(), ours, ResourceLimits(0.05)), theirs  # pyright: ignore[reportArgumentType]
 
@@ -272,12 +272,12 @@ def test_any_other_reply_ends_the_session(line: tuple[Session, socket.socket], s
     if early:
         theirs.sendall(sent[0])
     else:
-        session.channel.has_unread_data = lambda: False  # they come while it is waited for
+        session.channel.has_unread_data = lambda: False  # The replies arrive after the request.
         theirs.sendall(b"".join(sent))
     with pytest.raises(RunnerStopped) as over:
         session.ask("run")
     assert over.value.kind == "tampering"
-    with pytest.raises(RunnerStopped):  # and it stays ended
+    with pytest.raises(RunnerStopped):  # The session stays ended.
         session.ask("run")
 
 
@@ -291,7 +291,7 @@ def test_a_second_reply_is_not_taken_for_the_next(line: tuple[Session, socket.so
         session.ask("run")
     assert over.value.kind == "tampering"
     theirs.sendall(reply(1))
-    assert naive.receive()[0]["id"] == 1  # as a reader takes it that does not look at numbers
+    assert naive.receive()[0]["id"] == 1  # A naive reader would accept the old number.
 
 
 def test_half_a_reply_is_not_waited_for_without_end(line: tuple[Session, socket.socket]) -> None:
@@ -310,13 +310,13 @@ def test_who_takes_no_question_is_not_waited_for_without_end(line: tuple[Session
     with pytest.raises(RunnerStopped) as over:
         session.ask("write_pages", bytes(8 << 20))
     assert over.value.kind == "time"
-    assert theirs.recv(1)  # it was not for a lack of words
+    assert theirs.recv(1)  # The request was sent at least in part.
 
 
 def test_replies_that_come_in_time_one_by_one_are_late_together(
     line: tuple[Session, socket.socket], monkeypatch
 ) -> None:
-    """By a clock on which each takes 60 % of what an exercise has."""
+    """On the fake clock, each reply takes 60 % of the time limit."""
     session, theirs = line
     clock = itertools.count(0.0, 0.6 * session.left)
     monkeypatch.setattr("utils.grading.sandbox.time", SimpleNamespace(monotonic=lambda: next(clock)))
@@ -329,10 +329,10 @@ def test_replies_that_come_in_time_one_by_one_are_late_together(
     with pytest.raises(RunnerStopped) as over:
         session.ask("run")
     assert over.value.kind == "time"
-    assert naive.receive(whole)[0]["id"] == 3  # which is there, for a reader who gives each all of the time
+    assert naive.receive(whole)[0]["id"] == 3  # A naive reader, with the full limit for each reply, would accept it.
 
 
-# --- the same by a page -----------------------------------------------------------------------------------
+# --- attacks from a page ----------------------------------------------------------------------------------
 
 REACHES = """
 import gc, json, struct, threading, time
@@ -393,11 +393,11 @@ def test_a_runner_cannot_say_that_it_is_right(sandbox, monkeypatch) -> None:
     monkeypatch.setattr(Session, "ask", heard)
     assert graded(sandbox, SAYS_IT_IS_RIGHT, WRONG).exercises[0].state == "failed"
     dones = [reply["done"] for reply, _ in replies]
-    assert any(isinstance(done, dict) and done.get("status") == "passed" for done in dones)  # it did say so
+    assert any(isinstance(done, dict) and done.get("status") == "passed" for done in dones)  # The claim was sent.
 
 
 def test_without_a_bound_a_huge_result_is_made_and_taken() -> None:
-    """A little more than the bound, in the place of a gigabyte."""
+    """The result is only slightly larger than the bound, because a gigabyte would be slow."""
     large = torch.zeros(1, dtype=torch.uint8).expand(LARGEST + 1)
     packer = Packer()
     packer.pack(large)
@@ -415,5 +415,5 @@ def test_a_huge_result_is_not_taken(sandbox, source: str) -> None:
     began = time.process_time()
     result = graded(sandbox, source)
     assert result.exercises[0].state == "stopped" and result.incidents
-    assert time.process_time() - began < 5  # nothing of that size was made here
+    assert time.process_time() - began < 5  # The judge created nothing of that size.
     assert untouched(sandbox)

@@ -1,4 +1,4 @@
-"""Pages that reach for what is not theirs: files, other processes, the network, and the students after them."""
+"""Attack with pages that access files, other processes, the network, or the pages of later students."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECRET = "what-nobody-may-read"
 
 
 def loot(code: str) -> str:
-    """A page that runs `code` when it is loaded, and shows what `found` is then, or what stopped it."""
+    """Return a page that runs `code` when it is loaded, and reports the value of `found` or the exception."""
     body = "\n".join(f"    {line}" for line in code.strip().splitlines())
     return f"""
 def attack():
@@ -36,13 +36,13 @@ def row_sums(x, loot=Attack.loot):
 
 
 def said(sandbox: Sandbox, code: str) -> str:
-    """What a page that runs `code` brought home."""
+    """Run `code` in a page, and return the message, which contains the value of `found` or the exception."""
     return graded(sandbox, loot(code)).exercises[0].message
 
 
 @pytest.fixture
 def held(tmp_path: Path) -> Path:
-    """A file with a secret, outside of everything that a page has business with."""
+    """A file with a secret, in a folder that no page needs."""
     path = tmp_path / "held" / "secret.txt"
     path.parent.mkdir()
     path.write_text(SECRET, encoding="utf-8")
@@ -51,7 +51,7 @@ def held(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def at_home() -> Iterator[Path]:
-    """The same in the home folder, as keys lie there."""
+    """A file with a secret in the home folder, where private keys are."""
     with tempfile.TemporaryDirectory(prefix=".coginst-", dir=Path.home()) as folder:
         path = Path(folder, "id_ed25519")
         path.write_text(SECRET, encoding="utf-8")
@@ -119,7 +119,7 @@ def test_other_processes_are_neither_seen_nor_ended(sandbox: Sandbox, unisolated
 def test_nobody_is_kept_waiting_for_a_file_that_all_share(
     sandbox: Sandbox, unisolated_sandbox: Sandbox, held: Path
 ) -> None:
-    """A lease has the kernel hold up whoever opens the file next, for as long as 45 seconds."""
+    """A lease on a file makes the kernel delay the next process that opens the file, by up to 45 seconds."""
     code = """
 import fcntl, os, sys
 file = os.open({}, os.O_RDONLY)
@@ -133,7 +133,7 @@ found = fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
 def test_the_environment_holds_nothing_of_the_judges(
     sandbox: Sandbox, unisolated_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Isolation or not: what a runner starts with is said, and not what the judge happens to have."""
+    """With and without isolation, a runner gets a fixed environment, not that of the judge."""
     monkeypatch.setenv("SOME_TOKEN", SECRET)
     assert SECRET in "".join(os.environ.values())
     for box in (sandbox, unisolated_sandbox):
@@ -185,7 +185,7 @@ FILLS = {
     "a gigabyte": "[open(f'{place}/{n}', 'wb').write(bytes(1 << 24)) for n in range({})] and 'all'",
 }
 ALL = {"10,000 files": 10_000, "a gigabyte": 64}
-A_LITTLE_MORE = {"10,000 files": TMP_FILES + 1, "a gigabyte": (TMP_BYTES >> 24) + 1}  # than is allowed
+A_LITTLE_MORE = {"10,000 files": TMP_FILES + 1, "a gigabyte": (TMP_BYTES >> 24) + 1}  # just above the limits
 
 
 @pytest.mark.parametrize("what", FILLS)
@@ -219,7 +219,7 @@ def test_the_next_student_finds_nothing_of_the_one_before(
 
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[dict[str, socket.socket]]:
-    """Servers of this machine, one of each kind, which nobody is to reach."""
+    """Servers on this machine, one of each kind, which no page may reach."""
     made = {
         "tcp": socket.create_server(("127.0.0.1", 0)),
         "udp": socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
@@ -248,7 +248,7 @@ def _reached(server: socket.socket) -> bool:
     return True
 
 
-QUERY = b"\x12\x34\x01\0\0\1\0\0\0\0\0\0\7example\3org\0\0\1\0\1"  # the address of example.org, as DNS asks for it
+QUERY = b"\x12\x34\x01\0\0\1\0\0\0\0\0\0\7example\3org\0\0\1\0\1"  # a DNS query for the address of example.org
 CALLS = {
     "tcp": "socket.create_connection({address!r})",
     "udp": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'secret', {address!r})",
@@ -270,7 +270,7 @@ def test_nobody_is_reached(sandbox: Sandbox, unisolated_sandbox: Sandbox, server
 
 
 def test_even_without_the_filter_there_is_no_network(sandbox: Sandbox) -> None:
-    """The namespace alone: it has no interface, not even this machine's own."""
+    """The network namespace has no interface, not even the loopback interface."""
     assert "loot: []" in said(sandbox, "found = [l for l in open('/proc/net/route')][1:]")
 
 
@@ -288,6 +288,6 @@ found = 1
     kinds = [incident.kind for incident in graded(sandbox, loot(code)).incidents]
     assert {"file", "processes", "network"} <= set(kinds)
     assert not graded(sandbox, RIGHT).incidents
-    # urllib3 makes a socket when it is imported, and connects nothing.
+    # urllib3 creates a socket when it is imported, without connecting it.
     innocent = graded(sandbox, f"import requests\n{RIGHT}")
     assert innocent.exercises[0].state == "passed" and not innocent.incidents

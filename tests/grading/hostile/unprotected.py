@@ -1,7 +1,7 @@
-"""What the suite compares with: pages that are loaded and checked, one after the other, in the process that judges.
+"""Check pages without protection, for comparison: they are loaded one after the other in the process that judges.
 
-It is warm, and forks a process for each request: a line of JSON with the files of the pages. Back comes what was said
-of `row_sums` on each, and how the process ended.
+The program reads requests from standard input, each a line of JSON with the files of the pages, and forks a process for
+each request. It replies with the status of `row_sums` on each page, and how the process ended.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from utils import lessons
 
 
 def statuses(pages: list[str], out: int) -> None:
-    from utils.feedback.check import check  # not before: a page may be waiting for the import of `checks`
+    from utils.feedback.check import check  # Import it late, because some attacks wait for the import of `checks`.
 
     for page in pages:
         try:

@@ -1,4 +1,4 @@
-"""Sphinx's settings for the book. What changes from build to build comes as `-D` options from `utils.book.site`."""
+"""Configure Sphinx for the book. `utils.book.site` passes the settings that differ between builds as `-D` options."""
 
 import re
 
@@ -13,7 +13,7 @@ source_suffix = {".ipynb": "myst-nb", ".md": "myst-nb"}
 nitpicky = True
 exclude_patterns = []
 
-nb_execution_mode = "off"  # the outputs stand in the notebooks
+nb_execution_mode = "off"  # the notebooks contain their outputs
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
@@ -26,7 +26,7 @@ html_css_files = ["explore.css", "book.css"]
 html_js_files = [("explore.js", {"defer": ""}), ("live.js", {"defer": ""}), ("book.js", {"defer": ""})]
 html_copy_source = False
 html_show_sourcelink = False
-html_show_search_summary = True  # it fetches each page found; book.js forgoes it where a browser would refuse that
+html_show_search_summary = True  # it fetches each result's page; book.js disables it for pages opened from a file
 html_last_updated_fmt = None
 html_use_index = False
 html_theme_options = {
@@ -37,10 +37,12 @@ html_theme_options = {
     "use_source_button": False,
     "navigation_with_keys": False,
     "back_to_top_button": False,
-    **dict.fromkeys(("navbar_start", "navbar_center", "navbar_end", "navbar_persistent"), ()),  # all is in the sidebar
+    **dict.fromkeys(
+        ("navbar_start", "navbar_center", "navbar_end", "navbar_persistent"), ()
+    ),  # the sidebar contains everything
 }
 mathjax_path = "mathjax/tex-mml-chtml.js"
-html_context = {"default_mode": "auto"}  # light or dark as the reader's system is
+html_context = {"default_mode": "auto"}  # light or dark, the same as the reader's system
 
 
 def setup(app):
@@ -48,5 +50,5 @@ def setup(app):
 
 
 def remove_empty_headings(app, pagename, templatename, context, doctree):
-    """The corner of a table heads nothing, and who listens should not be told that it does."""
+    """Turn empty table headers into plain cells, so that a screen reader does not announce them as headers."""
     context["body"] = re.sub(r"<th( [^>]*)?>\s*(<p></p>)?\s*</th>", "<td></td>", context.get("body", ""))

@@ -1,1 +1,1 @@
-"""What is made of results: a page for each student, tables for the gradebook, and a page for the class."""
+"""Write reports on results: a page for each student, tables for gradebooks, and a page for the class."""

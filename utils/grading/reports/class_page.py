@@ -1,4 +1,4 @@
-"""`class.html`: what the class got wrong, with no student's name unless it is asked for."""
+"""Write `class.html`: the mistakes of the class, without students' names unless they are requested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from utils.show.html import code_block, escape, inline_html
 MOST_BARS = 15
 OTHER_STATES = ("not attempted", "waits for another exercise", "stopped", "unreadable", "absent")
 
-# Sorts a table by the column whose heading is pressed, and back; without scripts tables stand in a useful order.
+# A click on a column heading sorts the table by that column; a second click reverses the order.
 SORT = """
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
@@ -31,11 +31,11 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 
 def class_page(tally: Tally, files: dict[str, str], names: bool = False) -> str:
-    """The page of a class.
+    """Return the HTML page of a class.
 
     Args:
-        files: for each cluster of failures without a name the file that holds its example, as `clusters/softmax-1.py`.
-        names: whether students are named.
+        files: the example file of each cluster of unnamed failures, by the key from `cluster_key`.
+        names: whether the page names students.
     """
     parts = [
         "<h1>What the class got wrong</h1>",
@@ -59,22 +59,29 @@ def _summary(tally: Tally) -> str:
     named = sum(len(mistake.students) for mistake in tally.mistakes.values() if mistake.id)
     lessons = format_count(len(tally.points_by_lesson), "lesson")
     said = (
-        f"{present} of {format_count(len(tally.students), 'student')} handed something in, from {lessons}:"
-        f" {format_count(len(states), 'exercise')}, of which {format_percent(passed, len(states))} are passed."
-        f" {format_count(wrong, 'answer')} went wrong; in {format_percent(named, wrong)} of them the mistake has a name."
+        f"{present} of {format_count(len(tally.students), 'student')} handed in work, from {lessons}."
+        f" {format_percent(passed, len(states))} of their {format_count(len(states), 'exercise')} passed."
     )
+    if wrong:
+        said += (
+            f" {format_count(wrong, 'answer is wrong', 'answers are wrong')};"
+            f" {format_percent(named, wrong)} of the wrong answers show a known misconception."
+        )
     return f"<p>{said}</p>"
 
 
-# --- who is where -----------------------------------------------------------------------------------------
+# --- the overview -----------------------------------------------------------------------------------------
 
 
 def display_order(tally: Tally) -> tuple[list[int], list[int]]:
-    """Columns (exercises) from the one that most passed of those who handed it in, rows (students) from the one who
-    passed most.
+    """Return the order of the exercises and of the students in the overview.
 
-    So ordered, a class in which the hard exercises are hard for everybody has one slanting edge; what lies off it is
-    worth a look.
+    Exercises are ordered by the share of students who passed, among those who handed the lesson in; students by the
+    number of exercises that they passed. If the same exercises are hard for all students, the passed cells then form a
+    single slanting edge, and cells off this edge deserve a closer look.
+
+    Returns:
+        The indices of `tally.columns` and the indices of `tally.students`.
     """
     students = len(tally.students)
     ease = [
@@ -95,10 +102,11 @@ def _standing(tally: Tally, names: bool) -> str:
         title="Each exercise of each student",
     )
     words = (
-        "Exercises from the one that most passed, down; students from the one who passed most, to the right. Where the"
-        " edge is ragged, an exercise was hard for some who manage harder ones."
+        "Each row is an exercise, and each column is a student. The exercise with the highest pass rate is at the top,"
+        " and the student who passed most exercises is on the left. If the edge is ragged, some students passed hard"
+        " exercises but not easier ones."
     )
-    return f'<h2>Who is where</h2><p class="quiet">{words}</p><figure>{picture.html()}</figure>'
+    return f'<h2>Who passed what</h2><p class="quiet">{words}</p><figure>{picture.html()}</figure>'
 
 
 # --- the exercises ----------------------------------------------------------------------------------------
@@ -123,7 +131,7 @@ def _exercises(tally: Tally) -> str:
                 *(str(tally.count_students(n, state)) for state in shown),
             ]
         )
-    header = ["Lesson", "Exercise", "Passed of tried", "Mostly", "Failed", *map(str.capitalize, shown)]
+    header = ["Lesson", "Exercise", "Pass rate", "Most common mistake", "Failed", *map(str.capitalize, shown)]
     numbers = (0, 2, *range(4, 5 + len(shown)))
     return f"<h2>The exercises</h2>{html_table(header, rows, numbers, sort=True)}"
 
@@ -137,14 +145,15 @@ def _anchor(exercise: str) -> str:
 
 
 def _mistakes(tally: Tally, names: bool) -> str:
-    """Every exercise with its mistakes, the message and one real answer each."""
+    """Return all exercises with their mistakes; each mistake has its message and one student's answer."""
     parts = ["<h2>Exercise by exercise</h2>"]
     for n, column in enumerate(tally.columns):
         mistakes, tried = tally.mistakes_in(column.exercise), _attempts(tally, n)
         if not mistakes:
             continue
         wrong = tally.count_students(n, *WRONG)
-        head = f"<code>{escape(column.exercise)}</code>, lesson {column.lesson[:2]}: {wrong} of {tried} went wrong"
+        count = format_count(tried, "answer is wrong", "answers are wrong")
+        head = f"<code>{escape(column.exercise)}</code>, lesson {column.lesson[:2]}: {wrong} of {count}"
         told = "".join(_mistake(mistake, tried, names) for mistake in mistakes)
         parts.append(f'<details id="{_anchor(column.exercise)}"><summary>{head}</summary>{told}</details>')
     return "\n".join(parts) if len(parts) > 1 else ""
@@ -162,7 +171,7 @@ def _mistake(mistake: Mistake, tried: int, names: bool) -> str:
 
 
 def _message(mistake: Mistake, names: bool) -> str:
-    # A message may quote what its author wrote.
+    # A message may quote the student's code, and this may contain the student's name.
     author = None if names else (mistake.students[0] if mistake.students else None)
     return inline_html(redact_name(mistake.message, author))
 
@@ -190,9 +199,9 @@ def _families(tally: Tally, names: bool) -> str:
         labels = [f"{mistake.exercise}: {mistake.name}" for mistake in commonest]
         counts = [len(mistake.students) for mistake in commonest]
         tied = counts.count(counts[0])
-        title = f"{tied} mistakes of {counts[0]} students each" if tied > 1 else None
+        title = f"{tied} mistakes were made by {counts[0]} students each" if tied > 1 else None
         picture = show.counted(counts, labels, title=title)
-        parts.append(f"<h2>The commonest mistakes</h2><figure>{picture.html()}</figure>")
+        parts.append(f"<h2>The most common mistakes</h2><figure>{picture.html()}</figure>")
     if found:
         rows = []
         for family in found:
@@ -204,8 +213,8 @@ def _families(tally: Tally, names: bool) -> str:
             rows.append([name, str(len(family.students)), str(len(family.mistakes)), where])
             if names:
                 rows[-1].append(escape(", ".join(student.name for student in family.students)))
-        header = ["Mistake", "Students", "Exercises", "Where, and by how many", *(["Who"] if names else [])]
-        said = "What went wrong in the same way in more than one lesson: worth ten minutes in class."
+        header = ["Mistake", "Students", "Exercises", "Students in each exercise", *(["Names"] if names else [])]
+        said = "These mistakes occurred in more than one lesson, so they are worth ten minutes in class."
         parts.append(f"<h2>The same mistake in several lessons</h2><p class='quiet'>{said}</p>")
         parts.append(html_table(header, rows, (1, 2), sort=True))
     return "\n".join(parts)
@@ -218,9 +227,9 @@ def _clusters(tally: Tally, files: dict[str, str], names: bool) -> str:
     several = [mistake for mistake in found if len(mistake.students) > 1]
     single = [mistake for mistake in found if len(mistake.students) == 1]
     said = (
-        "Wrong answers that no misconception describes yet. Those in a group gave the same wrong results on the same"
-        " cases, or met the same error. The command shows what their authors read now, and with <code>--id</code> makes"
-        " it a misconception with words of its own."
+        "No misconception describes these wrong answers yet. The answers in a group gave the same wrong results on the"
+        " same cases, or failed with the same kind of error. The command turns a group into a misconception with a"
+        " message of its own; without <code>--id</code> it only shows the message that these students get now."
     )
     parts = [f"<h2>Failures without a name</h2><p>{said}</p>"]
     parts += [f"<h3>{_head(mistake)}</h3>{_cluster(mistake, files, names)}" for mistake in several]
@@ -236,7 +245,7 @@ def _head(mistake: Mistake) -> str:
 
 
 def _cluster(mistake: Mistake, files: dict[str, str], names: bool) -> str:
-    """What its authors read, an answer, and the command that makes it a misconception."""
+    """Return the message of a cluster, an example answer, and the command that turns it into a misconception."""
     path = files.get(cluster_key(mistake))
     command = code_block(f"coginst misconception {mistake.exercise} {path} --id what-is-wrong") if path else ""
     return (
@@ -245,7 +254,7 @@ def _cluster(mistake: Mistake, files: dict[str, str], names: bool) -> str:
 
 
 def cluster_key(mistake: Mistake) -> str:
-    """What a cluster is known by."""
+    """Return the key that identifies a cluster."""
     return f"{mistake.exercise}:{mistake.fingerprint or mistake.message}"
 
 
@@ -257,9 +266,9 @@ def _tries(tally: Tally) -> str:
     ]
     if not rows:
         return ""
-    said = "How often students pressed <i>run</i> until it passed, where they handed in their progress.json."
-    header = ["Exercise", "Tries, median", "Of how many"]
-    return f"<h2>What takes longest to pass</h2><p class='quiet'>{said}</p>" + html_table(
+    said = "The number of checks that students ran, for those who passed and handed in their progress.json."
+    header = ["Exercise", "Median tries", "Students"]
+    return f"<h2>The exercises with the most tries</h2><p class='quiet'>{said}</p>" + html_table(
         header, rows, (1, 2), sort=True
     )
 
@@ -271,5 +280,8 @@ def _incidents(tally: Tally) -> str:
     for student, _, incident in tally.incidents:
         kinds.setdefault(incident.kind, set()).add(student.id)
     rows = [[escape(kind), str(len(who))] for kind, who in sorted(kinds.items())]
-    said = "Limits that answers met, and what they did and may not do. <code>incidents.csv</code> says who, and where."
+    said = (
+        "Some answers exceeded a limit or attempted something forbidden. <code>incidents.csv</code> lists the students"
+        " and exercises."
+    )
     return f"<h2>Incidents</h2><p>{said}</p>" + html_table(["Kind", "Students"], rows, (1,))

@@ -1,9 +1,10 @@
-"""Tables of points: our own, and those that Canvas, Moodle and Gradescope read.
+"""Write tables of points: `grades.csv`, and exports for Canvas, Moodle and Gradescope.
 
-Canvas's `lib/gradebook_importer.rb` wants Student, ID, SIS User ID, SIS Login ID and Section first, then a column for
-each assignment, and reads "Points Possible" off the second row; an empty cell changes nothing. Moodle's
-`grade/import/csv` maps a column to a user and the others to grades; a row whose user column is empty goes to the user
-above it, so a column that is empty anywhere must not be there. Gradescope reads a `results.json` from an autograder.
+Canvas's `lib/gradebook_importer.rb` requires the columns Student, ID, SIS User ID, SIS Login ID and Section, then a
+column for each assignment. It reads the row "Points Possible" below the header, and ignores empty cells. Moodle's
+`grade/import/csv` maps one column to the user and the others to grades. If the user cell of a row is empty, it assigns
+the row to the user of the row above, so a column for users must have no empty cells. Gradescope reads a `results.json`
+from an autograder.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from utils.grading.roster import Student
 
 
 def grades_csv(tally: Tally) -> str:
-    """`grades.csv`: for each student the points, then the state of every exercise in words."""
+    """Return `grades.csv`: for each student the points and then the state of every exercise."""
     stems = tally.points_by_lesson
     header = ["id", "name", "email", "section", f"points of {format_number(sum(stems.values()))}"]
     header += [f"{stem[:2]} points of {format_number(most)}" for stem, most in stems.items()]
@@ -35,7 +36,7 @@ def grades_csv(tally: Tally) -> str:
 
 
 def _lesson_points(stem: str, columns: Sequence[Column], states: Sequence[str], points: Sequence[float]) -> str:
-    """The points in a lesson; its state where it could not be graded."""
+    """Return the points in a lesson, or its state if the lesson could not be graded."""
     found = [(state, earned) for column, state, earned in zip(columns, states, points) if column.lesson == stem]
     if all(state in NOT_GRADED for state, _ in found):
         return found[0][0]
@@ -43,7 +44,7 @@ def _lesson_points(stem: str, columns: Sequence[Column], states: Sequence[str], 
 
 
 def incidents_csv(tally: Tally) -> str:
-    """`incidents.csv`: what submissions did and may not do, and the limits that they met."""
+    """Return `incidents.csv`: forbidden actions of submissions, and limits that they exceeded."""
     rows = (
         [student.id, student.name, stem, incident.exercise, incident.kind, incident.detail]
         for student, stem, incident in tally.incidents
@@ -52,7 +53,7 @@ def incidents_csv(tally: Tally) -> str:
 
 
 def canvas_csv(tally: Tally) -> str:
-    """For Canvas: Grades → Import. What was not graded is left empty, and stays there as it is."""
+    """Return the table for Canvas (Grades → Import). Ungraded lessons are empty, so Canvas does not change them."""
     stems = tally.points_by_lesson
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *map(lesson_title, stems)]
     rows: list[list[str]] = [["    Points Possible", "", "", "", "", *map(format_number, stems.values())]]
@@ -63,7 +64,7 @@ def canvas_csv(tally: Tally) -> str:
 
 
 def moodle_csv(tally: Tally) -> str:
-    """For Moodle: Grades → Import → CSV file, mapped from "ID number". What was not graded is left empty."""
+    """Return the table for Moodle (Grades → Import → CSV file, mapped from "ID number"). Ungraded lessons are empty."""
     header = ["ID number", "Full name"]
     mail = all(student.email for student in tally.students)
     rows = []
@@ -73,7 +74,7 @@ def moodle_csv(tally: Tally) -> str:
 
 
 def _lesson_points_by_student(tally: Tally) -> list[tuple[Student, list[str]]]:
-    """Each student with the points of every lesson, "" where it could not be graded."""
+    """Return each student with the points of every lesson, "" for a lesson that could not be graded."""
     rows = []
     for student, states, points in zip(tally.students, tally.states, tally.points):
         found = [_lesson_points(stem, tally.columns, states, points) for stem in tally.points_by_lesson]
@@ -82,7 +83,7 @@ def _lesson_points_by_student(tally: Tally) -> list[tuple[Student, list[str]]]:
 
 
 def gradescope_json(stem: str, results: Sequence[ExerciseResult]) -> str:
-    """One student's lesson as the `results.json` of an autograder."""
+    """Return one student's results in a lesson, in the format of Gradescope's `results.json`."""
     tests = [
         {
             "name": result.name,

@@ -1,4 +1,4 @@
-"""What the pages share: a document that loads nothing and follows the reader's light or dark, and pieces of HTML."""
+"""Build the HTML of report pages: a self-contained document with a light and a dark theme, and parts of it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ figure {{ margin: 1rem 0; }} img {{ max-width: 100%; height: auto; }}
 
 
 def html_document(title: str, body: str, script: str = "") -> str:
-    """A whole document. Nothing is loaded from anywhere, and no script runs but `script`."""
+    """Return a complete HTML document. Its security policy blocks all loading and every script except `script`."""
     hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     allowed = f" script-src 'sha256-{hashed}';" if script else ""
     policy = (
@@ -62,7 +62,12 @@ def html_document(title: str, body: str, script: str = "") -> str:
 def html_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = (), sort: bool = False
 ) -> str:
-    """Cells of HTML as a table; the columns `numbers` stand at the right. With `sort` a script may sort it."""
+    """Return a table of HTML cells.
+
+    Args:
+        numbers: the indices of the columns to align on the right.
+        sort: whether the headings are buttons, so that a script can sort the table.
+    """
     align = lambda i: ' class="number"' if i in numbers else ""
     heads = (f'<button type="button">{cell}</button>' if sort and cell else cell for cell in header)
     head = "".join(f'<th scope="col"{align(i)}>{cell}</th>' for i, cell in enumerate(heads))
@@ -74,15 +79,15 @@ def html_table(
 
 
 def format_number(value: float) -> str:
-    """A number of points as people write it: 3, 2.5."""
+    """Format a number of points without trailing zeros, such as 3 or 2.5."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def format_percent(part: int, whole: int) -> str:
-    """ "75 %", or a dash of nothing."""
+    """Return a share such as "75 %", or a dash if `whole` is 0."""
     return f"{round(100 * part / whole)} %" if whole else "–"
 
 
 def format_count(count: int, what: str, plural: str = "") -> str:
-    """ "1 student", "3 students"."""
+    """Return a count with its noun, such as "1 student" or "3 students"."""
     return f"{count:,} {what if count == 1 else plural or what + 's'}"

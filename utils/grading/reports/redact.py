@@ -1,4 +1,4 @@
-"""A student's code and words without the student's name, so that an example can be shown to everybody."""
+"""Remove a student's name from code and messages, so that the class can see them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import re
 from utils.grading.roster import Student
 
 HIDDEN = "▒▒▒"
-SHORTEST, TELLING = 3, 5  # letters of a part of a name: as a word of its own in prose; anywhere, names in code too
+# A part of a name with at least SHORTEST letters is removed as a whole word in comments and strings; with at least
+# TELLING letters it is removed everywhere, also inside identifiers.
+SHORTEST, TELLING = 3, 5
 _PROSE = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
 
 
 def redact_name(text: str, student: Student | None) -> str:
-    """`text` without the parts of a student's name, id and email address.
+    """Return `text` without the student's id, login, email address and the parts of the name.
 
-    A short part, which may be a word of Python as well ("Max"), goes from comments and strings alone.
+    A short part of a name, such as "Max", can also be a Python name, so it is removed only from comments and strings.
     """
     if student is None:
         return text

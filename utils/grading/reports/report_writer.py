@@ -1,4 +1,4 @@
-"""All reports of a folder of results, written as one: nothing is run, and nothing outside the folder is asked."""
+"""Write all reports on a folder of results into one folder, without running any answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIGN = "grades.csv"
 
 @dataclass
 class ReportSummary:
-    """What was written: the folder, and the counts in words."""
+    """The outcome of `write_reports`: the folder, the counts, and result folders without a student on the roster."""
 
     folder: Path
     tally: Tally
@@ -40,22 +40,23 @@ def write_reports(
     out: str | Path = "report",
     names: bool = False,
 ) -> ReportSummary:
-    """Write every report on the results in the folder `results` into the folder `out`, in the place of older ones.
+    """Write all reports on the results in `results` into the folder `out`, and replace older reports there.
 
     Args:
-        handed_in: what `coginst collect` wrote, with the roster; by default `handed-in` beside the results.
-        names: whether the page of the class names students.
+        handed_in: the folder that `coginst collect` wrote, with the roster; by default `handed-in` next to the results.
+        names: whether the class page names students.
 
     Raises:
         ReportError: there are no results, or no roster.
-        ResultError, RosterError: a file is not what it should be.
-        FolderError: `out` holds other things.
+        ResultError: a file is not a result.
+        RosterError: the roster cannot be used.
+        FolderError: `out` contains other files.
     """
     results, out = Path(results), Path(out)
     handed_in = results.parent / "handed-in" if handed_in is None else Path(handed_in)
     roster = handed_in / "roster.csv"
     if not roster.is_file():
-        raise ReportError(f"{roster} is not there: name the folder that `coginst collect` wrote, with --handed-in.")
+        raise ReportError(f"{roster} does not exist. Pass the folder that `coginst collect` wrote with --handed-in.")
     students = read_roster(roster)
     tally = Tally([], read_columns(results))
     with replace_folder(out, SIGN) as folder:
@@ -87,7 +88,7 @@ def _write_gradescope(folder: Path, student: Student, tally: Tally, row: list[Ex
 
 
 def _write_clusters(folder: Path, out: Path, tally: Tally) -> dict[str, str]:
-    """Write an example of each failure without a name; for each the path at which it will lie."""
+    """Write an example answer for each cluster of unnamed failures; return its final path for each cluster key."""
     files: dict[str, str] = {}
     for n, mistake in enumerate((m for m in tally.failure_clusters() if m.example), 1):
         name = f"clusters/{n:03d}-{mistake.exercise}.py"

@@ -1,4 +1,7 @@
-"""A student's own page: the verdicts in the notebook's words and tables. It holds no script and no other student."""
+"""Write a student's page: the verdicts with the notebook's messages and tables.
+
+The page contains no scripts and no other student's data.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,21 @@ from utils.grading.results import ExerciseResult
 from utils.grading.roster import Student
 from utils.show.html import MARK, card, escape, inline_html
 
-# The colour and the sign of a state, those of the notebook's three.
+# The notebook's status whose colour and sign represent a state; "todo" for all others.
 LIKE = {"passed": "passed", "failed": "failed", "stopped": "failed", "unreadable": "failed"}
 
 
 def student_page(student: Student, columns: Sequence[Column], row: Sequence[ExerciseResult]) -> str:
-    """The page of one student, who has a result for each column."""
+    """Return the HTML page of one student; `row` has one result for each column."""
     stems = list(dict.fromkeys(column.lesson for column in columns))
     of = {stem: [result for column, result in zip(columns, row) if column.lesson == stem] for stem in stems}
     graded = [result for result in row if result.state not in NOT_GRADED]
     earned, most = sum(result.points for result in graded), sum(result.max_points for result in graded)
-    said = f"{format_number(earned)} of {format_number(most)} points"
+    title, said = f"{format_number(earned)} of {format_number(most)} points", "You have {}."
     if _is_ungraded(row):
-        said = "nothing that could be graded"
+        title, said = "no graded lesson", "No lesson could be graded."
     overview = html_table(
-        ["Lesson", "Points", "of", "Exercises"],
+        ["Lesson", "Points", "Maximum", "Exercises"],
         [
             [
                 _lesson_link(stem, of[stem]),
@@ -39,15 +42,18 @@ def student_page(student: Student, columns: Sequence[Column], row: Sequence[Exer
     parts = [
         f"<h1>{escape(student.name)}</h1>",
         f'<p class="quiet">{escape(student.id)}</p>',
-        f"<p><b>{said[0].upper()}{said[1:]}.</b></p>",
+        f"<p><b>{said.format(title)}</b></p>",
         overview,
         *(_lesson(stem, of[stem]) for stem in stems if _is_handed_in(of[stem])),
     ]
-    return html_document(f"{student.name}: {said}", "\n".join(parts))
+    return html_document(f"{student.name}: {title}", "\n".join(parts))
 
 
 def describe_states(results: Sequence[ExerciseResult]) -> str:
-    """ "5 passed, 1 failed": how many are in which state; one word where all are in one."""
+    """Return how many results are in each state, such as "5 passed, 1 failed".
+
+    If all are absent or all are unreadable, return only that word.
+    """
     states = list(dict.fromkeys(result.state for result in results))
     if len(states) == 1 and states[0] in ("absent", "unreadable"):
         return states[0]
@@ -69,7 +75,7 @@ def _lesson_link(stem: str, results: Sequence[ExerciseResult]) -> str:
 
 def _lesson(stem: str, results: Sequence[ExerciseResult]) -> str:
     head = f'<h2 id="l{stem[:2]}">{escape(lesson_title(stem))}</h2>'
-    if _is_ungraded(results):  # one file, one reason
+    if _is_ungraded(results):  # All exercises then have the same reason.
         return head + _card(results[0])
     return "\n".join([head, *map(_exercise, results)])
 
@@ -87,13 +93,14 @@ def _card(result: ExerciseResult) -> str:
 
 
 def format_points(points: float) -> str:
-    """ "1 point", "2.5 points"."""
+    """Return points with their noun, such as "1 point" or "2.5 points"."""
     return format_count(int(points), "point") if points == int(points) else f"{format_number(points)} points"
 
 
 def _without_a_message(result: ExerciseResult) -> str:
     if result.state == "waits for another exercise":
-        return f"It builds on `{result.waits_for}`, which has to pass first."
-    return {"absent": "The lesson was not handed in.", "not attempted": "Not attempted."}.get(
-        result.state, result.state
-    )
+        return f"This answer uses `{result.waits_for}`, which must pass first."
+    return {
+        "absent": "You did not hand in this lesson.",
+        "not attempted": "You did not attempt this exercise.",
+    }.get(result.state, result.state)

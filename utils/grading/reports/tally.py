@@ -1,4 +1,4 @@
-"""What a class did, counted: read once, student by student, so that only the counts stay in memory."""
+"""Count the results of a class, one student at a time, so that only the counts stay in memory."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from utils import lessons
 from utils.grading.results import ExerciseResult, Incident, Kind, LessonResult, read_result
 from utils.grading.roster import Student
 
-WRONG = ("failed", "stopped")  # states in which an answer was given and did not pass
-NOT_GRADED = ("absent", "unreadable")  # where all is so there are no points, not 0: what that is worth is for people
-MAX_TRIES = 10_000  # what a student's own file may claim
+WRONG = ("failed", "stopped")  # states of answers that exist and do not pass
+NOT_GRADED = ("absent", "unreadable")  # A lesson with only these states gets no points, not 0: people decide on it.
+MAX_TRIES = 10_000  # Larger numbers in a student's own progress file are ignored.
 
 
 class ReportError(ValueError):
-    """There is nothing to report on; the message says what to run first."""
+    """The results or the roster are missing; the message says what to run first."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """An exercise of the course: its lesson's stem, its name, and what can be earned."""
+    """An exercise of the course: its lesson's stem, its name, and the points that can be earned."""
 
     lesson: str
     exercise: str
@@ -36,14 +36,15 @@ class Column:
 
 @dataclass
 class Mistake:
-    """One way in which an exercise was answered wrongly, and who did so.
+    """A mistake in an exercise, and the students who made it.
 
     Attributes:
-        id: the misconception's, or "" where it has no name.
-        reason: as in a report, "misconception" or "raised".
-        message: what its authors read, the first of them.
-        example: an answer that makes it, the shortest, and whose it is.
-        fingerprint: of the wrong results, where it has no name.
+        id: the id of the misconception; "" for a failure without a name.
+        reason: the reason in the report, such as "misconception" or "raised".
+        message: the message that the first of these students got.
+        fingerprint: the fingerprint of the wrong results, for a failure without a name.
+        example: the shortest answer with this mistake.
+        author: the student who wrote the example.
     """
 
     exercise: str
@@ -57,7 +58,7 @@ class Mistake:
     author: Student | None = None
 
     def add_student(self, student: Student, answer: str) -> None:
-        """One more who made it."""
+        """Add a student who made the mistake."""
         self.students.append(student)
         answer = answer.strip("\n")
         if answer and (not self.example or (len(answer), answer) < (len(self.example), self.example)):
@@ -65,39 +66,39 @@ class Mistake:
 
     @property
     def name(self) -> str:
-        """The id in words, or why it failed."""
+        """The id with spaces, or a description of the reason."""
         return self.id.replace("-", " ") if self.id else REASONS.get(self.reason, self.reason)
 
 
-# What a failure without a name is called: the word of its report in a learner's language.
+# Descriptions of failures without a name, by the reason in the report.
 REASONS = {
     "raised": "an error",
-    "structure": "another kind of result",
+    "structure": "a wrong kind of result",
     "shape": "a wrong shape",
-    "dtype": "another type of numbers",
-    "device": "another device",
-    "property": "a broken property",
-    "difference": "other numbers",
+    "dtype": "a wrong dtype",
+    "device": "a wrong device",
+    "property": "a violated property",
+    "difference": "wrong numbers",
     "stopped": "stopped",
 }
 
 
 @dataclass
 class MistakeFamily:
-    """A mistake that was made in several lessons: one id and alike words, an entry for each exercise."""
+    """A mistake that was made in several lessons: entries with the same id and similar messages."""
 
     id: str
     mistakes: list[Mistake]
 
     @property
     def students(self) -> list[Student]:
-        """Everybody who made it anywhere, each once."""
+        """All students who made the mistake, each once."""
         return list(dict.fromkeys(student for mistake in self.mistakes for student in mistake.students))
 
 
 @dataclass
 class Tally:
-    """The counts of a class: rows are students in the roster's order, columns exercises in the course's."""
+    """The counts of a class. Rows are students in the roster's order, columns are exercises in the course's order."""
 
     students: list[Student]
     columns: list[Column]
@@ -109,7 +110,7 @@ class Tally:
 
     @property
     def points_by_lesson(self) -> dict[str, float]:
-        """Each lesson's stem with what can be earned in it."""
+        """The points that can be earned in each lesson, by stem."""
         found: dict[str, float] = {}
         for column in self.columns:
             found[column.lesson] = found.get(column.lesson, 0.0) + column.max_points
@@ -118,7 +119,11 @@ class Tally:
     def add_student(
         self, student: Student, results: dict[str, LessonResult], tries: dict[str, int]
     ) -> list[ExerciseResult]:
-        """Count one student; gives a result for every column, "absent" where the lesson was not handed in."""
+        """Count one student.
+
+        Returns:
+            The student's result for every column, "absent" if the lesson was not handed in.
+        """
         row = [self._find_result(column, results) for column in self.columns]
         self.students.append(student)
         self.states.append([result.state for result in row])
@@ -147,22 +152,22 @@ class Tally:
             self.mistakes[key] = Mistake(column.exercise, column.lesson, named, reason, result.message, fingerprint)
         return self.mistakes[key]
 
-    # --- what is asked of it ----------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------------
 
     def count_students(self, column: int, *states: str) -> int:
-        """How many students are in one of these states in an exercise."""
+        """Return how many students have one of these states in an exercise."""
         return sum(row[column] in states for row in self.states)
 
     def mistakes_in(self, exercise: str) -> list[Mistake]:
-        """The mistakes in an exercise, the commonest first."""
+        """Return the mistakes in an exercise, the most common first."""
         return _commonest_first(m for m in self.mistakes.values() if m.exercise == exercise)
 
     def commonest_mistakes(self) -> list[Mistake]:
-        """All mistakes that have a name, the commonest first."""
+        """Return all mistakes that have a name, the most common first."""
         return _commonest_first(m for m in self.mistakes.values() if m.id)
 
     def mistake_families(self) -> list[MistakeFamily]:
-        """The mistakes that were made in several lessons, those of most students first."""
+        """Return the mistakes that were made in several lessons, those of the most students first."""
         by_id: dict[str, list[Mistake]] = defaultdict(list)
         for mistake in self.mistakes.values():
             if mistake.id:
@@ -177,26 +182,29 @@ class Tally:
         return sorted(families, key=lambda family: (-len(family.students), family.id))
 
     def failure_clusters(self) -> list[Mistake]:
-        """The failures without a name, each with all who gave the same wrong results, the largest first."""
+        """Return the failures without a name, grouped by equal wrong results or errors, the largest group first."""
         return _commonest_first(m for m in self.mistakes.values() if not m.id and m.reason != "stopped")
 
     def median_tries(self) -> list[tuple[str, float, int]]:
-        """Where tries are known: exercise, their median until it passed, and of how many students; the most first."""
+        """Return (exercise, median tries, number of students) for all exercises with known tries, most tries first.
+
+        Only students who passed the exercise count.
+        """
         found = [(name, float(median(tries)), len(tries)) for name, tries in self.tries.items()]
         return sorted(found, key=lambda row: (-row[1], -row[2], row[0]))
 
 
-ABOUT = {
-    "network": "It reached for the network",
-    "processes": "It reached for processes",
-    "file": "It reached for files outside its folder",
-    "tampering": "It changed what the checks run on",
-}  # what a note tells of, in words; a limit's own words are a sentence
+ATTEMPTS = {  # introduces the audit log entries of a kind; all other details are sentences already
+    "network": "The answer tried to use the network",
+    "processes": "The answer tried to start or stop processes",
+    "file": "The answer tried to access files outside its folder",
+    "tampering": "The answer interfered with the code of the checks",
+}
 MOST_DETAILS = 3
 
 
 def merge_incidents(incidents: Iterable[Incident]) -> list[Incident]:
-    """One incident for all of a kind in an exercise, and for all exercises where the same happened."""
+    """Merge incidents of the same kind in an exercise, and then exercises with the same incidents."""
     details: dict[tuple[str, str], list[str]] = defaultdict(list)
     for incident in incidents:
         details[incident.kind, incident.exercise].append(incident.detail)
@@ -207,15 +215,19 @@ def merge_incidents(incidents: Iterable[Incident]) -> list[Incident]:
 
 
 def _describe_details(kind: str, details: Sequence[str]) -> str:
-    if kind not in ABOUT:
-        return " ".join(details)
-    more = f", and {len(details) - MOST_DETAILS} more" if len(details) > MOST_DETAILS else ""
-    return f"{ABOUT[kind]}: {', '.join(details[:MOST_DETAILS])}{more}"
+    sentences = [detail for detail in details if kind not in ATTEMPTS or detail.endswith(".")]
+    if entries := [detail for detail in details if detail not in sentences]:
+        more = f", and {len(entries) - MOST_DETAILS} more" if len(entries) > MOST_DETAILS else ""
+        sentences.insert(0, f"{ATTEMPTS[kind]}: {', '.join(entries[:MOST_DETAILS])}{more}.")
+    return " ".join(sentences)
 
 
 def _group_similar(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
-    """Mistakes of one id in groups that speak of the same: an id is short, and "not-scaled" is said of scores and of
-    dropout. Two belong together where their messages share a quarter of their longer words."""
+    """Group mistakes that have the same id and similar messages.
+
+    The id is not enough: for example, "not-scaled" can mean scores or dropout. Two messages are similar if they share a
+    quarter of their longer words.
+    """
     groups: list[list[Mistake]] = []
     for mistake in mistakes:
         near = [group for group in groups if any(_share_words(mistake.message, other.message) for other in group)]
@@ -237,29 +249,29 @@ def _commonest_first(mistakes: Iterable[Mistake]) -> list[Mistake]:
 
 
 def read_columns(results: Path) -> list[Column]:
-    """The exercises of every lesson of which there is a result, in the course's order.
+    """Return the exercises of every lesson that has a result, in the course's order.
 
     Raises:
-        ReportError: there is none.
-        ResultError: a file is no result.
+        ReportError: there are no results.
+        ResultError: a file is not a result.
     """
     found: dict[str, LessonResult] = {}
     for path in sorted(results.glob("*/[0-9][0-9]_*.json")):
-        # Each student's has the same exercises; one that could not be read may have none.
+        # All results of a lesson have the same exercises, except that an unreadable page may have none.
         if path.stem not in found or not found[path.stem].exercises:
             found[path.stem] = read_result(path)
     if not found:
-        raise ReportError(f"{results} holds no result; `coginst grade` writes them.")
+        raise ReportError(f"{results} contains no results. `coginst grade` writes them.")
     return [Column(stem, e.name, e.max_points) for stem in sorted(found) for e in found[stem].exercises]
 
 
 def read_student_results(results: Path, student: Student) -> dict[str, LessonResult]:
-    """One student's results by lesson. Raises `ResultError`."""
+    """Read one student's results, by lesson. Raises `ResultError`."""
     return {path.stem: read_result(path) for path in sorted((results / student.folder).glob("[0-9][0-9]_*.json"))}
 
 
 def read_tries(handed_in: Path, student: Student) -> dict[str, int]:
-    """How often a student tried each exercise, as their own `.progress.json` has it; empty where it says nothing."""
+    """Return how often a student tried each exercise, from the student's own `progress.json`; empty if unknown."""
     path = handed_in / student.folder / "progress.json"
     try:
         kept = json.loads(path.read_bytes())
@@ -274,14 +286,14 @@ def read_tries(handed_in: Path, student: Student) -> dict[str, int]:
 
 
 def unknown_students(results: Path, students: Sequence[Student]) -> list[str]:
-    """The folders of results of which no student is on the roster."""
+    """Return the folders of results whose student is not on the roster."""
     known = {student.folder for student in students}
     return sorted({path.parent.name for path in results.glob("*/[0-9][0-9]_*.json")} - known)
 
 
 @functools.cache
 def lesson_title(stem: str) -> str:
-    """A lesson's number and heading, or its stem where the course has no such lesson (any more)."""
+    """Return a lesson's number and title, or its stem if the course no longer has this lesson."""
     try:
         return f"{stem[:2]} {lessons.read_lesson(lessons.find_lesson(stem)).title}"
     except lessons.LessonError:

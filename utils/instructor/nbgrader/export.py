@@ -1,7 +1,7 @@
-"""Lessons as nbgrader assignments: `source/NN_stem/NN_stem.ipynb`, with answers, and the configuration beside them.
+"""Export lessons as nbgrader assignments: `source/NN_stem/NN_stem.ipynb`, with answers, and nbgrader's configuration.
 
-A cell with a gap is a solution cell; after the cell that checks an exercise comes one that is graded. Nothing here
-needs nbgrader.
+A cell with a gap becomes a solution cell. A graded cell follows each cell that checks an exercise. This module does not
+need nbgrader.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 POINTS = 1
 
 CONFIG = '''\
-"""nbgrader's settings for this course; written by `coginst export-nbgrader`, and yours to change."""
+"""Set nbgrader up for this course. `coginst export-nbgrader` wrote this file once; you can change it."""
 
 import os
 
-from utils.instructor.nbgrader import stubs  # the course is to be installed where nbgrader runs: pip install -e .
+from utils.instructor.nbgrader import stubs  # install the course where nbgrader runs: pip install -e .
 
-# Grading an answer is not the instructor's own progress.
+# Grading must not change the instructor's own progress.
 os.environ["COURSE_PROGRESS"] = "off"
 
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "attention"
 c.GenerateAssignment.preprocessors = stubs.preprocessors()
-c.Execute.timeout = 120  # seconds for one cell; the lessons that train take longer than nbgrader's 30
+c.Execute.timeout = 120  # seconds for one cell; lessons that train a model take longer than nbgrader's default of 30
 '''
 
 
 class ExportError(ValueError):
-    """The export cannot be written; nothing was."""
+    """The export cannot be made. Nothing was written."""
 
 
 @dataclass
 class ExportSummary:
-    """The notebooks that were written, the points of each lesson, and a sentence for what was left as it was."""
+    """The files that were written, the points of each lesson, and a sentence for each file that was kept."""
 
     written: list[Path] = field(default_factory=list)
     points: dict[str, int] = field(default_factory=dict)
@@ -56,19 +56,21 @@ class ExportSummary:
 def export_lessons(
     out: str | Path, names: Iterable[str] = (), replace: bool = False, source: str | Path | None = None
 ) -> ExportSummary:
-    """Write the named lessons (all when none is named) as assignments into the nbgrader course folder `out`.
+    """Write the named lessons as assignments into the nbgrader course folder `out`. By default, write all lessons.
 
     Raises:
-        ExportError: `out` cannot be used, or holds another version of an assignment and `replace` is not given.
-        MarkerError, BuildError, LessonError: as a build.
+        ExportError: `out` cannot be used, or it contains another version of an assignment and `replace` is False.
+        MarkerError, BuildError, LessonError: same as in a build.
     """
     source = ROOT / "solutions" if source is None else Path(source)
     out = Path(out)
     if out.exists() and not out.is_dir():
-        raise ExportError(f"{out} is a file, and nbgrader needs a folder; name another.")
+        raise ExportError(f"{out} is a file, but nbgrader needs a folder. Name a folder.")
     if out.resolve() == ROOT / "course" or ROOT / "course" in out.resolve().parents:
-        raise ExportError(f"{out} is where students' copies lie, and assignments hold answers; name another folder.")
-    student_files(source)  # every marker is right and nothing leaks, or this raises
+        raise ExportError(
+            f"{out} is in the folder of the students' copies, but assignments contain answers. Name another folder."
+        )
+    student_files(source)  # raises an error if a marker is wrong or an answer leaks
     done = ExportSummary()
     texts: dict[Path, str] = {}
     for path in [lessons.find_lesson(name, source) for name in names] or lessons.all_lessons(source):
@@ -81,14 +83,16 @@ def export_lessons(
     if differ and not replace:
         raise ExportError(
             "\n".join(
-                f"{path} is there already and differs; --replace puts the lesson's in its place." for path in differ
+                f"{path} already exists and differs from the export. Add --replace to overwrite it." for path in differ
             )
         )
     config = out / "nbgrader_config.py"
     if not config.exists():
         texts[config] = CONFIG
     elif config.read_text(encoding="utf-8") != CONFIG:
-        done.kept.append(f"{config} stays as it is; what an export would write is in docs/instructors.md.")
+        done.kept.append(
+            f"{config} has other settings, so the export kept it. docs/instructors.md describes the usual settings."
+        )
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         lessons.write_atomically(path, text)
@@ -97,8 +101,11 @@ def export_lessons(
 
 
 def make_assignment(path: str | Path) -> dict:
-    """The notebook of one lesson for nbgrader's `source/`: with answers, and what marks and grades them. Raises as
-    `strip`."""
+    """Return the notebook of one lesson for nbgrader's `source/`, with answers, nbgrader's markers and graded cells.
+
+    Raises:
+        MarkerError: same as in `strip_lesson`.
+    """
     path = Path(path)
     lesson = lessons.parse_lesson(strip_notes(lessons.read_text(path), path), path)
     marked = [markers.parse_markers(cell) for cell in lesson.cells]
@@ -119,15 +126,17 @@ def make_assignment(path: str | Path) -> dict:
         cells.append(ipynb.make_cell(cell.kind, ipynb.cell_id(lesson.stem, cell.index), metadata, source))
         for name, arguments in _iter_checks(cell):
             marks = _nbgrader_metadata("points", name, "code", grade=True, locked=True)
-            marks["tags"] = ["raises-exception"]  # it waits for the answer
+            marks["tags"] = ["raises-exception"]  # it fails until the exercise is done
             made = f"from utils.instructor.nbgrader.grading import grade\n\ngrade({arguments})"
             cells.append(ipynb.make_cell("code", ipynb.cell_id(f"{lesson.stem}:{name}", cell.index), marks, made))
     return ipynb.make_notebook(cells)
 
 
 def student_source(source: str) -> str | None:
-    """A solution cell's code with the build's stubs for its answers; None where it has no region that the build would
-    accept."""
+    """Return the code of a solution cell with the build's stubs in place of its answers.
+
+    Return None if the cell has no region that the build would accept.
+    """
     if BEGIN not in map(str.strip, source.split("\n")):
         return None
     marks = dict(zip((BEGIN, END), markers.wrap_in_answer_markers([])))
@@ -156,12 +165,12 @@ def _nbgrader_metadata(
 
 
 def _grade_name(cell: Cell, stem: str) -> str:
-    """What an answer is called in the gradebook: its exercise, or its cell where that checks none."""
+    """Return the name of an answer in the gradebook: its exercise, or the cell's id if the cell checks none."""
     return next((name for name, _ in _iter_checks(cell)), ipynb.cell_id(stem, cell.index))
 
 
 def _iter_checks(cell: Cell) -> Iterator[tuple[str, str]]:
-    """The exercises that a cell checks, `check(f)` or `check(x=x)` on a line of its own: the name and the arguments."""
+    """Yield the name and the argument of each exercise that a cell checks with `check(f)` or `check(x=x)`."""
     tree = lessons.parse_cell(cell)
     for node in tree.body if tree else ():
         call = node.value if isinstance(node, ast.Expr) else None
@@ -173,7 +182,7 @@ def _iter_checks(cell: Cell) -> Iterator[tuple[str, str]]:
 
 
 def _add_solution_markers(marked: MarkedCell) -> str:
-    """A cell's source with nbgrader's markers: around regions, and around a statement that a single marker takes."""
+    """Return a cell's source with nbgrader's markers around each region and each statement with a single marker."""
     lines = marked.lines
     begin, end = (BEGIN, END) if marked.cell.kind == "code" else (f"<!-- {BEGIN} -->", f"<!-- {END} -->")
     for region in reversed(marked.regions):

@@ -1,4 +1,4 @@
-"""What a graded cell calls: `grade(get_mask)`. An exercise that passes its check gets its points, any other none."""
+"""Define `grade`, which graded cells call: `grade(get_mask)`. Only an exercise that passes its check gets points."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from utils.feedback.check import CheckFailed, check
 
 
 def grade(*answers: Any, **values: Any) -> None:
-    """Say that the exercise passes, or raise. Called as `check` is.
+    """Print that the exercise passes, or raise an error. The arguments are those of `check`.
 
-    nbgrader gives no points to a cell that raises or that writes to stderr, so that a warning from an answer is kept
-    from it.
+    nbgrader gives no points to a cell that raises an error or writes to stderr, so the answer's stderr is discarded.
 
     Raises:
-        NotImplementedError: the exercise is not attempted; a notebook shows that as a calm line.
-        CheckFailed: it does not pass, with the check's own words.
+        NotImplementedError: the exercise is not attempted; a notebook shows this as a single line.
+        CheckFailed: the exercise does not pass; the message is that of the check.
     """
     with contextlib.redirect_stderr(io.StringIO()):
         report = check(*answers, **values)

@@ -1,8 +1,7 @@
-"""Our stubs in nbgrader: `generate_assignment` leaves what `coginst build` leaves. Named in the nbgrader_config.py that
-an export writes.
+"""Let nbgrader's `generate_assignment` write the same stubs as `coginst build`. This module imports nbgrader.
 
-Without it nbgrader leaves stubs of its own, which no check mistakes for an answer; only the calm words are lost.
-Imports nbgrader.
+The nbgrader_config.py of an export uses it. Without it, nbgrader writes its own stubs. No check takes these for an
+answer, but learners do not read which exercise is unfinished.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from utils.instructor.nbgrader.export import student_source
 
 
 class ClearAnswers(ClearSolutions):
-    """Takes the solution regions out of a code cell as the build does: a stub says which exercise it stands for."""
+    """Replaces the solution regions of a code cell by the build's stubs, which name the exercise."""
 
     def _replace_solution_region(self, cell, language):
         student = student_source(cell.source) if cell.cell_type == "code" else None
@@ -25,7 +24,7 @@ class ClearAnswers(ClearSolutions):
 
 
 def preprocessors() -> list[type]:
-    """What nbgrader's `generate_assignment` does to a notebook, with `ClearAnswers` in its place."""
+    """Return the steps of nbgrader's `generate_assignment`, with `ClearAnswers` in place of `ClearSolutions`."""
     return [
         ClearAnswers if step is ClearSolutions else step
         for step in GenerateAssignment.class_traits()["preprocessors"].default()

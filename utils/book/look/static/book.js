@@ -1,5 +1,6 @@
-/* The wrong answers of the first page, the commands that a click copies, and what fingers, a keyboard and paper need. */
-if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false; // no file may read another one
+/* Scripts for the wrong answers on the first page, the button that copies commands, search, scrolling and print. */
+// A page that is opened from a file must not read other files.
+if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 document.addEventListener("DOMContentLoaded", () => {
   for (const box of document.querySelectorAll(".wrong-answers")) {
     const panels = [...box.querySelectorAll(".wrong-answer")];
@@ -13,32 +14,33 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   for (const button of document.querySelectorAll("button[data-copy]")) {
-    const said = button.parentElement.querySelector("[role=status]");
+    const status = button.parentElement.querySelector("[role=status]");
     button.hidden = false;
     button.addEventListener("click", () => {
       copied(button.dataset.copy).then(
-        () => { said.textContent = "Copied. Paste into a terminal."; },
-        () => { said.textContent = "This browser lets no page copy: mark the lines below."; },
+        () => { status.textContent = "Copied. Paste the commands into a terminal."; },
+        () => { status.textContent = "This browser does not let pages copy. Select and copy the lines below."; },
       );
     });
   }
 
-  // What the search shows of a page is from its text; the list of its headings stands before that.
+  // Search results should quote the article, not the list of headings that comes before it in the page.
   if (typeof Search !== "undefined") {
     const { htmlToText } = Search;
     Search.htmlToText = (html, anchor) => htmlToText(html.replace(/^[^]*?<article/, '<article role="main"'), anchor);
   }
 
-  // The theme's button says "Search Ctrl+K" and is called "Search": who says what they see would not reach it.
+  // The theme's button shows "Search Ctrl+K", but its accessible name is "Search". Voice control could not find it by its
+  // visible text.
   for (const button of document.querySelectorAll(".search-button-field")) button.removeAttribute("aria-label");
 
-  // Paper is white, whatever the screen is.
+  // Print in the light theme, because paper is white.
   const { dataset } = document.documentElement;
   let onScreen;
   addEventListener("beforeprint", () => { onScreen = dataset.theme; dataset.theme = "light"; });
   addEventListener("afterprint", () => { dataset.theme = onScreen; });
 
-  // What is wider than the page scrolls, by the keyboard too, and fades at the edges behind which there is more.
+  // Elements wider than the page scroll, also by keyboard, and fade at each edge behind which there is more.
   const cut = (box) => {
     const hidden = box.scrollWidth - box.clientWidth;
     if (hidden > 0) box.tabIndex = 0;

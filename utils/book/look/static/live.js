@@ -1,5 +1,5 @@
-/* Builds the explorers, predictions and quizzes of a page, where the notebook would: there is no kernel, and none is
- * asked. `explore.js`, made with the book, has the modules' texts in `window.courseModules`. */
+/* Builds the explorers, predictions and quizzes of a page in their containers, without a kernel. `explore.js`, which is
+ * generated with the book, defines `window.courseModules` with the source of the modules. */
 (() => {
   const modules = {};
 
@@ -9,7 +9,7 @@
     return modules[kind];
   }
 
-  /** What anywidget hands to a module; nobody hears what it sends. */
+  /** Returns the model that anywidget would pass to a module. There is no kernel, so changes are not sent anywhere. */
   function modelOf(traits) {
     return {
       get: (name) => traits[name],
@@ -29,7 +29,7 @@
     const built = document.createElement("div");
     place.append(built);
     made.render({ model: modelOf(traits), el: built });
-    place.dataset.built = ""; // the words give way, on paper they stay
+    place.dataset.built = ""; // hides the static text on screen, but not in print
   }
 
   document.addEventListener("DOMContentLoaded", () => document.querySelectorAll(".live").forEach(build));

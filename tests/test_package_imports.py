@@ -1,4 +1,4 @@
-"""The rooms of `utils`: who may import whom. Read off the source, lazy imports included."""
+"""Test the import contract of the packages in `utils`, read from the source, lazy imports included."""
 
 import ast
 import importlib
@@ -12,13 +12,13 @@ import pytest
 import utils
 from utils.lessons import ROOT
 
-# Each room with those that it may import from, itself apart.
-ROOMS = {
+# Each package with the packages that it may import.
+ALLOWED = {
     "lessons": set(),
     "gpt2": {"lessons"},
     "show": {"lessons"},
-    "live": set(),  # utils.explore.widget and .training: below the loop, which shows what it does while it does it
-    "loop": {"live"},  # utils.training.loop: below the models that it trains, as the recipes are above them
+    "live": set(),  # utils.explore.widget and .training_display: the training loop displays its progress with them
+    "loop": {"live"},  # utils.training.loop: models import it, and the training recipes import the models
     "models": {"lessons", "live", "loop", "show", "gpt2"},
     "training": {"lessons", "gpt2", "loop", "models"},
     "explore": {"lessons", "live", "show", "models", "gpt2", "feedback"},
@@ -31,9 +31,9 @@ ROOMS = {
     "book": {"lessons", "feedback", "show", "live", "instructor"},
     "cli": {"lessons", "gpt2", "training", "instructor", "grading", "book"},
 }
-LONGEST = 350  # lines of a module of the engine
+MAX_LINES = 400  # of a module of the check engine
 UTILS = ROOT / "utils"
-SHIMS = {"utils.instructor.cli"}  # an old name of something in a room above
+SHIMS = {"utils.instructor.cli"}  # the old name of a module in a higher package
 
 
 def name_of(path: Path) -> str:
@@ -45,22 +45,22 @@ SOURCES = {name_of(path): path for path in sorted(UTILS.rglob("*.py"))}
 
 
 def nearest(name: str) -> str:
-    """The module that a dotted name is, or lies in."""
+    """Return the module that a dotted name is, or belongs to."""
     while name not in SOURCES:
         name = name.rpartition(".")[0]
     return name
 
 
 def imported(module: str) -> list[tuple[str, str]]:
-    """What a module imports from `utils`, anywhere in its code: the other module, and the name taken from it."""
-    found = []
+    """Return every import from `utils` in a module: the imported module, and the imported name."""
+    imports = []
     for node in ast.walk(ast.parse(SOURCES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "utils":
             for alias in node.names:
-                found.append((nearest(f"{node.module}.{alias.name}"), alias.name))
+                imports.append((nearest(f"{node.module}.{alias.name}"), alias.name))
         elif isinstance(node, ast.Import):
-            found += [(nearest(alias.name), "") for alias in node.names if alias.name.split(".")[0] == "utils"]
-    return [(other, name) for other, name in found if other != module]
+            imports += [(nearest(alias.name), "") for alias in node.names if alias.name.split(".")[0] == "utils"]
+    return [(other, name) for other, name in imports if other != module]
 
 
 @cache
@@ -68,7 +68,7 @@ def imports() -> dict[str, list[tuple[str, str]]]:
     return {module: imported(module) for module in SOURCES}
 
 
-def room(module: str) -> str:
+def package_of(module: str) -> str:
     if module == "utils.training.loop":
         return "loop"
     if module in ("utils.explore.widget", "utils.explore.training_display"):
@@ -76,15 +76,15 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def test_the_rooms_are_these():
-    assert {path.name for path in UTILS.iterdir() if path.is_dir()} - {"assets", "__pycache__"} == set(ROOMS) - {
+def test_every_package_is_listed():
+    assert {path.name for path in UTILS.iterdir() if path.is_dir()} - {"assets", "__pycache__"} == set(ALLOWED) - {
         "live",
         "loop",
     }
     assert [path.name for path in UTILS.glob("*.py")] == ["__init__.py"]
 
 
-def test_no_circle_of_files():
+def test_no_import_cycle_of_modules():
     graph = {module: {other for other, _ in found} for module, found in imports().items()}
     try:
         TopologicalSorter(graph).prepare()
@@ -92,23 +92,25 @@ def test_no_circle_of_files():
         pytest.fail(" → ".join(error.args[1]))
 
 
-def test_no_circle_of_rooms_and_every_arrow_is_allowed():
+def test_every_import_is_allowed_and_packages_have_no_cycle():
     wrong = [
         f"{module} imports {other}"
         for module, found in imports().items()
         for other, _ in found
-        if room(module) and module not in SHIMS and room(other) not in {room(module), ""} | ROOMS[room(module)]
+        if package_of(module)
+        and module not in SHIMS
+        and package_of(other) not in {package_of(module), ""} | ALLOWED[package_of(module)]
     ]
     assert not wrong, "\n".join(wrong)
-    TopologicalSorter(ROOMS).prepare()
+    TopologicalSorter(ALLOWED).prepare()
 
 
-def test_no_room_reaches_into_another_ones_private_names():
+def test_no_package_imports_private_names_of_another():
     wrong = [
         f"{module} imports {name} from {other}"
         for module, found in imports().items()
         for other, name in found
-        if room(module) != room(other) and (name.startswith("_") or "._" in other)
+        if package_of(module) != package_of(other) and (name.startswith("_") or "._" in other)
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -124,7 +126,7 @@ def test_no_package_hides_one_of_its_modules():
 
 def test_modules_of_the_engine_are_short():
     for path in (UTILS / "feedback").glob("*.py"):
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST, path.name
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES, path.name
     assert len((UTILS / "feedback" / "diagnose.py").read_text(encoding="utf-8").splitlines()) < 300
 
 
