@@ -1,4 +1,4 @@
-"""axe-core on a part of a page: what somebody who listens, or who sees little, would stumble over."""
+"""Find accessibility violations in a part of a page with axe-core."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _RUN = """async ([selector, exclude]) => {
 
 
 def violations(page: Page, selector: str, exclude: tuple[str, ...] = ()) -> list[str]:
-    """One line for each violation within what `selector` finds; contrast is measured as it is drawn."""
-    assert SCRIPT.is_file(), "axe-core is not there: run  bash .ci/install-npm .venv/bin/python"
+    """Return one line for each violation in the elements of `selector`; contrast is measured as drawn."""
+    assert SCRIPT.is_file(), "axe-core is not installed: run  bash .ci/install-npm .venv/bin/python"
     if not page.evaluate("() => Boolean(window.axe)"):
         page.add_script_tag(content=SCRIPT.read_text(encoding="utf-8"))
     return page.evaluate(_RUN, [selector, list(exclude)])

@@ -1,4 +1,4 @@
-"""One JupyterLab a process: starting it, and loading its page, takes longer than most tests in it."""
+"""Share one JupyterLab for each process, because starting Lab takes longer than most tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.browser.harness import KERNEL, Lab, close_notebook, open_lab, serve_j
 
 
 class LabManager:
-    """Starts Lab when it is asked for and none is running."""
+    """Starts Lab when a test needs it and none is running."""
 
     def __init__(self, browser: Browser, folders: pytest.TempPathFactory) -> None:
         self._browser, self._folders = browser, folders
@@ -44,7 +44,7 @@ def _labs(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 def lab(_labs: LabManager) -> Iterator[Lab]:
-    """A running Lab without a notebook. A test that does not leave it so (it failed) is the last in it."""
+    """A running Lab without an open notebook. If a test leaves a notebook open (it failed), this Lab is stopped."""
     lab = _labs.get_lab()
     yield lab
     if not lab.is_clean():

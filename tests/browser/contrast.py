@@ -1,13 +1,13 @@
-"""How well text is told from what lies under it, as it is drawn: text in pictures too, which axe does not measure."""
+"""Measure the contrast of text as drawn, also of text in pictures, which axe does not measure."""
 
 from __future__ import annotations
 
 from playwright.sync_api import Locator
 
 LEAST = 4.5  # WCAG 2.2, level AA
-# The layers under a point are painted from the bottom up, those above the text over the text as well, where they are of
-# the same part (a tool bar of Lab is not). A halo (a stroke that is painted first) is what its text stands on. Disabled
-# controls are left out, as WCAG has it.
+# The script paints the layers under a point from the bottom up. Layers above the text also cover the text if they are in
+# the same part of the page (a toolbar of Lab is not). A halo (a stroke that is painted first) is the background of
+# its text. Disabled controls are skipped, as in WCAG.
 _FAINT = """(roots, least) => {
     const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
     const known = new Map();
@@ -33,7 +33,7 @@ _FAINT = """(roots, least) => {
         const [dark, bright] = [light(a), light(b)].sort((x, y) => x - y);
         return (bright + 0.05) / (dark + 0.05);
     };
-    const looks = new Map();  // nothing changes while this runs, and to ask for a style is slow
+    const looks = new Map();  // a cache: styles do not change meanwhile, and reading them is slow
     const look = element => {
         if (!looks.has(element)) {
             const {backgroundColor, fill, fillOpacity, stroke, strokeOpacity, opacity} = getComputedStyle(element);
@@ -105,5 +105,5 @@ _FAINT = """(roots, least) => {
 
 
 def faint(parts: Locator, least: float = LEAST) -> list[str]:
-    """One line for each text within `parts` whose contrast is below `least`: the contrast, the words, the colours."""
+    """Return one line for each text in `parts` with a contrast below `least`: the contrast, the text, the colours."""
     return parts.evaluate_all(_FAINT, least)

@@ -1,8 +1,8 @@
-"""A learner's browser: JupyterLab, or Notebook 7, on a copy of a course folder, driven in real headless Chromium.
+"""Drive a learner's browser: JupyterLab or Notebook 7 on a copy of a course folder, in a real headless Chromium.
 
-A test takes the Lab that its worker has running (the fixture `lab`), or starts one of its own:
+A test uses the running Lab of its worker (the fixture `lab`), or starts its own:
 
-    with serve(tmp_path, notebooks=[...]) as url, open_lab(chromium, url) as page:
+    with serve_jupyter(tmp_path, notebooks=[...]) as url, open_lab(chromium, url) as page:
         notebook = Notebook(page)
         notebook.run_all()
 """
@@ -35,30 +35,29 @@ FLAGS = (
     " --disable-component-update --disable-sync --disable-dev-shm-usage"
 ).split()
 
-# The shell is Chromium without what draws windows: the same pages for a seventh of the work of opening one.
+# The shell is Chromium without windows; it opens a page in a seventh of the time.
 _PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
-# One range for each test worker: Jupyter looks for a free port first and takes it later, and two may find the same.
+# Each test worker has a range of ports. Jupyter finds a free port and takes it later, so two workers could collide.
 _PORT = 8988 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-# How to start a program on a folder, at a port, with a notebook open; the course's own command, and Jupyter's.
+# Arguments that start the course's own command or Jupyter's on a folder, at a port, with an open notebook.
 LAB = ("-c", "import sys; from utils.cli.lab import lab; lab({port}, False, sys.argv[1])", "{folder}")
 NOTEBOOK = (
     "-m", "notebook", "--no-browser", "--allow-root", "--port={port}", "--ServerApp.root_dir={folder}",
     "--JupyterNotebookApp.default_url=/notebooks/{first}",
 )  # fmt: skip
-# Every cell in the page at once (as it comes, Lab draws only those in view), and no saving but the test's own: Lab asks
-# what to do with a file that has changed on the disk when two of its saves overlap.
+# Lab renders all cells, not only those in view, and saves only when a test does: if two saves overlap, Lab asks what to
+# do with a file that has changed on the disk.
 SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},
     "docmanager-extension/plugin": {"autosave": False},
 }
-# A kernel that is shut down is killed at once: to take torch down in order costs half a second.
+# Kill kernels at once: an orderly shutdown with torch takes half a second.
 _CONFIG = {
     **{name: {"expose_app_in_browser": True} for name in ("LabApp", "JupyterNotebookApp")},
     "KernelManager": {"shutdown_wait_time": 0.1},
 }
-# Before that, Lab shows an empty notebook that is "idle", then the file's cells; what is run then is dropped without a
-# word.
+# Before it is ready, Lab shows an empty, "idle" notebook and then the file's cells, and silently drops runs of cells.
 _READY = """() => {
     const shown = window.jupyterapp?.shell.currentWidget, cells = shown?.content?.widgets ?? [];
     const kernel = shown?.sessionContext?.isReady && shown.sessionContext.session?.kernel;
@@ -66,8 +65,8 @@ _READY = """() => {
     const connected = kernel && kernel.connectionStatus === 'connected' && kernel.status === 'idle';
     return shown?.context?.isReady && drawn && connected;
 }"""
-# As the menu does it. Lab's own promise ends with the first error, even of a cell that may raise: each cell's goes on.
-# The numbers of an earlier run go first: a cell that then has one was run.
+# Run All as from the menu. Lab's own promise ends at the first error, even of a cell that may raise, so this waits for
+# the promise of each cell. It removes the numbers of an earlier run, so that a cell with a number was run.
 _RUN_ALL = """() => {
     const {content} = window.jupyterapp.shell.currentWidget;
     window.ran = false;
@@ -77,8 +76,8 @@ _RUN_ALL = """() => {
     window.jupyterapp.commands.execute('notebook:run-all-cells').then(rest, rest).then(end);
 }"""
 _ENDED = "() => window.ran && window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
-# A cell without a number was not run. After one that raised, the kernel drops what has reached it by then: the rest may
-# run or not, as fast as it comes; so it counts as well, unless it may raise. A cell that shows no source has no number.
+# Cells that stopped a run: those without a number, and those that raised unless they may. After an error, the kernel
+# drops the cells that have reached it, but later ones may still run. A cell without visible source has no number.
 _NOT_PAST = """() => {
     const number = cell => /\\[\\d+\\]/.test(cell.node.querySelector('.jp-InputPrompt').innerText);
     const raised = ({model}) => model.outputs.toJSON().some(output => output.output_type === 'error')
@@ -95,7 +94,7 @@ _DRAWN = """cell => {
     const drawn = cell.querySelectorAll('.jp-OutputArea-child').length;
     return sessionContext.session.kernel.status === 'idle' && drawn >= Math.min(outputs, 50);
 }"""
-# A broken link, in red, stands before each widget whose kernel is gone.
+# Lab puts a red broken link before each widget whose kernel is gone.
 _DISCONNECTED = """panel => [...panel.querySelectorAll('.jupyter-widgets-disconnected')]
     .filter(node => getComputedStyle(node, '::before').content !== 'none').length"""
 _SAVE = """() => {
@@ -109,29 +108,29 @@ _SAVE = """() => {
 }"""
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 WINDOW = {"width": 1280, "height": 900}
-# Without Lab's two questions, whether that is meant, and what to do with what was not saved.
+# Close without Lab's two questions, about shutting down the kernel and about unsaved changes.
 _PUT_AWAY = """async () => {
     const shown = window.jupyterapp.shell.currentWidget;
     await shown.sessionContext.shutdown();
     shown.context.model.dirty = false;
     shown.dispose();
 }"""
-# Milliseconds. A busy machine is slow, and none of this is about speed: limits are for what hangs.
+# Milliseconds. The limits only stop what hangs; a busy machine may be slow.
 _PATIENCE, _HANGS = 120_000, 600_000
 expect.set_options(timeout=_PATIENCE)
 
 
 def find_chromium() -> str:
-    """The path of a Chromium: $CHROMIUM, else the first on PATH. There is no skipping without one."""
+    """Return the path of a Chromium: $CHROMIUM, or else the first on PATH. Without one, the tests fail."""
     for name in filter(None, (os.environ.get("CHROMIUM"), *_PROGRAMS)):
-        if found := shutil.which(name):
-            return found
-    raise AssertionError("THE BROWSER TESTS DID NOT RUN: there is no Chromium here. Run: bash .ci/install-browser")
+        if path := shutil.which(name):
+            return path
+    raise AssertionError("THE BROWSER TESTS DID NOT RUN: no Chromium is installed. Run: bash .ci/install-browser")
 
 
 @contextlib.contextmanager
 def launch_browser() -> Iterator[Browser]:
-    """A new browser, headless. A process can have one at a time; tests take theirs from the fixture `chromium`."""
+    """Start a headless browser. A process can have only one at a time; tests use the fixture `chromium`."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         try:
@@ -144,10 +143,10 @@ def launch_browser() -> Iterator[Browser]:
 def serve_jupyter(
     folder: Path, notebooks: list[Path], port: int = _PORT, program: tuple[str, ...] = LAB
 ) -> Iterator[str]:
-    """JupyterLab on copies of `notebooks` in `folder`, started as `coginst lab --no-browser` does it, or `NOTEBOOK`.
-    Yields its address, at which the first of the notebooks opens.
+    """Serve copies of `notebooks` in `folder`. Yield the address, which opens the first notebook.
 
-    The user's own Jupyter settings are out of sight, and nothing is written outside `folder`.
+    The default program is JupyterLab, started as by `coginst lab --no-browser`. It does not see the user's own Jupyter
+    settings, and writes nothing outside `folder`.
     """
     course = folder / "course"
     course.mkdir(parents=True)
@@ -186,27 +185,27 @@ def serve_jupyter(
 
 
 def _address(process: subprocess.Popen) -> str:
-    """The address that the server prints. Reads on in the background, so that its pipe never fills."""
+    """Return the address that the server prints. A thread keeps reading, so that the pipe never fills."""
     lines: Queue[str] = Queue()
 
     def listen() -> None:
         for line in process.stdout:
             lines.put(line)
-        lines.put("")  # it has ended
+        lines.put("")  # the server has ended
 
     threading.Thread(target=listen, daemon=True).start()
-    said = []
+    printed = []
     with contextlib.suppress(Empty):
         while line := lines.get(timeout=_PATIENCE / 1000):
-            said.append(line)
-            if found := re.search(r"http://\S+token=\S+", line):
-                return found[0]
-    raise AssertionError(f"The server printed no address, only:\n{''.join(said)}")
+            printed.append(line)
+            if address := re.search(r"http://\S+token=\S+", line):
+                return address[0]
+    raise AssertionError(f"The server printed no address, only:\n{''.join(printed)}")
 
 
 @contextlib.contextmanager
 def open_lab(browser: Browser, url: str) -> Iterator[Page]:
-    """A window with no past, at `url`, once Lab is up. On leaving, no request may have left this machine."""
+    """Open a fresh window at `url` and wait for Lab. At the end, check that no request has left this machine."""
     asked: list[str] = []
     window = browser.new_context(viewport=WINDOW)
     page = window.new_page()
@@ -221,7 +220,7 @@ def open_lab(browser: Browser, url: str) -> Iterator[Page]:
     finally:
         window.close()
     outside = outside_loopback(asked)
-    assert not outside, f"the page asked for things outside this machine: {outside}"
+    assert not outside, f"the page requested URLs outside this machine: {outside}"
 
 
 class Lab:
@@ -229,15 +228,15 @@ class Lab:
 
     Attributes:
         page: the window.
-        folder: what it serves.
-        data: where Jupyter keeps which notebooks are trusted.
+        folder: the folder that it serves.
+        data: the folder with Jupyter's list of trusted notebooks.
     """
 
     def __init__(self, page: Page, url: str, root: Path) -> None:
         self.page, self.folder, self.data, self._url = page, root / "course", root / "data", url
 
     def replace_notebooks(self, notebooks: Iterable[Path]) -> None:
-        """Have copies of these files in its folder, and nothing else."""
+        """Replace the contents of its folder with copies of these files."""
         for old in self.folder.iterdir():
             shutil.rmtree(old) if old.is_dir() else old.unlink()
         for path in notebooks:
@@ -245,20 +244,20 @@ class Lab:
         self.page.evaluate("() => window.jupyterapp.commands.execute('filebrowser:refresh')")
 
     def open_notebook(self, name: str) -> Notebook:
-        """Open a notebook of the folder, as by a double click in the list of files; once it can run cells."""
+        """Open a notebook by a double click in the list of files, and wait until it can run cells."""
         return open_from_file_list(self.page, name)
 
     def notebook_url(self, name: str) -> str:
-        """Where a notebook of the folder opens in a page that is loaded anew."""
+        """Return the address that opens a notebook of the folder in a reloaded page."""
         return self._url.replace(urlsplit(self._url).path, f"/lab/tree/{name}")
 
     def is_clean(self) -> bool:
-        """Whether the window is as it was: no notebook is open, and it has its own size."""
+        """Tell whether no notebook is open and the window has its original size."""
         return self.page.viewport_size == WINDOW and not self.page.locator(".jp-NotebookPanel").count()
 
 
 def open_from_file_list(page: Page, name: str) -> Notebook:
-    """Open the notebook from Lab's list of files, as by a double click; once it can run cells."""
+    """Open the notebook by a double click in Lab's list of files, and wait until it can run cells."""
     page.locator(".jp-DirListing-item", has_text=name).dblclick()
     expect(page.locator(_SHOWN)).to_be_visible()
     _await_ready(page)
@@ -266,14 +265,14 @@ def open_from_file_list(page: Page, name: str) -> Notebook:
 
 
 def open_in_reloaded_page(page: Page, url: str) -> Notebook:
-    """The notebook at `url` in a page that is loaded anew; nothing in it is run."""
+    """Open the notebook at `url` in a reloaded page without running a cell."""
     page.goto(f"{url}&reset")
     _await_ready(page)
     return Notebook(page)
 
 
 def close_notebook(page: Page) -> None:
-    """Close the notebook, and shut down its kernel; what was not saved is lost."""
+    """Close the notebook without saving, and shut down its kernel."""
     page.evaluate(_PUT_AWAY)
 
 
@@ -283,13 +282,13 @@ def toggle_file_list(page: Page) -> None:
 
 
 def _await_ready(page: Page) -> None:
-    """Wait until the notebook that the page shows has its cells, and is connected to a kernel that rests."""
+    """Wait until the notebook has its cells and is connected to an idle kernel."""
     page.wait_for_function(_READY)
     page.wait_for_timeout(500)  # the page asks the kernel for its widgets
 
 
 def outside_loopback(urls: list[str]) -> list[str]:
-    """Those of `urls` that are fetched from another machine."""
+    """Return the `urls` that are fetched from another machine."""
     parts = [(url, urlsplit(url)) for url in urls]
     return [
         url
@@ -299,7 +298,7 @@ def outside_loopback(urls: list[str]) -> list[str]:
 
 
 def choose_menu_item(page: Page, *path: str) -> None:
-    """Choose from Lab's menu bar: `menu(page, "Run", "Run All Cells")`."""
+    """Choose from Lab's menu bar: `choose_menu_item(page, "Run", "Run All Cells")`."""
     page.locator(".lm-MenuBar-itemLabel", has_text=re.compile(f"^{path[0]}$")).click()
     for depth, label in enumerate(path[1:]):
         item = (
@@ -312,7 +311,7 @@ def choose_menu_item(page: Page, *path: str) -> None:
 
 
 def set_theme(page: Page, name: str) -> None:
-    """Switch Lab to its "Light" or "Dark" theme, if it is another, and wait until it shows."""
+    """Switch Lab to its "Light" or "Dark" theme, and wait until it shows."""
     if page.locator("body").get_attribute("data-jp-theme-light") == str(name == "Light").lower():
         return
     choose_menu_item(page, "Settings", "Theme", f"JupyterLab {name}")
@@ -322,7 +321,7 @@ def set_theme(page: Page, name: str) -> None:
 
 @contextlib.contextmanager
 def screenshot_on_failure(page: Page, name: str) -> Iterator[None]:
-    """Keep what the page shows when what is done within fails."""
+    """Save a picture of the page if the block fails."""
     try:
         yield
     except BaseException:
@@ -331,12 +330,12 @@ def screenshot_on_failure(page: Page, name: str) -> Iterator[None]:
 
 
 def screenshots_enabled() -> bool:
-    """Whether somebody will look at pages that are as they should be: `make browser-test` says so."""
+    """Tell whether pictures are wanted even if nothing fails; `make browser-test` sets COURSE_PICTURES."""
     return "COURSE_PICTURES" in os.environ
 
 
 def screenshot(shown: Page | Locator, name: str) -> None:
-    """Keep what the page shows, or one part of it, as build/browser/NAME.png, where pictures are wanted."""
+    """Save a picture of the page, or of a part of it, as build/browser/NAME.png if pictures are wanted."""
     if screenshots_enabled():
         _save_screenshot(shown, name)
 
@@ -354,28 +353,29 @@ class Notebook:
         self.panel = page.locator(_SHOWN)
 
     def code_cells(self) -> Locator:
-        """Its code cells, in order."""
+        """Return the code cells, in order."""
         return self.panel.locator(".jp-CodeCell")
 
     def sources(self) -> list[str]:
-        """The source of each code cell, as shown: empty where it is folded away."""
+        """Return the visible source of each code cell; it is empty if the source is folded."""
         script = "cells => cells.map(cell => cell.querySelector('.cm-content')?.innerText ?? '')"
         return [source.replace("\u00a0", " ") for source in self.code_cells().evaluate_all(script)]
 
     def cell(self, text: str) -> Locator:
-        """The first code cell whose source holds `text`; it stays that cell when its source changes."""
-        found = [number for number, source in enumerate(self.sources()) if text in source]
-        assert found, f"no code cell of the notebook holds {text!r}"
-        return self.code_cells().nth(found[0])
+        """Return the first code cell whose source contains `text`. The locator keeps the cell if its source changes."""
+        numbers = [number for number, source in enumerate(self.sources()) if text in source]
+        assert numbers, f"no code cell of the notebook contains {text!r}"
+        return self.code_cells().nth(numbers[0])
 
     def check_outputs(self) -> list[str]:
-        """What each of its exercises' cells says."""
+        """Return the output of each cell with a check."""
         return [self.outputs(self.code_cells().nth(n)) for n, text in enumerate(self.sources()) if "\ncheck(" in text]
 
     def run_all(self) -> None:
-        """Run All Cells; wait until the run has ended, and the kernel rests.
+        """Run all cells, and wait until the run has ended and the kernel is idle.
 
-        A run that stops on the way, or would have with a faster page, is an AssertionError.
+        Raises:
+            AssertionError: a cell stopped the run, or could have stopped it on a faster page.
         """
         self.page.evaluate(_RUN_ALL)
         self.page.wait_for_function(_ENDED, timeout=_HANGS)
@@ -383,7 +383,7 @@ class Notebook:
         assert not stuck, f"Run All did not get past {stuck[0]!r}. Red on the page: {self.errors()}"
 
     def type(self, cell: Locator, source: str) -> None:
-        """Replace the cell's source, as by hand: select all, type; once the notebook has it."""
+        """Replace the cell's source by typing, and wait until the notebook has it."""
         editor = cell.locator(".cm-content")
         editor.click()
         expect(editor).to_be_focused()
@@ -392,7 +392,7 @@ class Notebook:
         self.page.wait_for_function(_TYPED, arg=[cell.element_handle(), source])
 
     def run(self, cell: Locator) -> str:
-        """Run the cell and wait for its new number, and for its outputs; returns their text."""
+        """Run the cell, wait for its new number and its outputs, and return their text."""
         prompt = cell.locator(".jp-InputPrompt")
         before = prompt.inner_text()
         cell.locator(".cm-content").click()
@@ -404,16 +404,16 @@ class Notebook:
         return self.outputs(cell)
 
     def outputs(self, cell: Locator) -> str:
-        """The text of the cell's outputs, as a reader sees it."""
+        """Return the visible text of the cell's outputs."""
         return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())
 
     def revert_to_file(self) -> None:
-        """Take the cells that the file has by now, without Lab's question whether that is meant; the kernel stays."""
+        """Load the cells from the file without Lab's confirmation; the kernel keeps running."""
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.revert()")
         self.page.wait_for_function(_READY)
 
     def save(self, path: Path) -> dict:
-        """Save as by hand, and read what is on the disk, once the server has written all of it."""
+        """Save with the keyboard, wait until the server has written the file, and read it."""
         self.page.evaluate(_SAVE)
         self.page.keyboard.press("Escape")
         self.page.keyboard.press("ControlOrMeta+s")
@@ -422,21 +422,21 @@ class Notebook:
         return json.loads(path.read_text(encoding="utf-8"))
 
     def accessibility_violations(self) -> list[str]:
-        """What in the outputs would stop somebody who listens, or who sees little, in the theme that is on."""
+        """Return the accessibility violations in the outputs in the current theme."""
         outputs = f"{_SHOWN} .jp-OutputArea-output"
         if not self.page.locator(outputs).count():
             return []
         return axe.violations(self.page, outputs) + faint(self.page.locator(outputs))
 
     def has_unsaved_changes(self) -> bool:
-        """Whether Jupyter shows the page as changed since it was saved."""
+        """Tell whether Jupyter shows the notebook as changed since it was saved."""
         return self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.model.dirty")
 
     def count_disconnected_widgets(self) -> int:
-        """How many widgets have the red mark of a kernel that is gone."""
+        """Count the widgets with the red mark of a missing kernel."""
         return self.panel.evaluate(_DISCONNECTED)
 
     def errors(self) -> list[str]:
-        """The text of every red output: tracebacks, and what was written to stderr."""
+        """Return the text of every red output: tracebacks and text on stderr."""
         red = '[data-mime-type="application/vnd.jupyter.error"], [data-mime-type="application/vnd.jupyter.stderr"]'
         return self.panel.locator(red).all_inner_texts()

@@ -1,4 +1,4 @@
-"""The home view in a real browser: it reads in light and dark, and its links open the lesson at the exercise."""
+"""The home view in a real browser: it is readable in both themes, and its links open the lesson at the exercise."""
 
 import re
 from pathlib import Path
@@ -12,10 +12,10 @@ from utils.feedback.progress import record_attempt
 COURSE = browser.ROOT / "course"
 
 
-def test_its_links_lead_to_where_one_stopped(
+def test_its_links_lead_to_the_next_exercise(
     chromium: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As Lab comes: it draws what is in view, and jumps as a learner's does.
+    # Use Lab's default, which renders only the cells in view, as for a learner.
     monkeypatch.setitem(browser.SETTINGS, "notebook-extension/tracker", {})
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
     record_attempt("start_here", "row_sums", "passed")
@@ -28,15 +28,15 @@ def test_its_links_lead_to_where_one_stopped(
         browser.open_lab(chromium, url) as page,
     ):
         cell = look_at_the_home_view(page)
-        # Where a machine is so busy that the lesson opens slowly, Lab forgets where it was to jump: then once more.
+        # On a busy machine, the lesson opens slowly and Lab may forget to jump to the exercise: then try again.
         assert any(follow_the_link(page, cell) for _ in range(3))
-        page.wait_for_timeout(1000)  # what stands above it may be drawn now, and move it
+        page.wait_for_timeout(1000)  # Lab may now render cells above it, which moves it
         expect(gap(page)).to_be_in_viewport()
         browser.screenshot(page, "home-arrived")
 
 
 def look_at_the_home_view(page: Page) -> Locator:
-    """The cell of lesson 00 that shows it, run and read in both themes."""
+    """Run the cell of lesson 00 that shows the home view, look at it in both themes, and return the cell."""
     notebook = browser.Notebook(page)
     page.get_by_role("link", name="How far you are").click()  # from the top of the page
     expect(page.get_by_role("heading", name="How far you are")).to_be_in_viewport()
@@ -44,7 +44,7 @@ def look_at_the_home_view(page: Page) -> Locator:
     expect(cell).to_be_in_viewport()
     shown = notebook.run(cell)
     assert "4 of" in shown and not notebook.errors()
-    assert "Go on with lesson 02, Attention without training: softmax" in shown
+    assert "lesson 02, Attention without training: softmax" in shown
     area = cell.locator(".jp-OutputArea")
     assert area.evaluate("area => area.scrollWidth <= area.clientWidth"), "the table is wider than the page"
     browser.screenshot(area, "home-light")
@@ -55,12 +55,12 @@ def look_at_the_home_view(page: Page) -> Locator:
 
 
 def gap(page: Page) -> Locator:
-    """Where one stopped."""
+    """Return the cell of the next exercise."""
     return browser.Notebook(page).panel.locator(".jp-CodeCell", has_text="check(softmax)")
 
 
 def follow_the_link(page: Page, cell: Locator) -> bool:
-    """From the tab of lesson 00, choose its link; whether that ends at the exercise."""
+    """Click the link in the tab of lesson 00, and tell whether the exercise comes into view."""
     page.locator(".lm-TabBar-tab", has_text="00_start_here").first.click()
     cell.get_by_role("link", name=re.compile("^lesson 02, ")).click()
     expect(browser.Notebook(page).panel).to_contain_text("Attention without training")

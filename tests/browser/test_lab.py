@@ -1,4 +1,4 @@
-"""The course in a real browser: what a learner does, and what they then read on the page."""
+"""The course in a real browser: what a learner does and then reads on the page."""
 
 import sys
 from pathlib import Path
@@ -17,9 +17,9 @@ STUDENTS = browser.ROOT / "course" / "02_simplified_attention.ipynb"
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A notebook that has one of everything that the harness must tell apart."""
+    """A notebook with one cell of each kind that the harness must distinguish."""
     cells = [
-        new_markdown_cell("# A small one"),
+        new_markdown_cell("# A small notebook"),
         new_code_cell("import sys, utils\nprint(sys.prefix)"),
         new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]}),
         *(new_code_cell(f"print('line', {n})") for n in range(60)),
@@ -30,7 +30,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_harness_sees_what_a_reader_sees(lab: browser.Lab, small: Path) -> None:
+def test_the_harness_reads_what_the_page_shows(lab: browser.Lab, small: Path) -> None:
     lab.replace_notebooks([small])
     page, notebook = lab.page, lab.open_notebook(small.name)
     with browser.screenshot_on_failure(page, "harness-failure"):
@@ -52,8 +52,8 @@ def test_the_harness_sees_what_a_reader_sees(lab: browser.Lab, small: Path) -> N
 
 
 def test_the_harness_waits_for_a_slow_server(lab: browser.Lab, small: Path) -> None:
-    """Lab shows an empty notebook that is "idle" until the file's cells come, and drops what is run before its kernel
-    is there."""
+    """Lab shows an empty notebook that is "idle" until the file's cells arrive, and drops cells that run before the
+    kernel is ready."""
     lab.replace_notebooks([small])
     network = lab.page.context.new_cdp_session(lab.page)
     slow = {"offline": False, "latency": 250, "downloadThroughput": -1, "uploadThroughput": -1}
@@ -61,18 +61,18 @@ def test_the_harness_waits_for_a_slow_server(lab: browser.Lab, small: Path) -> N
     notebook = browser.open_in_reloaded_page(lab.page, lab.notebook_url(small.name))
     assert len(notebook.sources()) == 63
     assert "line 59" in notebook.run(notebook.cell("'line', 59"))
-    network.detach()  # and the network is as quick as before
+    network.detach()  # restores the fast network
     browser.close_notebook(lab.page)
 
 
 def message(exercise: str, misconception: str) -> str:
-    """What a learner with this misconception is to read."""
+    """Return the message of a misconception."""
     (text,) = [wrong.message for wrong in find_exercise(exercise).misconceptions if wrong.id == misconception]
     return text
 
 
 def answer(notebook: browser.Notebook, exercise: str, body: str) -> str:
-    """Type `body` in the place of the exercise's stub, run the cell, and read what it says."""
+    """Replace the exercise's stub with `body`, run the cell, and return its output."""
     (source,) = [
         cell.source for cell in nbformat.read(STUDENTS, as_version=4).cells if f"check({exercise})" in cell.source
     ]
@@ -84,8 +84,8 @@ def answer(notebook: browser.Notebook, exercise: str, body: str) -> str:
 
 
 def test_a_learner_in_lesson_02(lab: browser.Lab, tmp_path: Path) -> None:
-    """Run All on the untouched copy is calm; a classic mistake is called by its name; a right answer passes; an
-    exercise that is reset is to do again."""
+    """Run All on the untouched copy shows no error, a misconception gets its own message, a right answer passes, and
+    after a reset the exercise is open again."""
     lab.replace_notebooks([STUDENTS, STUDENTS.with_suffix(".md")])
     page, notebook = lab.page, lab.open_notebook(STUDENTS.name)
     with browser.screenshot_on_failure(page, "02-failure"):
@@ -94,17 +94,17 @@ def test_a_learner_in_lesson_02(lab: browser.Lab, tmp_path: Path) -> None:
         assert notebook.errors() == []
         checked = notebook.check_outputs()
         assert len(checked) == len([e for e in all_exercises().values() if e.lesson == "simplified_attention"])
-        assert all("not attempted yet" in said for said in checked)
+        assert all("not attempted yet" in output for output in checked)
         show(page, notebook, "softmax", "untouched")
 
-        said = answer(notebook, "softmax", "    return torch.exp(x) / torch.exp(x).sum(dim, keepdim=True)\n")
-        assert message("softmax", "overflows") in said
-        said = answer(
+        output = answer(notebook, "softmax", "    return torch.exp(x) / torch.exp(x).sum(dim, keepdim=True)\n")
+        assert message("softmax", "overflows") in output
+        output = answer(
             notebook,
             "softmax",
             "    e = (x - x.amax(dim, keepdim=True)).exp()\n    return e / e.sum(dim, keepdim=True)\n",
         )
-        assert "passed" in said.lower()
+        assert "passed" in output.lower()
         show(page, notebook, "softmax", "passed")
 
         wrong = "    weights = torch.softmax(inputs @ inputs.T, dim=0)\n    return weights @ inputs, weights\n"
@@ -123,13 +123,13 @@ def test_a_learner_in_lesson_02(lab: browser.Lab, tmp_path: Path) -> None:
         expect(softmax).to_contain_text("YOUR CODE HERE")
         assert "not attempted yet" in notebook.run(softmax)
         assert "passed" in notebook.outputs(notebook.cell("check(simple_attention)"))
-        notebook.save(path)  # Jupyter does not ask which of two versions is meant
+        notebook.save(path)  # Jupyter must not ask which of two versions to keep
         browser.set_theme(page, "Light")
         browser.close_notebook(page)
 
 
 def show(page: Page, notebook: browser.Notebook, exercise: str, name: str) -> None:
-    """Keep a picture of the window, and of the exercise's cell alone."""
+    """Save a picture of the window, and one of the exercise's cell."""
     cell = notebook.cell(f"check({exercise})")
     cell.scroll_into_view_if_needed()
     browser.screenshot(page, f"02-{name}")

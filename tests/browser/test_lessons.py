@@ -1,4 +1,4 @@
-"""Every lesson in a real browser: as a learner first opens it, and then with its answers."""
+"""Every lesson in a real browser: first untouched, then with its answers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,19 +12,21 @@ from utils import lessons
 from utils.feedback.exercise import all_exercises
 
 STEMS = [path.stem for path in lessons.all_lessons()]
-THEMES = ("Light", "Dark")  # even lessons are untouched in the first and solved in the second, odd ones the other way
+THEMES = ("Light", "Dark")  # even lessons: untouched in the first, solved in the second; odd lessons: reversed
 
 
 @pytest.fixture(scope="module")
 def unrun_lessons(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """All lessons with their answers, of which no cell was run: one builds on another."""
+    """All lessons with their answers and without outputs; later lessons use earlier ones."""
     folder = tmp_path_factory.mktemp("unrun")
     return [unrun(stem, folder) for stem in STEMS]
 
 
 def choose_heads(cell: Locator) -> None:
-    """Point at the last small head of circuitsvis, then go from the first to the second with an arrow key: the large
-    table, the last canvas, shows each of them."""
+    """Point at the last small head of circuitsvis, then move from the first to the second with an arrow key.
+
+    The large table, the last canvas, must show the chosen head each time.
+    """
     heads = cell.locator("[data-place] [role=radio]")
     expect(heads.last).to_be_visible(timeout=20_000)
     shows(cell, heads.last, heads.last.hover)
@@ -42,14 +44,14 @@ def shows(cell: Locator, head: Locator, choose: Callable[[], None]) -> None:
     cell.page.wait_for_function(drawn, arg=[place.element_handle(), before])
 
 
-def left_as_it_was(notebook: browser.Notebook, said: dict[int, str]) -> None:
-    """The cells say what their widgets answered."""
-    for number, words in said.items():
+def left_as_it_was(notebook: browser.Notebook, answers: dict[int, str]) -> None:
+    """Check that the cells still show the answers of their widgets."""
+    for number, words in answers.items():
         expect(notebook.code_cells().nth(number)).to_contain_text(words, use_inner_text=True)
 
 
 def widgets_are_saved(saved: dict) -> None:
-    """The file holds the state of every widget that an output of it shows."""
+    """Check that the file contains the state of every widget that its outputs show."""
     view = "application/vnd.jupyter.widget-view+json"
     outputs = [output.get("data", {}) for cell in saved["cells"] for output in cell.get("outputs", ())]
     shown = {data[view]["model_id"] for data in outputs if view in data}
@@ -57,7 +59,7 @@ def widgets_are_saved(saved: dict) -> None:
 
 
 def whole(page: Page, name: str) -> None:
-    """Keep a picture of the whole notebook."""
+    """Save a picture of the whole notebook."""
     outer = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer")
     height = min(16_000, outer.evaluate("it => it.scrollHeight") + 150)
     page.set_viewport_size({**page.viewport_size, "height": height})
@@ -71,20 +73,20 @@ def exercises(stem: str) -> int:
 
 
 def untouched(notebook: browser.Notebook, stem: str, theme: str) -> None:
-    """Run All is calm: nothing is red, each check says that there is something to do, and everybody can read it."""
-    assert not notebook.has_unsaved_changes(), "Jupyter takes the page for changed although nobody touched it"
+    """Run All shows no error, every check says that its exercise is open, and the page is accessible."""
+    assert not notebook.has_unsaved_changes(), "Jupyter shows an untouched notebook as changed"
     notebook.run_all()
     assert notebook.errors() == []
     checked = notebook.check_outputs()
     assert len(checked) == exercises(stem)
-    assert all("not attempted yet" in said for said in checked)
+    assert all("not attempted yet" in output for output in checked)
     browser.set_theme(notebook.page, theme)
     browser.screenshot(notebook.page, f"{stem}-untouched")
     assert notebook.accessibility_violations() == []
 
 
 def solved(notebook: browser.Notebook, stem: str, theme: str) -> None:
-    """Run All is green and each widget answers; all fits into half a window and can be read by everybody."""
+    """Every check passes, every widget answers, and the page fits into half a window and is accessible."""
     page = notebook.page
     notebook.run_all()
     used, checked = calls(stem), notebook.check_outputs()
@@ -93,8 +95,8 @@ def solved(notebook: browser.Notebook, stem: str, theme: str) -> None:
     assert all("passed" in output for output in checked)
     for number in calls(stem, "show", "attention"):
         choose_heads(notebook.code_cells().nth(number))
-    said = {number: use(notebook.code_cells().nth(number), call) for number, call in used.items()}
-    left_as_it_was(notebook, said)
+    answers = {number: use(notebook.code_cells().nth(number), call) for number, call in used.items()}
+    left_as_it_was(notebook, answers)
     assert notebook.errors() == []
 
     browser.toggle_file_list(page)
@@ -111,10 +113,10 @@ def solved(notebook: browser.Notebook, stem: str, theme: str) -> None:
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_a_lesson_is_calm_and_then_answers(lab: browser.Lab, unrun_lessons: list[Path], stem: str) -> None:
-    """First untouched, then with its answers in the same kernel, as when a learner has filled the gaps.
+def test_a_lesson_untouched_and_solved(lab: browser.Lab, unrun_lessons: list[Path], stem: str) -> None:
+    """Run the untouched lesson, then its answers in the same kernel, as when a learner has filled the gaps.
 
-    The saved file has all that a page needs to come back as it was left; that it does is seen in test_live.py.
+    The saved file must contain everything that restores the page; test_live.py checks that Lab restores it.
     """
     lab.replace_notebooks(browser.ROOT / "course" / f"{each}.ipynb" for each in STEMS)
     page, notebook = lab.page, lab.open_notebook(stem)

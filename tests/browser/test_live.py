@@ -1,4 +1,4 @@
-"""Explorers, predictions and quizzes in JupyterLab: while the kernel is busy, after a restart, and without one."""
+"""Explorers, predictions and quizzes in JupyterLab: with a busy kernel, after a restart, and without a kernel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDGETS = [
     "explore.quiz('Which?', {'red': 'Red is hot.', 'blue': 'Blue is far.'}, 'blue')",
     "explore.causal([[0.0, 1.0], [0.0, 0.0]], ['a', 'b'], position=0)",
 ]
-# These carry a model's parameters, as bytes.
+# These widgets contain a model's parameters, as bytes.
 WRITER = """from solutions import toy_transformer
 from utils import load_cogmodel
 explore.writer(*load_cogmodel(build=toy_transformer.CogModel), "strawberry upper")"""
@@ -57,7 +57,7 @@ def guess_60(notebook: browser.Notebook) -> None:
 
 
 def try_everything(notebook: browser.Notebook) -> None:
-    """The prediction, the quiz and the explorer answer the hand."""
+    """Use the prediction, the quiz and the explorer, and wait for their answers."""
     guess_60(notebook)
     expect(notebook.panel).to_contain_text("Right. Your guess: 60")
     notebook.panel.get_by_role("button", name="B blue").click()
@@ -67,7 +67,7 @@ def try_everything(notebook: browser.Notebook) -> None:
 
 
 def compute(notebook: browser.Notebook) -> None:
-    """The writer and the sorter run their models on what is typed."""
+    """Type into the writer and the sorter, and wait for the answers of their models."""
     for cell, text, answer in ((WRITER, "journal echo", "journal echo journal"), (SORTER, "cab", "cab becomes abc.")):
         box = notebook.cell(cell).locator("input[type=text]")
         box.fill(text)
@@ -83,7 +83,7 @@ def busy(page: Page, notebook: browser.Notebook) -> None:
     )
 
 
-def test_a_guess_is_judged_as_it_stands_while_the_kernel_is_busy(lab: browser.Lab, page_of_widgets: Path) -> None:
+def test_a_guess_is_judged_while_the_kernel_is_busy(lab: browser.Lab, page_of_widgets: Path) -> None:
     lab.replace_notebooks([page_of_widgets])
     page, notebook = lab.page, lab.open_notebook(page_of_widgets.name)
     with browser.screenshot_on_failure(page, "live-failure"):
@@ -93,8 +93,8 @@ def test_a_guess_is_judged_as_it_stands_while_the_kernel_is_busy(lab: browser.La
         browser.close_notebook(page)
 
 
-def test_a_page_lives_on_without_its_kernel(lab: browser.Lab, page_of_widgets: Path) -> None:
-    """After the kernel is gone nothing looks broken and everything works; a saved page comes back as it was left."""
+def test_a_page_works_without_its_kernel(lab: browser.Lab, page_of_widgets: Path) -> None:
+    """Without a kernel, every widget works and none looks broken; a saved page is restored as it was left."""
     lab.replace_notebooks([page_of_widgets])
     page, notebook = lab.page, lab.open_notebook(page_of_widgets.name)
     with browser.screenshot_on_failure(page, "live-failure"):
@@ -119,30 +119,30 @@ def test_a_page_lives_on_without_its_kernel(lab: browser.Lab, page_of_widgets: P
         notebook.panel.get_by_role("checkbox", name="mask on").check()
         expect(notebook.panel).to_contain_text("may use 1 of 2")
         compute(notebook)
-        page.keyboard.type("dd")  # Lab's keys are not taken by who types in a widget
+        page.keyboard.type("dd")  # typing in a widget must not trigger Lab's shortcuts
         expect(notebook.code_cells()).to_have_count(len(CELLS))
         assert notebook.count_disconnected_widgets() == 0
         browser.screenshot(page, "live-reopened")
         browser.close_notebook(page)
 
 
-def test_a_cell_that_is_run_too_early_is_told_so_calmly(lab: browser.Lab) -> None:
-    """Where the kernel has imported nothing yet; what no cell above makes is as red as ever."""
+def test_a_cell_that_is_run_too_early_shows_no_error(lab: browser.Lab) -> None:
+    """The kernel has not imported the course yet. A name that no cell above defines is still an error."""
     lesson = browser.ROOT / "course" / "02_simplified_attention.ipynb"
     lab.replace_notebooks([lesson, lesson.with_suffix(".md")])
     page, notebook = lab.page, lab.open_notebook(lesson.name)
     with browser.screenshot_on_failure(page, "early-failure"):
-        said = notebook.run(notebook.cell("check(softmax)"))
-        assert "not there yet: it is made in a cell above that has not run since the kernel started" in said
+        output = notebook.run(notebook.cell("check(softmax)"))
+        assert "Run All Above Selected Cell" in output
         assert notebook.errors() == []
         cell = notebook.cell("check(softmax)")
-        notebook.type(cell, "print(of_nobody)")
-        assert "NameError: name 'of_nobody' is not defined" in notebook.run(cell)
+        notebook.type(cell, "print(undefined)")
+        assert "NameError: name 'undefined' is not defined" in notebook.run(cell)
         browser.close_notebook(page)
 
 
 def test_an_old_notebook_still_opens(lab: browser.Lab, tmp_path: Path) -> None:
-    """One that was saved when predictions and explorers were ipywidgets shows them as they were left."""
+    """A notebook that was saved when predictions and explorers were ipywidgets still shows them."""
     box = ipywidgets.VBox([ipywidgets.Text("60", description="guess"), ipywidgets.HTML("<b>Right.</b> Your guess: 60")])
     view = {"model_id": box.model_id, "version_major": 2, "version_minor": 0}
     shown = new_output("display_data", {"text/plain": "A box.", "application/vnd.jupyter.widget-view+json": view})
@@ -154,7 +154,7 @@ def test_an_old_notebook_still_opens(lab: browser.Lab, tmp_path: Path) -> None:
     path = tmp_path / "00_old.ipynb"
     nbformat.write(old, path)
     notary = NotebookNotary(data_dir=str(lab.data))
-    notary.sign(nbformat.read(path, as_version=4))  # it is the learner's own
+    notary.sign(nbformat.read(path, as_version=4))  # the learner's own notebook is trusted
     lab.replace_notebooks([path])
     notebook = lab.open_notebook(path.name)
     expect(notebook.panel).to_contain_text("Right. Your guess: 60")

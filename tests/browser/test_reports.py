@@ -1,4 +1,4 @@
-"""The pages of a class in a real browser: tables sort, nothing is asked of anybody, light and dark are legible."""
+"""The pages of a class in a real browser: tables sort, nothing is requested, and both themes are readable."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from utils.grading.roster import Student, format_roster
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The reports on a class of twelve, and of one more in whose page every state occurs."""
+    """The reports on a class of twelve and on one further student, who has every state."""
     folder = tmp_path_factory.mktemp("class")
     results, students = many()
     (folder / "handed-in").mkdir()
@@ -34,13 +34,13 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 
 def opened(page: Page, path: Path, **media: str) -> list[str]:
-    """Open a page; gives what the console says and what is asked for besides."""
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("request", lambda request: said.append(request.url))
+    """Open a page; return its messages on the console and its requests."""
+    lines: list[str] = []
+    page.on("console", lambda message: lines.append(message.text))
+    page.on("request", lambda request: lines.append(request.url))
     page.emulate_media(**media)
     page.goto(path.as_uri())
-    return [line for line in said if line != path.as_uri() and not line.startswith("data:")]
+    return [line for line in lines if line != path.as_uri() and not line.startswith("data:")]
 
 
 def column(page: Page, n: int) -> list[str]:

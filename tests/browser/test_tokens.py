@@ -1,5 +1,4 @@
-"""Attention pictures and token explorers in a real browser: drawn without a network, again, after saving, and
-untrusted."""
+"""Attention pictures and token explorers in a real browser: without a network, after saving, and untrusted."""
 
 import json
 from pathlib import Path
@@ -17,11 +16,11 @@ TOKENS = "from utils import explore, gpt2\nexplore.tokens(gpt2.load_tokenizer())
 NEXT = """import torch
 from types import SimpleNamespace
 
-def model(ids):  # the alphabet: after each token the one with the next id
+def model(ids):  # after each token comes the token with the next id
     return SimpleNamespace(logits=12.0 * torch.nn.functional.one_hot((ids + 1) % 50257, 50257))
 
 explore.next_token(model, gpt2.load_tokenizer(), " a b")"""
-PACKED = "DecompressionStream"  # only an output with the library has it
+PACKED = "DecompressionStream"  # occurs only in an output with the library
 
 
 def write(path: Path, cells: list[str]) -> Path:
@@ -30,8 +29,7 @@ def write(path: Path, cells: list[str]) -> Path:
 
 
 def await_drawn(page: Page, cell: str, count: int) -> None:
-    """Wait until circuitsvis has painted that many canvases in the output of the cell, with no sentence in their
-    place."""
+    """Wait until circuitsvis has painted `count` canvases in the output of the cell, without a fallback text."""
     place = browser.Notebook(page).cell(cell)
     canvases = place.locator("[data-place] canvas")
     expect(canvases).to_have_count(count)
@@ -45,12 +43,12 @@ def await_drawn(page: Page, cell: str, count: int) -> None:
 
 
 def carriers(notebook: dict) -> list[int]:
-    """The cells whose outputs hold the library."""
+    """Return the numbers of the cells whose outputs contain the library."""
     return [i for i, cell in enumerate(notebook["cells"]) if PACKED in json.dumps(cell.get("outputs", []))]
 
 
 def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) -> None:
-    """One library in the notebook; each figure draws after every run, and after saving and opening."""
+    """The notebook has one copy of the library; each figure is drawn after every run, and after saving and opening."""
     figures = write(
         tmp_path / "00_figures.ipynb", ["import torch\nfrom utils import show", FIRST, SECOND, f"{FIRST}  # again"]
     )
@@ -65,11 +63,11 @@ def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) ->
         assert carriers(kept) == [1]
         sent = json.loads(json.dumps(kept))
         html = ["".join(cell["outputs"][0]["data"]["text/html"]) for cell in kept["cells"][1:]]
-        assert html[0].startswith(html[2]), "equal figures give other outputs"
+        assert html[0].startswith(html[2]), "equal figures must give equal outputs"
         assert "</script><b>" not in html[1] and len(html[1]) < 100_000 < len(html[0])
 
-        notebook.run(notebook.cell(SECOND))  # another cell again: the library stays where it is
-        notebook.run(notebook.cell(FIRST))  # the cell with the library again: so does its new output
+        notebook.run(notebook.cell(SECOND))  # runs another cell again: the library stays in its cell
+        notebook.run(notebook.cell(FIRST))  # runs the cell with the library again: its new output has the library
         await_drawn(page, SECOND, 3)
         await_drawn(page, FIRST, 8)
         assert carriers(browser.Notebook(page).save(path)) == [1]
@@ -78,12 +76,12 @@ def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) ->
 
         notebook.type(notebook.cell(FIRST), "'no figure here any more'")
         notebook.run(notebook.cell("no figure here"))
-        notebook.run(notebook.cell(SECOND))  # the library is lost: the next figure takes over
+        notebook.run(notebook.cell(SECOND))  # the library is lost, so the next figure includes it
         await_drawn(page, SECOND, 3)
         assert carriers(browser.Notebook(page).save(path)) == [2]
         assert notebook.errors() == []
 
-        notebook = browser.open_in_reloaded_page(page, lab.notebook_url(figures.name))  # trusted, and nothing is run
+        notebook = browser.open_in_reloaded_page(page, lab.notebook_url(figures.name))  # trusted; no cell is run
         await_drawn(page, SECOND, 3)
         await_drawn(page, "# again", 8)
         notebook.cell(SECOND).locator(".jp-InputPrompt").click()
@@ -91,7 +89,7 @@ def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) ->
         page.keyboard.press("d")
         assert carriers(browser.Notebook(page).save(path)) == []
 
-        # Trusted, and the library went with its cell; the kernel is the same.
+        # Trusted, but the library was deleted with its cell; the kernel is the same.
         notebook = browser.open_in_reloaded_page(page, lab.notebook_url(figures.name))
         cell = notebook.cell("# again")
         expect(cell.locator("[data-words]")).to_have_text(MISSING)
@@ -99,15 +97,15 @@ def test_attention_is_drawn_again_and_again(lab: browser.Lab, tmp_path: Path) ->
         notebook.run(cell)
         await_drawn(page, "# again", 8)
 
-        sent["cells"][-1]["source"] = "'sent'"  # what another wrote: no signature of this machine
+        sent["cells"][-1]["source"] = "'sent'"  # a notebook from somebody else has no signature of this machine
         path.with_name("02_sent.ipynb").write_text(json.dumps(sent), encoding="utf-8")
         notebook = browser.open_in_reloaded_page(page, lab.notebook_url("02_sent.ipynb"))
         cell = notebook.cell("'sent'")
         expect(cell).to_contain_text(TRUST)
-        expect(cell).to_contain_text("head 6")  # Lab takes the picture out, and leaves its words
+        expect(cell).to_contain_text("head 6")  # Lab removes the picture and keeps its text
         assert cell.locator("canvas").count() == 0
         browser.screenshot(cell, "attention-untrusted")
-        browser.choose_menu_item(page, "View", "Activate Command Palette")  # what the sentence says
+        browser.choose_menu_item(page, "View", "Activate Command Palette")  # as the text tells the learner
         page.keyboard.type("Trust Notebook")
         page.keyboard.press("Enter")
         page.locator(".jp-Dialog .jp-mod-accept").click()
@@ -126,16 +124,16 @@ def test_the_token_explorers_answer(lab: browser.Lab, tmp_path: Path) -> None:
         box = tokens.locator("textarea").last
         box.fill("I like <b>😀")
         expect(tokens).to_contain_text("·like")
-        expect(tokens).to_contain_text("only parts of a character", use_inner_text=True)
+        expect(tokens).to_contain_text("parts of a character", use_inner_text=True)
         expect(tokens).to_contain_text("·<")
-        expect(following).to_contain_text("these are the model's own probabilities", use_inner_text=True)
+        expect(following).to_contain_text("the model's own probabilities", use_inner_text=True)
         following.get_by_role("button", name="Sample").click()
-        expect(following).to_contain_text("Drawn: ", use_inner_text=True)
+        expect(following).to_contain_text("Sampled: ", use_inner_text=True)
         expect(following.locator(".chip.drawn")).to_have_count(1)  # the kernel has answered
         prompt = following.locator("input[type=text]").first
         prompt.fill("a b c")
         prompt.press("Enter")
-        expect(following).not_to_contain_text("Drawn: ", use_inner_text=True)
+        expect(following).not_to_contain_text("Sampled: ", use_inner_text=True)
         expect(following.locator(".chip")).to_have_count(3)
         expect(following).not_to_contain_text("kernel", use_inner_text=True)
         expect(following.locator("svg[aria-label*='probability']")).to_be_visible()

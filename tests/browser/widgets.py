@@ -1,4 +1,4 @@
-"""What a learner does with each widget of a lesson, and what must hold of the page then."""
+"""Use each widget of a lesson as a learner does, and check the page afterwards."""
 
 import ast
 import inspect
@@ -13,11 +13,11 @@ from tests.browser import harness as browser
 from utils import explore
 
 SOLVED = browser.ROOT / "tests" / "solved"
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 600, "height": 900}  # the second: an editor's half of a window
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 600, "height": 900}  # NARROW is half a window
 
 
 def unrun(stem: str, folder: Path) -> Path:
-    """A copy of the lesson with its answers, in `folder`, of which no cell was run."""
+    """Write a copy of the solved lesson without outputs to `folder`."""
     notebook = nbformat.read(SOLVED / f"{stem}.ipynb", as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -27,7 +27,7 @@ def unrun(stem: str, folder: Path) -> Path:
     return path
 
 
-# ---------------------------------------------------------------- what a learner does with each kind of widget
+# ---------------------------------------------------------------- using each kind of widget
 
 
 def slide(label: str, key: str) -> Callable[[Locator], None]:
@@ -52,32 +52,34 @@ def write(text: str) -> Callable[[Locator], None]:
     return act
 
 
-# What is done, and what is then to be read. A new explorer needs a line here.
+# For each explorer, actions and a text that the page then shows. A new explorer needs a line here.
 EXPLORERS = {
-    "causal": [(tick("mask on"), "What the future held goes to the rest in proportion")],
+    "causal": [(tick("mask on"), "The weight on the future goes to the other positions")],
     "dot_product": [
-        (slide("angle of b", "End"), "Negative: the arrows lean apart."),
+        (slide("angle of b", "End"), "Negative: "),
         (slide("length of a", "Home"), "points nowhere"),
     ],
-    "layer_norm": [(slide("multiply by", "Home"), "eps holds the result back")],
+    "layer_norm": [(slide("multiply by", "Home"), "eps keeps the result small")],
     "next_token": [(slide("temperature", "Home"), "Temperature 0 is greedy"), (press("Sample"), "Taken: ")],
-    "patching": [(press("before block 1, position 13"), "The twin's vector before block 1, position 13 (to)")],
+    "patching": [(press("before block 1, position 13"), "the twin's vector before block 1, position 13 (to)")],
     "positions": [(slide("d_model", "Home"), "the pattern repeats")],
     "query": [(slide("query, across", "Home"), "another direction favours other keys")],
-    "regression": [(slide("μ", "Home"), "Below the curve: the answers are too small.")],
-    "scaling": [(tick("divide by √d_k"), "The scores, divided by √d_k, have a standard deviation of")],
+    "regression": [(slide("μ", "Home"), "Below the curve")],
+    "scaling": [(tick("divide by √d_k"), "The scores, divided by √d_k")],
     "sentence": [(write("Mary likes the cat and Tom likes the dog"), "Kept: 9 tokens.")],
     "softmax": [(slide("multiply by", "Home"), "largest weight 0.17")],
-    "sorter": [(write("cab"), "cab becomes abc."), (write("cax"), "three letters from a, b, c are needed")],
+    "sorter": [(write("cab"), "cab becomes abc."), (write("cax"), "Type three letters")],
     "tokens": [(write("I like <b>😀"), "only parts of a character")],
-    "volume": [(slide("key rises by", "Home"), "In the plane of query and reference there is no volume.")],
+    "volume": [(slide("key rises by", "Home"), "in the plane of query and reference")],
     "writer": [(write("journal echo"), "journal echo journal")],
 }
 
 
 def calls(stem: str, module: str = "explore", name: str = "") -> dict[int, ast.Call]:
-    """The lesson's calls of a module's functions, or of one, by the number of their code cell; at most one to a
-    cell."""
+    """Return the lesson's calls of a module's functions whose names begin with `name`, by the number of the code cell.
+
+    A cell may contain only one such call.
+    """
     code = [
         cell.source for cell in nbformat.read(SOLVED / f"{stem}.ipynb", as_version=4).cells if cell.cell_type == "code"
     ]
@@ -87,13 +89,13 @@ def calls(stem: str, module: str = "explore", name: str = "") -> dict[int, ast.C
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).startswith(f"{module}.{name}")
-        and ast.unparse(node.func) != "explore.my_sentence"  # words, no widget
+        and ast.unparse(node.func) != "explore.my_sentence"  # it returns a string
     ]
     assert len(dict(found)) == len(found), f"{stem}: two calls of {module} in one cell"
     return dict(found)
 
 
-# What two answers of lesson 05 hang on, for the small GPT-2; tests/course/test_multihead_attention.py measures it.
+# Values for the small GPT-2 that two answers of lesson 05 use; tests/course/test_multihead_attention.py measures them.
 SMALL = {
     "source": SimpleNamespace(d_model=192, d_head=16),
     "first_against_others": lambda head, texts: 1.41,
@@ -103,21 +105,21 @@ SMALL = {
 
 
 def given(name: str, call: ast.Call) -> dict[str, object]:
-    """The arguments of a `predict` or a `quiz` by name; they are literals, arithmetic, and what `SMALL` holds."""
+    """Return the arguments of a `predict` or a `quiz` by name; they are literals, arithmetic and names in `SMALL`."""
     positional = [eval(ast.unparse(value), SMALL) for value in call.args]
     named = {keyword.arg: eval(ast.unparse(keyword.value), SMALL) for keyword in call.keywords}
     return inspect.signature(getattr(explore, name)).bind(*positional, **named).arguments
 
 
 def typed(answer: object) -> str:
-    """An answer as a learner writes it."""
+    """Format an answer as a learner types it."""
     if isinstance(answer, bool):
         return "yes" if answer else "no"
     return ", ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
 
 
 def use(cell: Locator, call: ast.Call) -> str:
-    """Do with the widget what a learner does; returns words that stay on the page from then on."""
+    """Use the widget as a learner does, and return a text that stays on the page."""
     name = call.func.attr
     if name == "predict":
         guess = typed(given(name, call)["answer"])
@@ -132,12 +134,12 @@ def use(cell: Locator, call: ast.Call) -> str:
             cell.locator("button.choice").nth(list(choices).index(choice)).click()
             expect(cell).to_contain_text(f"{verdict} {explained[choice]}")
         return f"Right. {explained[answer]}"
-    assert name in EXPLORERS, f"say in EXPLORERS of tests/browser/widgets.py what a learner does with explore.{name}"
+    assert name in EXPLORERS, f"add explore.{name} to EXPLORERS in tests/browser/widgets.py"
     before = picture(cell)
     for act, words in EXPLORERS[name]:
         assert words not in cell.inner_text()
         act(cell)
-        expect(cell).to_contain_text(words, use_inner_text=True)  # not what is kept out of sight, for its room
+        expect(cell).to_contain_text(words, use_inner_text=True)  # ignores the hidden text that keeps room
     assert picture(cell) != before or not before
     return words
 
@@ -146,11 +148,11 @@ def picture(cell: Locator) -> str:
     return cell.locator(".coginst svg[role=img]").evaluate_all("all => all.map(svg => svg.innerHTML).join()")
 
 
-# ---------------------------------------------------------------- what must hold on a page
+# ---------------------------------------------------------------- checking the page
 
 
 def widgets_are_there(notebook: browser.Notebook, cells: Iterable[int]) -> None:
-    """Each of the cells shows its widget, and no output says that one is missing."""
+    """Check that each cell shows its widget, and that no output reports a missing widget."""
     for number in cells:
         expect(notebook.code_cells().nth(number).locator(".jp-OutputArea-output .coginst").first).to_be_visible()
     for words in ("Error displaying widget", "Loading widget", "model not found", "Widget not found"):
@@ -158,11 +160,11 @@ def widgets_are_there(notebook: browser.Notebook, cells: Iterable[int]) -> None:
 
 
 def too_wide(notebook: browser.Notebook) -> list[str]:
-    """What in the outputs reaches over the right edge of its output, or is cut off inside a widget."""
+    """Return the elements that cross the right edge of their output or are cut off inside a widget."""
     script = """areas => areas.flatMap(area => {
         const edge = area.getBoundingClientRect().right + 1;
         return [...area.querySelectorAll('*')]
-            .filter(part => !part.closest('svg') || part.matches('svg, text'))  // a drawing cuts off what it clips
+            .filter(part => !part.closest('svg') || part.matches('svg, text'))  // shapes in a drawing may be clipped
             .filter(part => part.checkVisibility() && part.getBoundingClientRect().width > 0)
             .filter(part => part.getBoundingClientRect().right > edge
                 || part.matches('button, label') && part.scrollWidth > part.clientWidth + 1)

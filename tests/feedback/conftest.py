@@ -1,4 +1,4 @@
-"""Small exercises that the tests of the engine share."""
+"""Small exercises that the tests of the engine use."""
 
 import pytest
 from torch import nn
@@ -15,17 +15,17 @@ def declare_exercise(monkeypatch):
     """Declare an exercise for one test only."""
     monkeypatch.setattr(declared, "_exercises", dict(declared.all_exercises()))
 
-    def make(name="double", **given):
-        given = {
+    def declare(name="double", **fields):
+        fields = {
             "oracle": lambda x: x * 2,
             "hints": HINTS,
             "misconceptions": {},
             "cases": lambda rand: [case(rand(2, 3)), case(rand(4, 5))],
-            **given,
+            **fields,
         }
-        return exercise(name, **given)
+        return exercise(name, **fields)
 
-    return make
+    return declare
 
 
 @pytest.fixture

@@ -98,9 +98,12 @@ def test_a_mistake_on_ordinary_numbers_is_reported_before_nan_on_large_ones(decl
         "weights",
         oracle=lambda x, dim: x.softmax(dim),
         cases=lambda rand: [
-            case(large, 1, page_example="thousands"), case(rand(3, 3), 1, note="again"), case(rand(3, 4), 1), case(rand(2, 2), 0)
+            case(large, 1, page_example="thousands"),
+            case(rand(3, 3), 1, note="again"),
+            case(rand(3, 4), 1),
+            case(rand(2, 2), 0),
         ],
-    )  # fmt: skip
+    )
     report = diagnose(weights, lambda x, dim: x.exp() / x.exp().sum(0))
     assert report.reason == "difference" and len(report.table.yours[0]) == 4
     assert stable(report.message) == snapshot(name="wrong on ordinary numbers")

@@ -1,4 +1,4 @@
-"""Another device on every machine: true numbers, a stop where two devices meet, and no compiler on the way."""
+"""Device emulation: right numbers, an error if two devices mix, and no import of torch's compiler."""
 
 import pytest
 import torch
@@ -11,8 +11,8 @@ from utils.feedback.fake_device import FAKE_DEVICE, DeviceMismatch, emulate_devi
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 
 
-def here(value):
-    """What a tensor of the other device holds, brought back as a learner would."""
+def to_cpu(value):
+    """Move a tensor to the CPU, as a learner would."""
     return value.cpu()
 
 
@@ -34,22 +34,22 @@ def here(value):
         lambda x: torch.linalg.svd(x).S.sort().values,
     ],
 )
-def test_what_is_computed_there_is_what_is_computed_here(compute):
+def test_the_emulated_device_computes_the_same_numbers(compute):
     with emulate_device():
-        found = compute(X.to(FAKE_DEVICE))
-        assert found.device == FAKE_DEVICE
-        assert torch.allclose(here(found), compute(X))
+        result = compute(X.to(FAKE_DEVICE))
+        assert result.device == FAKE_DEVICE
+        assert torch.allclose(to_cpu(result), compute(X))
 
 
 def test_modules_move_train_and_keep_their_buffers():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.Dropout(0.5), nn.Linear(3, 1))
     model.register_buffer("table", torch.ones(3))
-    wanted = model.eval()(X)
+    expected = model.eval()(X)
     with emulate_device():
         model.to(FAKE_DEVICE)
         assert all(t.device == FAKE_DEVICE for t in [*model.parameters(), *model.buffers()])
-        assert torch.allclose(here(model(X.to(FAKE_DEVICE))), wanted)
+        assert torch.allclose(to_cpu(model(X.to(FAKE_DEVICE))), expected)
         model.train()(X.to(FAKE_DEVICE)).sum().backward()
         assert model[0].weight.grad.device == FAKE_DEVICE
 
@@ -70,7 +70,7 @@ def test_tensors_of_two_devices_do_not_meet(mix):
 
 
 def test_a_check_of_devices_does_not_import_torchs_compiler():
-    """It costs more than a second, and a learner waits for it in the first check of a notebook."""
+    """The import takes more than a second, for which a learner would wait in the first check of a notebook."""
     code = (
         "import sys\n"
         "from solutions import causal_attention\n"

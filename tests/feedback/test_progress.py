@@ -24,7 +24,7 @@ def store(tmp_path, monkeypatch):
 
 
 def writer(code: str) -> subprocess.Popen:
-    """A second notebook: a process of its own that writes to the same file. It says a line when it has begun."""
+    """Start a second notebook: another process that writes to the same file."""
     code = (
         "import time\nfrom filelock import FileLock\nfrom utils.feedback.progress import progress_path, record_attempt\n"
         + code
@@ -33,11 +33,11 @@ def writer(code: str) -> subprocess.Popen:
 
 
 def files_beside(store):
-    """What lies beside the file, the lock apart."""
+    """Return the names of the other files in the folder of the progress file, except its lock."""
     return {p.name for p in store.parent.iterdir()} - {store.name, store.name + ".lock"}
 
 
-def test_it_is_kept_and_once_passed_stays_passed(store):
+def test_a_passed_exercise_stays_passed(store):
     record_attempt("start_here", "row_sums", "todo")
     assert read_progress()["start_here"]["row_sums"]["tries"] == 0
     record_attempt("start_here", "row_sums", "failed")
@@ -60,7 +60,7 @@ def test_a_damaged_file_is_no_error_and_is_set_aside(store, text):
 @pytest.mark.parametrize(
     "entry", [[], None, {}, {"status": "great", "tries": 1, "when": ""}, {"status": "todo", "tries": "2", "when": ""}]
 )
-def test_an_entry_that_is_none_costs_only_itself(store, entry):
+def test_an_invalid_entry_costs_only_itself(store, entry):
     record_attempt("simplified_attention", "softmax", "passed")
     kept = json.loads(store.read_text(encoding="utf-8"))
     kept |= {"start_here": {"row_sums": entry}, "self_attention": entry and [entry]}
@@ -97,30 +97,30 @@ def test_off_and_unwritable_keep_nothing_and_raise_nothing(store, monkeypatch, t
 
 @pytest.mark.parametrize("lock", ["FileLock", "SoftFileLock"])
 def test_two_notebooks_writing_at_once_lose_nothing(store, lock):
-    """Both ways of taking turns: what the operating system locks, and a file that stands in for it on some disks."""
+    """There are two kinds of locks: those of the operating system and, on some disks, a file that replaces them."""
     using = f"import filelock; filelock.FileLock = filelock.{lock}\n"
     using += "from utils.feedback import progress; progress.LOCK_TIMEOUT = 600\n"  # a busy machine may need it
     loop = "for i in range(60): record_attempt('start_here', f'exercise_{%d}_{i}', 'passed')"
-    both = [writer(using + loop % n) for n in (0, 1)]
-    seen, damaged = 0, 0
-    while any(process.poll() is None for process in both):
-        try:  # meanwhile a third one reads, and always finds a whole file
-            now = len(json.loads(store.read_bytes())["start_here"])
+    writers = [writer(using + loop % n) for n in (0, 1)]
+    previous, damaged = 0, 0
+    while any(process.poll() is None for process in writers):
+        try:  # meanwhile this process reads the file, which must always be complete
+            count = len(json.loads(store.read_bytes())["start_here"])
         except FileNotFoundError:
             continue
         except ValueError:
             damaged += 1
             continue
-        assert now >= seen
-        seen = now
+        assert count >= previous
+        previous = count
         time.sleep(0.002)
-    assert [process.wait() for process in both] == [0, 0] and damaged == 0
+    assert [process.wait() for process in writers] == [0, 0] and damaged == 0
     assert len(read_progress()["start_here"]) == 120 and files_beside(store) == set()
 
 
 def test_killed_while_writing_it_keeps_all_that_was_recorded(store):
-    """Again and again a process is killed in the middle of its loop; each entry that it had reported is there, and
-    others go on at once."""
+    """A process is killed in its loop, several times. Every entry that it reported is in the file, and other processes
+    can write at once."""
     for n in range(5):
         process = writer(
             f"for i in range(10_000): record_attempt('start_here', f'exercise_{n}_{{i}}', 'passed'); print(i, flush=True)"
@@ -129,7 +129,7 @@ def test_killed_while_writing_it_keeps_all_that_was_recorded(store):
         process.kill()
         process.wait()
         process.stdout.close()
-        FileLock(store.with_name(store.name + ".lock")).acquire(blocking=False).lock.release()  # it was given back
+        FileLock(store.with_name(store.name + ".lock")).acquire(blocking=False).lock.release()  # the lock is free again
         record_attempt("simplified_attention", f"after_{n}", "passed")
         kept = json.loads(store.read_text(encoding="utf-8"))
         assert {f"exercise_{n}_{int(i)}" for i in reported} <= set(kept["start_here"]) and f"after_{n}" in kept[
@@ -150,7 +150,7 @@ def test_killed_between_two_files_it_leaves_the_old_one_and_no_litter(store, mon
     assert files_beside(store) == set() and set(read_progress()["start_here"]) == {"row_sums", "later"}
 
 
-def test_one_that_hangs_with_the_lock_does_not_stop_the_others(store, monkeypatch):
+def test_a_process_that_hangs_with_the_lock_does_not_stop_others(store, monkeypatch):
     record_attempt("start_here", "row_sums", "passed")
     lock = 'FileLock(progress_path().with_name(progress_path().name + ".lock"))'
     process = writer(f"with {lock}: print('mine', flush=True); time.sleep(600)")
@@ -183,23 +183,23 @@ def test_a_disk_that_is_full_leaves_the_old_file(store, monkeypatch):
 # --- predictions and quizzes --------------------------------------------------------------------------
 
 
-def asked(question):
+def question_start(question):
     return {"question": question, "kind": "number", "answer": 3}
 
 
 def test_answers_are_kept_beside_the_exercises(store):
     record_attempt("start_here", "row_sums", "passed")
-    record_answer("predictions", asked("How many?"), right=False, sure="certain")
-    record_answer("predictions", asked("How many?"), right=True, sure="guessing")
+    record_answer("predictions", question_start("How many?"), right=False, sure="certain")
+    record_answer("predictions", question_start("How many?"), right=True, sure="guessing")
     record_attempt("start_here", "row_sums", "failed")
     (entry,) = read_answers().values()
     assert (entry["kind"], entry["right"], entry["sure"]) == ("predictions", True, "guessing")
-    assert entry["start"] == asked("How many?") and list(read_progress()) == ["start_here"]
+    assert entry["start"] == question_start("How many?") and list(read_progress()) == ["start_here"]
 
 
 def test_answers_come_oldest_first_and_whole(store):
     for question in ("First?", "Second?", "Third?"):
-        record_answer("quizzes", asked(question), right=True, sure="certain")
+        record_answer("quizzes", question_start(question), right=True, sure="certain")
     kept = json.loads(store.read_text(encoding="utf-8"))
     for day, question in enumerate(("Second?", "Third?", "First?"), 1):
         kept["answers"][question]["when"] = f"2026-01-0{day}T00:00:00+00:00"
@@ -209,5 +209,5 @@ def test_answers_come_oldest_first_and_whole(store):
     kept["answers"] = "none"
     store.write_text(json.dumps(kept), encoding="utf-8")
     assert read_answers() == {}
-    record_answer("quizzes", asked("New?"), right=True, sure="certain")
+    record_answer("quizzes", question_start("New?"), right=True, sure="certain")
     assert list(read_answers()) == ["New?"]

@@ -1,4 +1,4 @@
-"""What is shown of a report, as text and as HTML."""
+"""The rendering of a report, as text and as HTML."""
 
 import re
 
@@ -34,7 +34,7 @@ def test_html_is_escaped_and_sets_no_background(double):
 
 @pytest.mark.parametrize("name", ["#2a8f5b", "#d1543a", "#7a7f8a"])
 def test_accents_stand_out_on_light_and_dark(name):
-    """WCAG asks 3:1 of graphical marks; JupyterLab's backgrounds are white and #111111."""
+    """WCAG requires a contrast of 3:1 for graphical marks; JupyterLab's backgrounds are white and #111111."""
 
     def luminance(colour):
         channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
@@ -81,37 +81,37 @@ def test_a_batch_shows_the_item_that_is_wrong(declare_exercise):
     )
 
 
-# --- beside the verdict: what was given, and what was printed -----------------------------------------
+# --- inputs and printed text --------------------------------------------------------------------------
 
 
-def test_a_small_input_stands_beside_the_result(double):
+def test_a_small_input_is_shown_next_to_the_result(double):
     report = diagnose(double, lambda x: x + 1)
     ((name, rows),) = report.table.inputs
     assert name == "x" and len(rows) == len(report.table.yours)
-    assert "given x" in str(report) and "given x" in report._repr_html_()
+    assert "input x" in str(report) and "input x" in report._repr_html_()
     number = float(rows[0][0])
     assert float(report.table.yours[0][0]) == pytest.approx(number + 1, abs=2e-4)
     assert float(report.table.expected[0][0]) == pytest.approx(number * 2, abs=2e-4)
 
 
-def test_a_large_input_does_not(declare_exercise):
+def test_a_large_input_is_not_shown(declare_exercise):
     wide = declare_exercise("wide", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(7, 7))])
     assert diagnose(wide, lambda x: x + 1).table.inputs == []
 
 
-def test_what_an_answer_prints_is_shown_below_the_verdict(double, capsys):
+def test_what_an_answer_prints_is_shown_below_the_verdict(double, capsys, snapshot):
     def talks(x):
         print("sizes:", list(x.shape), "<b>")
         return x * 2
 
     passed = diagnose(double, talks)
-    assert passed and passed.printed == "sizes: [2, 3] <b>\n" and str(passed).endswith("It printed:\nsizes: [2, 3] <b>")
+    assert passed and passed.printed == "sizes: [2, 3] <b>\n" and str(passed) == snapshot
     assert "sizes: [2, 3] &lt;b&gt;" in passed._repr_html_()
     assert capsys.readouterr().out == ""
     assert diagnose(double, lambda x: x * 2).printed == ""
 
 
-def test_of_a_failing_answer_the_case_that_is_spoken_of_is_shown(double):
+def test_a_failed_report_shows_the_printed_text_of_its_case(double):
     def wrong_on_the_large(x):
         print(f"{len(x)} rows")
         return x * 2 if len(x) == 2 else x * 3

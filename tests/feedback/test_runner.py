@@ -1,4 +1,4 @@
-"""What is remembered from one check for the next, and that no answer reaches it."""
+"""The caches between checks, which no answer can change."""
 
 import torch
 from torch import nn
@@ -21,16 +21,16 @@ def test_the_oracle_is_run_once_for_all_checks(declare_exercise):
     assert len(runs) == first > 0
 
 
-def test_other_numbers_are_judged_anew(declare_exercise):
-    """What a case holds may come from a file or a setting."""
-    held = [3.0]
-    double = declare_exercise(cases=lambda rand: [case(torch.full((2,), held[0]))])
+def test_cases_with_other_numbers_are_not_cached(declare_exercise):
+    """The numbers of a case may come from a file or a setting, which can change."""
+    numbers = [3.0]
+    double = declare_exercise(cases=lambda rand: [case(torch.full((2,), numbers[0]))])
     assert not diagnose(double, lambda x: torch.full_like(x, 10.0))
-    held[0] = 5.0
+    numbers[0] = 5.0
     assert diagnose(double, lambda x: torch.full_like(x, 10.0))
 
 
-def test_an_oracle_that_reads_the_world_is_asked_again_when_that_changes(declare_exercise):
+def test_an_oracle_runs_again_when_its_cache_key_changes(declare_exercise):
     factor, runs = [2.0], []
 
     def oracle(x):
@@ -46,8 +46,8 @@ def test_an_oracle_that_reads_the_world_is_asked_again_when_that_changes(declare
     assert len(runs) == 2 * first
 
 
-def test_what_is_right_for_one_set_of_numbers_only_is_explained_by_what_gradients_reach(affine):
-    seen = []
+def test_an_answer_that_is_right_for_one_seed_is_explained_by_its_gradients(affine, snapshot):
+    known = []
 
     class Remembers(nn.Module):
         def __init__(self, d_in, d_out):
@@ -55,18 +55,17 @@ def test_what_is_right_for_one_set_of_numbers_only_is_explained_by_what_gradient
             self.layer = nn.Linear(d_in, d_out)
 
         def forward(self, x):
-            if not any(x.shape == s.shape and torch.equal(x, s) for s in seen):
+            if not any(x.shape == k.shape and torch.equal(x, k) for k in known):
                 return x.sum() * torch.ones(len(x), 2)
             return self.layer(x)
 
-    seen += [each.args[0] for each in affine.sample_cases(0)]
+    known += [each.args[0] for each in affine.sample_cases(0)]
     report = diagnose(affine, Remembers)
-    assert "Right for one set of numbers and wrong for another" in report.message
-    assert "have no part in the result" in report.message
+    assert report.property == "uses_everything" and report.message == snapshot
 
 
-def test_what_an_answer_changes_is_its_own(declare_exercise):
-    """A module that empties the list that it is built with and the one that it is called with."""
+def test_an_answer_changes_only_its_own_copies(declare_exercise):
+    """The module empties the list of its constructor and the list of its call."""
     total = declare_exercise(
         "Total",
         initial_parameters=lambda widths: {"scale": torch.ones(len(widths))},
@@ -92,5 +91,5 @@ def test_what_an_answer_changes_is_its_own(declare_exercise):
         def forward(self, x, steps):
             return super().forward(x, list(steps))
 
-    assert "changed its input `steps`" in diagnose(total, Emptied).message
+    assert diagnose(total, Emptied).property == "leaves_its_inputs"
     assert diagnose(total, Right)

@@ -10,7 +10,7 @@ from utils.grading.sandbox import Sandbox
 
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[Sandbox]:
-    """A sandbox with bubblewrap. If isolation does not work here, the tests that need it are skipped with the reason."""
+    """A sandbox with bubblewrap. If isolation does not work here, the tests that need it are skipped."""
     if why := isolation_problem():
         pytest.skip(why)
     with Sandbox() as box:

@@ -82,7 +82,8 @@ def test_the_report_is_the_same(
         (theirs,) = result.exercises
         if (theirs.reason, theirs.misconception, theirs.html) != (mine.reason, mine.misconception, mine._repr_html_()):
             differ.append(
-                f"{answer.kind}, {answer.description}\n  here: {mine.message}\n  there: {theirs.state}, {theirs.message}"
+                f"{answer.kind}, {answer.description}\n  here: {mine.message}\n"
+                f"  there: {theirs.state}, {theirs.message}"
             )
         if result.incidents:
             differ.append(f"{answer.kind}, {answer.description}: {result.incidents}")

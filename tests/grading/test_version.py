@@ -42,7 +42,8 @@ def test_what_collects_and_reports_does_not(tmp_path: Path, name: str) -> None:
 
 
 def test_nothing_that_a_judge_or_a_runner_imports_is_left_out() -> None:
-    code = "import sys, utils.grading.judge, utils.grading.fork_server; print(*(m for m in sys.modules if 'grading.' in m))"
+    code = "import sys, utils.grading.judge, utils.grading.fork_server"
+    code += "; print(*(m for m in sys.modules if 'grading.' in m))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
     needed = {module.rpartition(".")[2] for module in done.stdout.split()}
     assert {"judge", "fork_server"} <= needed <= {*engine.JUDGE_MODULES, *NO_VERDICT}

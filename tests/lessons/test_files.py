@@ -1,4 +1,4 @@
-"""Files of the course: how one is written (how lessons are found and read is tested in test_lessons.py)."""
+"""Test how files are written. test_lessons.py tests how lessons are found and read."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""A lesson as data: cut into cells as jupytext cuts it. A lesson as a module: definitions, and no demo cell."""
+"""Test lessons as data, split into cells as by jupytext, and as modules with definitions but without demo cells."""
 
 import importlib
 import linecache
@@ -320,7 +320,7 @@ def test_an_imported_lesson_is_pickled_and_loaded_again(tmp_path, monkeypatch):
         path.write_text(path.read_text(encoding="utf-8").replace("1\n```", "22\n```"), encoding="utf-8")
         assert importlib.reload(pairs) is pairs
         assert pairs.Pair() == pairs.Pair(22)
-        del sys.modules["solutions.pairs"]  # as in another process
+        del sys.modules["solutions.pairs"]  # as it would be in another process
         again = pickle.loads(pickled)
         assert (again.size, type(again).__module__, type(again) is pairs.Pair) == (3, "solutions.pairs", False)
     finally:
@@ -335,7 +335,7 @@ def test_importing_it_is_light():
     )
 
 
-# --- source_of --------------------------------------------------------------------------------------
+# --- definition_source ----------------------------------------------------------------------------------
 
 
 def test_source_of(tmp_path):

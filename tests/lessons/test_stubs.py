@@ -1,4 +1,4 @@
-"""When an answer stands below the stub that should have gone."""
+"""Test how an answer below a stub is found if the stub was not deleted."""
 
 import pytest
 
@@ -15,9 +15,9 @@ STUB = 'def f(x):\n    """Says what."""\n    # YOUR CODE HERE\n    raise NotImpl
         (STUB, False),
         (STUB + "    return x.sum()\n", True),
         (STUB + "    y = x\n    return y\n", True),
-        (STUB + "    return state\n", False),  # a page's own last line
+        (STUB + "    return state\n", False),  # the page's own last line
         ("class A:\n    " + STUB.replace("\n", "\n    ") + "    return 1\n", True),
-        ("    " + STUB.replace("\n", "\n    ") + "    return 1\n", True),  # a method, cut out of its class
+        ("    " + STUB.replace("\n", "\n    ") + "    return 1\n", True),  # a method without its class
         (STUB.replace('("f")', '("g")') + "    return x.sum()\n", False),
         ("def f(x):\n    return x(\n", False),
     ],
@@ -26,7 +26,7 @@ def test_what_stands_below_a_stub(source, found):
     assert has_code_after_stub(source, "f") is found
 
 
-def test_the_report_names_the_line_to_delete(tmp_path):
+def test_the_report_names_the_line_to_delete(snapshot, tmp_path):
     path = tmp_path / "page.py"
     path.write_text(
         STUB.replace("f(x)", "row_sums(x)").replace('"f"', '"row_sums"') + "    return x.sum(dim=1)\n", encoding="utf-8"
@@ -35,4 +35,4 @@ def test_the_report_names_the_line_to_delete(tmp_path):
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
     report = diagnose(find_exercise("row_sums"), names["row_sums"])
     assert report.status == "todo"
-    assert 'below `raise NotImplementedError("row_sums")`, and that line still ends' in report.message
+    assert report.message == snapshot

@@ -26,7 +26,7 @@ from utils.lessons import ROOT, Lesson, write_atomically
 EXPLORERS = ROOT / "utils" / "explore"
 CACHE_FOLDER = ROOT / "build" / "book-outputs"
 # No notebook imports these packages.
-_ASIDE = ("book", "cli", "grading", "instructor")
+_NOT_IN_NOTEBOOKS = ("book", "cli", "grading", "instructor")
 _LIBRARIES = ("torch", "numpy", "transformers", "tokenizers", "matplotlib", "circuitsvis", "ipykernel", "anywidget")
 _DEFINES = ("def ", "class ", "COGINST", "COGLINE", "COGSTUB")
 
@@ -54,23 +54,23 @@ def collect_outputs(
         BookError: a lesson with its own answers does not run to the end.
     """
     every, course = lessons.all_lessons(), environment_fingerprint()
-    found: dict[str, Outputs] = {}
+    outputs: dict[str, Outputs] = {}
     waiting: list[tuple[Lesson, Path]] = []
     for lesson in chosen_lessons:
         earlier = [lessons.read_lesson(path) for path in every if path.stem < lesson.stem]
         path = cache_folder / f"{lesson.stem}-{outputs_key(lesson, earlier, course)}.json"
         if path.is_file():
-            found[lesson.stem] = json.loads(path.read_bytes())
+            outputs[lesson.stem] = json.loads(path.read_bytes())
         else:
             waiting.append((lesson, path))
     if waiting:
         cache_folder.mkdir(parents=True, exist_ok=True)
-        _run_lessons(waiting, found, log, workers)
-    return found
+        _run_lessons(waiting, outputs, log, workers)
+    return outputs
 
 
 def _run_lessons(
-    waiting: list[tuple[Lesson, Path]], found: dict[str, Outputs], said: Callable[[str], None], workers: int
+    waiting: list[tuple[Lesson, Path]], outputs: dict[str, Outputs], log: Callable[[str], None], workers: int
 ) -> None:
     """Run the lessons in parallel, the longest first, and write each one's outputs to the cache when it is done."""
     order = sorted(waiting, key=lambda each: -sum(len(cell.source) for cell in each[0].cells))
@@ -79,11 +79,11 @@ def _run_lessons(
         try:
             for number, future in enumerate(as_completed(running), 1):
                 lesson, path = running[future]
-                found[lesson.stem], seconds = future.result()
+                outputs[lesson.stem], seconds = future.result()
                 for old in path.parent.glob(f"{lesson.stem}-*.json"):
                     old.unlink()
-                write_atomically(path, json.dumps(found[lesson.stem]))
-                said(f"[{number}/{len(order)}] {lesson.stem} ran, {seconds:.0f} s")
+                write_atomically(path, json.dumps(outputs[lesson.stem]))
+                log(f"[{number}/{len(order)}] {lesson.stem} ran, {seconds:.0f} s")
         except BookError:
             pool.shutdown(cancel_futures=True)
             raise
@@ -108,7 +108,7 @@ def environment_fingerprint(root: Path = ROOT) -> str:
         digest.update(f"{library} {version(library)}".encode())
     for path in sorted((root / "utils").rglob("*")):
         package = path.relative_to(root / "utils").parts[0]
-        if path.is_file() and package not in _ASIDE and path.suffix not in (".pyc", ".js", ".css", ".md"):
+        if path.is_file() and package not in _NOT_IN_NOTEBOOKS and path.suffix not in (".pyc", ".js", ".css", ".md"):
             digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
@@ -140,15 +140,15 @@ def _widget_states(saved: dict[str, Any]) -> dict[str, Any]:
         for path in EXPLORERS.glob("*.js")
         if path.stem != "page"
     }
-    made = {}
+    states = {}
     for name, model in saved.items():
         state = model["state"]
         source = state.get("_esm")
         data = [each["data"] for each in model.get("buffers", []) if each["path"] == ["data"]]
-        made[name] = {
+        states[name] = {
             "kind": next((kind for kind, text in own.items() if source and source.endswith(text)), ""),
             "start": state.get("start", {}),
             "state": state.get("state", {}),
             "data": "".join(data).strip(),
         }
-    return made
+    return states

@@ -82,13 +82,13 @@ def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list
         yield cell, places.get(cell.line, [])
 
 
-def _markdown_cell(lesson: Lesson, cell: Cell, source: str, top: str) -> dict[str, Any]:
+def _markdown_cell(lesson: Lesson, cell: Cell, source: str, intro: str) -> dict[str, Any]:
     source = _ANCHOR.sub(
         lambda found: f"](#{found[1].lower()})", source
     )  # JupyterLab's anchors keep a heading's upper case
-    if top:
+    if intro:
         title, _, rest = source.partition("\n")
-        source = f"{title}\n\n{top}\n{rest}"
+        source = f"{title}\n\n{intro}\n{rest}"
     return ipynb.make_cell("markdown", ipynb.cell_id(lesson.stem, cell.index), {}, source)
 
 
@@ -96,8 +96,8 @@ def _code_cell(lesson: Lesson, cell: Cell, source: str, outputs: list[dict], is_
     tags = [GAP] * is_gap
     if cell.metadata.get("jupyter", {}).get("source_hidden"):
         tags.append("remove-input")
-    made = ipynb.make_cell("code", ipynb.cell_id(lesson.stem, cell.index), {"tags": tags} if tags else {}, source)
-    return made | {"outputs": outputs}
+    page_cell = ipynb.make_cell("code", ipynb.cell_id(lesson.stem, cell.index), {"tags": tags} if tags else {}, source)
+    return page_cell | {"outputs": outputs}
 
 
 def _checked_exercises(lesson: Lesson, cell: Cell) -> list[Exercise]:
@@ -131,10 +131,10 @@ def _page_output(output: Mapping[str, Any], widgets: Mapping[str, Any], lesson: 
         shown = {"text/html": share_library(_normalise_text("".join(data["text/html"])))}
     else:
         shown = {kind: _normalise_text("".join(text)) if kind == "text/plain" else text for kind, text in data.items()}
-    made = {"output_type": "display_data", "data": shown, "metadata": {}}
+    page_output = {"output_type": "display_data", "data": shown, "metadata": {}}
     if output["output_type"] == "execute_result":
-        made |= {"output_type": "execute_result", "execution_count": output.get("execution_count")}
-    return made
+        page_output |= {"output_type": "execute_result", "execution_count": output.get("execution_count")}
+    return page_output
 
 
 def _normalise_text(text: str) -> str:
@@ -157,9 +157,9 @@ def _widget_html(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Le
             " utils.explore.widget. Only these widgets work without a kernel."
         )
     traits = {name: model[name] for name in ("start", "state", "data")}
-    words = html.escape("".join(data["text/plain"]))
+    text = html.escape("".join(data["text/plain"]))
     return (
-        f'<div class="live" data-kind="{model["kind"]}"><p class="live-words">{words}</p>'
+        f'<div class="live" data-kind="{model["kind"]}"><p class="live-words">{text}</p>'
         f'<script type="application/json">{script_json(traits)}</script></div>'
     )
 

@@ -85,18 +85,18 @@ def build_book(
     _require_own_folder(out)
     chosen = [lessons.find_lesson(name, ROOT / "solutions") for name in lesson_names] or lessons.all_lessons()
     course = [lessons.read_lesson(path) for path in sorted(chosen)]
-    shown = {lessons.find_lesson(name, ROOT / "solutions").stem for name in solved_lessons}
+    shown_stems = {lessons.find_lesson(name, ROOT / "solutions").stem for name in solved_lessons}
     _require_sphinx()
     work_folder.mkdir(parents=True, exist_ok=True)
     waits = partial(log, f"Waiting for another `coginst book`, which is using {work_folder}")
     with hold_lock(work_folder / "lock", 0, waits):
-        return _build_locked(out, course, shown, log, work_folder, cache_folder, vendor_folder)
+        return _build_locked(out, course, shown_stems, log, work_folder, cache_folder, vendor_folder)
 
 
 def _build_locked(
     out: Path,
     course: Sequence[Lesson],
-    shown: set[str],
+    shown_stems: set[str],
     log: Callable[[str], None],
     work: Path,
     cache_folder: Path,
@@ -105,21 +105,24 @@ def _build_locked(
     for line in vendor.fetch_packages(vendor_folder):
         log(f"Fetched {line}")
     outputs = collect_outputs(course, log, cache_folder)
-    held, stage, site = _site_pages(course), work / "stage", work / "html"
+    site_pages, stage, site = _site_pages(course), work / "stage", work / "html"
     files = {"index.md": _front_page(course), **_document_files(course)}
     for number, lesson in enumerate(course, 1):
-        made = lesson_pages.make_lesson_page(
-            lesson, outputs[lesson.stem], render_commands(online_links.repository_name(), lesson), lesson.stem in shown
+        notebook = lesson_pages.make_lesson_page(
+            lesson,
+            outputs[lesson.stem],
+            render_commands(online_links.repository_name(), lesson),
+            lesson.stem in shown_stems,
         )
-        _link_cells(made["cells"], f"course/{lesson.stem}.md", held)
-        files[f"course/{lesson.stem}.ipynb"] = ipynb.notebook_text(made).encode()
+        _link_cells(notebook["cells"], f"course/{lesson.stem}.md", site_pages)
+        files[f"course/{lesson.stem}.ipynb"] = ipynb.notebook_text(notebook).encode()
         log(f"[{number}/{len(course)}] {lesson.stem}")
     _sync_folder(stage, files)
     _sync_folder(work / "static", _static_files(vendor_folder))
     log("Sphinx is writing the pages")
     with _reuse_last_pages(work, course):
         run_sphinx(stage, site, work)
-    if faults := find_site_leaks(site, shown):
+    if faults := find_site_leaks(site, shown_stems):
         raise BookError("\n".join([f"The book would contain parts of the answers, so {out} was not written:", *faults]))
     with replace_folder_atomically(out) as new:
         with _reraise_full_disk():
@@ -171,8 +174,10 @@ def _front_page(course: Sequence[Lesson]) -> bytes:
 
 def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
     """Return the pages other than lessons. Their links to files that the site lacks are resolved by `resolve_links`."""
-    held, public = _site_pages(course), online_links.repository_name()
-    files = {name: resolve_links(lessons.read_text(ROOT / name), name, held, public).encode() for name in DOCUMENTS}
+    site_pages, public = _site_pages(course), online_links.repository_name()
+    files = {
+        name: resolve_links(lessons.read_text(ROOT / name), name, site_pages, public).encode() for name in DOCUMENTS
+    }
     return files | {f"docs/{path.name}": path.read_bytes() for path in (ROOT / "docs").glob("*.png")}
 
 
@@ -208,15 +213,15 @@ def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> st
     return "".join([*parts, _LINK.sub(link, text[at:])])
 
 
-def _link_cells(cells: list[dict], name: str, held: set[str]) -> None:
+def _link_cells(cells: list[dict], name: str, site_pages: set[str]) -> None:
     """Let the links in a lesson's cells and outputs lead to pages of the site."""
 
     def page(found: re.Match) -> str:
-        return f'href="{found[1]}.html"' if f"course/{found[1]}.ipynb" in held else ""
+        return f'href="{found[1]}.html"' if f"course/{found[1]}.ipynb" in site_pages else ""
 
     for cell in cells:
         if cell["cell_type"] == "markdown":
-            cell["source"] = resolve_links(cell["source"], name, held, online_links.repository_name())
+            cell["source"] = resolve_links(cell["source"], name, site_pages, online_links.repository_name())
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
                 output["data"]["text/html"] = _TO_LESSON.sub(page, output["data"]["text/html"])
@@ -234,7 +239,7 @@ def render_commands(name: str, lesson: Lesson | None = None) -> str:
         [] if name == online_links.UNSET else [f"git clone https://github.com/{name} && cd {name.partition('/')[2]}"]
     )
     text = html.escape("\n".join([*clone, "make lab"]))
-    where = "" if clone else "<p>In the course's folder (a clone or a download of its repository):</p>"
+    folder_note = "" if clone else "<p>In the course's folder (a clone or a download of its repository):</p>"
     reading = READING if lesson else ""
     links = ""
     if clone and lesson:
@@ -243,8 +248,8 @@ def render_commands(name: str, lesson: Lesson | None = None) -> str:
             f' <a href="{online_links.colab_url(name, f"{lesson.stem}.ipynb")}">Colab</a>'
         )
     button = f'<button type="button" data-copy="{text}" hidden>Open in JupyterLab: copy the commands</button>'
-    typed = f"<details><summary>What to type</summary>{where}<pre>{text}</pre></details>"
-    return f'{reading}<div class="open-in-lab">{button}{links} <span role="status"></span>{typed}</div>\n'
+    details = f"<details><summary>What to type</summary>{folder_note}<pre>{text}</pre></details>"
+    return f'{reading}<div class="open-in-lab">{button}{links} <span role="status"></span>{details}</div>\n'
 
 
 def _static_files(vendored: Path) -> dict[str, bytes]:
@@ -305,13 +310,13 @@ def run_sphinx(stage: Path, site: Path, work: Path) -> None:
         *("-D", f"html_static_path={LOOK / 'static'},{work / 'static'}"),
         *("-D", f"html_theme_options.extra_footer={footer}"),
     ]
-    heard = io.StringIO()
-    with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         status = build_main([*options, str(stage), str(site)])
-    if os.strerror(errno.ENOSPC) in heard.getvalue():  # one error instead of a hundred lines with this text
+    if os.strerror(errno.ENOSPC) in output.getvalue():  # one error instead of a hundred lines with this text
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if status:
-        raise BookError(f"Sphinx reported errors or warnings:\n{heard.getvalue().strip()}")
+        raise BookError(f"Sphinx reported errors or warnings:\n{output.getvalue().strip()}")
 
 
 @contextlib.contextmanager

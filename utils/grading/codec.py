@@ -121,16 +121,16 @@ class Packer:
         plain = value.detach().resolve_conj().resolve_neg()
         plain = torch.view_as_real(plain) if plain.is_complex() else plain
         self.tensors.append(plain.clone(memory_format=torch.contiguous_format))
-        found: dict[str, Any] = {"is": "tensor", "of": len(self.tensors) - 1}
+        data: dict[str, Any] = {"is": "tensor", "of": len(self.tensors) - 1}
         if value.is_complex():
-            found["complex"] = True
+            data["complex"] = True
         if self.objects:
-            found["id"] = self._remember(value)
+            data["id"] = self._remember(value)
             if not value.is_contiguous() and value.dim() and value.numel():
-                found["stride"] = list(value.stride())
+                data["stride"] = list(value.stride())
             if isinstance(value, nn.Parameter):
-                found["parameter"] = value.requires_grad
-        return found
+                data["parameter"] = value.requires_grad
+        return data
 
     def _remember(self, value: Any) -> int:
         self._known[id(value)] = len(self._known), value  # The reference keeps the id from being reused.
@@ -181,12 +181,12 @@ def parse_tensors(blob: bytes, bounds: Bounds) -> list[Tensor]:
     for entry in header.values():
         _validate_entry(entry, bounds)
     try:
-        found = load(blob)
+        tensors = load(blob)
     except Exception as error:  # Usually a SafetensorError, but no error of the parser may stop the judge.
         raise ProtocolError(f"tensors that are not valid safetensors ({type(error).__name__})") from None
-    if any(t.dtype is torch.bool and t.numel() and t.view(torch.uint8).amax() > 1 for t in found.values()):
+    if any(t.dtype is torch.bool and t.numel() and t.view(torch.uint8).amax() > 1 for t in tensors.values()):
         raise ProtocolError("a bool tensor with a value other than 0 and 1")
-    return [found[str(i)] for i in range(len(found))]
+    return [tensors[str(i)] for i in range(len(tensors))]
 
 
 def _validate_entry(entry: Any, bounds: Bounds) -> None:
@@ -269,8 +269,8 @@ class Unpacker:
         index = data["of"]
         if type(index) is not int or not 0 <= index < len(self.tensors):
             raise ProtocolError("a reference to a tensor that is not in the message")
-        found = self.tensors[index]
-        return torch.view_as_complex(found) if data.get("complex") is True else found
+        tensor = self.tensors[index]
+        return torch.view_as_complex(tensor) if data.get("complex") is True else tensor
 
     def _unpack_tuple(self, data: dict[str, Any]) -> tuple:
         items = [self.unpack(item) for item in _list(data["of"])]
@@ -285,8 +285,8 @@ class Unpacker:
 
     def _unpack_dict(self, data: dict[str, Any]) -> dict:
         pairs = [(self.unpack(k), self.unpack(v)) for k, v in (_list(pair) for pair in _list(data["of"]))]
-        made = collections.OrderedDict(pairs) if data.get("type") == "OrderedDict" else dict(pairs)
-        return collections.Counter(made) if data.get("type") == "Counter" else made
+        items = collections.OrderedDict(pairs) if data.get("type") == "OrderedDict" else dict(pairs)
+        return collections.Counter(items) if data.get("type") == "Counter" else items
 
 
 def sanitise_text(value: Any) -> Any:

@@ -136,34 +136,34 @@ class _Intake:
         for file in archives.iter_files(source):
             self.seen.add(file.location)
             self._add_file(file)
-        found = self.versions[start:]
+        added = self.versions[start:]
         # Canvas stamps all files of a zip with the time of packing; only the upload number gives their order.
-        if any(version.upload_order[0] for version in found):
-            packed = max(version.mtime for version in found)
-            self.versions[start:] = [replace(version, mtime=packed) for version in found]
+        if any(version.upload_order[0] for version in added):
+            packed = max(version.mtime for version in added)
+            self.versions[start:] = [replace(version, mtime=packed) for version in added]
 
     def _add_file(self, file: SourceFile) -> None:
         owner = self.owners.find_owner(file.path)
-        half = _LESSON_FILE.fullmatch(owner.file_name)
-        name = half["half"] if half else owner.file_name
+        lesson_file = _LESSON_FILE.fullmatch(owner.file_name)
+        name = lesson_file["half"] if lesson_file else owner.file_name
         stem = lesson_detection.lesson_from_name(name, self.known)
         student = owner.student
-        say = lambda what, why: self._add_row(student, owner.claimed_name, stem or "", what, file.location, why)
-        if file.refusal and not (half and student and stem):
-            say(REFUSED, file.refusal)
+        add_row = lambda what, why: self._add_row(student, owner.claimed_name, stem or "", what, file.location, why)
+        if file.refusal and not (lesson_file and student and stem):
+            add_row(REFUSED, file.refusal)
             return
         if owner.file_name.endswith(PROGRESS) and student:
             self._keep_progress(student, file)
             return
-        if half is None:
-            say(NO_LESSON, "A lesson is a .ipynb or .md file. This file was not collected.")
+        if lesson_file is None:
+            add_row(NO_LESSON, "A lesson is a .ipynb or .md file. This file was not collected.")
             return
         if student is None:
             self.unclear.update(owner.candidates)
-            say(STRANGER, f"{owner.reason} The file was not collected.")
+            add_row(STRANGER, f"{owner.reason} The file was not collected.")
             return
         if owner.reason:
-            say(
+            add_row(
                 OTHER_NAME,
                 f"{owner.reason} It was collected for {student.name}. Does the roster belong to another assignment?",
             )
@@ -173,23 +173,23 @@ class _Intake:
                 raise ArchiveError(file.refusal)
             content = file.read()
         except ArchiveError as error:
-            say(REFUSED, str(error))
+            add_row(REFUSED, str(error))
             if stem is None:
                 return
             # The student handed something in, so the lesson must count as unreadable, not as absent.
             content = f"{results.NOT_COLLECTED}{error}".encode()
         else:
-            called, stem = stem, self._detect_lesson(content, stem, suffix)
+            stem_in_name, stem = stem, self._detect_lesson(content, stem, suffix)
             if stem is None:
                 why = (
-                    f"Its name is that of lesson {called[:2]}, but it contains no exercise of that lesson."
-                    if called
+                    f"Its name is that of lesson {stem_in_name[:2]}, but it contains no exercise of that lesson."
+                    if stem_in_name
                     else "It contains no exercise of any lesson."
                 )
-                say(NO_LESSON, f"{why} The file was not collected.")
+                add_row(NO_LESSON, f"{why} The file was not collected.")
                 return
         if not _has_usual_name(name, stem):
-            say(RENAMED, f"Its contents show that it is {stem}.")
+            add_row(RENAMED, f"Its contents show that it is {stem}.")
         copy = _COPY.search(PurePosixPath(name).stem)
         number = (owner.upload_number, int(copy[1]) if copy else 0)
         self._add_version(student, stem, suffix, content, file.location, file.mtime, number)
@@ -201,18 +201,18 @@ class _Intake:
         mentions at least one exercise of that lesson.
         """
         text = content.decode("utf-8", "replace")
-        if found := lesson_detection.detect_lesson(text, self.known):
-            return found
+        if stem := lesson_detection.detect_lesson(text, self.known):
+            return stem
         broken = code_digest(content, f"lesson{suffix}") is None
         return called if called and (broken or lesson_detection.mentions_lesson(text, called, self.known)) else None
 
     def _keep_progress(self, student: Student, file: SourceFile) -> None:
         """Keep the newest progress file of a student; one that cannot be read is skipped without a message."""
         with contextlib.suppress(ArchiveError):
-            kept = self.content / f"{student.folder}.{PROGRESS}"
-            if not kept.exists() or kept.stat().st_mtime <= file.mtime:
-                kept.write_bytes(file.read())
-                os.utime(kept, (file.mtime, file.mtime))
+            path = self.content / f"{student.folder}.{PROGRESS}"
+            if not path.exists() or path.stat().st_mtime <= file.mtime:
+                path.write_bytes(file.read())
+                os.utime(path, (file.mtime, file.mtime))
 
     def _add_row(self, student: Student | None, called: str, stem: str, what: str, place: str, why: str) -> None:
         self.rows.append(
@@ -241,15 +241,15 @@ class _Intake:
         """Add the files collected earlier in `out`, and its rows about files that are not among the new sources."""
         by_folder = {student.folder: student for student in self.students}
         for folder in sorted(out.iterdir()) if out.is_dir() else ():
-            found, student = _lesson_files(folder), by_folder.get(folder.name)
+            paths, student = _lesson_files(folder), by_folder.get(folder.name)
             if student is None:
-                if found:
+                if paths:
                     raise CollectError(
                         f"{folder} was collected earlier, but this roster has no such student. Add the student to the"
                         " roster, or collect into another folder."
                     )
                 continue
-            for path in found:
+            for path in paths:
                 stem = path.name.split(".")[0]
                 place = f"{out.name}: {path.relative_to(out).as_posix()}"
                 current = (0, int(path.parent == folder))  # If the times are equal, the file that counted still counts.
@@ -257,8 +257,8 @@ class _Intake:
             for path in folder.glob(PROGRESS):
                 kept = PurePosixPath(folder.name, PROGRESS)
                 self._keep_progress(student, SourceFile(out.name, kept, path.stat().st_mtime, "", path.read_bytes))
-        told = _read_rows(out / INTAKE)
-        self.rows += [row for row in told if row.file not in self.seen and row.what not in WORKED_OUT]
+        previous_rows = _read_rows(out / INTAKE)
+        self.rows += [row for row in previous_rows if row.file not in self.seen and row.what not in WORKED_OUT]
 
     # --- the folder -----------------------------------------------------------------------------------
 
@@ -291,9 +291,11 @@ class _Intake:
         self.rows += _shared_file_rows(self.versions)
         present = {version.student for version in self.versions}
         absent = [student for student in self.students if student not in present]
-        unclear = "No lesson was collected. A file may belong to this student; see the rows “not on the roster”."
-        words = dict.fromkeys(self.unclear, unclear)
-        self.rows += [IntakeRow(s.id, s.name, "", ABSENT, "", words.get(s, "Handed in no lesson.")) for s in absent]
+        ambiguous = "No lesson was collected. A file may belong to this student; see the rows “not on the roster”."
+        explanations = dict.fromkeys(self.unclear, ambiguous)
+        self.rows += [
+            IntakeRow(s.id, s.name, "", ABSENT, "", explanations.get(s, "Handed in no lesson.")) for s in absent
+        ]
         order = {student.id: n for n, student in enumerate(self.students)}
         rows = sorted(
             dict.fromkeys(_merge_stranger_rows(self.rows)),
@@ -375,5 +377,5 @@ def _read_rows(path: Path) -> list[IntakeRow]:
     if not path.is_file():
         return []
     with path.open(encoding="utf-8", newline="") as file:
-        found = [[unguard_formula(cell) for cell in row] for row in csv.reader(file)]
-    return [IntakeRow(*cells) for cells in found[1:] if len(cells) == len(fields(IntakeRow))]
+        rows = [[unguard_formula(cell) for cell in row] for row in csv.reader(file)]
+    return [IntakeRow(*cells) for cells in rows[1:] if len(cells) == len(fields(IntakeRow))]

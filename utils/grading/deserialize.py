@@ -33,12 +33,12 @@ class TrustedUnpacker(Unpacker):
         return value
 
     def _unpack_tensor(self, data: dict[str, Any]) -> Tensor:
-        found = super()._unpack_tensor(data)
+        tensor = super()._unpack_tensor(data)
         if "stride" in data:
-            found = torch.empty_strided(found.shape, data["stride"], dtype=found.dtype).copy_(found)
+            tensor = torch.empty_strided(tensor.shape, data["stride"], dtype=tensor.dtype).copy_(tensor)
         if "parameter" in data:
-            found = nn.Parameter(found, requires_grad=data["parameter"])
-        return self._remember(data, found)
+            tensor = nn.Parameter(tensor, requires_grad=data["parameter"])
+        return self._remember(data, tensor)
 
     def _unpack_tuple(self, data: dict[str, Any]) -> tuple:
         return super()._unpack_tuple(
@@ -47,9 +47,9 @@ class TrustedUnpacker(Unpacker):
 
     def _object(self, data: dict[str, Any]) -> Any:
         cls = resolve_name(data["class"])
-        made = self._remember(data, cls.__new__(cls))
-        vars(made).update(self.unpack(data["of"]))
-        return made
+        instance = self._remember(data, cls.__new__(cls))
+        vars(instance).update(self.unpack(data["of"]))
+        return instance
 
 
 def qualified_name(thing: Any) -> str:

@@ -109,10 +109,10 @@ def iter_submissions(folder: Path, stems: Sequence[str], settings: Settings) -> 
 def _student_folders(folder: Path) -> list[str]:
     if not folder.is_dir():
         raise GradingError(f"The folder {folder} does not exist. `coginst collect` creates it from the submissions.")
-    found = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
-    if not found:
+    names = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
+    if not names:
         raise GradingError(f"{folder} contains no folder of a student. `coginst collect` creates one for each student.")
-    return found
+    return names
 
 
 def submitted_lessons(folder: Path) -> list[str]:
@@ -124,13 +124,13 @@ def submitted_lessons(folder: Path) -> list[str]:
 def resolve_stems(names: Iterable[str]) -> list[str]:
     """Return the stems of lessons given by number, name or stem. Raises `GradingError` for an unknown lesson."""
     known = [stem for stem, exercises in exercises_by_lesson().items() if exercises]
-    found = []
+    stems = []
     for name in names:
         stem = next((stem for stem in known if name in (stem, stem[:2], stem[3:])), None)
         if stem is None:
             raise GradingError(f"No lesson {name!r} has exercises. These lessons have exercises: {', '.join(known)}.")
-        found.append(stem)
-    return found
+        stems.append(stem)
+    return stems
 
 
 def _required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
@@ -139,14 +139,14 @@ def _required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
     Only the text of the files is searched; nothing is parsed.
     """
     lesson_of = {name: lesson for lesson, found in exercises_by_lesson().items() for name in found}
-    needed, waiting = [stem], [stem]
-    while waiting:
-        now = waiting.pop()
-        for name in _YOURS.findall(read_page(files[now])):
+    needed, pending = [stem], [stem]
+    while pending:
+        current = pending.pop()
+        for name in _YOURS.findall(read_page(files[current])):
             lesson = lesson_of.get(name.decode(), "99")
-            if lesson < now and lesson in files and lesson not in needed:
+            if lesson < current and lesson in files and lesson not in needed:
                 needed.append(lesson)
-                waiting.append(lesson)
+                pending.append(lesson)
     return needed
 
 
@@ -162,9 +162,9 @@ def read_page(path: Path) -> bytes:
 
 def result_key(stem: str, pages: dict[str, bytes], settings: Settings) -> str:
     """Return a hash of everything that the verdicts on a submission depend on."""
-    held = {name: hashlib.sha256(text).hexdigest() for name, text in sorted(pages.items())}
+    page_hashes = {name: hashlib.sha256(text).hexdigest() for name, text in sorted(pages.items())}
     answers = sorted(settings.with_answers)
-    parts = [SCHEMA, course_version(), stem, held, list(settings.limits), answers]
+    parts = [SCHEMA, course_version(), stem, page_hashes, list(settings.limits), answers]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
@@ -174,11 +174,11 @@ def course_version(root: Path = lessons.ROOT) -> str:
 
     Code that only collects, reports or writes files is excluded, so that changes to it do not invalidate results.
     """
-    found = hashlib.sha256(torch.__version__.encode())
-    rooms = [path for room in JUDGE_PACKAGES for path in sorted((root / "utils" / room).rglob("*.py"))]
-    for path in [*rooms, *(root / "utils" / "grading" / f"{name}.py" for name in JUDGE_MODULES)]:
-        found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:16]
+    digest = hashlib.sha256(torch.__version__.encode())
+    paths = [path for room in JUDGE_PACKAGES for path in sorted((root / "utils" / room).rglob("*.py"))]
+    for path in [*paths, *(root / "utils" / "grading" / f"{name}.py" for name in JUDGE_MODULES)]:
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 # --- grading --------------------------------------------------------------------------------------------
@@ -242,12 +242,12 @@ class _InlineExecutor(Executor):
     """Runs each task in this process, when it is submitted."""
 
     def submit(self, fn, /, *args, **kwargs):
-        done: Future = Future()
+        future: Future = Future()
         try:
-            done.set_result(fn(*args, **kwargs))
+            future.set_result(fn(*args, **kwargs))
         except Exception as error:
-            done.set_exception(error)
-        return done
+            future.set_exception(error)
+        return future
 
 
 def grade(
@@ -278,32 +278,32 @@ def grade(
     stems = resolve_stems(names) or submitted_lessons(folder)
     if not stems:
         raise GradingError(f"No student in {folder} handed in a lesson with exercises.")
-    done = GradingSummary()
-    todo = (task for task in iter_submissions(folder, stems, settings) if not _has_result(out, task, done))
+    summary = GradingSummary()
+    todo = (task for task in iter_submissions(folder, stems, settings) if not _has_result(out, task, summary))
     total = len(_student_folders(folder)) * len(stems)
     lesson_of = {name: stem for stem, found in exercises_by_lesson().items() for name in found}
     from tqdm import tqdm
 
     with tqdm(total=total, unit="page", disable=not progress) as bar:
-        for result in _grade_all(todo, settings, executor, jobs, done):
+        for result in _grade_all(todo, settings, executor, jobs, summary):
             write_result(out, result)
-            done.graded_count += 1
-            done.state_counts.update(e.state for e in result.exercises)
+            summary.graded_count += 1
+            summary.state_counts.update(e.state for e in result.exercises)
             earlier = (lesson_of[e.waits_for] for e in result.exercises if e.waits_for)
-            done.wait_counts.update(stem[:2] for stem in earlier if stem != result.lesson)
-            bar.update(done.reused_count + done.graded_count + len(done.lost_submissions) - bar.n)
-        bar.update(done.reused_count + done.graded_count + len(done.lost_submissions) - bar.n)
-    return done
+            summary.wait_counts.update(stem[:2] for stem in earlier if stem != result.lesson)
+            bar.update(summary.reused_count + summary.graded_count + len(summary.lost_submissions) - bar.n)
+        bar.update(summary.reused_count + summary.graded_count + len(summary.lost_submissions) - bar.n)
+    return summary
 
 
 def _has_result(out: Path, task: Submission, done: GradingSummary) -> bool:
     """Return whether the result of a submission already exists under its key, and count it in `done` if so."""
     try:
-        there = read_result(result_path(out, task.student, task.lesson)).key == task.key
+        exists = read_result(result_path(out, task.student, task.lesson)).key == task.key
     except ResultError:
         return False
-    done.reused_count += there
-    return there
+    done.reused_count += exists
+    return exists
 
 
 def _grade_all(
@@ -314,12 +314,14 @@ def _grade_all(
     At most twice as many tasks as jobs are held at once, for any size of class. A task that was running when a worker
     died is retried with no other task running, so that the task that kills its worker can be identified.
     """
-    again: list[tuple[Submission, int]] = []
+    retries: list[tuple[Submission, int]] = []
     running: dict[Future, tuple[Submission, int]] = {}
     pool = executor or local_executor(jobs)
     try:
         while True:
-            while len(running) < (1 if again else 2 * jobs) and (task := again.pop() if again else _next_task(todo)):
+            while len(running) < (1 if retries else 2 * jobs) and (
+                task := retries.pop() if retries else _next_task(todo)
+            ):
                 if not task[0].pages:
                     yield absent_result(task[0].student, task[0].lesson, task[0].key)
                     continue
@@ -337,11 +339,11 @@ def _grade_all(
                     raise
                 except Exception as error:  # A worker died: a local pool loses all its tasks, Dask only this one.
                     if attempt + 1 < ATTEMPTS:
-                        again.append((task, attempt + 1))
+                        retries.append((task, attempt + 1))
                     else:
                         done.lost_submissions.append(f"{task.student}, {task.lesson}: {type(error).__name__}: {error}")
                     if isinstance(error, BrokenExecutor) and executor is None:
-                        again += running.values()
+                        retries += running.values()
                         running.clear()
                         pool = local_executor(jobs)
                         break

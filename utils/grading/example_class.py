@@ -104,9 +104,9 @@ def make_example_class(
     roster = _sample_roster(students, seed)
     handed_in, expected = {}, []
     for student in roster:
-        pupil = _SimulatedStudent(student, course, seed)
-        handed_in[student.id] = pupil.files()
-        expected += pupil.expected
+        simulated = _SimulatedStudent(student, course, seed)
+        handed_in[student.id] = simulated.files()
+        expected += simulated.expected
     mishaps = inject_faults(handed_in, roster, random.Random(f"{seed}:mishaps"))
     expected = [replace(row, mishap=mishaps.get((row.id, row.lesson), "")) for row in expected]
     out.mkdir(parents=True)
@@ -114,10 +114,10 @@ def make_example_class(
     write_text(out / ROSTER, format_roster(roster))
     write_text(out / EXPECTED, format_csv([f.name for f in fields(ExpectedResult)], map(astuple, expected)))
     _write_zip(out / SUBMISSIONS, everybody, handed_in, random.Random(f"{seed}:numbers"))
-    happened = Counter(
+    fault_counts = Counter(
         {what: len({id for (id, _), told in mishaps.items() if told == what}) for what in mishaps.values()}
     )
-    return ExampleClassSummary(out, roster, sum(map(len, handed_in.values())), happened)
+    return ExampleClassSummary(out, roster, sum(map(len, handed_in.values())), fault_counts)
 
 
 # --- the roster -------------------------------------------------------------------------------------------
@@ -126,11 +126,11 @@ def make_example_class(
 def _sample_roster(count: int, seed: int) -> list[Student]:
     draw = random.Random(f"{seed}:roster")
     pairs = [(given, family) for given in GIVEN_NAMES for family in FAMILY_NAMES]
-    made = []
+    roster = []
     for n, (given, family) in enumerate(draw.sample(pairs, count)):
         id = f"s{1000 + n}"
-        made.append(Student(id, f"{given} {family}", f"{id}@example.edu", "AB"[n % 2]))
-    return made
+        roster.append(Student(id, f"{given} {family}", f"{id}@example.edu", "AB"[n % 2]))
+    return roster
 
 
 # --- the answers ----------------------------------------------------------------------------------------
@@ -186,13 +186,13 @@ def _find_gaps(notebook: dict[str, Any], stem: str, exercises: Iterable[str]) ->
     """Return the gaps of a lesson's exercises in the order of the page."""
     lesson = lessons.parse_lesson(json.dumps(notebook), f"{stem}.ipynb")
     path = lessons.find_lesson(stem)
-    found: dict[str, Gap] = {}
+    gaps: dict[str, Gap] = {}
     for cell in lesson.cells:
         tree = lessons.parse_cell(cell)
         for node in tree.body if tree else ():
-            for name in set(lessons.bound_names(node)) & set(exercises) - found.keys():
-                found[name] = Gap(name, cell.index, statement_rows(node), lessons.definition_source(path, name))
-    return list(found.values())
+            for name in set(lessons.bound_names(node)) & set(exercises) - gaps.keys():
+                gaps[name] = Gap(name, cell.index, statement_rows(node), lessons.definition_source(path, name))
+    return list(gaps.values())
 
 
 class _SimulatedStudent:
@@ -205,18 +205,18 @@ class _SimulatedStudent:
         self.student, self.course = student, course
         self.draw = random.Random(f"{seed}:{student.id}")
         self.ability = self.draw.gauss(1.1, 1.1)
-        usual = [1 / (n + 1) for n in range(len(course.habits))]
-        self.habits = set(self.draw.choices(course.habits, usual, k=2)) if course.habits else set()
+        habit_weights = [1 / (n + 1) for n in range(len(course.habits))]
+        self.habits = set(self.draw.choices(course.habits, habit_weights, k=2)) if course.habits else set()
         done = len(course.gaps)
         self.lessons = list(course.gaps)[: done if self.draw.random() < 0.7 else self.draw.randint(1, done)]
         self.expected: list[ExpectedResult] = []
 
     def files(self) -> Files:
         """Return the submitted files by name, each with its content and time."""
-        made = {f"{stem}.ipynb": (self._notebook(stem), self._sample_time()) for stem in self.lessons}
+        files = {f"{stem}.ipynb": (self._notebook(stem), self._sample_time()) for stem in self.lessons}
         if self.draw.random() < 0.5:
-            made["progress.json"] = (self._progress(), self._sample_time())
-        return made
+            files["progress.json"] = (self._progress(), self._sample_time())
+        return files
 
     def _sample_time(self) -> float:
         return DUE - self.draw.randint(30, 4 * 24 * 60) * 60
@@ -254,15 +254,15 @@ class _SimulatedStudent:
 
     def _progress(self) -> bytes:
         """Return the content of `progress.json`; harder exercises take more tries."""
-        kept: dict[str, dict[str, Any]] = {}
-        for answered in self.expected:
-            status = {"passed": "passed", "todo": "todo"}.get(answered.verdict, "failed")
-            mean = max(0.2, 1.5 + self.course.difficulty[answered.exercise] - 0.5 * self.ability)
+        entries: dict[str, dict[str, Any]] = {}
+        for row in self.expected:
+            status = {"passed": "passed", "todo": "todo"}.get(row.verdict, "failed")
+            mean = max(0.2, 1.5 + self.course.difficulty[row.exercise] - 0.5 * self.ability)
             tries = 0 if status == "todo" else 1 + int(self.draw.expovariate(1 / mean))
-            kept.setdefault(answered.lesson[3:], {})[answered.exercise] = {
+            entries.setdefault(row.lesson[3:], {})[row.exercise] = {
                 "status": status, "tries": tries, "when": "2026-03-09T12:00:00+00:00",
             }  # fmt: skip
-        return json.dumps(kept, indent=1, sort_keys=True).encode()
+        return json.dumps(entries, indent=1, sort_keys=True).encode()
 
 
 def insert_answer(notebook: dict[str, Any], gap: Gap, source: str) -> None:

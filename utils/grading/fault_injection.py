@@ -92,20 +92,20 @@ def inject_faults(
         The fault for each (student id, lesson stem) that it affects.
     """
     times = max(1, len(roster) // 40)
-    unlucky = rng.sample([student.id for student in roster], min(len(roster) - 1, times * (len(FAULTS) + 1)))
-    happened: dict[tuple[str, str], str] = {}
-    spared = next(student.id for student in roster if student.id not in unlucky)
-    for id, mishap in zip(unlucky, [*FAULTS, COPIED] * times):
+    affected = rng.sample([student.id for student in roster], min(len(roster) - 1, times * (len(FAULTS) + 1)))
+    faults: dict[tuple[str, str], str] = {}
+    spared = next(student.id for student in roster if student.id not in affected)
+    for id, fault in zip(affected, [*FAULTS, COPIED] * times):
         files = handed_in[id]
         stems = [name.removesuffix(".ipynb") for name in files if name.endswith(".ipynb")]
-        if mishap == COPIED:
+        if fault == COPIED:
             name = _last_notebook(handed_in[spared])
             content, when = handed_in[spared][name]
             files[name] = content, when + 3600
-            happened[id, name.removesuffix(".ipynb")] = mishap
+            faults[id, name.removesuffix(".ipynb")] = fault
         else:
-            FAULTS[mishap](files)
-            happened |= dict.fromkeys([(id, stem) for stem in (stems if not files else [max(stems)])], mishap)
+            FAULTS[fault](files)
+            faults |= dict.fromkeys([(id, stem) for stem in (stems if not files else [max(stems)])], fault)
     handed_in[STRANGER.id] = dict(handed_in[spared])
-    happened[STRANGER.id, ""] = UNKNOWN
-    return happened
+    faults[STRANGER.id, ""] = UNKNOWN
+    return faults

@@ -34,8 +34,8 @@ def fingerprint_observation(observation: Observation) -> str:
     text = "".join(part for part in parts if isinstance(part, str))[:TEXT]
     numbers = torch.tensor([part for part in parts if isinstance(part, float)], dtype=torch.float64)
     tensors = [numbers, *(part for part in parts if isinstance(part, Tensor))]
-    found = [[list(t.shape), str(t.dtype), tensor_summary(t)] for t in tensors]
-    return hashlib.sha256(json.dumps([text, found]).encode()).hexdigest()[:16]
+    summaries = [[list(t.shape), str(t.dtype), tensor_summary(t)] for t in tensors]
+    return hashlib.sha256(json.dumps([text, summaries]).encode()).hexdigest()[:16]
 
 
 def _parts(value: Any) -> Iterator[Tensor | float | str]:

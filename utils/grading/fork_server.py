@@ -47,11 +47,11 @@ def main(number: int, confined: bool) -> None:
             return
         if not descriptors:
             continue  # This is a request to end a child that has already ended.
-        asked = json.loads(packet)
-        for what in asked["likely"]:
-            _preload_optional(what)
+        request = json.loads(packet)
+        for hint in request["likely"]:
+            _preload_optional(hint)
         control.send(READY)
-        limits = isolation.ResourceLimits(**asked["limits"])
+        limits = isolation.ResourceLimits(**request["limits"])
         control.send(json.dumps(_run_child(control, descriptors[0], limits, confined)._asdict()).encode())
 
 
@@ -87,8 +87,8 @@ def _freeze_memory() -> None:
     gc.freeze()
     advise = ctypes.CDLL(None).madvise
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
-        if found := re.match(r"(\w+)-(\w+) rw-p \S+ 00:00 0\s*(\[heap\])?$", line):
-            first, last = -(-int(found[1], 16) // LARGE_PAGE), int(found[2], 16) // LARGE_PAGE
+        if match := re.match(r"(\w+)-(\w+) rw-p \S+ 00:00 0\s*(\[heap\])?$", line):
+            first, last = -(-int(match[1], 16) // LARGE_PAGE), int(match[2], 16) // LARGE_PAGE
             for number in range(first, last):
                 advise(ctypes.c_void_p(number * LARGE_PAGE), ctypes.c_size_t(LARGE_PAGE), COLLAPSE)
 

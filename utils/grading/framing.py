@@ -95,22 +95,22 @@ class Channel:
         return message, self._receive_bytes(blobs, end)
 
     def _receive_bytes(self, count: int, end: float | None) -> bytes:
-        got = bytearray()
-        while len(got) < count:
+        data = bytearray()
+        while len(data) < count:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise ChannelTimeout
             try:
                 self.connection.settimeout(left)
-                part = self.connection.recv(min(count - len(got), 1 << 20))
+                chunk = self.connection.recv(min(count - len(data), 1 << 20))
             except TimeoutError:
                 raise ChannelTimeout from None
             except OSError:
                 raise ChannelClosed from None
-            if not part:
+            if not chunk:
                 raise ChannelClosed
-            got += part
-        return bytes(got)
+            data += chunk
+        return bytes(data)
 
     def has_unread_data(self) -> bool:
         """Return whether unread data has arrived, without waiting."""

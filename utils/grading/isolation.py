@@ -246,18 +246,18 @@ def install_seccomp_filter() -> None:
     if machine is None:
         raise OSError(errno.ENOTSUP, f"no system call filter for {platform.machine()}")
     code = seccomp_program(machine)
-    held = ctypes.create_string_buffer(code, len(code))
-    whole = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
-    _call_libc("prctl", _SECCOMP, 2, ctypes.c_char_p(whole), 0, 0)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
+    _call_libc("prctl", _SECCOMP, 2, ctypes.c_char_p(program), 0, 0)
 
 
 def probe() -> None:
     """Run two confined children that use /tmp, and print "well" for each. Raises `OSError` if isolation fails."""
 
     def work() -> None:
-        held = Path("/tmp", "probe")
-        held.write_text("well", encoding="utf-8")
-        os.write(1, held.read_bytes())
+        path = Path("/tmp", "probe")
+        path.write_text("well", encoding="utf-8")
+        os.write(1, path.read_bytes())
 
     enter_pid_namespace()
     for _ in range(2):  # The second child shows that returning to the own namespace works.

@@ -157,18 +157,18 @@ class _Grading:
 
     def result(self) -> LessonResult:
         stem = self.submission.lesson
-        read = self.read(stem)
+        page = self.read(stem)
         results: dict[str, ExerciseResult] = {}
         for name, exercise in self.exercises[stem].items():
             if self.only not in (None, name):
                 continue
-            if read.unreadable_reason is not None:
-                results[name] = _unreadable_result(name, read.unreadable_reason)
+            if page.unreadable_reason is not None:
+                results[name] = _unreadable_result(name, page.unreadable_reason)
             else:
                 results[name] = self.exercise(stem, exercise, results)
                 self.judge.passed.store(self._dependency_key(stem, name), results[name].state == "passed")
-        found = LessonResult(self.submission.student, stem, self.submission.key, tuple(results.values()))
-        return dataclasses.replace(found, incidents=tuple(dict.fromkeys(self.incidents)))
+        result = LessonResult(self.submission.student, stem, self.submission.key, tuple(results.values()))
+        return dataclasses.replace(result, incidents=tuple(dict.fromkeys(self.incidents)))
 
     # --- a page -----------------------------------------------------------------------------------------
 
@@ -182,9 +182,9 @@ class _Grading:
         """Return a cache key from an exercise and the hashes of all pages that it may depend on."""
         pages, waiting = {stem}, [stem]
         while waiting:
-            now = waiting.pop()
-            earlier = {self.lesson_of.get(asked, "99") for asked in self.read(now).requested}
-            new = {other for other in earlier if other < now and other in self.pages} - pages
+            current = waiting.pop()
+            earlier = {self.lesson_of.get(asked, "99") for asked in self.read(current).requested}
+            new = {other for other in earlier if other < current and other in self.pages} - pages
             pages |= new
             waiting += new
         return f"{name} " + " ".join(f"{page} {self.hashes[page]}" for page in sorted(pages))
@@ -195,8 +195,8 @@ class _Grading:
         if not text.strip():
             return ParsedPage(unreadable_reason=f"{page} is empty.")
         if text.startswith(NOT_COLLECTED.encode()):
-            why = text[:1000].decode("utf-8", "replace").removeprefix(NOT_COLLECTED)
-            return ParsedPage(unreadable_reason=f"{page} was not collected. {why}")
+            reason = text[:1000].decode("utf-8", "replace").removeprefix(NOT_COLLECTED)
+            return ParsedPage(unreadable_reason=f"{page} was not collected. {reason}")
         if len(text) > LARGEST:
             return ParsedPage(unreadable_reason=f"{page} exceeds the limit of {LARGEST >> 20} MB. Clear its outputs.")
         kinds = {e.name: e.kind for e in self.exercises[stem].values()}
@@ -211,25 +211,25 @@ class _Grading:
 
     def _send_pages(self, session: Session, pages: list[str], more: Mapping[str, bytes] | None = None) -> None:
         """Write pages of the student, and additional pages, into the runner's folder."""
-        held = {page: self.submission.pages[page] for page in pages} | dict(more or {})
-        sizes = [[page, len(text)] for page, text in held.items()]
-        session.ask("write_pages", b"".join(held.values()), pages=sizes)
+        contents = {page: self.submission.pages[page] for page in pages} | dict(more or {})
+        sizes = [[page, len(text)] for page, text in contents.items()]
+        session.ask("write_pages", b"".join(contents.values()), pages=sizes)
 
     def yours(self, stem: str) -> dict[str, str]:
         """Return the page from which `yours` takes each exercise that a page requests, directly or indirectly.
 
         Exercises are left out if the student's answer does not pass and the reference answer may not be used.
         """
-        found: dict[str, str] = {}
+        sources: dict[str, str] = {}
         for name in self.read(stem).requested:
             earlier = self.lesson_of.get(name, "99")
             if earlier >= stem:
                 continue
             if earlier in self.pages and self.passes(name):
-                found |= {**self.yours(earlier), name: self.pages[earlier]}
+                sources |= {**self.yours(earlier), name: self.pages[earlier]}
             elif earlier in self.judge.with_answers:
-                found[name] = f"{earlier}_answers.ipynb"
-        return found
+                sources[name] = f"{earlier}_answers.ipynb"
+        return sources
 
     def passes(self, name: str) -> bool:
         """Return whether the student's own answer to an exercise of an earlier lesson passes."""
@@ -261,9 +261,9 @@ class _Grading:
             return self._waiting_result(_exercise_result(_todo_report(name, ""), "failed", source), stuck)
         yours = self.yours(stem)
         verdict, seconds = self.verdict(stem, exercise, yours)
-        done = _exercise_result(verdict.report, verdict.state, source, seconds, verdict.fingerprint)
+        result = _exercise_result(verdict.report, verdict.state, source, seconds, verdict.fingerprint)
         waits = (n for n in uses if verdict.may_be_blocked and _is_pending(n, stem, yours, before, self.lesson_of))
-        return next((self._waiting_result(done, n) for n in waits), done)
+        return next((self._waiting_result(result, n) for n in waits), result)
 
     def _waiting_result(self, result: ExerciseResult, name: str) -> ExerciseResult:
         """Return the result of an answer that cannot be graded until the exercise `name` passes."""
@@ -282,9 +282,9 @@ class _Grading:
         """Run and judge an answer in a new runner; return the verdict and the CPU seconds of the runner."""
         page = self.submission.pages[self.pages[stem]]
         with self.judge.sandbox.open_session(self.judge.limits, page) as session:
-            found = self._judge_answer(session, stem, exercise, yours)
+            verdict = self._judge_answer(session, stem, exercise, yours)
         self.incidents += [Incident(_kind(kind), exercise.name, text) for kind, text in session.notes]
-        return found, session.seconds
+        return verdict, session.seconds
 
     def _judge_answer(self, session: Session, stem: str, exercise: Exercise, yours: dict[str, str]) -> Verdict:
         """Load the page in the session's runner, and judge the answer."""
@@ -297,9 +297,9 @@ class _Grading:
             report = diagnose_with_runner(exercise, remote)
         except RunnerStopped as over:
             # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
-            met = RunnerStopped("memory", OUT_OF_MEMORY) if remote.out_of_memory else over
-            self.incidents.append(Incident(_kind(met.kind), name, met.detail))
-            return Verdict(self._stopped_report(exercise, met), "stopped", may_be_blocked=True)
+            stop = RunnerStopped("memory", OUT_OF_MEMORY) if remote.out_of_memory else over
+            self.incidents.append(Incident(_kind(stop.kind), name, stop.detail))
+            return Verdict(self._stopped_report(exercise, stop), "stopped", may_be_blocked=True)
         except RemoteAnswerNotFound as missing:
             return _missing_verdict(name, missing)
         except Exception as error:  # The runner raised it, for example while it loaded the page.
@@ -328,12 +328,12 @@ def _parse_read_reply(done: Any, page: str) -> ParsedPage:
         case {"unreadable": str(why)}:
             return ParsedPage(unreadable_reason=why or f"{page} is nested too deeply to be read.")
         case {"answers": dict(answers), "asked": list(asked)}:
-            found: dict[str, tuple[str, list[str]]] = {}
+            sources: dict[str, tuple[str, list[str]]] = {}
             for name, entry in answers.items():
                 match entry:
                     case [str(source), list(uses)] if all(isinstance(used, str) for used in uses):
-                        found[name] = source.encode("utf-8", "replace").decode(), uses
-            return ParsedPage(found, [name for name in asked if isinstance(name, str)])
+                        sources[name] = source.encode("utf-8", "replace").decode(), uses
+            return ParsedPage(sources, [name for name in asked if isinstance(name, str)])
     return ParsedPage(unreadable_reason=f"{page} could not be read.")
 
 

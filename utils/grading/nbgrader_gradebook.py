@@ -74,7 +74,7 @@ def record_points(
     Raises:
         GradebookError: see `check_gradebook`.
     """
-    done = GradebookSummary()
+    summary = GradebookSummary()
     with _open_gradebook(path) as (book, missing):
         for result in results:
             if all(e.state == "absent" for e in result.exercises):
@@ -86,15 +86,15 @@ def record_points(
             for exercise in result.exercises:
                 grade = grades.get(f"points-{exercise.name}")
                 if grade is None:
-                    _append_once(done.without_cell, f"{result.lesson} {exercise.name}")
+                    _append_once(summary.without_cell, f"{result.lesson} {exercise.name}")
                     continue
                 _set_score(grade, exercise)
-                done.undecided_count += grade.auto_score is None and grade.manual_score is None
+                summary.undecided_count += grade.auto_score is None and grade.manual_score is None
                 if (comment := comments.get(f"answer-{exercise.name}")) is not None:
                     comment.auto_comment = _comment_text(exercise)
             book.db.commit()
-            done.submission_count += 1
-    return done
+            summary.submission_count += 1
+    return summary
 
 
 def _submission_notebook(book: Any, missing: type[Exception], student: str, stem: str) -> Any:
@@ -165,8 +165,8 @@ def _course_id(path: Path) -> str:
             f"The gradebook {path} does not exist. `nbgrader generate_assignment` creates it in the course's folder."
         )
     try:
-        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as held:
-            courses: Sequence[tuple[str]] = held.execute("SELECT id FROM course").fetchall()
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            courses: Sequence[tuple[str]] = database.execute("SELECT id FROM course").fetchall()
     except sqlite3.Error as error:
         raise GradebookError(f"{path} is not a gradebook of nbgrader ({error}).") from None
     return courses[0][0] if courses else "default_course"

@@ -64,15 +64,15 @@ class RemoteRunner:
 
     def inspect_code(self) -> CodeTraits:
         """See `Runner`."""
-        found = self._traits or self._ask("inspect_code", lambda data, _: schema.decode_traits(data))
-        self._traits = found
-        return found
+        traits = self._traits or self._ask("inspect_code", lambda data, _: schema.decode_traits(data))
+        self._traits = traits
+        return traits
 
     def run(self, case: Case, look: RunOptions = RESULT_ONLY) -> Observation:
         """See `Runner`."""
-        seen = self._observe("run", case, look=schema.encode_look(look))
-        self.fingerprints.append(fingerprint_observation(seen))
-        return seen
+        observation = self._observe("run", case, look=schema.encode_look(look))
+        self.fingerprints.append(fingerprint_observation(observation))
+        return observation
 
     def run_after_earlier_case(self, case: Case, earlier: Case) -> Observation:
         """See `Runner`."""
@@ -93,13 +93,13 @@ class RemoteRunner:
         )
 
     def _observe(self, do: str, *cases: Case, **message: Any) -> Observation:
-        seen = self._ask(do, lambda data, unpacker: schema.decode_observation(unpacker, data), *cases, **message)
-        failure = seen.failure
+        observation = self._ask(do, lambda data, unpacker: schema.decode_observation(unpacker, data), *cases, **message)
+        failure = observation.failure
         if failure and (failure.type == "MemoryError" or any(words in failure.text for words in NO_MEMORY)):
             self.out_of_memory = True
         if failure and failure.todo:
             self.unfinished = self.unfinished or failure.todo.partition(".")[0]
-        return seen
+        return observation
 
     def _ask(self, do: str, read: Callable[[Any, Unpacker], Any], *cases: Case, **message: Any) -> Any:
         """Send a request with cases and decode the reply.

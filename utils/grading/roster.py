@@ -154,10 +154,10 @@ def _find_columns(header: tuple[int, list[str]], path: Path) -> dict[str, int]:
         columns |= {"canvas": columns.pop("id")} if "id" in columns and "canvas" not in columns else {}
     named = "name" in columns or "last" in columns
     if not named or not columns.keys() & {"id", "email", "canvas", "sis", "login"}:
-        found = ", ".join(repr(cell.strip()) for cell in header[1])
+        cells = ", ".join(repr(cell.strip()) for cell in header[1])
         raise RosterError(
             f"{path}: a roster needs the columns id and name (email, section and others are optional). Its first line"
-            f" contains {found}."
+            f" contains {cells}."
         )
     return columns
 
@@ -183,5 +183,5 @@ def _require_unique_ids(students: list[Student], path: Path) -> None:
     counts = Counter(student.folder.casefold() for student in students)
     twins = [student for student in students if counts[student.folder.casefold()] > 1]
     if twins:
-        told = "; ".join(f"{student.id} ({student.name})" for student in twins[:6])
-        raise RosterError(f"{path}: ids must differ in more than upper and lower case. These do not: {told}.")
+        listing = "; ".join(f"{student.id} ({student.name})" for student in twins[:6])
+        raise RosterError(f"{path}: ids must differ in more than upper and lower case. These do not: {listing}.")

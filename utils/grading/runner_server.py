@@ -102,28 +102,28 @@ class RunnerServer:
         """Return the answers on a page without running the page."""
         try:
             lesson = lessons.read_lesson(self.folder / message["page"])
-            found = find_answers(lesson, message["exercises"])
+            answers = find_answers(lesson, message["exercises"])
         except lessons.LessonError as error:  # Its message contains the runner's folder, which means nothing outside.
             return {"unreadable": str(error).replace(f"{self.folder}{os.sep}", "")[: schema.LONGEST]}
         except (RecursionError, MemoryError):
             return {"unreadable": ""}
-        texts = {name: entry.source[: schema.LONGEST] for name, entry in found.items()}
+        texts = {name: entry.source[: schema.LONGEST] for name, entry in answers.items()}
         return {
-            "answers": {name: [texts[name], entry.uses] for name, entry in found.items()},
+            "answers": {name: [texts[name], entry.uses] for name, entry in answers.items()},
             "asked": requested_exercises(lesson),
         }
 
     def do_load_answer(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
         """Load a page up to an exercise and keep the answer."""
-        silent = NullObject()
+        null = NullObject()
         for name, value in {
-            **dict.fromkeys(SILENT, silent),
+            **dict.fromkeys(SILENT, null),
             "yours": make_yours(message["yours"], self.folder),
         }.items():
             setattr(utils, name, value)
         form = schema.decode_form(message["form"])
         self.notes.start()
-        names = {"display": silent, "get_ipython": silent, "__name__": "__main__"}
+        names = {"display": null, "get_ipython": null, "__name__": "__main__"}
         page, patience = self.folder / message["page"], self.limits.seconds / 4
         self.answer = load_answer(page, form.name, form.kind, names, patience)
         self.notes.record_replacements()
@@ -156,8 +156,8 @@ class RunnerServer:
 
 
 def _decode_cases(message: dict[str, Any], blob: bytes) -> list[Any]:
-    given = TrustedUnpacker(parse_tensors(blob, FROM_JUDGE), FROM_JUDGE)
-    return [schema.decode_case(given, data) for data in message["cases"]]
+    unpacker = TrustedUnpacker(parse_tensors(blob, FROM_JUDGE), FROM_JUDGE)
+    return [schema.decode_case(unpacker, data) for data in message["cases"]]
 
 
 def silence_output() -> None:

@@ -144,10 +144,10 @@ class Sandbox:
         if why := platform_problem():
             raise SandboxError(why)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        started = fork_server_command(self.isolation, theirs.fileno())
+        command = fork_server_command(self.isolation, theirs.fileno())
         with theirs:
             self._process = subprocess.Popen(
-                started,
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -158,10 +158,10 @@ class Sandbox:
         self._control = ours
         ours.settimeout(START_TIMEOUT)
         try:
-            said = ours.recv(1 << 16)
+            reply = ours.recv(1 << 16)
         except OSError:
-            said = b""
-        if b"ready" not in said:
+            reply = b""
+        if b"ready" not in reply:
             self._process.kill()
             assert self._process.stderr is not None
             lines = self._process.stderr.read().decode("utf-8", "replace").strip().splitlines()
@@ -233,9 +233,9 @@ class Session:
             raise ChannelTimeout
         began = time.monotonic()
         self.channel.send(message, blob, self.left)
-        found = self.channel.receive(self.left)
+        reply = self.channel.receive(self.left)
         self.left -= time.monotonic() - began
-        return found
+        return reply
 
     def stop_tampered(self, what: str) -> RunnerStopped:
         """End the runner because it violated the protocol, and return the exception to raise."""

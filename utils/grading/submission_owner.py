@@ -53,11 +53,11 @@ class OwnerLookup:
     def find_owner(self, path: PurePosixPath) -> Owner:
         """Return the owner of the file at `path`, relative to the source."""
         for part in path.parts:
-            if found := MOODLE.fullmatch(part):
-                file = found["file"] if part == path.name else path.name
-                return self._match_lms_name(found["name"], found["number"], "moodle", file or path.name)
-        if found := CANVAS.fullmatch(path.name):
-            return self._match_lms_name(found["name"], found["number"], "canvas", found["file"], int(found["upload"]))
+            if match := MOODLE.fullmatch(part):
+                file = match["file"] if part == path.name else path.name
+                return self._match_lms_name(match["name"], match["number"], "moodle", file or path.name)
+        if match := CANVAS.fullmatch(path.name):
+            return self._match_lms_name(match["name"], match["number"], "canvas", match["file"], int(match["upload"]))
         for part in path.parts[:-1]:
             if owner := self._match_name(part, path.name):
                 return owner
@@ -70,32 +70,32 @@ class OwnerLookup:
 
     def _match_lms_name(self, name: str, number: str, system: str, file: str, upload: int = 0) -> Owner:
         """Find the student by the system's number if the roster has it, otherwise by the name."""
-        if found := self._by[system].get(number):
-            other = name_key(name) != name_key(found[0].name)
-            why = f"The file's path names {name}, but {number} is the number of {found[0].name}." if other else ""
-            return Owner(found[0], name, file, upload, why)
-        found = self._by["name"].get(name_key(name), [])
-        if len(found) == 1:
-            return Owner(found[0], name, file, upload)
+        if students := self._by[system].get(number):
+            other = name_key(name) != name_key(students[0].name)
+            reason = f"The file's path names {name}, but {number} is the number of {students[0].name}." if other else ""
+            return Owner(students[0], name, file, upload, reason)
+        students = self._by["name"].get(name_key(name), [])
+        if len(students) == 1:
+            return Owner(students[0], name, file, upload)
         called = f"{name} ({number})"
-        if not found:
+        if not students:
             return Owner(None, called, file, upload, f"Nobody on the roster has the name {name}.")
         cure = f"Add a column “canvas id” with {number} to the roster."
         if system == "moodle":  # Moodle assigns new numbers in each assignment.
             cure = "Collect this assignment separately, with its own grading worksheet as the roster."
-        ids = " and ".join(student.id for student in found)
-        return Owner(None, called, file, upload, f"The students {ids} have the same name. {cure}", tuple(found))
+        ids = " and ".join(student.id for student in students)
+        return Owner(None, called, file, upload, f"The students {ids} have the same name. {cure}", tuple(students))
 
     def _match_name(self, text: str, file: str) -> Owner | None:
         """Find the student by an id, an email address, a login or a full name."""
-        found = self._plain.get(text.casefold()) or self._by["name"].get(name_key(text), [])
-        if not text or not found:
+        students = self._plain.get(text.casefold()) or self._by["name"].get(name_key(text), [])
+        if not text or not students:
             return None
-        if len(found) == 1:
-            return Owner(found[0], text, file)
-        ids = " and ".join(student.id for student in found)
+        if len(students) == 1:
+            return Owner(students[0], text, file)
+        ids = " and ".join(student.id for student in students)
         reason = f"The students {ids} have the same name. Name the folder after the id."
-        return Owner(None, text, file, reason=reason, candidates=tuple(found))
+        return Owner(None, text, file, reason=reason, candidates=tuple(students))
 
 
 def _group_students(students: Sequence[Student], what: str, key) -> dict[str, list[Student]]:

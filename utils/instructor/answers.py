@@ -125,7 +125,7 @@ def read_answers(path: Path) -> list[Answer]:
         ValueError: the first line of a cell does not have the form "# %% EXERCISE wrong: what is wrong", or the same
             with "right".
     """
-    found = []
+    answers = []
     for cell in path.read_text(encoding="utf-8").split(MARK)[1:]:
         head, _, source = cell.partition("\n")
         parts = _HEAD.fullmatch(head)
@@ -133,8 +133,8 @@ def read_answers(path: Path) -> list[Answer]:
             raise ValueError(
                 f"{path.name}: {MARK + head!r} does not have the form '{MARK}EXERCISE wrong: what is wrong'."
             )
-        found.append(Answer(parts["exercise"], parts["kind"], parts["verdict"] or "", parts["what"], source))
-    return found
+        answers.append(Answer(parts["exercise"], parts["kind"], parts["verdict"] or "", parts["what"], source))
+    return answers
 
 
 def write_answers(path: Path, answers: list[Answer]) -> None:
@@ -149,8 +149,8 @@ def format_verdict(report: Report) -> str:
 
 def judge_all(answers: list[Answer]) -> list[Report]:
     """Return the report of `check` on each answer."""
-    made: dict[str, AnswerFactory] = {}
+    factories: dict[str, AnswerFactory] = {}
     for answer in answers:
-        if answer.exercise not in made:
-            made[answer.exercise] = AnswerFactory.from_exercise(find_exercise(answer.exercise))
-    return [made[answer.exercise].judge(answer.source) for answer in answers]
+        if answer.exercise not in factories:
+            factories[answer.exercise] = AnswerFactory.from_exercise(find_exercise(answer.exercise))
+    return [factories[answer.exercise].judge(answer.source) for answer in answers]

@@ -61,11 +61,13 @@ class _NameState:
         elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             self.uses[name] = {n.id for n in _forwarded_names(node.value)}
 
-    def is_unfinished(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
+    def is_unfinished(self, name: str, visited: frozenset[str] = frozenset()) -> bool:
         """Return whether the name has no value, or its definition uses an unfinished name."""
         if name in self.unset:
             return True
-        return any(self.is_unfinished(used, seen | {name}) for used in self.uses.get(name, ()) if used not in seen)
+        return any(
+            self.is_unfinished(used, visited | {name}) for used in self.uses.get(name, ()) if used not in visited
+        )
 
     def _is_failing(self, node: ast.stmt) -> bool:
         if isinstance(node, ast.Assert):

@@ -118,14 +118,14 @@ def watch(
         interval: seconds between two checks for changes.
     """
     source, out = _resolve_folders(source, out)
-    seen = None
+    built_state = None
     try:
         while True:
-            now = {
+            state = {
                 path: (stat.st_mtime_ns, stat.st_size) for path in source.glob("*.md") if (stat := _stat_or_none(path))
             }
-            if now != seen:
-                seen = now
+            if state != built_state:
+                built_state = state
                 try:
                     report(build(source, out))
                 except (ValueError, OSError) as error:
@@ -224,9 +224,9 @@ def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
             " the blank lines between cells."
         )
     lines = stripped.text.splitlines()
-    needs = mark_blocked_cells(zip(lesson.cells, [cell.unset_names for cell in stripped.cells]))
+    blocked = mark_blocked_cells(zip(lesson.cells, [cell.unset_names for cell in stripped.cells]))
     notebook_cells = []
-    for cell, needed in zip(lesson.cells, needs):
+    for cell, needed in zip(lesson.cells, blocked):
         metadata = student_metadata(cell.metadata, needed)
         if metadata != cell.metadata and cell.kind == "code":
             _write_options(lines, cell, metadata)
@@ -338,13 +338,13 @@ def _apply_stage(out: Path) -> None:
     new = _read_manifest(commit / MANIFEST)
     if (commit / MANIFEST).exists():
         for staged in sorted(commit.iterdir()):
-            found = _read_bytes(out / staged.name)
+            content = _read_bytes(out / staged.name)
             # If a learner changed a file after the build was killed, the file belongs to the learner.
-            if staged.name != MANIFEST and (found is None or _hash(found) == old.get(staged.name)):
+            if staged.name != MANIFEST and (content is None or _hash(content) == old.get(staged.name)):
                 os.replace(staged, out / staged.name)
         for name in set(old) - set(new):
-            found = _read_bytes(out / name)
-            if found is not None and _hash(found) == old[name]:
+            content = _read_bytes(out / name)
+            if content is not None and _hash(content) == old[name]:
                 (out / name).unlink()
         os.replace(commit / MANIFEST, out / MANIFEST)
     shutil.rmtree(commit)
@@ -361,8 +361,8 @@ def _read_manifest(path: Path) -> dict[str, str]:
 
 def is_changed(path: Path) -> bool:
     """Return whether a student's file differs from what the build wrote. A file without an entry has not changed."""
-    made = _read_manifest(path.parent / MANIFEST).get(path.name)
-    return made is not None and made != _hash(path.read_bytes())
+    built_hash = _read_manifest(path.parent / MANIFEST).get(path.name)
+    return built_hash is not None and built_hash != _hash(path.read_bytes())
 
 
 def _read_bytes(path: Path) -> bytes | None:

@@ -14,8 +14,8 @@ def cell_id(stem: str, index: int) -> str:
 
 def make_cell(kind: str, identity: str, metadata: dict[str, Any], source: str | list[str]) -> dict[str, Any]:
     """Return a cell that has not run."""
-    made = {"cell_type": kind, "id": identity, "metadata": metadata, "source": source}
-    return made | {"execution_count": None, "outputs": []} if kind == "code" else made
+    cell = {"cell_type": kind, "id": identity, "metadata": metadata, "source": source}
+    return cell | {"execution_count": None, "outputs": []} if kind == "code" else cell
 
 
 def make_notebook(cells: list[dict[str, Any]], **metadata: Any) -> dict[str, Any]:

@@ -36,48 +36,48 @@ def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, A
     """
     texts = {name: list(_strings(content)) for name, content in copies.items()}
     joined = {name: _collapse_whitespace("\n".join(parts)) for name, parts in texts.items()}
-    words = {name: set(_WORD.findall(text)) for name, text in joined.items()}
-    given: set[str] = set()
+    names_by_copy = {name: set(_WORD.findall(text)) for name, text in joined.items()}
+    visible_names: set[str] = set()
     for _, stripped in sources:
         for cell in stripped.cells:
             if cell.kind == "code":
-                given |= _identifiers(cell.source)
-    found: list[str] = []
-    shown: set[str] = set()
+                visible_names |= _identifiers(cell.source)
+    faults: list[str] = []
+    visible_lines: set[str] = set()
     for lesson, stripped in reversed(sources):
-        shown |= {
+        visible_lines |= {
             _collapse_whitespace(line)
             for cell in stripped.cells
             if cell.kind == "code"
             for line in cell.source.split("\n")
         }
-        for line, answer in _iter_answer_lines(stripped, shown):
+        for line, answer in _iter_answer_lines(stripped, visible_lines):
             leak = f"this contains the answer {answer!r} of {lesson.path}:{line}"
-            found += [
+            faults += [
                 _format_leak(sources, copy, answer, leak) for copy, text in joined.items() if _occurs_in(answer, text)
             ]
         for name, line in _iter_answer_names(stripped):
-            if name not in given and _is_distinctive(name):
+            if name not in visible_names and _is_distinctive(name):
                 leak = f"this contains the name {name!r}, which only the answer of {lesson.path}:{line} uses"
-                found += [_format_leak(sources, copy, name, leak) for copy in copies if name in words[copy]]
-    return list(dict.fromkeys(found))
+                faults += [_format_leak(sources, copy, name, leak) for copy in copies if name in names_by_copy[copy]]
+    return list(dict.fromkeys(faults))
 
 
-def _iter_answer_lines(stripped: StrippedLesson, shown: set[str]) -> Iterator[tuple[int, str]]:
+def _iter_answer_lines(stripped: StrippedLesson, visible_lines: set[str]) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line of an answer that students must not see.
 
-    Lines that say too little and lines that visible code contains (`shown`) are left out.
+    Lines that say too little and lines that visible code contains (`visible_lines`) are left out.
     """
     for line, text in stripped.code_answers:
         answer = _collapse_whitespace(_strip_comment(text))
-        if answer not in shown and _is_informative(answer, code=True):
+        if answer not in visible_lines and _is_informative(answer, code=True):
             # Prose would hardly repeat the word `return`. A short value such as `x.sum(dim=1)` may be a coincidence.
             returned = answer.removeprefix("return ")
-            by_itself = len(returned) >= 20 and not any(returned in line for line in shown)
-            yield line, returned if by_itself else answer
+            without_return = len(returned) >= 20 and not any(returned in line for line in visible_lines)
+            yield line, returned if without_return else answer
     for line, text in stripped.prose_answers:
         answer = _collapse_whitespace(text)
-        if answer not in shown and _is_informative(answer, code=False):
+        if answer not in visible_lines and _is_informative(answer, code=False):
             yield line, answer
 
 
@@ -92,16 +92,16 @@ def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
     in the wrong answers of a check.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
-    found = []
+    faults = []
     for lesson, stripped in sources:
         for start, lines in _iter_answer_regions(stripped):
             if len(lines) >= 4:
-                found += [
+                faults += [
                     f"{name}:1: this file contains the whole answer of {lesson.path}:{start}. Remove it."
                     for name, text in squeezed.items()
                     if all(line in text for line in lines)
                 ]
-    return found
+    return faults
 
 
 def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
@@ -111,17 +111,17 @@ def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
     are a copy.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
-    held: dict[str, list[str]] = {}
+    answers_in_file: dict[str, list[str]] = {}
     for lesson, stripped in sources:
         for start, lines in _iter_answer_regions(stripped):
             if 0 < len(lines) < 4:
                 for name, text in squeezed.items():
                     if all(_occurs_in(line, text) for line in lines):
-                        held.setdefault(name, []).append(f"{lesson.path}:{start}")
+                        answers_in_file.setdefault(name, []).append(f"{lesson.path}:{start}")
     return [
         f"{name}:1: this file contains {len(places)} short answers: {', '.join(places[:3])}"
         f"{' and others' if len(places) > 3 else ''}. Remove them."
-        for name, places in held.items()
+        for name, places in answers_in_file.items()
         if len(places) > 1
     ]
 
@@ -183,10 +183,10 @@ def _is_informative(answer: str, code: bool) -> bool:
 
 def _iter_answer_names(stripped: StrippedLesson) -> Iterator[tuple[str, int]]:
     """Yield each name that answers bind and the student's copy of the lesson does not use, with its line."""
-    kept = {name for cell in stripped.cells if cell.kind == "code" for name in _identifiers(cell.source)}
+    visible_names = {name for cell in stripped.cells if cell.kind == "code" for name in _identifiers(cell.source)}
     for line, text in stripped.code_answers:
-        for name in _bound_in(text):
-            if name not in kept and not hasattr(builtins, name):
+        for name in _bound_names(text):
+            if name not in visible_names and not hasattr(builtins, name):
                 yield name, line
 
 
@@ -194,7 +194,7 @@ def _identifiers(source: str) -> set[str]:
     return set(_WORD.findall(re.sub(r"#.*", "", source)))
 
 
-def _bound_in(line: str) -> list[str]:
+def _bound_names(line: str) -> list[str]:
     text = line.strip()
     for attempt in (text, f"{text} pass", f"{text}\n    pass"):
         try:

@@ -70,12 +70,16 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
     )
     parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # strings that `ruff format` can lay out
     entry = f'"{id}": Wrong({name}, {" ".join(parts)}),'
-    made = ast.parse(function)
-    needs = _free_names(made)
-    at_once = _load_time_names(symtable.symtable(function, "an answer", "exec"))
+    stub_tree = ast.parse(function)
+    free_names = _free_names(stub_tree)
+    load_time_names = _load_time_names(symtable.symtable(function, "an answer", "exec"))
     imports = (ast.Import, ast.ImportFrom)
-    binds = [name for node in made.body if not isinstance(node, imports) for name in lessons.bound_names(node)]
-    return MisconceptionStub(function, entry, needs, [name for name in needs if name in at_once], binds)
+    bound_names = [
+        name for node in stub_tree.body if not isinstance(node, imports) for name in lessons.bound_names(node)
+    ]
+    return MisconceptionStub(
+        function, entry, free_names, [name for name in free_names if name in load_time_names], bound_names
+    )
 
 
 class _AnnotationStripper(ast.NodeTransformer):
@@ -130,8 +134,8 @@ def _load_time_names(table: symtable.SymbolTable) -> set[str]:
     if table.get_type() == "function":
         return set()
     top = table.get_type() == "module"
-    found = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
-    return found.union(*map(_load_time_names, table.get_children()))
+    names = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
+    return names.union(*map(_load_time_names, table.get_children()))
 
 
 def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[str]:
@@ -162,14 +166,14 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[st
     return [name for name in stub.free_names if name not in known]
 
 
-def _require_loadable(path: Path, made: MisconceptionStub, known: set[str]) -> None:
+def _require_loadable(path: Path, stub: MisconceptionStub, known: set[str]) -> None:
     """Check that the checks still load with the stub. Do not run the stub, because nobody has read it yet."""
-    if missing := [name for name in made.load_time_names if name not in known]:
+    if missing := [name for name in stub.load_time_names if name not in known]:
         raise StubError(
             f"Nothing was written: the answer needs {', '.join(missing)} while it is loaded, but {path.name} does not"
             " define it. Import it there first, or remove it from the answer."
         )
-    if taken := [name for name in made.bound_names if name in known]:
+    if taken := [name for name in stub.bound_names if name in known]:
         raise StubError(
             f"Nothing was written: the answer defines {', '.join(taken)}, but {path.name} already uses this name."
             " Rename it in the answer."

@@ -91,20 +91,24 @@ def find_difference(answers: AnswerFactory, answer: Any) -> str:
         return ""
     reference = answers.make_answer(answers.source)
     with preserve_global_state():
-        for where, case in iter_unseen_cases(exercise):
+        for label, case in iter_unseen_cases(exercise):
             try:
-                right = observe_answer(exercise, reference, case)
-                if right.failure and right.failure.type != "ValueError":
+                reference_observation = observe_answer(exercise, reference, case)
+                if reference_observation.failure and reference_observation.failure.type != "ValueError":
                     continue
                 if not observations_agree(
-                    right, observe_oracle(exercise, case), exercise.atol, exercise.dtypes, exercise.requires_gradients
+                    reference_observation,
+                    observe_oracle(exercise, case),
+                    exercise.atol,
+                    exercise.dtypes,
+                    exercise.requires_gradients,
                 ):
                     continue  # the exercise does not define a result for this case
-                mine = observe_answer(exercise, answer, case)
+                observation = observe_answer(exercise, answer, case)
                 if not observations_agree(
-                    mine, right, 10 * exercise.atol, exercise.dtypes, exercise.requires_gradients
+                    observation, reference_observation, 10 * exercise.atol, exercise.dtypes, exercise.requires_gradients
                 ):
-                    return where
+                    return label
             except Exception:
                 continue
     return ""
@@ -116,8 +120,8 @@ def iter_unseen_cases(exercise: Exercise) -> Iterator[tuple[str, Case]]:
         for i, case in enumerate(exercise.sample_cases(seed)):
             yield f"seed {seed}, case {i}", case
     for i, case in enumerate(exercise.sample_cases(SEEDS[-1] + 1)):
-        for what, varied in _iter_variants(case):
-            yield f"case {i} with {what}", varied
+        for label, varied in _iter_variants(case):
+            yield f"case {i} with {label}", varied
 
 
 def _iter_variants(case: Case) -> Iterator[tuple[str, Case]]:
@@ -167,13 +171,13 @@ def _serve_worker(pipe: Any) -> None:
         used = pages * os.sysconf("SC_PAGE_SIZE") or 8 << 30
         resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 30) + MEMORY, resource.RLIM_INFINITY))
     torch.set_num_threads(1)
-    made: dict[str, AnswerFactory] = {}
+    factories: dict[str, AnswerFactory] = {}
     with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt), contextlib.redirect_stdout(io.StringIO()):
         while True:
             name, source = pipe.recv()
-            if name not in made:
-                made[name] = AnswerFactory.from_exercise(find_exercise(name))
-            pipe.send(judge_mutant(made[name], source if source is not None else made[name].source))
+            if name not in factories:
+                factories[name] = AnswerFactory.from_exercise(find_exercise(name))
+            pipe.send(judge_mutant(factories[name], source if source is not None else factories[name].source))
 
 
 class Worker:
@@ -198,10 +202,10 @@ class Worker:
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self.pipe, other = context.Pipe()
-        self.process = context.Process(target=_serve_worker, args=(other,), daemon=True)
+        self.pipe, worker_pipe = context.Pipe()
+        self.process = context.Process(target=_serve_worker, args=(worker_pipe,), daemon=True)
         self.process.start()
-        other.close()
+        worker_pipe.close()
 
     def close(self) -> None:
         if self.process is not None:
@@ -285,6 +289,6 @@ def read_table(path: Path | None = None) -> dict[str, tuple[int, ...]]:
 
 def write_table(tallies: Sequence[MutantTally], path: Path | None = None) -> None:
     """Write the page of the docs with the table."""
-    whole = tuple(map(sum, zip(*map(table_row, tallies))))
-    page = PAGE.read_text(encoding="utf-8").format(table=format_table(tallies), ran=explained_percent_of_ran(whole))
+    total = tuple(map(sum, zip(*map(table_row, tallies))))
+    page = PAGE.read_text(encoding="utf-8").format(table=format_table(tallies), ran=explained_percent_of_ran(total))
     write_atomically(path or TABLE, page)

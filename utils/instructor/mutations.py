@@ -72,21 +72,21 @@ def make_mutants(source: str) -> list[Mutant]:
     """Return every mutant of a definition or of a few statements once, in the order of the source."""
     tree = ast.parse(source)
     plain = ast.unparse(tree)
-    made: dict[str, Mutant] = {}
-    nodes = list(_reachable(tree))
+    mutants: dict[str, Mutant] = {}
+    nodes = list(_iter_nodes(tree))
     for place, (node, parent) in enumerate(nodes):
-        for kind, change in _changes(node, parent, tree):
+        for kind, change in _iter_changes(node, parent, tree):
             twin = copy.deepcopy(tree)
-            counterpart, holder = list(_reachable(twin))[place]
+            counterpart, holder = list(_iter_nodes(twin))[place]
             change(counterpart, holder)
             try:
                 text = ast.unparse(ast.fix_missing_locations(twin))
                 compile(text, "<mutant>", "exec")
             except (SyntaxError, ValueError):
                 continue
-            if text != plain and text not in made:
-                made[text] = Mutant(kind, text, _difference(plain, text))
-    return list(made.values())
+            if text != plain and text not in mutants:
+                mutants[text] = Mutant(kind, text, _difference(plain, text))
+    return list(mutants.values())
 
 
 def _difference(before: str, after: str) -> str:
@@ -96,7 +96,7 @@ def _difference(before: str, after: str) -> str:
     return f"{' / '.join(old)} → {' / '.join(new) or '(dropped)'}"
 
 
-def _reachable(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+def _iter_nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Yield each node that can be changed, with its parent.
 
     Annotations, decorators, base classes and the contents of docstrings, error messages and f-strings are left out.
@@ -111,15 +111,15 @@ def _reachable(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
                 continue
             yield child, tree
             if not isinstance(child, (ast.Raise, ast.JoinedStr)) and not is_docstring(child):
-                yield from _reachable(child)
+                yield from _iter_nodes(child)
 
 
-def _changes(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, Callable]]:
+def _iter_changes(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, Callable]]:
     """Yield each possible change of a node: its kind, and a function that applies it to a copy of node and parent."""
     if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not is_docstring(node):
         yield "dropped line", _drop_statement
-    for kind, new in _replacements(node, parent, tree):
-        yield kind, lambda twin, holder, new=new: _put(holder, twin, copy.deepcopy(new))
+    for kind, new in _iter_replacements(node, parent, tree):
+        yield kind, lambda twin, holder, new=new: _replace_child(holder, twin, copy.deepcopy(new))
     if isinstance(node, ast.Call):
         for i in range(len(node.keywords)):
             yield "dropped keyword", lambda twin, holder, i=i: twin.keywords.pop(i)
@@ -139,7 +139,7 @@ def _changes(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[st
         yield "swapped arguments", lambda twin, holder: _swap(twin.args, 0)
 
 
-def _replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+def _iter_replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """Yield the nodes that can replace this node, each with the kind of change."""
     if isinstance(node, ast.BinOp):
         for other in _OPERATORS.get(type(node.op), ()):
@@ -151,7 +151,7 @@ def _replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tup
             yield "dropped operand", node.right
     elif isinstance(node, ast.UnaryOp):
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            for value in _near(-node.operand.value):
+            for value in _near_constants(-node.operand.value):
                 yield "constant", ast.Constant(value)
         else:
             yield "operator", node.operand
@@ -167,7 +167,7 @@ def _replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tup
         yield "branch", node.orelse
         yield "branch", ast.IfExp(node.test, node.orelse, node.body)
     elif isinstance(node, ast.Constant) and not isinstance(parent, ast.UnaryOp):
-        for value in _near(node.value, tree):
+        for value in _near_constants(node.value, tree):
             yield "constant", ast.Constant(value)
     elif isinstance(node, ast.Call):
         method = isinstance(node.func, ast.Attribute)
@@ -183,19 +183,19 @@ def _replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tup
         chained = not isinstance(parent, ast.Call) and not isinstance(node.value, ast.Name)
         if chained or node.attr in ("T", "mT"):
             yield "dropped attribute", node.value
-        kept = _kept(tree)
-        if isinstance(node.value, ast.Name) and node.value.id == "self" and node.attr in kept:
-            for name in kept:
-                if name != node.attr and kept[name] == kept[node.attr]:
+        stored = _stored_attributes(tree)
+        if isinstance(node.value, ast.Name) and node.value.id == "self" and node.attr in stored:
+            for name in stored:
+                if name != node.attr and stored[name] == stored[node.attr]:
                     yield "swapped names", ast.Attribute(node.value, name, ast.Load())
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield "dropped index", node.value
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        for name in _alike(node, tree):
+        for name in _confusable_names(node, tree):
             yield "swapped names", ast.Name(name, ast.Load())
 
 
-def _near(value: Any, tree: ast.AST | None = None) -> list:
+def _near_constants(value: Any, tree: ast.AST | None = None) -> list:
     """Return constants that a learner could write by mistake: a neighbour, another sign, another text of the answer."""
     if isinstance(value, bool):
         return [not value]
@@ -204,34 +204,34 @@ def _near(value: Any, tree: ast.AST | None = None) -> list:
     if isinstance(value, float):
         return [value * 2, value / 2, value + 1]
     if isinstance(value, str) and tree is not None:
-        words = {n.value for n, _ in _reachable(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-        return sorted(w for w in words - {value} if len(w) < 20)
+        texts = {n.value for n, _ in _iter_nodes(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+        return sorted(w for w in texts - {value} if len(w) < 20)
     return []
 
 
-def _kept(tree: ast.AST) -> dict[str, str]:
+def _stored_attributes(tree: ast.AST) -> dict[str, str]:
     """Return the attributes that a class stores on self, each with the function that makes it."""
-    kept = {}
-    for node, _ in _reachable(tree):
+    stored = {}
+    for node, _ in _iter_nodes(tree):
         if isinstance(node, ast.Assign):
-            made = node.value.func if isinstance(node.value, ast.Call) else node.value
-            for target in (part for whole in node.targets for part in ast.walk(whole)):
+            maker = node.value.func if isinstance(node.value, ast.Call) else node.value
+            for target in (part for target_list in node.targets for part in ast.walk(target_list)):
                 if (
                     isinstance(target, ast.Attribute)
                     and isinstance(target.ctx, ast.Store)
                     and isinstance(target.value, ast.Name)
                 ):
-                    kept[target.attr] = ast.unparse(made)
-    return kept
+                    stored[target.attr] = ast.unparse(maker)
+    return stored
 
 
-def _alike(node: ast.Name, tree: ast.AST) -> list[str]:
+def _confusable_names(node: ast.Name, tree: ast.AST) -> list[str]:
     """Return the names that a learner could confuse with this name.
 
     They are the arguments of the same type, the names that the same statement binds, and the name that was bound last.
     """
     scope = next(
-        (n for n, _ in _reachable(tree) if isinstance(n, ast.FunctionDef) and n.lineno <= node.lineno <= n.end_lineno),
+        (n for n, _ in _iter_nodes(tree) if isinstance(n, ast.FunctionDef) and n.lineno <= node.lineno <= n.end_lineno),
         tree,
     )
     groups: list[tuple[int, list[str]]] = []  # (line, names of one kind that are bound there)
@@ -240,13 +240,17 @@ def _alike(node: ast.Name, tree: ast.AST) -> list[str]:
         for a in scope.args.args:
             kinds.setdefault(ast.unparse(a.annotation).split("[")[0] if a.annotation else "", []).append(a.arg)
         groups += [(0, [name for name in names if name != "self"]) for names in kinds.values()]
-    for made, _ in _reachable(scope):
-        if isinstance(made, ast.Assign):
-            groups.append((made.end_lineno, [name for target in made.targets for name in _stored(target)]))
-        elif isinstance(made, ast.For):
-            groups.append((made.target.lineno, _stored(made.target)))
-        elif isinstance(made, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)) and node in ast.walk(made):
-            groups += [(0, _stored(part.target)) for part in made.generators]
+    for binding, _ in _iter_nodes(scope):
+        if isinstance(binding, ast.Assign):
+            groups.append(
+                (binding.end_lineno, [name for target in binding.targets for name in _assigned_names(target)])
+            )
+        elif isinstance(binding, ast.For):
+            groups.append((binding.target.lineno, _assigned_names(binding.target)))
+        elif isinstance(binding, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)) and node in ast.walk(
+            binding
+        ):
+            groups += [(0, _assigned_names(part.target)) for part in binding.generators]
     groups = [
         (line, names) for line, names in sorted(groups, key=lambda group: group[0]) if names and line < node.lineno
     ]
@@ -257,11 +261,11 @@ def _alike(node: ast.Name, tree: ast.AST) -> list[str]:
     return [name for name in dict.fromkeys([*beside, *last]) if name != node.id]
 
 
-def _stored(node: ast.AST) -> list[str]:
+def _assigned_names(node: ast.AST) -> list[str]:
     return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
-def _put(holder: ast.AST, old: ast.AST, new: ast.AST) -> None:
+def _replace_child(holder: ast.AST, old: ast.AST, new: ast.AST) -> None:
     for name, value in ast.iter_fields(holder):
         if value is old:
             setattr(holder, name, new)

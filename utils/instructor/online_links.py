@@ -121,28 +121,28 @@ def colab_notebooks(root: Path = ROOT) -> dict[str, bytes]:
         MarkerError, BuildError: same as in a build.
     """
     setup = _colab_setup_source(repository_name(root), root)
-    made = {}
+    notebooks = {}
     for name, content in student_files(root / "solutions").items():
         if name.endswith(".ipynb"):
             notebook = json.loads(content)
             notebook["metadata"].pop("jupytext", None)  # on Colab, there is no .md to synchronise with
             source = setup.rstrip("\n").splitlines(keepends=True)
             notebook["cells"].insert(0, ipynb.make_cell("code", "on-colab", {}, source))
-            made[name] = (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
-    return made
+            notebooks[name] = (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
+    return notebooks
 
 
 def colab_requirements(root: Path = ROOT) -> list[str]:
     """Return the requirements that the first cell on Colab installs with pip. Raises `OnlineError`."""
     listed = map(Requirement, _read_pyproject(root).get("project", {}).get("dependencies", []))
-    found = [f"{package.name}{package.specifier}" for package in listed if package.name in FETCHED]
-    if len(found) != len(FETCHED):
+    requirements = [f"{package.name}{package.specifier}" for package in listed if package.name in FETCHED]
+    if len(requirements) != len(FETCHED):
         raise OnlineError(
-            f"Colab needs {', '.join(FETCHED)}, but pyproject.toml lists only {', '.join(found)}."
-            if found
+            f"Colab needs {', '.join(FETCHED)}, but pyproject.toml lists only {', '.join(requirements)}."
+            if requirements
             else f"Colab needs {', '.join(FETCHED)}, but pyproject.toml lists none of these packages."
         )
-    return found
+    return requirements
 
 
 def _colab_setup_source(name: str, root: Path) -> str:
@@ -170,8 +170,8 @@ def write_colab_notebooks(out: str | Path, root: Path = ROOT) -> list[str]:
         raise OnlineError(
             f"{out} contains the course, but the notebooks for Colab need a separate folder. Name another folder."
         )
-    made = colab_notebooks(root)
+    notebooks = colab_notebooks(root)
     out.mkdir(parents=True, exist_ok=True)
-    for name, content in made.items():
+    for name, content in notebooks.items():
         write_atomically(out / name, content)
-    return sorted(made)
+    return sorted(notebooks)

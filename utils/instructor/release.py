@@ -278,11 +278,11 @@ def _find_answers(files: dict[str, bytes], solved: set[str], root: Path) -> list
             rest[name] = text
     secret = [source for source in sources if source[0].stem not in solved]
     remedy = "Remove it, or also add that lesson to --with-solutions."
-    whole = [
+    whole_answers = [
         fault.replace("Remove it.", remedy) if fault.startswith("solutions/") else fault
         for fault in find_whole_answers(secret, rest) + find_short_answers(secret, rest)
     ]
-    return find_leaks(sources, read) + find_leaks(secret, site) + whole
+    return find_leaks(sources, read) + find_leaks(secret, site) + whole_answers
 
 
 def _readable_text(name: str, content: bytes) -> str:
@@ -305,7 +305,7 @@ def _find_stale_copies(files: dict[str, bytes], solved: set[str]) -> list[str]:
                 return [f"solutions/{stem}.md:1: this file is missing."]
             (Path(folder) / f"{stem}.md").write_bytes(files[f"solutions/{stem}.md"])
         try:
-            made = student_files(Path(folder))
+            built = student_files(Path(folder))
         except (MarkerError, BuildError) as error:
             return [
                 f"solutions:1: the lessons with answers cannot be built without the others: {error}".replace(
@@ -314,6 +314,6 @@ def _find_stale_copies(files: dict[str, bytes], solved: set[str]) -> list[str]:
             ]
     return [
         f"course/{name}:1: this copy differs from what a build of its lesson in solutions/ makes."
-        for name, content in made.items()
+        for name, content in built.items()
         if files.get(f"course/{name}") != content
     ]

@@ -51,22 +51,22 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
                 f"{path.relative_to(root)} already has an exercise {exercise}. Choose another name with --exercise."
             )
     texts = _render_templates(number, stem, title or stem.replace("_", " ").capitalize(), exercise, root)
-    there = [str(path.relative_to(root)) for path in texts if path.exists()]
-    if there:
+    existing = [str(path.relative_to(root)) for path in texts if path.exists()]
+    if existing:
         raise ScaffoldError(
-            f"{' and '.join(there)} already {'exists' if len(there) == 1 else 'exist'}. Choose another name."
+            f"{' and '.join(existing)} already {'exists' if len(existing) == 1 else 'exist'}. Choose another name."
         )
-    made: list[Path] = []
+    written: list[Path] = []
     try:
         for path, text in texts.items():
             with path.open("x", encoding="utf-8") as file:
-                made.append(path)
+                written.append(path)
                 file.write(text)
     except OSError:  # write all three files or none
-        for path in made:
+        for path in written:
             path.unlink()
         raise
-    return made
+    return written
 
 
 def _require_name(name: str, kind: str) -> None:
@@ -77,13 +77,13 @@ def _require_name(name: str, kind: str) -> None:
 
 
 def _render_templates(number: str, stem: str, title: str, exercise: str, root: Path) -> dict[Path, str]:
-    words = {"number": number, "stem": stem, "title": title, "exercise": exercise}
-    places = {
+    values = {"number": number, "stem": stem, "title": title, "exercise": exercise}
+    paths = {
         "lesson.md": root / "solutions" / f"{number}_{stem}.md",
         "checks.py.txt": root / "utils" / "checks" / f"{stem}.py",
         "test.py.txt": root / "tests" / "course" / f"test_{stem}.py",
     }
     return {
-        place: Template((TEMPLATES / name).read_text(encoding="utf-8")).substitute(words)
-        for name, place in places.items()
+        place: Template((TEMPLATES / name).read_text(encoding="utf-8")).substitute(values)
+        for name, place in paths.items()
     }

@@ -128,20 +128,20 @@ def strip_cell(marked: MarkedCell, kinds: Collection[str] = markers.KINDS) -> St
         raise CellFaults(*marked.faults)
     cell, lines = marked.cell, marked.lines
     regions = [region for region in marked.regions if region.kind in kinds]
-    made = StudentCell(cell.kind, cell.source)
+    student = StudentCell(cell.kind, cell.source)
     if not regions:
-        return made
-    made.removed_lines = [(row, lines[row]) for region in regions for row in region.inner_rows]
-    made.partial_rows = {
+        return student
+    student.removed_lines = [(row, lines[row]) for region in regions for row in region.inner_rows]
+    student.partial_rows = {
         region.comment_position[0] for region in regions if region.comment_position and region.kind == markers.STUB
     }
     if cell.kind != "code":
-        made.source = "\n".join(_replace_prose(lines, regions))
-        return made
+        student.source = "\n".join(_replace_prose(lines, regions))
+        return student
     rendering = _CodeRendering(marked, regions)
-    made.source, made.unset_names = rendering.source(), rendering.unset()
+    student.source, student.unset_names = rendering.source(), rendering.unset()
     try:
-        python = lessons.strip_magics(made.source) or ""
+        python = lessons.strip_magics(student.source) or ""
         compile(python, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         message = (
@@ -149,7 +149,7 @@ def strip_cell(marked: MarkedCell, kinds: Collection[str] = markers.KINDS) -> St
             " marked region."
         )
         raise CellFaults(MarkerFault(0, message)) from None
-    return made
+    return student
 
 
 # --- one file -------------------------------------------------------------------------------------------
@@ -234,8 +234,8 @@ class _CodeRendering:
         For an answer inside a definition, this is the name of that definition; for any other answer, the names that
         it binds.
         """
-        gone = [node for region in self.new for node in region.statements]
-        scopes = {node: self.scopes[node] for node in gone}
+        removed = [node for region in self.new for node in region.statements]
+        scopes = {node: self.scopes[node] for node in removed}
         return {name for node, scope in scopes.items() for name in ([scope[0].name] if scope else _bound_names([node]))}
 
     def _replacement(self, region: Region) -> list[str]:
@@ -248,32 +248,32 @@ class _CodeRendering:
         value = stubs.value_stub(node.targets if isinstance(node, ast.Assign) else [], region.hint)
         return [*self.lines[region.start : row], f"{self.lines[row][:column]} {value}"]
 
-    def _stub(self, at: ast.stmt, gone: Collection[ast.stmt]) -> list[str]:
-        """Return the stub for the removed statements `gone`, indented like the statement `at`."""
+    def _stub(self, at: ast.stmt, removed: Collection[ast.stmt]) -> list[str]:
+        """Return the stub for the statements `removed`, indented like the statement `at`."""
         line = self.lines[syntax.statement_rows(at)[0]]
         indent = line[: len(line) - len(line.lstrip())]
         scope = self.scopes[at]
         if scope and isinstance(scope[-1], syntax.Function):
             new = stubs.body_stub(".".join(node.name for node in scope))
         else:
-            names = dict.fromkeys(name for name in _bound_names(gone) if name != "_")
+            names = dict.fromkeys(name for name in _bound_names(removed) if name != "_")
             new = stubs.assignment_stubs(names) or (stubs.block_stub() if indent else [stubs.TODO])
         return [indent + line for line in new]
 
     def _fill_empty_blocks(self) -> None:
         """Insert a stub into each block that would otherwise be empty, or hold only a docstring."""
-        gone = {node: region for region, new in self.new.items() if not new for node in region.statements}
+        removed = {node: region for region, new in self.new.items() if not new for node in region.statements}
         for block, owner in syntax.iter_statement_lists(self.tree):
-            emptied = [node for node in block if node in gone]
-            left = [node for node in block if node not in gone]
-            docstring = isinstance(owner, syntax.Function) and len(left) == 1 and syntax.is_docstring(left[0])
-            if not emptied or (left and not docstring):
+            emptied = [node for node in block if node in removed]
+            remaining = [node for node in block if node not in removed]
+            docstring = isinstance(owner, syntax.Function) and len(remaining) == 1 and syntax.is_docstring(remaining[0])
+            if not emptied or (remaining and not docstring):
                 continue
-            answers = [node for node in emptied if gone[node].kind != markers.NOTE]
+            answers = [node for node in emptied if removed[node].kind != markers.NOTE]
             if owner is not self.tree:
-                self.new[gone[emptied[-1]]] = self._stub(emptied[-1], answers)
+                self.new[removed[emptied[-1]]] = self._stub(emptied[-1], answers)
             elif answers:
-                self.new[gone[emptied[-1]]] = [stubs.TODO]
+                self.new[removed[emptied[-1]]] = [stubs.TODO]
 
 
 def _bound_names(nodes: Collection[ast.stmt]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A lesson as data (its cells, its marked regions) and as a module (its definitions, and no demo cell)."""
+"""Read lessons: as data (cells, marked regions) and as modules (definitions, without demo cells)."""
 
 from utils.lessons.answers import definition_source, solved_source
 from utils.lessons.cells import Cell, Lesson, parse_lesson, read_lesson

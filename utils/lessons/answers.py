@@ -1,4 +1,4 @@
-"""A lesson with its answers in: marker lines and instructors' notes go, everything else stays."""
+"""Produce a lesson with its answers: remove marker lines and instructors' notes, and keep everything else."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from utils.lessons.syntax import Definition, bound_names, parse_cell, statement_
 
 
 def solved_source(cell: Cell) -> str:
-    """The cell's source as the instructor runs it. Markers that cannot be obeyed stay; a build names them."""
+    """Return the source of a cell as the instructor runs it. Invalid markers stay in place; the build reports them."""
     return "\n".join(line for line in _solved_lines(markers.parse_markers(cell)) if line is not None)
 
 
 def definition_source(path: str | Path, name: str) -> str:
-    """The source of one definition, markers removed: a function or class with its decorators, or how a value is
-    worked out.
+    """Return the source of one definition without markers.
 
-    For a value that is the text between the answer markers of the cell that assigns it, else the assigning statement.
+    For a function or class, this is its definition with decorators. For a value, it is the text between the answer
+    markers of the cell that assigns it, or else the assignment.
 
     Raises:
-        LessonError: the lesson defines no such name.
+        LessonError: the lesson does not define this name.
     """
     for cell in read_lesson(path).cells:
         tree = parse_cell(cell)
@@ -41,7 +41,7 @@ def definition_source(path: str | Path, name: str) -> str:
 
 
 def _solved_lines(marked: markers.MarkedCell) -> list[str | None]:
-    """The cell's lines, None for one that goes."""
+    """Return the lines of the cell, with None for each line to remove."""
     lines: list[str | None] = list(marked.lines)
     for region in marked.regions:
         if region.comment_position is not None:

@@ -1,4 +1,4 @@
-"""A lesson as data: its cells, from .md or .ipynb."""
+"""Parse a lesson, in .md or .ipynb format, into its cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from utils.lessons.files import LessonError, read_text
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell. `kind` is "code", "markdown" or "raw"; `line` is where its source starts in the file (1 in .ipynb)."""
+    """One cell. `kind` is "code", "markdown" or "raw". `line` is the line in the file where its source starts (1 in
+    .ipynb).
+    """
 
     kind: str
     source: str
@@ -24,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson's cells in order, with the notebook metadata of its header."""
+    """The cells of a lesson in order, and the notebook metadata of its header."""
 
     stem: str
     path: Path
@@ -33,12 +35,12 @@ class Lesson:
 
     @property
     def name(self) -> str:
-        """The stem without its number: "02_simplified_attention" is "simplified_attention"."""
+        """The stem without its number: "02_simplified_attention" becomes "simplified_attention"."""
         return self.stem.split("_", 1)[-1]
 
     @property
     def title(self) -> str:
-        """The text of its first `# heading`, or the name where it has none."""
+        """The text of the first `# heading`, or the name if there is no heading."""
         for cell in self.cells:
             if cell.kind == "markdown":
                 for _, line in markdown.prose_lines(cell.source):
@@ -48,7 +50,7 @@ class Lesson:
 
 
 def read_lesson(path: str | Path) -> Lesson:
-    """The lesson in a .md or .ipynb file.
+    """Read the lesson in a .md or .ipynb file.
 
     Raises:
         LessonError: the file is missing, is not UTF-8, or is not a lesson.
@@ -58,9 +60,9 @@ def read_lesson(path: str | Path) -> Lesson:
 
 
 def parse_lesson(text: str, path: str | Path, require_header: bool = True) -> Lesson:
-    """The lesson that `text` holds; `path` says which format it is, and names it in messages. Raises `LessonError`.
+    """Parse the text of a lesson. The suffix of `path` selects the format, and messages name `path`.
 
-    With `whole=False` markdown may be a part of a lesson, without front matter.
+    With `require_header=False`, a markdown text may be a part of a lesson, without front matter. Raises `LessonError`.
     """
     path = Path(path)
     if path.suffix == ".ipynb":

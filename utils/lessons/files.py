@@ -1,4 +1,4 @@
-"""Files of the course: where lessons lie, their text as it is read, and the one way to write a file or a folder."""
+"""Find and read lesson files, and write files and folders atomically."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ FILE_NAME = re.compile(r"(\d\d)_(\w+)\.(md|ipynb)")
 
 
 class LessonError(ValueError):
-    """A lesson cannot be found or read; the message says which, why, and what to do."""
+    """A lesson cannot be found or read. The message says which one, why, and what to do."""
 
 
 def all_lessons(folder: str | Path | None = None) -> list[Path]:
-    """The lessons in `folder` (`solutions/` by default), in order; of a pair .md and .ipynb, the one changed last."""
+    """List the lessons in `folder` (default: `solutions/`) in order. Of a pair .md and .ipynb, take the file changed
+    last.
+    """
     folder = ROOT / "solutions" if folder is None else Path(folder)
     latest: dict[str, Path] = {}
     for path in sorted(folder.glob("[0-9][0-9]_*")):
@@ -31,10 +33,11 @@ def all_lessons(folder: str | Path | None = None) -> list[Path]:
 
 
 def find_lesson(name: str, folder: str | Path | None = None) -> Path:
-    """The file of the lesson "simplified_attention", "02_simplified_attention" or "02", in `folder` or `solutions/`.
+    """Find the file of the lesson "simplified_attention", "02_simplified_attention" or "02" in `folder` (default:
+    `solutions/`).
 
     Raises:
-        LessonError: there is no such lesson; the message lists those there are.
+        LessonError: there is no such lesson. The message lists the existing ones.
     """
     paths = all_lessons(folder)
     for path in paths:
@@ -46,7 +49,7 @@ def find_lesson(name: str, folder: str | Path | None = None) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """The file's text with `\\n` line ends and without a byte order mark. Raises `LessonError`."""
+    """Read a file as UTF-8, with `\n` line ends and without a byte order mark. Raises `LessonError`."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -60,21 +63,21 @@ def read_text(path: Path) -> str:
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:
-    """Make `content` (a text is written as UTF-8) the whole of the file at `path`, whose folder must exist.
+    """Replace the content of the file at `path`. A text is written as UTF-8. The folder must exist.
 
-    Whoever reads the file, at any moment and after a crash, finds the old content or the new. On failure the old file
-    stays, and nothing is left beside it.
+    A reader sees the old content or the new content at any moment, even after a crash. If writing fails, the old file
+    stays, and no temporary file is left.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     path = Path(path)
     partial = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
     try:
-        with open(partial, "xb") as file:  # made by `open`, it gets the mode that any new file gets
+        with open(partial, "xb") as file:  # `open` gives the file the mode of any new file
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
-            os.fsync(file.fileno())  # else a power cut may leave the new name on an empty file
+            os.fsync(file.fileno())  # without this, a power cut may leave the new name with an empty file
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
@@ -82,17 +85,17 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def hold_lock(lock: Path, timeout: float, on_timeout: Callable[[], object]) -> Iterator[bool]:
-    """Run the block while no other process runs one under the same file `lock`, which the operating system gives back
-    when a process dies.
+    """Run the block while no other process holds the lock file `lock`. The operating system releases it if a process
+    dies.
 
     Args:
-        patience: the seconds for which it waits for another before it calls `late`, once. If `late` returns, it waits
-            on, without an end; an OSError from `late` lets the block run all the same.
+        timeout: the seconds to wait for another process before `on_timeout` is called, once. If `on_timeout` returns,
+            waiting continues without a limit. If it raises OSError, the block runs without the lock.
 
     Yields:
-        Whether the lock was to be had. On a disk that knows no locks, or cannot be written, the block runs without.
+        Whether the lock is held. On a disk without locks, or on a read-only disk, the block runs without a lock.
     """
-    from filelock import FileLock, Timeout  # not before it is needed: `check` is to be imported fast
+    from filelock import FileLock, Timeout  # imported late, so that `check` imports fast
 
     turn, had = FileLock(lock), False
     with contextlib.ExitStack() as held:
@@ -108,17 +111,17 @@ def hold_lock(lock: Path, timeout: float, on_timeout: Callable[[], object]) -> I
 
 @contextlib.contextmanager
 def replace_folder_atomically(folder: Path) -> Iterator[Path]:
-    """An empty folder to write into, which takes the place of `folder` when the block ends without an error.
+    """Provide an empty folder to write into. It replaces `folder` when the block ends without an error.
 
-    After an error the older folder is there unchanged, and nothing is left beside it.
+    After an error, the old folder is unchanged, and no temporary folder is left.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the folder cannot be written.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
         new, old = Path(beside) / "new", Path(beside) / "old"
-        new.mkdir()  # unlike the one around it, with the permissions of any new folder
+        new.mkdir()  # the folder around it is private; this one has the permissions of any new folder
         yield new
         if folder.exists():
             os.replace(folder, old)

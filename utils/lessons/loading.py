@@ -1,4 +1,4 @@
-"""A lesson as a module: its definitions, and no demo cell."""
+"""Load a lesson as a module: its definitions, without demo cells."""
 
 from __future__ import annotations
 import __future__
@@ -13,16 +13,18 @@ from utils.lessons.cells import Cell, Lesson, read_lesson
 from utils.lessons.files import ROOT
 from utils.lessons.syntax import Definition, bound_names, find_parse_errors, parse_cell
 
-_loaded: dict[tuple[Path, str], tuple[tuple[int, int], ModuleType]] = {}  # a file as a module, and its age and size
+_loaded: dict[
+    tuple[Path, str], tuple[tuple[int, int], ModuleType]
+] = {}  # the module of a file, with the file's age and size
 _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
 
 
 def load_lesson(path: str | Path, name: str | None = None) -> ModuleType:
-    """The lesson's definitions as a module: imports, `def`, `class`, ALL_CAPS constants and `X = yours("X")`.
+    """Load the definitions of a lesson: imports, `def`, `class`, ALL_CAPS constants and `X = yours("X")`.
 
-    No demo cell runs. Tracebacks show the line of the .md, or the cell of the .ipynb. Cells that do not parse are
-    passed over, for a learner's notebook may hold a half-written one. A definition that fails is left out; asking for
-    it raises an AttributeError that says why. The module is kept until the file changes.
+    No demo cell runs. Tracebacks show the line of the .md file, or the cell of the .ipynb file. Cells that do not parse
+    are skipped, because a learner's notebook may contain unfinished code. A definition that fails is omitted; accessing
+    it raises an AttributeError that says why. The module is cached until the file changes.
 
     Raises:
         LessonError: the file cannot be read as a lesson.
@@ -40,13 +42,13 @@ def load_lesson(path: str | Path, name: str | None = None) -> ModuleType:
 
 
 def define_lesson_in(module: ModuleType, path: Path) -> None:
-    """Define in `module` what the lesson in the file at `path`, an absolute one, defines. Raises `LessonError`."""
+    """Execute the definitions of the lesson file at the absolute `path` in `module`. Raises `LessonError`."""
     lesson = read_lesson(path)
     stat = path.stat()
     _loaded[path, module.__name__] = (stat.st_mtime_ns, stat.st_size), module
     module.__file__, module.__doc__ = str(path), f"The definitions of {path.name}."
     if module.__name__.startswith("solutions."):
-        sys.modules[module.__name__] = module  # so that dataclasses and pickles find the module by its name
+        sys.modules[module.__name__] = module  # dataclasses and pickle look the module up by its name
     linecache.checkcache(str(path))
     _execute_definitions(module, lesson)
 
@@ -79,7 +81,7 @@ def _execute_definitions(module: ModuleType, lesson: Lesson) -> None:
             except (
                 Exception,
                 SystemExit,
-            ) as error:  # whatever a half-finished lesson raises belongs to the names it was to define
+            ) as error:  # any error of an unfinished lesson is reported for the names that this statement defines
                 failed.update(dict.fromkeys(names, error))
             else:
                 for name in names:
@@ -88,7 +90,7 @@ def _execute_definitions(module: ModuleType, lesson: Lesson) -> None:
 
 
 def traceback_filename(cell: Cell, lesson: Lesson) -> str:
-    """The file name for tracebacks. A notebook's cell has no file: its text is put where tracebacks look for it."""
+    """Return the file name for tracebacks. The text of a notebook cell is registered where tracebacks look for it."""
     if lesson.path.suffix == ".md":
         return str(lesson.path)
     name = f"<{lesson.path.name}, cell {cell.index + 1}>"

@@ -1,7 +1,7 @@
-"""A page of markdown cut into cells as jupytext cuts it.
+"""Split a markdown page into cells exactly as jupytext does.
 
-jupytext itself is not asked, because importing it costs more than a second and `check` and `yours` are on a learner's
-path. What this reader does not know it refuses; what it accepts is cut into exactly jupytext's cells.
+Importing jupytext takes more than a second, and every `check` and `yours` of a learner would wait for it. This parser
+rejects everything that it does not support. Everything that it accepts is split into the same cells as by jupytext.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from utils.lessons.files import LessonError
 
 Metadata = dict[str, Any]
-CellFields = tuple[str, str, int, Metadata]  # a cell's kind, source, first line in the file, and metadata
+CellFields = tuple[str, str, int, Metadata]  # kind, source, first line in the file, metadata
 
 # The languages whose fences jupytext turns into code cells (a test compares).
 LANGUAGES = frozenset(
@@ -31,26 +31,27 @@ _UNSUPPORTED = ("split_at_heading", "custom_language_magics", "cell_markers", "r
 
 
 def split_cells(text: str, path: Path, require_header: bool = True) -> tuple[list[CellFields], Metadata]:
-    """The cells of a page of markdown, and the notebook metadata of its header. Raises `LessonError`.
+    """Split a markdown page into cells, and return the notebook metadata of its header.
 
-    `path` is named in messages; only with `whole=False` may the header be missing.
+    Messages name `path`. Only with `require_header=False` may the header be missing. Raises `LessonError`.
     """
     lines = text.splitlines()
     metadata: Metadata = {}
-    found: list[CellFields] = []
+    cells: list[CellFields] = []
     position = 0
     if require_header or (lines and lines[0].rstrip() == "---"):
-        metadata, found, position = _header(lines, path)
+        metadata, cells, position = _header(lines, path)
     while position < len(lines):
         reader = _CellReader(lines[position:], position, path)
-        found.append(reader.read_cell())
+        cells.append(reader.read_cell())
         position += reader.next
-    return found, metadata
+    return cells, metadata
 
 
 def _header(lines: list[str], path: Path) -> tuple[Metadata, list[CellFields], int]:
-    """The notebook metadata, the raw cell that other front matter makes, and where the first cell starts."""
-    import yaml  # comes with jupytext, which writes these headers with it; here, for it costs a learner's first check
+    """Return the notebook metadata, the raw cell for other front matter, and the line where the first cell starts."""
+    # jupytext writes these headers with PyYAML; it is imported late because it would slow down a learner's first check
+    import yaml
 
     if not lines or lines[0].rstrip() != "---":
         raise LessonError(
@@ -87,7 +88,7 @@ def _header(lines: list[str], path: Path) -> tuple[Metadata, list[CellFields], i
 
 
 class _CellReader:
-    """Cuts the first cell off `lines` as jupytext's MarkdownCellReader (format 1.3) does."""
+    """Split the first cell off `lines`, as jupytext's MarkdownCellReader (format 1.3) does."""
 
     def __init__(self, lines: list[str], offset: int, path: Path) -> None:
         self.lines, self.offset, self.path = lines, offset, path
@@ -118,7 +119,7 @@ class _CellReader:
         return kind, magic + "\n".join(self.lines[1:end]), self.offset + 2 - bool(magic), metadata
 
     def _skip_blank(self, following: int, explicit: bool) -> None:
-        """Step over the one blank line (two after an explicit end) that separates cells."""
+        """Skip the blank line that separates two cells, or both blank lines after an explicit end."""
         blank = [not line.strip() for line in self.lines[following : following + 3]]
         if blank[:2] == [True, False]:
             following += 1
@@ -127,7 +128,7 @@ class _CellReader:
         self.next = following
 
     def _prose_end(self) -> tuple[int, int, bool]:
-        """Where a markdown cell ends, where the next starts, and whether two blank lines say so."""
+        """Return where a markdown cell ends, where the next one starts, and whether two blank lines end it."""
         blanks, fenced, indented = 0, False, False
         for i, line in enumerate(self.lines):
             if fenced:
@@ -156,7 +157,7 @@ class _CellReader:
         return len(self.lines), len(self.lines), False
 
     def _code_end(self, fence: str, python: bool) -> int | None:
-        """The index of the closing fence; one inside a triple-quoted string closes nothing."""
+        """Return the index of the closing fence. A fence inside a triple-quoted string closes nothing."""
         quotes = _Quotes()
         for i, line in enumerate(self.lines[1:], 1):
             if python:
@@ -164,7 +165,7 @@ class _CellReader:
                 quotes.feed(line)
                 if quoted:
                     continue
-            # jupytext asks only that the line starts with the fence
+            # jupytext only requires that the line starts with the fence
             if line.startswith(fence):
                 return i
             if not python and ('"""' in line or "'''" in line):
@@ -174,7 +175,7 @@ class _CellReader:
         return None
 
     def _magic(self, language: str, metadata: Metadata) -> str:
-        """The `%%bash` line that jupytext puts on top of a cell in another language."""
+        """Return the `%%bash` line that jupytext adds to a cell in another language."""
         if language == "python":
             return ""
         if language not in LANGUAGES:
@@ -185,7 +186,7 @@ class _CellReader:
         return f"%%{language} {arguments}\n" if arguments else f"%%{language}\n"
 
     def _options(self, text: str, title: bool = False) -> Metadata:
-        """The cell metadata in `tags=["a"] key="b" flag` after a fence's language or a region's title."""
+        """Parse the cell metadata in `tags=["a"] key="b" flag`, after a fence's language or a region's title."""
         metadata: Metadata = {}
         rest = text.strip()
         if title and (match := re.match(r'[^={"]*?(?=\S+=|$)', rest)) and match.group().strip():
@@ -222,7 +223,7 @@ class _CellReader:
 
 
 class _Quotes:
-    """Whether the next line starts inside a triple-quoted string, judged as jupytext judges it."""
+    """Track whether the next line starts inside a triple-quoted string, by jupytext's rules."""
 
     def __init__(self) -> None:
         self.open: str | None = None
@@ -246,7 +247,7 @@ class _Quotes:
 
 
 def prose_lines(source: str) -> Iterator[tuple[int, str]]:
-    """The lines of a markdown cell that stand outside fenced examples, each with its index."""
+    """Yield the lines of a markdown cell outside fenced examples, each with its index."""
     fence = ""
     for index, line in enumerate(source.split("\n")):
         mark = re.match(r" {0,3}(`{3,}|~{3,})(.*)$", line)

@@ -1,8 +1,8 @@
-"""The one parser of markers: what a lesson marks as answers and as notes, as data, and what is wrong with its markers.
+"""Parse markers: the regions of a lesson that are answers or notes, and the faults in its markers.
 
-In code only a comment is a marker, in prose only a line of its own outside fenced examples. Everything else that looks
-like one is a fault. What becomes of the marked regions is for others to say: the student's page and the page without
-notes (utils.instructor.strip), the solved page (utils.lessons.answers), and nbgrader's (utils.instructor.nbgrader).
+In code, only a comment is a marker. In prose, a marker is a line of its own outside fenced examples. Everything else
+that looks like a marker is a fault. Other modules use the regions: utils.instructor.strip (the student's page, and the
+page without notes), utils.lessons.answers (the solved page) and utils.instructor.nbgrader.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
 class MarkerError(ValueError):
-    """A lesson's markers cannot be obeyed. One line for each fault: `file:line: what is wrong and what to do`."""
+    """A lesson has invalid markers. The message has one line for each fault: `file:line: fault and remedy`."""
 
 
 class MarkerFault(Exception):
-    """What is wrong at one row (0-based) of a cell, and what to do."""
+    """A fault in one row (0-based) of a cell, with its remedy."""
 
     def __init__(self, row: int, what: str) -> None:
         super().__init__(what)
@@ -44,28 +44,30 @@ class MarkerFault(Exception):
 
 @dataclass(frozen=True)
 class Region:
-    """What a pair of markers, or a single one, takes: the rows of its cell from `start` to before `end` (0-based).
+    """The rows of a cell that belong to a marker or a pair of markers, from `start` up to `end` (0-based, `end`
+    excluded).
 
-    A pair (ANSWER, NOTE) stands on the first and the last of them; a single marker (LINE, STUB) is a comment in one.
+    The markers of a pair (ANSWER, NOTE) are the first and the last row. A single marker (LINE, STUB) is a comment in a
+    row.
     """
 
     kind: str
     start: int
     end: int
-    statements: tuple[ast.stmt, ...] = ()  # in code: those that it takes, not those inside them
+    statements: tuple[ast.stmt, ...] = ()  # in code: the outermost statements of the region
     comment_position: tuple[int, int] | None = None  # row and column of a single marker
-    equals_position: tuple[int, int] = (0, 0)  # of a STUB: row and column after its assignment's `=`
+    equals_position: tuple[int, int] = (0, 0)  # of a STUB: row and column after the `=` of its assignment
     hint: str = ""  # of a STUB
 
     @property
     def inner_rows(self) -> range:
-        """The rows that it takes, without a pair's own."""
+        """The rows of the region without the markers of a pair."""
         return range(self.start, self.end) if self.comment_position else range(self.start + 1, self.end - 1)
 
 
 @dataclass(frozen=True)
 class MarkedCell:
-    """A cell, its regions from top to bottom, and its faults. `tree` is its syntax tree, of Python that parses."""
+    """A cell with its regions, from top to bottom, and its faults. `tree` is the syntax tree of Python that parses."""
 
     cell: Cell
     regions: tuple[Region, ...] = ()
@@ -78,13 +80,13 @@ class MarkedCell:
 
 
 def parse_markers(cell: Cell) -> MarkedCell:
-    """The cell with its marked regions and its faults; where there are faults, the regions are not to be obeyed."""
+    """Parse the marked regions and the faults of a cell. If there are faults, do not use the regions."""
     if cell.kind == "markdown":
         return _parse_prose(cell)
     python = syntax.strip_magics(cell.source) if cell.kind == "code" else None
     if python is not None:
         return _CodeParser(cell, python).parse()
-    what = "markers work in Python cells and in prose; this cell is neither."
+    what = "markers work only in Python cells and in prose; this cell is neither."
     lines = cell.source.split("\n")
     return MarkedCell(
         cell, faults=tuple(MarkerFault(row, what) for row, line in enumerate(lines) if looks_like_marker(line))
@@ -92,7 +94,7 @@ def parse_markers(cell: Cell) -> MarkedCell:
 
 
 def looks_like_marker(text: str) -> bool:
-    """Whether it holds one of the markers, or what someone may have meant as one."""
+    """Return whether a text contains a marker, or something that may be meant as a marker."""
     text = unicodedata.normalize("NFKC", text)
     if _LOOKS_ALIKE.search(text):
         return True
@@ -100,12 +102,12 @@ def looks_like_marker(text: str) -> bool:
 
 
 def wrap_in_answer_markers(lines: list[str], indents: tuple[str, str] = ("", "")) -> list[str]:
-    """Lines of code as an answer: between a pair of markers, each indented as is said."""
+    """Put lines of code between a pair of answer markers with the given indentations."""
     return [f"{indents[0]}# <{ANSWER}>", *lines, f"{indents[1]}# </{ANSWER}>"]
 
 
 def _pair_markers(marks: list[tuple[int, str, str]], faults: list[MarkerFault]) -> list[Region]:
-    """The regions that the marks `(row, "/" or "", kind)` of one cell make."""
+    """Form regions from the marks `(row, "/" or "", kind)` of one cell."""
     regions: list[Region] = []
     opened: tuple[int, str] | None = None
     for row, slash, kind in marks:
@@ -114,13 +116,15 @@ def _pair_markers(marks: list[tuple[int, str, str]], faults: list[MarkerFault]) 
         elif not slash and opened:
             faults.append(
                 MarkerFault(
-                    row, f"<{kind}> opens inside a <{opened[1]}> region; regions do not nest: close that one first."
+                    row,
+                    f"<{kind}> opens inside a <{opened[1]}> region; regions cannot be nested: close the open region"
+                    " first.",
                 )
             )
         elif opened is None:
-            faults.append(MarkerFault(row, f"</{kind}> closes nothing; put <{kind}> before it, in the same cell."))
+            faults.append(MarkerFault(row, f"</{kind}> closes no region; put <{kind}> before it, in the same cell."))
         elif opened[1] != kind:
-            faults.append(MarkerFault(row, f"</{kind}> crosses a <{opened[1]}> region; close the one that is open."))
+            faults.append(MarkerFault(row, f"</{kind}> overlaps a <{opened[1]}> region; close the open region first."))
         else:
             regions.append(Region(kind, opened[0], row + 1))
             opened = None
@@ -130,7 +134,7 @@ def _pair_markers(marks: list[tuple[int, str, str]], faults: list[MarkerFault]) 
     return regions
 
 
-_EMPTY = "the region is empty; write the answer between its markers, or take them away."
+_EMPTY = "the region is empty; write the answer between its markers, or remove them."
 
 
 # --- prose ----------------------------------------------------------------------------------------------
@@ -156,7 +160,8 @@ def _prose_fault(line: str) -> str:
     if re.search(rf"<({LINE}|{STUB})>", line):
         return f"{LINE} and {STUB} mark statements; in prose put the answer between lines <{ANSWER}> and </{ANSWER}>."
     return (
-        f"{line.strip()!r} looks like a marker and is none; in prose a marker is <{ANSWER}>, </{ANSWER}>, <{NOTE}> or"
+        f"{line.strip()!r} looks like a marker but is not one; in prose, a marker is <{ANSWER}>, </{ANSWER}>, <{NOTE}>"
+        " or"
         f" </{NOTE}> alone on its line, at the margin (to mention one, put it in `backticks`)."
     )
 
@@ -165,7 +170,7 @@ def _prose_fault(line: str) -> str:
 
 
 class _CodeParser:
-    """Finds the markers of one Python cell; `python` is its source with the magics taken out, line for line."""
+    """Parse the markers of one Python cell. `python` is its source without magics, with the same lines."""
 
     def __init__(self, cell: Cell, python: str) -> None:
         self.cell, self.python = cell, python
@@ -192,7 +197,7 @@ class _CodeParser:
             around = next((region for region in pairs if region.start < row < region.end - 1), None)
             region = single
             if around:
-                what = f"<{single.kind}> stands inside a <{around.kind}> region; the region already takes it: remove"
+                what = f"<{single.kind}> is inside a <{around.kind}> region, which already contains it: remove"
                 self.faults.append(MarkerFault(row, f"{what} this marker."))
             else:
                 region = self._resolve_or_record(self._resolve_single, single)
@@ -203,7 +208,7 @@ class _CodeParser:
         return MarkedCell(self.cell, tuple(regions), tuple(self.faults), self.tree)
 
     def _resolve_or_record(self, find: Callable[[Region], Region], region: Region) -> Region:
-        """The region with its statements found; as it is where that is a fault."""
+        """Return the region with its statements. If there is a fault, record it and return the region unchanged."""
         try:
             return find(region)
         except MarkerFault as fault:
@@ -213,11 +218,11 @@ class _CodeParser:
     def _reject_markers_in_magics(self) -> None:
         for row, (line, kept) in enumerate(zip(self.lines, self.python.split("\n"))):
             if line != kept and looks_like_marker(line):
-                what = "a line with a magic takes no marker; put it in a region of a Python cell."
+                what = "a line with a magic cannot have a marker; put the line into a region of a Python cell."
                 self.faults.append(MarkerFault(row, what))
 
     def _markers(self) -> tuple[list[tuple[int, str, str]], list[Region]]:
-        """The marks of pairs `(row, slash, kind)`, and the single markers; faults are noted."""
+        """Return the marks of pairs `(row, slash, kind)` and the single markers, and record faults."""
         marks: list[tuple[int, str, str]] = []
         singles: list[Region] = []
         depth = 0
@@ -229,9 +234,9 @@ class _CodeParser:
             (row, column), text = (token.start[0] - 1, token.start[1]), token.string.rstrip()
             if match := re.fullmatch(f"# {_PAIRED.pattern}", text):
                 if self.lines[row][:column].strip():
-                    what = "must stand alone on its line; move the code to a line of its own."
+                    what = "must be alone on its line; move the code to another line."
                 elif depth:
-                    what = "cuts a statement in two; put it before or after the whole statement."
+                    what = "splits a statement; put it before or after the whole statement."
                 else:
                     marks.append((row, match[1], match[2]))
                     continue
@@ -242,14 +247,15 @@ class _CodeParser:
                 singles.append(Region(match[1], row, row + 1, comment_position=(row, column), hint=match[2] or ""))
             elif looks_like_marker(text) or _NAMED.search(text):
                 what = (
-                    f"{text!r} looks like a marker and is none; they are `# <{ANSWER}>`, `# </{ANSWER}>`, `# <{NOTE}>`,"
+                    f"{text!r} looks like a marker but is not one; the markers are `# <{ANSWER}>`, `# </{ANSWER}>`, `#"
+                    f" <{NOTE}>`,"
                     f" `# </{NOTE}>` alone on a line, and `# <{LINE}>`, `# <{STUB}> hint` after a statement."
                 )
                 self.faults.append(MarkerFault(row, what))
         return marks, singles
 
     def _resolve_pair(self, region: Region) -> Region:
-        """A pair's region with the statements that it takes. Raises `Fault`."""
+        """Return the region of a pair with its statements. Raises `MarkerFault`."""
         start, end = region.start, region.end - 1
         inside = [node for node in self.statements if self._is_inside(node, start, end)]
         nested = {child for node in inside for child in ast.walk(node) if child is not node}
@@ -258,34 +264,34 @@ class _CodeParser:
             not any(set(top) <= set(block) for block, _ in syntax.iter_statement_lists(self.tree))
             or self.lines[syntax.statement_rows(top[0])[0]].lstrip().startswith("elif")
         ):
-            what = "the region takes a part of a block and what follows it; take in the whole block, or a part of it"
-            raise MarkerFault(start, f"{what} only.")
+            what = "the region contains a part of a block and the code after it"
+            raise MarkerFault(start, f"{what}; include the whole block, or only a part of it.")
         covered = {row for node in top for row in syntax.statement_rows(node)}
         for token in self.tokens:
             row = token.start[0] - 1
             if start < row < end and row not in covered and token.type in (tokenize.NAME, tokenize.OP):
-                what = f"the region cuts `{self.lines[row].strip()}` from what it belongs to; take in both, or neither."
+                what = f"the region separates `{self.lines[row].strip()}` from its statement; include both, or neither."
                 raise MarkerFault(row, what)
         if not top and region.kind == ANSWER:
             raise MarkerFault(start, _EMPTY)
         return replace(region, statements=tuple(top))
 
     def _is_inside(self, node: ast.stmt, start: int, end: int) -> bool:
-        """Whether a statement stands between the rows of two markers. Raises `Fault` where they cut it."""
+        """Return whether a statement is between two markers. Raises `MarkerFault` if a marker splits the statement."""
         first, last = syntax.statement_rows(node)[0], syntax.statement_rows(node)[-1]
         if start < first < end < last:
-            what = f"the region cuts the statement that starts {first - start} lines below in two; take in all of it,"
+            what = f"the region splits the statement that starts {first - start} lines below; include all of it,"
             raise MarkerFault(start, f"{what} or none.")
         if isinstance(node, syntax.Definition) and any(first < row < node.lineno - 1 for row in (start, end)):
-            what = f"the region cuts the decorator of `{node.name}` from it; take in both, or neither."
+            what = f"the region separates the decorator of `{node.name}` from its definition; include both, or neither."
             raise MarkerFault(start, what)
         return start < first and last < end
 
     def _resolve_single(self, region: Region) -> Region:
-        """A single marker's region: all rows of the statement that it marks. Raises `Fault`."""
+        """Return the region of a single marker: all rows of its statement. Raises `MarkerFault`."""
         row, kind = region.start, region.kind
         nodes = [node for node in self.statements if row in syntax.statement_rows(node)]
-        nothing = MarkerFault(row, f"<{kind}> marks no statement; put it at the end of one.")
+        nothing = MarkerFault(row, f"<{kind}> marks no statement; put it at the end of a statement.")
         if not nodes:
             raise nothing
         node = max(
@@ -302,15 +308,15 @@ class _CodeParser:
         before = self.lines[first].encode()[: node.col_offset].decode().strip()
         after = self.lines[last].encode()[node.end_col_offset :].decode().strip()
         if before or len(simple) > 1 or after.startswith(";"):
-            what = "takes a whole line, and this one holds more than one statement; give each its own."
+            what = "applies to a whole line, but this line has more than one statement; put each on its own line."
             raise MarkerFault(row, f"<{kind}> {what}")
         equals = self._find_equals(node, row) if kind == STUB else (0, 0)
         return replace(region, start=first, end=last + 1, statements=(node,), equals_position=equals)
 
     def _find_equals(self, node: ast.stmt, row: int) -> tuple[int, int]:
-        """Row and column after the `=` that is the assignment's own, the last one before its value. Raises `Fault`."""
+        """Return the position after the `=` of an assignment, the last `=` before its value. Raises `MarkerFault`."""
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or node.value is None:
-            what = f"keeps what is left of an assignment's `=`, and this statement has none; use `# <{LINE}>`."
+            what = f"keeps the left side of an assignment, but this statement has no `=`; use `# <{LINE}>`."
             raise MarkerFault(row, f"<{STUB}> {what}")
         value_line = self.lines[node.value.lineno - 1].encode()
         value = node.value.lineno, len(value_line[: node.value.col_offset].decode())

@@ -1,4 +1,4 @@
-"""What a stub is: what stands in a student's copy in the place of an answer, and by which errors it is recognised."""
+"""Create the stubs that replace answers in student copies, and recognise them by their errors."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ PROSE = "*YOUR ANSWER HERE*"
 
 
 def body_stub(name: str) -> list[str]:
-    """The lines that stand for statements in a function; `name` is its dotted name, as "LayerNorm.forward"."""
+    """Return the lines that replace the statements of a function. `name` is its dotted name, such as
+    "LayerNorm.forward".
+    """
     return [TODO, f'raise NotImplementedError("{name}")']
 
 
 def assignment_stubs(names: Iterable[str]) -> list[str]:
-    """The lines that stand for statements that would have bound `names`."""
+    """Return the lines that replace statements that bind `names`."""
     return [f"{name} = ...  {TODO}" for name in names]
 
 
 def block_stub() -> list[str]:
-    """The line that stands for all of a block that binds nothing."""
+    """Return the line that replaces a whole block that binds nothing."""
     return [f"...  {TODO}"]
 
 
 def value_stub(targets: Sequence[ast.expr], hint: str) -> str:
-    """What stands right of an assignment's `=`: as many `...` as its targets unpack, and the hint."""
+    """Return the right side of an assignment: as many `...` as its targets unpack, and the hint."""
     unpacked = next((target for target in targets if isinstance(target, (ast.Tuple, ast.List))), None)
     return f"{_ellipses(unpacked) if unpacked else '...'}  {f'# {hint}' if hint else TODO}"
 
@@ -37,9 +39,9 @@ def _ellipses(target: ast.Tuple | ast.List) -> str:
 
 
 def unfinished_name(error: BaseException) -> str | None:
-    """The dotted name that a stub's error gives, "" when it cannot be told, or None for any other error.
+    """Return the dotted name in a stub's error, "" if it is unknown, or None for any other error.
 
-    torch raises NotImplementedError too, with a sentence where a stub has a name.
+    torch also raises NotImplementedError, but with a sentence where a stub has a name.
     """
     text = str(error.args[0]) if error.args else ""
     if isinstance(error, NotImplementedError) and (not text or text.replace(".", "").isidentifier()):
@@ -48,13 +50,13 @@ def unfinished_name(error: BaseException) -> str | None:
 
 
 def has_code_after_stub(source: str, name: str) -> bool:
-    """Whether an answer stands below the `raise` of its stub, which still ends the function before it.
+    """Return whether an answer follows the `raise` of its stub, which still ends the function.
 
-    A page's own last line, `return state`, is no answer.
+    The page's own last line, such as `return state`, does not count as an answer.
 
     Args:
-        source: functions as they were written.
-        name: the dotted name that the stub's error gives.
+        source: the source of the functions.
+        name: the dotted name in the stub's error.
     """
     try:
         tree = ast.parse(textwrap.dedent(source))
@@ -70,10 +72,10 @@ def _after_stub(statements: list[ast.stmt], name: str) -> list[ast.stmt]:
 
 
 def _is_stub(statement: ast.stmt, name: str) -> bool:
-    made = statement.exc if isinstance(statement, ast.Raise) else None
-    if not isinstance(made, ast.Call) or ast.unparse(made.func) != "NotImplementedError" or len(made.args) != 1:
+    error = statement.exc if isinstance(statement, ast.Raise) else None
+    if not isinstance(error, ast.Call) or ast.unparse(error.func) != "NotImplementedError" or len(error.args) != 1:
         return False
-    return isinstance(made.args[0], ast.Constant) and made.args[0].value == name
+    return isinstance(error.args[0], ast.Constant) and error.args[0].value == name
 
 
 def _is_answer_statement(statement: ast.stmt) -> bool:
@@ -81,8 +83,8 @@ def _is_answer_statement(statement: ast.stmt) -> bool:
 
 
 def is_ellipsis_error(text: str) -> bool:
-    """Whether the words of an error come from an `...` that was used as a value.
+    """Return whether an error message is about an `...` that was used as a value.
 
-    einsum speaks of an ellipsis too, one in its own letters.
+    einsum's messages also mention an ellipsis, but in its own notation.
     """
     return "ellipsis" in text.lower() and "einsum" not in text

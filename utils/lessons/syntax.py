@@ -1,4 +1,4 @@
-"""The Python in a lesson's cells: magics taken out, syntax trees, and what a statement binds and holds."""
+"""Analyse the Python code of cells: strip magics, parse, and find names and statements."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _CELL_MAGICS_OVER_PYTHON = ("time", "timeit", "capture", "prun")
 
 
 def strip_magics(source: str) -> str | None:
-    """The cell's Python with each `%` and `!` line replaced by `pass`, lines kept; None when it is in another
-    language."""
+    """Replace each `%` and `!` line by `pass`, so that line numbers stay. Return None for another language."""
     lines = source.split("\n")
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if lines[first].startswith("%%"):
@@ -29,14 +28,14 @@ def strip_magics(source: str) -> str | None:
     if not any(_MAGIC_LINE.match(line) for line in lines):
         return "\n".join(lines)
     try:
-        ast.parse("\n".join(lines))  # then a line that starts with % goes on an expression
+        ast.parse("\n".join(lines))  # then a line that starts with % continues an expression
     except (SyntaxError, ValueError):
         lines = [f"{match.group(1)}pass" if (match := _MAGIC_LINE.match(line)) else line for line in lines]
     return "\n".join(lines)
 
 
 def parse_cell(cell: Cell) -> ast.Module | None:
-    """The cell's syntax tree, lines numbered as in its file; None when it is not Python, or not yet."""
+    """Return the syntax tree of a cell with the line numbers of its file, or None if it is not valid Python."""
     source = strip_magics(cell.source) if cell.kind == "code" else None
     try:
         tree = ast.parse(source) if source is not None else None
@@ -46,9 +45,10 @@ def parse_cell(cell: Cell) -> ast.Module | None:
 
 
 def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
-    """The names that a cell which does not parse seems to define at its top level, each with the reason; else empty.
+    """Return the names that a cell seems to define although it does not parse, each with the reason. Empty if it
+    parses.
 
-    The reason's line is counted from the cell's first.
+    The line in the reason is relative to the cell.
     """
     source = strip_magics(cell.source) if cell.kind == "code" else None
     try:
@@ -59,7 +59,7 @@ def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
 
 
 def bound_names(node: ast.AST) -> list[str]:
-    """The names that a statement binds in its own scope, in order, each once."""
+    """Return the names that a statement binds in its own scope, in order, without duplicates."""
     names: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
@@ -71,7 +71,9 @@ def bound_names(node: ast.AST) -> list[str]:
         if isinstance(node, ast.Lambda):
             return
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            for child in ast.walk(node):  # a comprehension's own targets stay inside it; a walrus in it does not
+            for child in ast.walk(
+                node
+            ):  # the targets of a comprehension are local to it; the target of a walrus is not
                 if isinstance(child, ast.NamedExpr):
                     names[child.target.id] = None
             return
@@ -91,23 +93,23 @@ def bound_names(node: ast.AST) -> list[str]:
 
 
 def statement_rows(node: ast.stmt) -> range:
-    """The rows of its source (0-based) that a statement stands on, decorators included."""
+    """Return the rows (0-based) of a statement, decorators included."""
     first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
     return range(first - 1, node.end_lineno or node.lineno)
 
 
 def is_docstring(node: ast.AST) -> bool:
-    """Whether a statement is a string and nothing else."""
+    """Return whether a statement is only a string."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def is_compound_statement(node: ast.stmt) -> bool:
-    """Whether other statements stand in this one."""
+    """Return whether a statement contains other statements."""
     return hasattr(node, "body") or isinstance(node, ast.Match)
 
 
 def iter_statement_lists(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], ast.AST]]:
-    """Every list of statements in `tree`, each with the node that owns it."""
+    """Yield every list of statements in `tree` with the node that owns it."""
     for node in ast.walk(tree):
         for value in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
             if isinstance(value, list) and value:
@@ -115,7 +117,7 @@ def iter_statement_lists(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], ast.AS
 
 
 def enclosing_definitions(tree: ast.Module) -> dict[ast.stmt, Scope]:
-    """For each statement the classes and functions around it, outermost first."""
+    """Return, for each statement, the classes and functions around it, outermost first."""
     around: dict[ast.stmt, Scope] = {}
 
     def visit(node: ast.AST, outer: Scope) -> None:

@@ -44,7 +44,7 @@ def untouched(sandbox: Sandbox) -> bool:
 
 @pytest.fixture(scope="session")
 def in_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Return a function that checks pages in one process, as a naive grader does, and returns what `unprotected` does."""
+    """Return a function that checks pages in one process, as a naive grader does; see `unprotected.run`."""
     folder = tmp_path_factory.mktemp("in-process")
     environment = {name: value for name, value in os.environ.items() if name != "COURSE_CHECKS"}
     script = Path(__file__).with_name("unprotected.py")

@@ -58,16 +58,16 @@ def _summary(tally: Tally) -> str:
     wrong = sum(state in WRONG for state in states)
     named = sum(len(mistake.students) for mistake in tally.mistakes.values() if mistake.id)
     lessons = format_count(len(tally.points_by_lesson), "lesson")
-    said = (
+    text = (
         f"{present} of {format_count(len(tally.students), 'student')} handed in work, from {lessons}."
         f" {format_percent(passed, len(states))} of their {format_count(len(states), 'exercise')} passed."
     )
     if wrong:
-        said += (
+        text += (
             f" {format_count(wrong, 'answer is wrong', 'answers are wrong')};"
             f" {format_percent(named, wrong)} of the wrong answers show a known misconception."
         )
-    return f"<p>{said}</p>"
+    return f"<p>{text}</p>"
 
 
 # --- the overview -----------------------------------------------------------------------------------------
@@ -101,12 +101,12 @@ def _standing(tally: Tally, names: bool) -> str:
         [tally.students[row].name for row in rows] if names else None,
         title="Each exercise of each student",
     )
-    words = (
+    caption = (
         "Each row is an exercise, and each column is a student. The exercise with the highest pass rate is at the top,"
         " and the student who passed most exercises is on the left. If the edge is ragged, some students passed hard"
         " exercises but not easier ones."
     )
-    return f'<h2>Who passed what</h2><p class="quiet">{words}</p><figure>{picture.html()}</figure>'
+    return f'<h2>Who passed what</h2><p class="quiet">{caption}</p><figure>{picture.html()}</figure>'
 
 
 # --- the exercises ----------------------------------------------------------------------------------------
@@ -154,8 +154,8 @@ def _mistakes(tally: Tally, names: bool) -> str:
         wrong = tally.count_students(n, *WRONG)
         count = format_count(tried, "answer is wrong", "answers are wrong")
         head = f"<code>{escape(column.exercise)}</code>, lesson {column.lesson[:2]}: {wrong} of {count}"
-        told = "".join(_mistake(mistake, tried, names) for mistake in mistakes)
-        parts.append(f'<details id="{_anchor(column.exercise)}"><summary>{head}</summary>{told}</details>')
+        mistakes_html = "".join(_mistake(mistake, tried, names) for mistake in mistakes)
+        parts.append(f'<details id="{_anchor(column.exercise)}"><summary>{head}</summary>{mistakes_html}</details>')
     return "\n".join(parts) if len(parts) > 1 else ""
 
 
@@ -166,8 +166,8 @@ def _mistake(mistake: Mistake, tried: int, names: bool) -> str:
         f"{escape(mistake.name)}: {format_count(count, 'student')}, {format_percent(count, tried)} of those who tried"
     )
     bar = f'<span class="bar" style="width:{width}em" aria-hidden="true"></span>'
-    told = f"<p>{_message(mistake, names)}</p>{_student_names(mistake.students, names)}{_example(mistake, names)}"
-    return f"<h3>{bar}{head}</h3>{told}"
+    details = f"<p>{_message(mistake, names)}</p>{_student_names(mistake.students, names)}{_example(mistake, names)}"
+    return f"<h3>{bar}{head}</h3>{details}"
 
 
 def _message(mistake: Mistake, names: bool) -> str:
@@ -192,7 +192,7 @@ def _student_names(students: Sequence[Student], names: bool) -> str:
 
 
 def _families(tally: Tally, names: bool) -> str:
-    found = [family for family in tally.mistake_families() if len(family.students) > 1]
+    families = [family for family in tally.mistake_families() if len(family.students) > 1]
     parts = []
     commonest = tally.commonest_mistakes()[:MOST_BARS]
     if commonest and len(commonest[0].students) > 1:
@@ -202,9 +202,9 @@ def _families(tally: Tally, names: bool) -> str:
         title = f"{tied} mistakes were made by {counts[0]} students each" if tied > 1 else None
         picture = show.counted(counts, labels, title=title)
         parts.append(f"<h2>The most common mistakes</h2><figure>{picture.html()}</figure>")
-    if found:
+    if families:
         rows = []
-        for family in found:
+        for family in families:
             where = ", ".join(
                 f'<a href="#{_anchor(m.exercise)}"><code>{escape(m.exercise)}</code></a> {len(m.students)}'
                 for m in family.mistakes
@@ -214,24 +214,24 @@ def _families(tally: Tally, names: bool) -> str:
             if names:
                 rows[-1].append(escape(", ".join(student.name for student in family.students)))
         header = ["Mistake", "Students", "Exercises", "Students in each exercise", *(["Names"] if names else [])]
-        said = "These mistakes occurred in more than one lesson, so they are worth ten minutes in class."
-        parts.append(f"<h2>The same mistake in several lessons</h2><p class='quiet'>{said}</p>")
+        text = "These mistakes occurred in more than one lesson, so they are worth ten minutes in class."
+        parts.append(f"<h2>The same mistake in several lessons</h2><p class='quiet'>{text}</p>")
         parts.append(html_table(header, rows, (1, 2), sort=True))
     return "\n".join(parts)
 
 
 def _clusters(tally: Tally, files: dict[str, str], names: bool) -> str:
-    found = tally.failure_clusters()
-    if not found:
+    clusters = tally.failure_clusters()
+    if not clusters:
         return ""
-    several = [mistake for mistake in found if len(mistake.students) > 1]
-    single = [mistake for mistake in found if len(mistake.students) == 1]
-    said = (
+    several = [mistake for mistake in clusters if len(mistake.students) > 1]
+    single = [mistake for mistake in clusters if len(mistake.students) == 1]
+    text = (
         "No misconception describes these wrong answers yet. The answers in a group gave the same wrong results on the"
         " same cases, or failed with the same kind of error. The command turns a group into a misconception with a"
         " message of its own; without <code>--id</code> it only shows the message that these students get now."
     )
-    parts = [f"<h2>Failures without a name</h2><p>{said}</p>"]
+    parts = [f"<h2>Failures without a name</h2><p>{text}</p>"]
     parts += [f"<h3>{_head(mistake)}</h3>{_cluster(mistake, files, names)}" for mistake in several]
     parts += [
         f"<details><summary>{_head(mistake)}</summary>{_cluster(mistake, files, names)}</details>" for mistake in single
@@ -240,8 +240,8 @@ def _clusters(tally: Tally, files: dict[str, str], names: bool) -> str:
 
 
 def _head(mistake: Mistake) -> str:
-    what = f"<code>{escape(mistake.exercise)}</code>, lesson {mistake.lesson[:2]}: {escape(mistake.name)}"
-    return f"{format_count(len(mistake.students), 'student')}: {what}"
+    description = f"<code>{escape(mistake.exercise)}</code>, lesson {mistake.lesson[:2]}: {escape(mistake.name)}"
+    return f"{format_count(len(mistake.students), 'student')}: {description}"
 
 
 def _cluster(mistake: Mistake, files: dict[str, str], names: bool) -> str:
@@ -266,9 +266,9 @@ def _tries(tally: Tally) -> str:
     ]
     if not rows:
         return ""
-    said = "The number of checks that students ran, for those who passed and handed in their progress.json."
+    text = "The number of checks that students ran, for those who passed and handed in their progress.json."
     header = ["Exercise", "Median tries", "Students"]
-    return f"<h2>The exercises with the most tries</h2><p class='quiet'>{said}</p>" + html_table(
+    return f"<h2>The exercises with the most tries</h2><p class='quiet'>{text}</p>" + html_table(
         header, rows, (1, 2), sort=True
     )
 
@@ -280,8 +280,8 @@ def _incidents(tally: Tally) -> str:
     for student, _, incident in tally.incidents:
         kinds.setdefault(incident.kind, set()).add(student.id)
     rows = [[escape(kind), str(len(who))] for kind, who in sorted(kinds.items())]
-    said = (
+    text = (
         "Some answers exceeded a limit or attempted something forbidden. <code>incidents.csv</code> lists the students"
         " and exercises."
     )
-    return f"<h2>Incidents</h2><p>{said}</p>" + html_table(["Kind", "Students"], rows, (1,))
+    return f"<h2>Incidents</h2><p>{text}</p>" + html_table(["Kind", "Students"], rows, (1,))

@@ -30,17 +30,17 @@ def grades_csv(tally: Tally) -> str:
     for student, states, points in zip(tally.students, tally.states, tally.points):
         per_lesson = [_lesson_points(stem, tally.columns, states, points) for stem in stems]
         known = [student.id, student.name, student.email, student.section]
-        none = all(state in NOT_GRADED for state in states)
-        rows.append([*known, "" if none else format_number(sum(points)), *per_lesson, *states])
+        ungraded = all(state in NOT_GRADED for state in states)
+        rows.append([*known, "" if ungraded else format_number(sum(points)), *per_lesson, *states])
     return format_csv(header, rows)
 
 
 def _lesson_points(stem: str, columns: Sequence[Column], states: Sequence[str], points: Sequence[float]) -> str:
     """Return the points in a lesson, or its state if the lesson could not be graded."""
-    found = [(state, earned) for column, state, earned in zip(columns, states, points) if column.lesson == stem]
-    if all(state in NOT_GRADED for state, _ in found):
-        return found[0][0]
-    return format_number(sum(earned for _, earned in found))
+    graded = [(state, earned) for column, state, earned in zip(columns, states, points) if column.lesson == stem]
+    if all(state in NOT_GRADED for state, _ in graded):
+        return graded[0][0]
+    return format_number(sum(earned for _, earned in graded))
 
 
 def incidents_csv(tally: Tally) -> str:
@@ -77,8 +77,8 @@ def _lesson_points_by_student(tally: Tally) -> list[tuple[Student, list[str]]]:
     """Return each student with the points of every lesson, "" for a lesson that could not be graded."""
     rows = []
     for student, states, points in zip(tally.students, tally.states, tally.points):
-        found = [_lesson_points(stem, tally.columns, states, points) for stem in tally.points_by_lesson]
-        rows.append((student, ["" if cell in NOT_GRADED else cell for cell in found]))
+        cells = [_lesson_points(stem, tally.columns, states, points) for stem in tally.points_by_lesson]
+        rows.append((student, ["" if cell in NOT_GRADED else cell for cell in cells]))
     return rows
 
 

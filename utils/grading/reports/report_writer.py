@@ -61,8 +61,8 @@ def write_reports(
     tally = Tally([], read_columns(results))
     with replace_folder(out, SIGN) as folder:
         for student in students:
-            found = read_student_results(results, student)
-            row = tally.add_student(student, found, read_tries(handed_in, student))
+            student_results = read_student_results(results, student)
+            row = tally.add_student(student, student_results, read_tries(handed_in, student))
             page = student_page(student, tally.columns, row)
             write_text(folder / "students" / f"{student.folder}.html", page)
             _write_gradescope(folder / "gradescope", student, tally, row)

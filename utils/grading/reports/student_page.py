@@ -20,20 +20,22 @@ LIKE = {"passed": "passed", "failed": "failed", "stopped": "failed", "unreadable
 def student_page(student: Student, columns: Sequence[Column], row: Sequence[ExerciseResult]) -> str:
     """Return the HTML page of one student; `row` has one result for each column."""
     stems = list(dict.fromkeys(column.lesson for column in columns))
-    of = {stem: [result for column, result in zip(columns, row) if column.lesson == stem] for stem in stems}
+    by_lesson = {stem: [result for column, result in zip(columns, row) if column.lesson == stem] for stem in stems}
     graded = [result for result in row if result.state not in NOT_GRADED]
     earned, most = sum(result.points for result in graded), sum(result.max_points for result in graded)
-    title, said = f"{format_number(earned)} of {format_number(most)} points", "You have {}."
+    title, sentence = f"{format_number(earned)} of {format_number(most)} points", "You have {}."
     if _is_ungraded(row):
-        title, said = "no graded lesson", "No lesson could be graded."
+        title, sentence = "no graded lesson", "No lesson could be graded."
     overview = html_table(
         ["Lesson", "Points", "Maximum", "Exercises"],
         [
             [
-                _lesson_link(stem, of[stem]),
-                "–" if _is_ungraded(of[stem]) else format_number(sum(result.points for result in of[stem])),
-                format_number(sum(result.max_points for result in of[stem])),
-                escape(describe_states(of[stem])),
+                _lesson_link(stem, by_lesson[stem]),
+                "–"
+                if _is_ungraded(by_lesson[stem])
+                else format_number(sum(result.points for result in by_lesson[stem])),
+                format_number(sum(result.max_points for result in by_lesson[stem])),
+                escape(describe_states(by_lesson[stem])),
             ]
             for stem in stems
         ],
@@ -42,9 +44,9 @@ def student_page(student: Student, columns: Sequence[Column], row: Sequence[Exer
     parts = [
         f"<h1>{escape(student.name)}</h1>",
         f'<p class="quiet">{escape(student.id)}</p>',
-        f"<p><b>{said.format(title)}</b></p>",
+        f"<p><b>{sentence.format(title)}</b></p>",
         overview,
-        *(_lesson(stem, of[stem]) for stem in stems if _is_handed_in(of[stem])),
+        *(_lesson(stem, by_lesson[stem]) for stem in stems if _is_handed_in(by_lesson[stem])),
     ]
     return html_document(f"{student.name}: {title}", "\n".join(parts))
 

@@ -111,10 +111,10 @@ class Tally:
     @property
     def points_by_lesson(self) -> dict[str, float]:
         """The points that can be earned in each lesson, by stem."""
-        found: dict[str, float] = {}
+        points: dict[str, float] = {}
         for column in self.columns:
-            found[column.lesson] = found.get(column.lesson, 0.0) + column.max_points
-        return found
+            points[column.lesson] = points.get(column.lesson, 0.0) + column.max_points
+        return points
 
     def add_student(
         self, student: Student, results: dict[str, LessonResult], tries: dict[str, int]
@@ -139,8 +139,8 @@ class Tally:
 
     def _find_result(self, column: Column, results: dict[str, LessonResult]) -> ExerciseResult:
         lesson = results.get(column.lesson)
-        found = next((e for e in lesson.exercises if e.name == column.exercise), None) if lesson else None
-        return found or ExerciseResult(column.exercise, "absent", 0.0, column.max_points)
+        result = next((e for e in lesson.exercises if e.name == column.exercise), None) if lesson else None
+        return result or ExerciseResult(column.exercise, "absent", 0.0, column.max_points)
 
     def _get_mistake(self, column: Column, result: ExerciseResult) -> Mistake:
         kind = result.misconception or result.fingerprint or f"{result.reason}: {result.message}"
@@ -190,8 +190,8 @@ class Tally:
 
         Only students who passed the exercise count.
         """
-        found = [(name, float(median(tries)), len(tries)) for name, tries in self.tries.items()]
-        return sorted(found, key=lambda row: (-row[1], -row[2], row[0]))
+        rows = [(name, float(median(tries)), len(tries)) for name, tries in self.tries.items()]
+        return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
 
 
 ATTEMPTS = {  # introduces the audit log entries of a kind; all other details are sentences already
@@ -230,9 +230,9 @@ def _group_similar(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
     """
     groups: list[list[Mistake]] = []
     for mistake in mistakes:
-        near = [group for group in groups if any(_share_words(mistake.message, other.message) for other in group)]
-        groups = [group for group in groups if group not in near]
-        groups.append([mistake, *(other for group in near for other in group)])
+        similar = [group for group in groups if any(_share_words(mistake.message, other.message) for other in group)]
+        groups = [group for group in groups if group not in similar]
+        groups.append([mistake, *(other for group in similar for other in group)])
     return groups
 
 
@@ -255,14 +255,16 @@ def read_columns(results: Path) -> list[Column]:
         ReportError: there are no results.
         ResultError: a file is not a result.
     """
-    found: dict[str, LessonResult] = {}
+    results_by_stem: dict[str, LessonResult] = {}
     for path in sorted(results.glob("*/[0-9][0-9]_*.json")):
         # All results of a lesson have the same exercises, except that an unreadable page may have none.
-        if path.stem not in found or not found[path.stem].exercises:
-            found[path.stem] = read_result(path)
-    if not found:
+        if path.stem not in results_by_stem or not results_by_stem[path.stem].exercises:
+            results_by_stem[path.stem] = read_result(path)
+    if not results_by_stem:
         raise ReportError(f"{results} contains no results. `coginst grade` writes them.")
-    return [Column(stem, e.name, e.max_points) for stem in sorted(found) for e in found[stem].exercises]
+    return [
+        Column(stem, e.name, e.max_points) for stem in sorted(results_by_stem) for e in results_by_stem[stem].exercises
+    ]
 
 
 def read_student_results(results: Path, student: Student) -> dict[str, LessonResult]:

@@ -71,12 +71,12 @@ def export_lessons(
             f"{out} is in the folder of the students' copies, but assignments contain answers. Name another folder."
         )
     student_files(source)  # raises an error if a marker is wrong or an answer leaks
-    done = ExportSummary()
+    summary = ExportSummary()
     texts: dict[Path, str] = {}
     for path in [lessons.find_lesson(name, source) for name in names] or lessons.all_lessons(source):
         notebook = make_assignment(path)
         texts[out / "source" / path.stem / f"{path.stem}.ipynb"] = ipynb.notebook_text(notebook)
-        done.points[path.stem] = sum(
+        summary.points[path.stem] = sum(
             cell["metadata"].get("nbgrader", {}).get("points", 0) for cell in notebook["cells"]
         )
     differ = [path for path, text in texts.items() if path.exists() and path.read_text(encoding="utf-8") != text]
@@ -90,14 +90,14 @@ def export_lessons(
     if not config.exists():
         texts[config] = CONFIG
     elif config.read_text(encoding="utf-8") != CONFIG:
-        done.kept.append(
+        summary.kept.append(
             f"{config} has other settings, so the export kept it. docs/instructors.md describes the usual settings."
         )
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         lessons.write_atomically(path, text)
-    done.written = list(texts)
-    return done
+    summary.written = list(texts)
+    return summary
 
 
 def make_assignment(path: str | Path) -> dict:
@@ -110,11 +110,11 @@ def make_assignment(path: str | Path) -> dict:
     lesson = lessons.parse_lesson(strip_notes(lessons.read_text(path), path), path)
     marked = [markers.parse_markers(cell) for cell in lesson.cells]
     students = [(part.cell, strip_cell(part)) for part in marked]
-    needs = mark_blocked_cells(
+    blocked = mark_blocked_cells(
         (dataclasses.replace(cell, source=student.source), student.unset_names) for cell, student in students
     )
     cells = []
-    for part, needed in zip(marked, needs):
+    for part, needed in zip(marked, blocked):
         cell, source = part.cell, part.cell.source
         metadata = student_metadata(cell.metadata, needed)
         if part.regions:
@@ -127,8 +127,8 @@ def make_assignment(path: str | Path) -> dict:
         for name, arguments in _iter_checks(cell):
             marks = _nbgrader_metadata("points", name, "code", grade=True, locked=True)
             marks["tags"] = ["raises-exception"]  # it fails until the exercise is done
-            made = f"from utils.instructor.nbgrader.grading import grade\n\ngrade({arguments})"
-            cells.append(ipynb.make_cell("code", ipynb.cell_id(f"{lesson.stem}:{name}", cell.index), marks, made))
+            call = f"from utils.instructor.nbgrader.grading import grade\n\ngrade({arguments})"
+            cells.append(ipynb.make_cell("code", ipynb.cell_id(f"{lesson.stem}:{name}", cell.index), marks, call))
     return ipynb.make_notebook(cells)
 
 
@@ -150,7 +150,7 @@ def student_source(source: str) -> str | None:
 
 
 def _nbgrader_metadata(
-    what: str, name: str, kind: str, *, solution: bool = False, grade: bool = False, locked: bool = False
+    prefix: str, name: str, kind: str, *, solution: bool = False, grade: bool = False, locked: bool = False
 ) -> dict:
     marks = {
         "grade": grade,
@@ -158,7 +158,7 @@ def _nbgrader_metadata(
         "locked": locked,
         "task": False,
         "cell_type": kind,
-        "grade_id": f"{what}-{name}",
+        "grade_id": f"{prefix}-{name}",
         "schema_version": 3,
     }
     return {"nbgrader": marks | ({"points": POINTS} if grade else {})}
