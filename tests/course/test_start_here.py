@@ -52,8 +52,8 @@ def test_quiz_and_prediction():
 
 def test_claims_about_time_limit_and_warm_up_and_reload():
     text = lessons.find_lesson("00").read_text(encoding="utf-8")
-    assert f"a check stops by itself after {TIME_LIMIT:.0f} seconds" in text
-    assert "asks three predictions or quizzes once more" in text and WARM_UP == 3
+    assert f"a check stops automatically after {TIME_LIMIT:.0f} seconds" in text
+    assert "repeats three predictions or quizzes" in text and WARM_UP == 3
     assert "*File ▸ Reload Notebook from Disk*" in text
     assert "File ▸ Reload Notebook from Disk" in inspect.getsource(reset)
 

@@ -303,11 +303,11 @@ def _ends_early(rest):
     """Return an answer to patch_stream that runs only the blocks `rest(blocks, layer)` after the exchange."""
 
     def answer(model, clean, corrupted, layer, position):
-        mine, theirs = (_streams(model, tokens)[layer].clone() for tokens in (clean, corrupted))
-        mine[:, position] = theirs[:, position]
+        stream, other_stream = (_streams(model, tokens)[layer].clone() for tokens in (clean, corrupted))
+        stream[:, position] = other_stream[:, position]
         for block in rest(model.blocks, layer):
-            mine = block(mine)
-        return _logits(model, mine)
+            stream = block(stream)
+        return _logits(model, stream)
 
     return answer
 
@@ -338,13 +338,20 @@ def _what_was_exchanged(probe):
                     f"For block {layer} and position {position}, you exchange the vector at position {j} before block"
                     f" {i}. Exchange the vector at position {position} before block {layer}."
                 )
-        mine, whole = trial.yours.value[0], oracle.run(replace(trial.case, args=(model, clean, clean, 0, 0))).value[0]
-        if mine.shape == whole.shape and position and not values_equal(mine[:, :position], whole[:, :position], 1e-4):
+        your_logits, clean_logits = (
+            trial.yours.value[0],
+            oracle.run(replace(trial.case, args=(model, clean, clean, 0, 0))).value[0],
+        )
+        if (
+            your_logits.shape == clean_logits.shape
+            and position
+            and not values_equal(your_logits[:, :position], clean_logits[:, :position], 1e-4)
+        ):
             return (
                 f"For position {position}, earlier positions have different logits than in the clean run, although they"
                 " cannot see this position. You exchange something else, or your run differs from the model's forward."
             )
-        if mine.shape == whole.shape and position:
+        if your_logits.shape == clean_logits.shape and position:
             return (
                 f"For block {layer} and position {position}, the logits before this position are correct, but not all"
                 f" logits from it on. Put in only one vector: the corrupted run's input of block {layer}, unchanged."

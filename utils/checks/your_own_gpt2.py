@@ -749,13 +749,16 @@ def _state_answer(
         found = taken_from(tensors, found)
         state = {name: whole(found[name]) for name in ("wte.weight", "wpe.weight")}
         norms = {f"{block}.{i}.ln_{k}": f"h.{i}.ln_{k}" for i in blocks(config.n_layers) for k in (1, 2)}
-        for mine, theirs in (norms | {"ln_f": "ln_f"}).items():
-            state |= {f"{mine}.{norm(kind)}": found[f"{theirs}.{kind}"] for kind in ("weight", "bias")}
+        for own_name, file_name in (norms | {"ln_f": "ln_f"}).items():
+            state |= {f"{own_name}.{norm(kind)}": found[f"{file_name}.{kind}"] for kind in ("weight", "bias")}
         for i in blocks(config.n_layers):
-            for mine, theirs in ((f"attn.{out}", "attn.c_proj"), *((f"mlp.{n}",) * 2 for n in ("c_fc", "c_proj"))):
-                name = f"h.{i}.{theirs}"
-                state[f"{block}.{i}.{mine}.weight"] = turn(mine, found[f"{name}.weight"])
-                state[f"{block}.{i}.{mine}.bias"] = found[f"{name}.bias"]
+            for own_name, file_name in (
+                (f"attn.{out}", "attn.c_proj"),
+                *((f"mlp.{n}",) * 2 for n in ("c_fc", "c_proj")),
+            ):
+                name = f"h.{i}.{file_name}"
+                state[f"{block}.{i}.{own_name}.weight"] = turn(own_name, found[f"{name}.weight"])
+                state[f"{block}.{i}.{own_name}.bias"] = found[f"{name}.bias"]
             three = {kind: cut(found[f"h.{i}.attn.c_attn.{kind}"], config.n_heads) for kind in ("weight", "bias")}
             for part, weight, bias in zip(parts, three["weight"], three["bias"]):
                 state[f"{block}.{i}.attn.{part}.weight"] = turn(f"attn.{part}", weight)
@@ -773,10 +776,12 @@ def _cut_by_heads(value, heads):
 def _names_fit_the_model(probe):
     """Check that the state has exactly the names of the model's parameters."""
     for trial in probe.trials:
-        yours, wanted = trial.yours.value, trial.expected.value
-        if not isinstance(yours, dict) or yours.keys() == wanted.keys():
+        your_state, expected = trial.yours.value, trial.expected.value
+        if not isinstance(your_state, dict) or your_state.keys() == expected.keys():
             continue
-        missing, extra = ([n for n in some if n not in other] for some, other in ((wanted, yours), (yours, wanted)))
+        missing, extra = (
+            [n for n in some if n not in other] for some, other in ((expected, your_state), (your_state, expected))
+        )
         others = f" and {len(missing) - 1} more of the model's parameters" if len(missing) > 1 else ""
         lacks = f"lacks `{missing[0]}`{others}" if missing else ""
         close = difflib.get_close_matches(missing[0], map(str, extra), n=1) if missing else []
@@ -819,14 +824,14 @@ _TRANSPOSED = "the transpose of "
 
 
 def _pieces(tensors):
-    """Yield each tensor of a checkpoint, each third of c_attn and the transpose of each matrix, with a description."""
+    """Yield each tensor of a checkpoint, each third of c_attn and each matrix transposed, with descriptions."""
     for name, value in tensors.items():
         whole = [(f"`{name}`", value)]
         if value.dim() and "c_attn" in name:
             thirds = zip(("first", "second", "last"), value.chunk(3, dim=-1))
             whole += [(f"the {which} third of `{name}`", piece) for which, piece in thirds]
         yield from whole
-        yield from ((f"{_TRANSPOSED}{what}", piece.T) for what, piece in whole if piece.dim() == 2)
+        yield from ((f"{_TRANSPOSED}{label}", piece.T) for label, piece in whole if piece.dim() == 2)
 
 
 _STATE = GPTConfig(vocab_size=5, n_positions=3, d_model=6, n_layers=2, n_heads=2)
@@ -1047,11 +1052,11 @@ def _first_wrong_pass(probe):
         return message
     for trial in probe.trials:
         tokens = trial.case.args[1]
-        yours, wanted = trial.yours.value, trial.expected.value
-        if not isinstance(yours, Tensor) or yours.shape != wanted.shape or yours.equal(wanted):
+        your_text, expected = trial.yours.value, trial.expected.value
+        if not isinstance(your_text, Tensor) or your_text.shape != expected.shape or your_text.equal(expected):
             continue
         seq = tokens.shape[1]
-        first = int((yours != wanted).any(0).nonzero()[0]) - seq
+        first = int((your_text != expected).any(0).nonzero()[0]) - seq
         if first < 0:
             return (
                 "Your result does not begin with the tokens that were given. Return the whole text: the given tokens,"

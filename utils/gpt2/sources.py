@@ -126,7 +126,7 @@ def _source_at(path: str | os.PathLike, reason: str) -> Source:
     return read_source(folder, "GPT-2", True, reason)
 
 
-def read_source(folder: Path, name: str, is_real: bool, reason: str) -> Source:
+def read_source(folder: Path, name: str, real: bool, reason: str) -> Source:
     """Read the configuration of the GPT-2 in `folder`.
 
     Raises:
@@ -149,7 +149,7 @@ def read_source(folder: Path, name: str, is_real: bool, reason: str) -> Source:
         raise WeightsError(
             f"{folder / CONFIG} has sizes that are impossible for a GPT-2: {sizes}. {remedy_for(folder)}"
         )
-    return Source(name, folder, is_real, reason, **sizes, epsilon=epsilon)
+    return Source(name, folder, real, reason, **sizes, epsilon=epsilon)
 
 
 _LAYOUT = f"Expected a folder with {CONFIG} and {WEIGHTS}, as written by save_pretrained."

@@ -211,7 +211,7 @@ def merge_incidents(incidents: Iterable[Incident]) -> list[Incident]:
     exercises: dict[tuple[str, str], list[str]] = defaultdict(list)
     for (kind, exercise), found in details.items():
         exercises[kind, _describe_details(kind, list(dict.fromkeys(found)))].append(exercise)
-    return [Incident(cast(Kind, kind), ", ".join(where), told) for (kind, told), where in exercises.items()]
+    return [Incident(cast(Kind, kind), ", ".join(names), detail) for (kind, detail), names in exercises.items()]
 
 
 def _describe_details(kind: str, details: Sequence[str]) -> str:
