@@ -1,4 +1,5 @@
-"""Lessons as modules: `from solutions import self_attention` gives what lesson 03 defines, and runs no demo cell."""
+"""Make lessons importable: `from solutions import self_attention` gives the definitions of lesson 03 and runs no demo
+cell."""
 
 import sys as _sys
 from importlib.util import spec_from_file_location as _spec
@@ -24,7 +25,7 @@ def __dir__():
 
 
 class _Lessons:
-    """What `import solutions.self_attention` asks, and `importlib.reload`: a finder and a loader."""
+    """A finder and loader, used by `import solutions.self_attention` and `importlib.reload`."""
 
     @classmethod
     def find_spec(cls, fullname, path=None, target=None):
@@ -34,7 +35,9 @@ class _Lessons:
         try:
             return _spec(fullname, _lessons.find_lesson(name, _HERE), loader=cls)
         except _lessons.LessonError as error:
-            raise ModuleNotFoundError(str(error)) from None  # without a name: `from solutions import` says it too
+            raise ModuleNotFoundError(
+                str(error)
+            ) from None  # no `name=`, so that `from solutions import x` shows this message
 
     @staticmethod
     def create_module(spec):

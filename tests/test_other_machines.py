@@ -177,4 +177,4 @@ def test_a_second_book_says_what_it_waits_for(tmp_path: Path) -> None:
     said = Mock(side_effect=Said)
     with hold_lock(tmp_path / "lock", 0, pytest.fail), pytest.raises(Said):
         site.build_book(tmp_path / "out", ["00"], log=said, work_folder=tmp_path)
-    said.assert_called_once_with(f"Waiting for another `coginst book`, which is at work in {tmp_path}")
+    said.assert_called_once_with(f"Waiting for another `coginst book`, which is using {tmp_path}")

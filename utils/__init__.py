@@ -1,4 +1,4 @@
-"""The learner's vocabulary: `from utils import check, hint, show`. Everything is loaded when it is first used."""
+"""Provide what learners import: `from utils import check, hint, show`. Each part is loaded on first use."""
 
 import importlib as _importlib
 import sys as _sys
@@ -8,7 +8,7 @@ _FROM |= {"progress": "notebook.progress_view", "load_cogmodel": "models.toy_tra
 _MODULES = {
     "show": "show",
     "explore": "explore",
-    # the names by which notebooks from before import them
+    # Older notebooks import the modules by these names.
     "corpus": "training.corpus",
     "copying": "models.gram_attention",
     "regression": "models.icl_regression",
@@ -24,7 +24,7 @@ def __getattr__(name):
         return _importlib.import_module(f"utils.{_MODULES[name]}")
     if name in _FROM:
         return getattr(_importlib.import_module(f"utils.{_FROM[name]}"), name)
-    raise AttributeError(f"utils has no {name!r}. There are: {', '.join(__all__)}.")
+    raise AttributeError(f"utils has no {name!r}. Available names: {', '.join(__all__)}.")
 
 
 def __dir__():

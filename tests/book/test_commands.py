@@ -1,4 +1,4 @@
-"""`coginst book` and `coginst vendor`, as they are typed."""
+"""Test the commands `coginst book` and `coginst vendor`."""
 
 from typer.testing import CliRunner
 

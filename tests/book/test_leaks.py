@@ -1,4 +1,4 @@
-"""Whatever way an answer gets into the site, the check that reads it finds it."""
+"""Test that the leak check finds an answer in every part of a site."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A lesson as a page: what a learner has, what the solved run showed, and hints folded away."""
+"""Test the page of a lesson: gaps, outputs of the solved run, and folded hints."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 from utils import lessons
 from utils.book import lesson_outputs
 from utils.book.lesson_outputs import BookError
-from utils.book.lesson_pages import make_lesson_page, render_hints, script_json, share_library
+from utils.book.lesson_pages import IN_LAB, make_lesson_page, render_hints, script_json, share_library
 from utils.feedback.exercise import find_exercise
 from utils.instructor.solved_notebooks import solved_cells
 
@@ -60,7 +60,7 @@ def widget(name):
 
 
 def outputs(**changed):
-    """What a run of LESSON gives; the outputs of a cell by a word of its source."""
+    """Return the outputs of a run of LESSON. An argument sets the outputs of the cell that contains its name."""
     shown = {"check(softmax)": [html("<b>passed</b>")], "quiz": [widget("one")], "dot_product": []} | changed
     return {
         "outputs": [
@@ -119,17 +119,18 @@ def test_a_hidden_source_is_not_shown_and_its_widget_has_a_place():
     assert json.loads(script) == {"start": START, "state": {"chosen": []}, "data": "AAAA"}
 
 
-def test_a_widget_that_needs_a_kernel_is_refused():
-    with pytest.raises(BookError, match="02_simplified_attention"):
+def test_a_widget_that_needs_a_kernel_is_refused(snapshot):
+    with pytest.raises(BookError) as error:
         make_lesson_page(LESSON, outputs(dot_product=[widget("foreign")]), "")
+    assert str(error.value) == snapshot
 
 
-def test_nobodys_progress_is_a_sentence():
+def test_progress_is_replaced_by_a_sentence():
     text = TEXT.replace("explore.dot_product()", "progress()")
     lesson = replace(lessons.parse_lesson(text, "02_simplified_attention.md"), stem="02_simplified_attention")
     made = make_lesson_page(lesson, outputs(**{"progress()": [html("1 of 65 exercises passed")]}), "")
     shown = cell(made, "progress()")["outputs"]
-    assert len(shown) == 1 and "In JupyterLab this shows every lesson" in shown[0]["data"]["text/html"]
+    assert len(shown) == 1 and IN_LAB in shown[0]["data"]["text/html"]
 
 
 def test_the_commands_stand_below_the_title():

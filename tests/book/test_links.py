@@ -1,4 +1,4 @@
-"""Where links lead, in a clone that is public and in one that is not."""
+"""Test the targets of links, for a public clone and for one that is not public."""
 
 import re
 
@@ -8,12 +8,12 @@ from utils import lessons
 from utils.book.site import render_commands, resolve_links
 from utils.instructor.online_links import UNSET
 
-HELD = {"docs/papers.md", "CONTRIBUTING.md", "course/02_simplified_attention.ipynb"}
+SITE_PAGES = {"docs/papers.md", "CONTRIBUTING.md", "course/02_simplified_attention.ipynb"}
 LESSON = lessons.read_lesson(lessons.find_lesson("02"))
 
 
-def led(text, public="me/course", name="docs/data.md"):
-    return resolve_links(text, name, HELD, public)
+def resolve(text, public="me/course", name="docs/data.md"):
+    return resolve_links(text, name, SITE_PAGES, public)
 
 
 @pytest.mark.parametrize("public", [UNSET, "me/course"])
@@ -29,29 +29,30 @@ def led(text, public="me/course", name="docs/data.md"):
     ],
 )
 def test_what_the_site_holds_and_what_lies_elsewhere_stays(link, public):
-    assert led(f"See {link}.", public) == f"See {link}."
+    assert resolve(f"See {link}.", public) == f"See {link}."
 
 
 def test_a_file_that_the_site_lacks_is_read_in_the_public_clone():
     there = "https://github.com/me/course/blob/main/utils/assets/gpt2/README.md"
-    assert led("[the card](../utils/assets/gpt2/README.md)") == f"[the card]({there})"
+    assert resolve("[the card](../utils/assets/gpt2/README.md)") == f"[the card]({there})"
     assert (
-        led("[it](README.md#b)", name="CONTRIBUTING.md") == "[it](https://github.com/me/course/blob/main/README.md#b)"
+        resolve("[it](README.md#b)", name="CONTRIBUTING.md")
+        == "[it](https://github.com/me/course/blob/main/README.md#b)"
     )
 
 
 def test_without_a_public_clone_it_is_words():
-    assert led("See [the card](../utils/x/README.md), [this](../LICENSE).", UNSET) == "See the card, this."
+    assert resolve("See [the card](../utils/x/README.md), [this](../LICENSE).", UNSET) == "See the card, this."
 
 
 def test_a_lesson_that_is_not_in_the_book_is_words_and_one_that_is_stays():
-    assert led("[3](03_self_attention.ipynb)", UNSET, "course/02.md") == "3"
-    assert led("[2](02_simplified_attention.ipynb)", UNSET, "course/03.md") == "[2](02_simplified_attention.ipynb)"
+    assert resolve("[3](03_self_attention.ipynb)", UNSET, "course/02.md") == "3"
+    assert resolve("[2](02_simplified_attention.ipynb)", UNSET, "course/03.md") == "[2](02_simplified_attention.ipynb)"
 
 
 def test_code_is_left_alone():
     code = "```python\nx = a[0](../b)\n```\n"
-    assert led(f"{code}[b](../LICENSE)\n{code}", UNSET) == f"{code}b\n{code}"
+    assert resolve(f"{code}[b](../LICENSE)\n{code}", UNSET) == f"{code}b\n{code}"
 
 
 def test_a_public_clone_is_fetched_and_opened_and_services_are_named():
@@ -63,13 +64,11 @@ def test_a_public_clone_is_fetched_and_opened_and_services_are_named():
 
 def test_a_lesson_says_what_its_page_is_for_and_where_to_get_the_other():
     for name in ("me/course", UNSET):
-        assert re.search(
-            r'for reading\. In JupyterLab .*href="\.\./index\.html#do-it-yourself"', render_commands(name, LESSON)
-        )
-        assert "for reading" not in render_commands(name)
+        assert re.search(r'class="to-read".*href="\.\./index\.html#do-it-yourself"', render_commands(name, LESSON))
+        assert "to-read" not in render_commands(name)
 
 
 def test_a_clone_that_is_not_public_promises_neither():
     shown = render_commands(UNSET, LESSON)
-    assert re.search(r'data-copy="(.*?)"', shown)[1] == "make lab" and "a download of its repository" in shown
+    assert re.search(r'data-copy="(.*?)"', shown)[1] == "make lab" and "<p>In the course's folder" in shown
     assert "binder" not in shown and "colab" not in shown and "git clone" not in shown

@@ -1,4 +1,4 @@
-"""What comes from npm is what was pinned, or does not come."""
+"""Test that only the pinned packages are taken from npm."""
 
 import hashlib
 import io
@@ -34,29 +34,29 @@ PACKAGE = Package(
 
 
 class Npm:
-    """Gives what it is told to, and counts."""
+    """A fake npm that writes the given content and records the requested packages."""
 
-    def __init__(self, content=RIGHT, words="npm notice"):
-        self.content, self.words, self.asked = content, words, []
+    def __init__(self, content=RIGHT, output="npm notice"):
+        self.content, self.output, self.requested = content, output, []
 
     def __call__(self, package, into):
-        self.asked.append(package)
+        self.requested.append(package)
         if self.content is not None:
             (into / PACKAGE.archive_name).write_bytes(self.content)
-        return self.words
+        return self.output
 
 
 def test_a_package_is_fetched_once_at_its_version(tmp_path):
     npm = Npm()
     assert len(vendor.fetch_packages(tmp_path, [PACKAGE], npm)) == 1
     assert vendor.fetch_packages(tmp_path, [PACKAGE], npm) == []
-    assert npm.asked == ["maths@1.2.3"]
+    assert npm.requested == ["maths@1.2.3"]
 
 
 def test_the_book_gets_the_files_that_it_names_and_the_licence(tmp_path):
     vendor.fetch_packages(tmp_path, [PACKAGE], Npm())
-    wanted = {"LICENSE": b"Do what you like.", "main.js": b"let x = 1;", "fonts/A.woff": b"letters"}
-    assert package_files(PACKAGE, tmp_path) == wanted
+    expected = {"LICENSE": b"Do what you like.", "main.js": b"let x = 1;", "fonts/A.woff": b"letters"}
+    assert package_files(PACKAGE, tmp_path) == expected
 
 
 def test_another_content_is_refused_and_not_kept(tmp_path):
@@ -83,8 +83,8 @@ def test_where_npm_gives_nothing_its_words_are_told(tmp_path):
 def test_every_package_is_pinned_with_its_licence_and_told_of():
     from utils.lessons import ROOT
 
-    told = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
     for package in vendor.PACKAGES:
         assert len(package.sha256) == 64 and "LICENSE" in package.file_patterns
-        row = next(line for line in told.splitlines() if f"`{package.name}` {package.version}" in line)
+        row = next(line for line in page.splitlines() if f"`{package.name}` {package.version}" in line)
         assert package.licence in row

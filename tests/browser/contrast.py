@@ -5,9 +5,9 @@ from __future__ import annotations
 from playwright.sync_api import Locator
 
 LEAST = 4.5  # WCAG 2.2, level AA
-# The script paints the layers under a point from the bottom up. Layers above the text also cover the text if they are in
-# the same part of the page (a toolbar of Lab is not). A halo (a stroke that is painted first) is the background of
-# its text. Disabled controls are skipped, as in WCAG.
+# The script paints the layers under a point from the bottom up. Layers above the text also cover it if they are in the
+# same part of the page (a toolbar of Lab is not). A halo (a stroke that is painted first) is the background of its
+# text. Disabled controls are skipped, as in WCAG.
 _FAINT = """(roots, least) => {
     const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
     const known = new Map();

@@ -1,6 +1,7 @@
-"""Answers that were written from the students' pages alone, before any check was run: each keeps its verdict.
+"""Blind answers: written from the student pages alone, before any check was run. Each keeps its verdict.
 
-A verdict changes with a text or a check: look at what is said now (`coginst answers FILE`), and keep it with `--write`.
+A change of a page or a check can change a verdict. `coginst answers FILE` shows the new reports, and `--write` stores
+the new verdicts.
 """
 
 from pathlib import Path
@@ -21,26 +22,28 @@ for folder in ROUNDS:
 @pytest.mark.parametrize("folder, exercise", ANSWERS)
 def test_each_answer_has_its_verdict(folder, exercise):
     answers = ANSWERS[folder, exercise]
-    said = judge_all(answers)
-    changed = [f"{a.kind}, {a.description}: {a.verdict} became {format_verdict(r)}: {r.message}" for a, r in zip(answers, said)
-               if format_verdict(r) != a.verdict]  # fmt: skip
+    changed = [
+        f"{a.kind}, {a.description}: {a.verdict} became {format_verdict(report)}: {report.message}"
+        for a, report in zip(answers, judge_all(answers))
+        if format_verdict(report) != a.verdict
+    ]
     assert not changed, "\n".join(changed)
 
 
-def test_no_wrong_one_passes_and_no_right_one_is_refused():
+def test_no_wrong_answer_passes_and_no_right_answer_fails():
     for answers in ANSWERS.values():
         for answer in answers:
             assert (answer.verdict == "passed") == (answer.kind == "right"), str(answer)
 
 
-def test_every_exercise_was_answered_rightly_and_wrongly():
-    """In each round those of the lessons that were new or had changed."""
-    answered = {(answer.exercise, answer.kind) for found in ANSWERS.values() for answer in found}
+def test_every_exercise_has_right_and_wrong_answers():
+    """Together, the rounds cover every exercise. Each round covers the lessons that were new or had changed."""
+    answered = {(answer.exercise, answer.kind) for answers in ANSWERS.values() for answer in answers}
     assert answered == {(name, kind) for name in all_exercises() for kind in ("right", "wrong")}
 
 
-def test_nearly_all_wrong_ones_are_told_why():
-    """By name, or by a true fact that leads there; a bare difference of numbers is the last resort."""
+def test_nearly_all_wrong_answers_get_an_explanation():
+    """At most 1 % of the reports show only that numbers differ. The others name a misconception or another fact."""
     wrong = [answer for answers in ANSWERS.values() for answer in answers if answer.kind == "wrong"]
     plain = [answer for answer in wrong if answer.verdict == "difference"]
     assert len(plain) <= len(wrong) / 100, "\n".join(map(str, plain))

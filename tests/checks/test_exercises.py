@@ -1,6 +1,6 @@
-"""What holds for every exercise of the course, found through the registry: nothing to add here for a new lesson.
+"""Rules that every exercise of the course must follow. A new lesson needs no change here.
 
-The differently written right answers stand in the lesson's own test module, in `RIGHT`.
+The differently written right answers are in the lesson's own test module, in `RIGHT`.
 """
 
 import contextlib
@@ -33,13 +33,13 @@ EQUIVALENT = [(e, k) for e in EXERCISES.values() for k in e.equivalent]
 
 
 def right_answers(exercise):
-    """`RIGHT[name]` of tests/course/test_<lesson>.py: answers in the learner's form."""
+    """Return `RIGHT[name]` of tests/course/test_<lesson>.py: answers in the learner's form."""
     module = importlib.import_module(f"tests.course.test_{exercise.lesson}")
     return module.RIGHT.get(exercise.name, [])
 
 
 def reference(exercise):
-    """The answer in solutions/; of a value, what its cell assigns."""
+    """Return the answer in solutions/; for a value, the value that its cell assigns."""
     if exercise.kind != "value":
         return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
     answers = AnswerFactory.from_exercise(exercise)
@@ -60,9 +60,9 @@ def test_messages_call_arguments_as_the_lesson_does(exercise):
 
 
 @contextlib.contextmanager
-def the_world_stays(capsys):
-    """What a check is done in, set as no check would have it, is so afterwards, and nothing was printed."""
-    capsys.readouterr()  # a lesson that is loaded here for the first time says whose earlier work it uses
+def global_state_is_preserved(capsys):
+    """Set every global state to an unusual value, and assert that the block leaves it unchanged and prints nothing."""
+    capsys.readouterr()  # a lesson that is loaded for the first time prints a note on the earlier answers that it uses
     torch.manual_seed(5), random.seed(5), np.random.seed(5)
     torch.set_grad_enabled(False)
     torch.set_default_dtype(torch.float64)
@@ -83,9 +83,9 @@ def the_world_stays(capsys):
 
 
 @each_mistake
-def test_each_misconception_is_named_with_its_own_words(exercise, mistake, capsys):
+def test_each_misconception_is_recognised_with_its_own_message(exercise, mistake, capsys):
     answer = misconception_answer(exercise, mistake)
-    with the_world_stays(capsys):
+    with global_state_is_preserved(capsys):
         report = diagnose(exercise, answer)
     assert (report.status, report.misconception) == ("failed", mistake.id), str(report)
     assert report.message == mistake.message
@@ -93,14 +93,14 @@ def test_each_misconception_is_named_with_its_own_words(exercise, mistake, capsy
 
 @each_mistake
 def test_tolerance_separates_each_misconception_a_hundredfold(exercise, mistake):
-    """Else an answer with rounding errors could be taken for a mistake, or a mistake for rounding."""
+    """Otherwise, rounding errors could look like a misconception, or a misconception like rounding errors."""
     worst, answer = 0.0, misconception_answer(exercise, mistake)
     for case in cached_cases(exercise, 0):
         right, wrong = cached_oracle_observation(exercise, case), observe_answer(exercise, answer, case)
-        if wrong.failure or _unlike(wrong, right):
-            return  # told apart by shape, parameters or side effects, not by size
+        if wrong.failure or _is_different(wrong, right):
+            return  # they differ in shape, parameters or side effects, so no tolerance is involved
         if not collect_tensors(right.value) and not isinstance(right.value, float) and wrong.value != right.value:
-            return  # words and whole numbers are equal or not
+            return  # strings and integers are compared exactly
         for a, b in zip(_numbers(wrong.value), _numbers(right.value)):
             a, b = a.detach().double(), b.detach().double()
             if a.shape != b.shape or not torch.equal(a.isfinite(), b.isfinite()):
@@ -114,16 +114,16 @@ def _numbers(value):
     return [torch.tensor(value)] if isinstance(value, float) else collect_tensors(value)
 
 
-def _unlike(a, b):
+def _is_different(a, b):
     if not collect_tensors(b.value) and a.value != b.value:
-        return True  # text, a list or a dict of whole numbers: equal or not
+        return True  # strings, and lists or dicts of integers, are compared exactly
     return (a.parameters, a.changed, a.detached) != (b.parameters, b.changed, b.detached) or len(
         collect_tensors(a.value)
     ) != len(collect_tensors(b.value))
 
 
 @pytest.mark.parametrize("exercise, id", EQUIVALENT, ids=[f"{e.name}-{k}" for e, k in EQUIVALENT])
-def test_what_looks_wrong_and_is_right_passes(exercise, id):
+def test_an_equivalent_answer_passes(exercise, id):
     answer = exercise.equivalent[id]
     report = diagnose(exercise, to_learner_answer(exercise, answer))
     assert report, str(report)
@@ -151,24 +151,25 @@ def test_an_exercise_is_complete(exercise):
 
 @each_exercise
 def test_messages_never_hold_the_answer(exercise):
-    """No line of the reference of more than two words stands in a message or a hint, nor what such a line assigns."""
+    """A message or hint contains no line of the reference with more than two words, nor the value that it assigns."""
     answer = lessons.definition_source(lessons.find_lesson(exercise.lesson), exercise.name)
     lines = [line.strip() for line in answer.splitlines()]
     telling = [line for line in lines if len(line.split()) > 2 and not line.startswith(("def ", "class ", '"""', "#"))]
     for words in [*exercise.hints, *(m.message for m in exercise.misconceptions)]:
         for line in telling:
-            made = line.removeprefix("return ").split(" = ")[-1]
-            assert line not in words and (made.isidentifier() or made not in words)  # a bare name gives nothing away
+            expression = line.removeprefix("return ").split(" = ")[-1]
+            # A message may contain an expression that is only a name, because a name does not reveal the answer.
+            assert line not in words and (expression.isidentifier() or expression not in words)
 
 
 @each_exercise
-def test_cases_differ_between_draws_and_repeat_with_a_seed(exercise):
+def test_cases_differ_between_seeds_and_repeat_with_a_seed(exercise):
     if not exercise.has_random_cases:
         return
 
     def flat(seed):
-        given = [t for c in exercise.sample_cases(seed) for t in collect_tensors(list(c.args))]
-        return [t.double().flatten() for t in given if t.is_floating_point()]
+        inputs = [t for c in exercise.sample_cases(seed) for t in collect_tensors(list(c.args))]
+        return [t.double().flatten() for t in inputs if t.is_floating_point()]
 
     first, again, other = flat(0), flat(0), flat(1)
     assert all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(first, again))
@@ -176,10 +177,9 @@ def test_cases_differ_between_draws_and_repeat_with_a_seed(exercise):
 
 
 @each_exercise
-def test_a_check_leaves_the_world_as_it_was(exercise, capsys):
-    """That of a right answer; of each wrong one it is seen above."""
+def test_the_check_of_a_right_answer_preserves_global_state(exercise, capsys):
     answer = right_answers(exercise)[0]
-    with the_world_stays(capsys):
+    with global_state_is_preserved(capsys):
         diagnose(exercise, answer)
 
 
@@ -203,5 +203,6 @@ class TwiceTheNorm(torch.nn.Module):
     ],
 )
 def test_no_message_says_minus_zero(name, answer):
-    assert re.search(r" -?0\b", said := diagnose(all_exercises()[name], answer).message), said
-    assert not re.search(r"-0(\.0+)?(?![\d.]*[1-9])", said)
+    message = diagnose(all_exercises()[name], answer).message
+    assert re.search(r" -?0\b", message), message
+    assert not re.search(r"-0(\.0+)?(?![\d.]*[1-9])", message)

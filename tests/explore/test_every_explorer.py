@@ -91,6 +91,14 @@ def test_an_explorer_is_a_widget_and_a_sentence(name, snapshot):
 
 
 REJECTED = {
+    "many": (lambda: explore.softmax([1.0] * 17, ["a"] * 17), "16 .*17"),
+    "tokenizer": (lambda: explore.tokens("gpt2"), "tokenizer .* str"),
+    "tokenizer of a model": (lambda: explore.next_token(flat, "gpt2", " a"), "tokenizer .* str"),
+    "prompt": (lambda: explore.next_token(flat, load_tokenizer(), 3), "prompt .* 3"),
+    "seed": (lambda: explore.next_token(flat, load_tokenizer(), " a", seed=0.5), "seed .* 0.5"),
+    "text": (lambda: explore.tokens(load_tokenizer(), None), "text .* None"),
+}
+REJECTED_BY_SHOW = {  # the messages of utils.show.arguments, whose tests have the snapshots
     "seq of 1": (lambda: explore.scaling(1), "seq .*2 to 16"),
     "seq of 17": (lambda: explore.scaling(17), "seq .*2 to 16"),
     "seq of 2.0": (lambda: explore.scaling(2.0), "seq .*2 to 16"),
@@ -98,14 +106,8 @@ REJECTED = {
     "nan": (lambda: explore.softmax([1.0, math.nan], ["a", "b"]), r"scores\[1\].* nan"),
     "labels": (lambda: explore.softmax([1.0], ["a", "b"]), "2 labels .*1 scores"),
     "shape": (lambda: explore.softmax([[1.0]], ["a"]), "shape"),
-    "many": (lambda: explore.softmax([1.0] * 17, ["a"] * 17), "16 .*17"),
     "position": (lambda: explore.causal(TABLE, TOKENS, position="journey"), "position .*0 to 5.*'journey'"),
     "five tokens": (lambda: explore.causal(TABLE, TOKENS[:5]), "5 tokens"),
-    "tokenizer": (lambda: explore.tokens("gpt2"), "tokenizer .* str"),
-    "tokenizer of a model": (lambda: explore.next_token(flat, "gpt2", " a"), "tokenizer .* str"),
-    "prompt": (lambda: explore.next_token(flat, load_tokenizer(), 3), "prompt .* 3"),
-    "seed": (lambda: explore.next_token(flat, load_tokenizer(), " a", seed=0.5), "seed .* 0.5"),
-    "text": (lambda: explore.tokens(load_tokenizer(), None), "text .* None"),
 }
 
 
@@ -115,6 +117,13 @@ def test_explorers_reject(case, snapshot):
     with pytest.raises(ValueError, match=pattern) as error:
         make()
     assert str(error.value) == snapshot
+
+
+@pytest.mark.parametrize("case", REJECTED_BY_SHOW)
+def test_explorers_reject_arguments_like_the_figures(case):
+    make, pattern = REJECTED_BY_SHOW[case]
+    with pytest.raises(ValueError, match=pattern):
+        make()
 
 
 # ---------------------------------------------------------------- in a page

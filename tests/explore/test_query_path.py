@@ -186,9 +186,11 @@ WQ, WK, WV = (torch.ones(3, 2) for _ in range(3))
 REJECTED = {
     "one missing": ((INPUTS, TOKENS, 1, WQ, WK), "W_value"),
     "nine tokens": ((torch.ones(9, 3), ["a"] * 9, 1, WQ, WK, WV), "2 to 8 .*9"),
-    "five names": ((INPUTS, TOKENS[:5], 1, WQ, WK, WV), "5 .*6"),
     "three columns": ((INPUTS, TOKENS, 1, torch.ones(3, 3), WK, WV), r"W_query .*\[3, 3\].*\[3, 2\]"),
     "transposed": ((INPUTS, TOKENS, 1, WQ, WK.T, WV), r"W_key .*\[2, 3\].*\.weight\.T"),
+}
+REJECTED_BY_SHOW = {  # the messages of utils.show.arguments, whose tests have the snapshots
+    "five names": ((INPUTS, TOKENS[:5], 1, WQ, WK, WV), "5 .*6"),
     "no such token": ((INPUTS, TOKENS, "you", WQ, WK, WV), "query 'you'"),
     "index too large": ((INPUTS, TOKENS, 6, WQ, WK, WV), "query .*0 to 5.*6"),
     "index 1.5": ((INPUTS, TOKENS, torch.tensor(1.5), WQ, WK, WV), "query .*0 to 5"),
@@ -204,3 +206,10 @@ def test_it_rejects(case, snapshot):
     with pytest.raises(ValueError, match=pattern) as error:
         explore.query(*arguments)
     assert str(error.value) == snapshot
+
+
+@pytest.mark.parametrize("case", REJECTED_BY_SHOW)
+def test_it_rejects_arguments_like_the_figures(case):
+    arguments, pattern = REJECTED_BY_SHOW[case]
+    with pytest.raises(ValueError, match=pattern):
+        explore.query(*arguments)

@@ -216,7 +216,7 @@ def test_yours_falls_back_to_the_reference_with_a_note(desk, capsys, monkeypatch
     solutions = ROOT / "solutions"
     monkeypatch.setattr(lessons, "find_lesson", lambda name, folder=None: real(name, folder or solutions))
     assert yours("row_sums")(torch.ones(2, 3)).tolist() == [3.0, 3.0]
-    assert capsys.readouterr().out == snapshot
+    assert capsys.readouterr().out.strip() == snapshot
 
 
 def test_yours_explains_an_answer_that_passed_but_was_not_saved(desk, tmp_path, monkeypatch, snapshot):
@@ -242,7 +242,7 @@ def test_yours_prints_one_note_for_nested_calls(tmp_path, monkeypatch, capsys, s
         (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     yours("SelfAttentionLayer")
-    assert capsys.readouterr().out == snapshot
+    assert capsys.readouterr().out.strip() == snapshot
 
 
 def test_yours_without_solutions_names_the_exercise_to_finish(desk, snapshot):
@@ -278,7 +278,7 @@ def test_the_vocabulary():
     import utils
 
     assert {"check", "hint", "solution", "yours", "progress", "show", "explore"} <= set(dir(utils))
-    with pytest.raises(AttributeError, match="There are: check, "):
+    with pytest.raises(AttributeError, match="chekc.*: check, "):
         utils.chekc
     assert callable(utils.progress)
 

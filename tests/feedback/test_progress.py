@@ -25,11 +25,11 @@ def store(tmp_path, monkeypatch):
 
 def writer(code: str) -> subprocess.Popen:
     """Start a second notebook: another process that writes to the same file."""
-    code = (
-        "import time\nfrom filelock import FileLock\nfrom utils.feedback.progress import progress_path, record_attempt\n"
-        + code
+    imports = (
+        "import time\nfrom filelock import FileLock\n"
+        "from utils.feedback.progress import progress_path, record_attempt\n"
     )
-    return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
+    return subprocess.Popen([sys.executable, "-c", imports + code], cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
 
 
 def files_beside(store):
@@ -122,9 +122,8 @@ def test_killed_while_writing_it_keeps_all_that_was_recorded(store):
     """A process is killed in its loop, several times. Every entry that it reported is in the file, and other processes
     can write at once."""
     for n in range(5):
-        process = writer(
-            f"for i in range(10_000): record_attempt('start_here', f'exercise_{n}_{{i}}', 'passed'); print(i, flush=True)"
-        )
+        record = f"record_attempt('start_here', f'exercise_{n}_{{i}}', 'passed')"
+        process = writer(f"for i in range(10_000): {record}; print(i, flush=True)")
         reported = [process.stdout.readline() for _ in range(10 + 7 * n)]
         process.kill()
         process.wait()

@@ -1,4 +1,4 @@
-"""A misconception from a wrong answer, and files of answers with their verdicts."""
+"""Test misconceptions made from wrong answers, and files of answers with their verdicts."""
 
 import ast
 import re
@@ -28,7 +28,7 @@ def called(*arguments):
 
 
 def misconception(*arguments):
-    """Of answers that are ours: tests/grading/test_one_answer.py asks for the isolation that others get."""
+    """Run the command without isolation, because these answers are our own."""
     return called("misconception", *arguments, "--isolation", "none")
 
 
@@ -44,10 +44,10 @@ def test_what_a_learner_reads_now(wrong):
     assert done.exit_code == 0 and done.stdout.startswith("✗ softmax: ") and "--id" in done.stdout
 
 
-def test_a_right_answer_is_none(tmp_path):
+def test_a_right_answer_is_none(tmp_path, snapshot):
     (tmp_path / "answer.py").write_text("def softmax(x, dim):\n    return torch.softmax(x, dim)\n", encoding="utf-8")
     done = misconception("softmax", tmp_path / "answer.py")
-    assert done.exit_code == 1 and "needs a case or a property" in done.output
+    assert done.exit_code == 1 and done.output == snapshot
 
 
 def test_what_an_answer_says_is_no_order_to_the_terminal(tmp_path):
@@ -58,7 +58,7 @@ def test_what_an_answer_says_is_no_order_to_the_terminal(tmp_path):
 
 
 def test_it_is_written_into_the_checks_and_then_recognised(wrong, tmp_path):
-    """In a copy, by another Python: the misconception stands there, and speaks."""
+    """Another process writes the misconception into a copy of the course, and its check then reports it."""
     root = tmp_path / "checkout"
     for name in ("solutions", "utils"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -70,63 +70,71 @@ def test_it_is_written_into_the_checks_and_then_recognised(wrong, tmp_path):
     done = run_python(*command, cwd=root, env=environment)
     assert f"✗ softmax: {words}" in done.stdout
     done = run_python(*command, "--id", "takes-cosh", cwd=root, env=environment)
-    assert done.returncode != 0 and "has a misconception called takes-cosh already" in done.stderr
+    assert done.returncode != 0 and "takes-cosh" in done.stderr
 
 
 def test_names_that_the_checks_do_not_have_are_told():
-    made = make_stub(find_exercise("softmax"), COSH, "takes-cosh")
-    assert made.free_names == ["share", "torch"] and made.function_source.startswith(
+    stub = make_stub(find_exercise("softmax"), COSH, "takes-cosh")
+    assert stub.free_names == ["share", "torch"] and stub.function_source.startswith(
         "def _softmax_takes_cosh(x, dim):\n    e = "
     )
-    assert maker.TODO in made.table_entry
+    assert maker.TODO in stub.table_entry
 
 
 def test_a_value_becomes_a_function():
-    made = make_stub(find_exercise("attn_scores_2"), "attn_scores_2 = inputs @ inputs[2]", "the-next-word")
+    stub = make_stub(find_exercise("attn_scores_2"), "attn_scores_2 = inputs @ inputs[2]", "the-next-word")
     assert (
-        made.function_source
+        stub.function_source
         == "def _attn_scores_2_the_next_word():\n    attn_scores_2 = inputs @ inputs[2]\n    return attn_scores_2"
     )
-    assert made.free_names == ["inputs"]
+    assert stub.free_names == ["inputs"]
 
 
 @pytest.mark.parametrize(
-    "source, id, words",
+    "source, id",
     [
-        (COSH, "Takes cosh", "is no id"),
-        ("def soft(x, dim): pass", "takes-cosh", "defines no 'softmax'"),
-        ("def softmax(x, dim):\n    return (x", "takes-cosh", "does not parse .line 2: '.' was never closed"),
-        (COSH, find_exercise("softmax").misconceptions[0].id, "has a misconception called"),
+        (COSH, "Takes cosh"),
+        ("def soft(x, dim): pass", "takes-cosh"),
+        (COSH, find_exercise("softmax").misconceptions[0].id),
     ],
 )
-def test_what_cannot_be_one(source, id, words):
-    with pytest.raises(ValueError, match=words):
+def test_what_cannot_be_one(source, id, snapshot):
+    with pytest.raises(ValueError) as error:
         make_stub(find_exercise("softmax"), source, id)
+    assert str(error.value) == snapshot
 
 
-def test_a_table_that_is_not_written_out_is_left_alone(tmp_path):
+def test_an_answer_that_does_not_parse_cannot_be_one():
+    with pytest.raises(ValueError, match="does not parse .line 2: "):
+        make_stub(find_exercise("softmax"), "def softmax(x, dim):\n    return (x", "takes-cosh")
+
+
+def test_a_table_that_is_not_written_out_is_left_alone(tmp_path, snapshot):
     path = tmp_path / "checks.py"
     path.write_text('exercise("softmax", misconceptions=made())\n', encoding="utf-8")
-    with pytest.raises(StubError, match="not written as a dict"):
+    with pytest.raises(StubError) as error:
         add_stub(path, find_exercise("softmax"), make_stub(find_exercise("softmax"), COSH, "takes-cosh"))
+    assert str(error.value) == snapshot
     assert path.read_text(encoding="utf-8") == 'exercise("softmax", misconceptions=made())\n'
 
 
 @pytest.mark.parametrize(
-    "source, words",
+    "source",
     [
-        ("import torch\n\nclass Own(nn.Module): pass\n\ndef softmax(x, dim):\n    return Own()(x)", "needs nn as soon"),
-        ("@jaxtyped\ndef softmax(x, dim):\n    return x", "needs jaxtyped as soon"),
-        ("def softmax(x, dim, by=TEN):\n    return x * by", "needs TEN as soon"),
-        ("def case(x):\n    return x\n\ndef softmax(x, dim):\n    return case(x)", "defines case, and"),
+        "import torch\n\nclass Own(nn.Module): pass\n\ndef softmax(x, dim):\n    return Own()(x)",
+        "@jaxtyped\ndef softmax(x, dim):\n    return x",
+        "def softmax(x, dim, by=TEN):\n    return x * by",
+        "def case(x):\n    return x\n\ndef softmax(x, dim):\n    return case(x)",
     ],
+    ids=["a base class", "a decorator", "a default value", "a name that is taken"],
 )
-def test_an_answer_that_would_stop_the_checks_from_loading_is_not_written(tmp_path, source, words):
+def test_an_answer_that_would_stop_the_checks_from_loading_is_not_written(tmp_path, source, snapshot):
     path = tmp_path / "simplified_attention.py"
     text = (ROOT / "utils" / "checks" / path.name).read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(StubError, match=words):
+    with pytest.raises(StubError) as error:
         add_stub(path, find_exercise("softmax"), make_stub(find_exercise("softmax"), source, "takes-cosh"))
+    assert str(error.value) == snapshot
     assert path.read_text(encoding="utf-8") == text
 
 
@@ -148,9 +156,9 @@ def test_a_file_of_answers_is_read_judged_and_written_again(tmp_path):
         "# %% row_sums wrong: raises where it is defined\nraise SystemExit\n",
         encoding="utf-8",
     )
-    found = read_answers(path)
-    assert [(a.kind, a.verdict) for a in found] == [("wrong", ""), ("right", "passed"), ("wrong", "")]
-    assert [format_verdict(r) for r in judge_all(found)] == ["structure", "passed", "raised"]
+    answers = read_answers(path)
+    assert [(a.kind, a.verdict) for a in answers] == [("wrong", ""), ("right", "passed"), ("wrong", "")]
+    assert [format_verdict(r) for r in judge_all(answers)] == ["structure", "passed", "raised"]
     done = called("answers", path, "--write")
     assert done.exit_code == 0 and "right: passed 1, wrong: raised 1, wrong: structure 1" in done.output
     assert [a.verdict for a in read_answers(path)] == ["structure", "passed", "raised"]
@@ -158,10 +166,11 @@ def test_a_file_of_answers_is_read_judged_and_written_again(tmp_path):
     assert written.startswith("# %% row_sums wrong (structure): forgets to return\ndef row_sums(x):\n")
 
 
-def test_a_head_that_says_nothing_is_refused(tmp_path):
+def test_a_head_that_says_nothing_is_refused(tmp_path, snapshot):
     (tmp_path / "answers.py").write_text("# %% row_sums: nothing\npass\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"answers.py: '# %% row_sums: nothing' is not of the form"):
+    with pytest.raises(ValueError) as error:
         read_answers(tmp_path / "answers.py")
+    assert str(error.value) == snapshot
 
 
 def test_one_answer_cannot_change_what_the_next_one_sees():

@@ -1,4 +1,4 @@
-"""Mutants of the reference answers: how they are made, that checks reject them, and the table in the docs."""
+"""Test the mutants of reference answers: how they are made, whether checks reject them, and the table in the docs."""
 
 import ast
 from typing import get_args
@@ -10,7 +10,7 @@ from utils.instructor import mutation_testing, mutations
 from utils.instructor.answers import AnswerFactory
 from utils.instructor.mutation_testing import EQUAL, NAMED, WRONG, judge_mutant
 
-# Answers that someone wrote on purpose to get past a check: a piece of the reference, and what stands there instead.
+# Answers that somebody wrote to get past a check: a piece of the reference, and its replacement.
 CONTRIVED = {
     "count_pairs": [("zip(ids, ids[1:])", "zip(ids[:64], ids[1:64])")],
     "merge": [
@@ -143,7 +143,7 @@ def test_a_source_is_changed_in_one_place_at_a_time():
     half = x / top
     return max(half, low)
 '''
-    made = {m.change: m.kind for m in mutations.make_mutants(source)}
+    kinds = {m.change: m.kind for m in mutations.make_mutants(source)}
     for change, kind in {
         "if x < 0: → if x <= 0:": "comparison",
         "if x < 0: → if x < 1:": "constant",
@@ -155,12 +155,12 @@ def test_a_source_is_changed_in_one_place_at_a_time():
         "return max(half, low) → return max(low, half)": "swapped arguments",
         "if x < 0: / raise ValueError(f'{x} is below 0') → (dropped)": "dropped line",
     }.items():
-        assert made.get(change) == kind, (change, made)
-    assert len({ast.unparse(ast.parse(m.source)) for m in mutations.make_mutants(source)}) == len(made)
+        assert kinds.get(change) == kind, (change, kinds)
+    assert len({ast.unparse(ast.parse(m.source)) for m in mutations.make_mutants(source)}) == len(kinds)
     assert not any(
-        "Not this" in change or "is below" in change.partition("→")[2] for change in made
-    )  # words are no mistakes
-    assert not any("/ x" in c and "low" in c for c in made)
+        "Not this" in change or "is below" in change.partition("→")[2] for change in kinds
+    )  # texts are not changed
+    assert not any("/ x" in c and "low" in c for c in kinds)
 
 
 def test_names_are_swapped_with_their_kind_only():
@@ -183,20 +183,20 @@ def test_a_mutant_is_judged_by_what_its_check_says():
 
 
 def test_a_pass_that_is_not_equal_is_found_out():
-    """The check asks for sizes up to 19."""
+    """The check uses sizes up to 19, so it cannot notice this mistake."""
     answers = AnswerFactory.from_exercise(find_exercise("get_mask"))
     sneaky = answers.source.replace(
         "return", "if size > 19:\n        return torch.ones(size, size, dtype=torch.bool)\n    return"
     )
-    outcome, where = judge_mutant(answers, sneaky)
-    assert outcome == WRONG and "argument 0 = " in where
+    outcome, label = judge_mutant(answers, sneaky)
+    assert outcome == WRONG and "argument 0 = " in label
 
 
 def test_a_mutant_that_never_ends_is_stopped():
     endless = "def row_sums(x):\n    while True:\n        pass\n"
     with mutation_testing.Worker() as worker:
         assert worker.judge("row_sums", endless, 2)[0] == mutation_testing.ENDLESS
-        assert worker.judge("row_sums", None, 60)[0] == EQUAL  # and the next one has a worker again
+        assert worker.judge("row_sums", None, 60)[0] == EQUAL  # a new worker judges the next answer
 
 
 THREE = ("row_sums", "softmax", "causal_attn_weights")
@@ -213,24 +213,24 @@ def test_over_the_course_none_passes_wrongly_and_most_are_told_why():
     from utils.feedback.exercise import all_exercises
 
     stored = mutation_testing.read_table()
-    whole = stored.pop("all")
+    total = stored.pop("all")
     assert set(stored) == set(all_exercises()), "run `coginst mutants --write`"
-    assert whole == tuple(map(sum, zip(*stored.values())))
-    assert whole[-1] == 0
-    assert mutation_testing.explained_percent(whole) >= 80 and mutation_testing.explained_percent_of_ran(whole) >= 80
+    assert total == tuple(map(sum, zip(*stored.values())))
+    assert total[-1] == 0
+    assert mutation_testing.explained_percent(total) >= 80 and mutation_testing.explained_percent_of_ran(total) >= 80
     assert (
-        f"{mutation_testing.explained_percent_of_ran(whole)} % are named or explained."
+        f"{mutation_testing.explained_percent_of_ran(total)} % are named or explained."
         in mutation_testing.TABLE.read_text(encoding="utf-8")
     )
     readme = (mutation_testing.TABLE.parent.parent / "README.md").read_text(encoding="utf-8")
     assert (
-        f"[{whole[0]:,} mutants](docs/mutants.md)" in readme
-        and f"{mutation_testing.explained_percent(whole)} % of the rejected mutants" in readme
+        f"[{total[0]:,} mutants](docs/mutants.md)" in readme
+        and f"{mutation_testing.explained_percent(total)} % of the rejected mutants" in readme
     )
     assert all(row[0] == sum(row[2:]) and row[1] == sum(row[2:6]) for row in stored.values())
 
 
-def test_an_outcome_that_there_is_not_is_refused_at_once():
+def test_an_unknown_outcome_is_rejected():
     from typer.testing import CliRunner
 
     from utils.cli.commands import app

@@ -1,5 +1,4 @@
-"""What an export writes for nbgrader. That the real one takes it is in test_real_nbgrader.py, which runs where nbgrader
-is installed."""
+"""Test the export for nbgrader. test_real_nbgrader.py tests it with nbgrader itself, if nbgrader is installed."""
 
 import ast
 import json
@@ -83,10 +82,10 @@ def test_each_exercise_has_an_answer_and_a_point(path):
     notebook = make_assignment(path)
     nbformat.validate(nbformat.from_dict(notebook))
     cells = notebook["cells"]
-    asked = [e for e in all_exercises().values() if e.lesson == path.stem[3:]]
+    exercises = [e for e in all_exercises().values() if e.lesson == path.stem[3:]]
     graded = {marks(cell)["grade_id"]: cell for cell in cells if marks(cell).get("grade")}
-    assert set(graded) == {f"points-{e.name}" for e in asked}
-    for e in asked:
+    assert set(graded) == {f"points-{e.name}" for e in exercises}
+    for e in exercises:
         cell = graded[f"points-{e.name}"]
         before = cells[cells.index(cell) - 1]
         assert (
@@ -146,9 +145,7 @@ def test_stubs_say_what_they_stand_for():
         "  # YOUR CODE HERE\ncheck(A)"
     )
     assert student_source("x = 1") is None
-    assert student_source(f"{BEGIN}\nx = (1") is None, (
-        "nbgrader's own stub, and its own words, for what an instructor wrote there"
-    )
+    assert student_source(f"{BEGIN}\nx = (1") is None, "nbgrader then uses its own stub"
 
 
 # --- the graded cell ----------------------------------------------------------------------------------
@@ -164,8 +161,8 @@ def test_a_graded_cell_passes_waits_or_says_what_is_wrong(capsys):
         return x.sum(dim=1)
 
     grade(row_sums)
-    said = capsys.readouterr()
-    assert said.out == "row_sums passes.\n" and said.err == "", "nbgrader takes stderr for a failure"
+    captured = capsys.readouterr()
+    assert captured.out == "row_sums passes.\n" and captured.err == "", "nbgrader takes stderr for a failure"
 
     def row_sums(x):
         raise NotImplementedError("row_sums")
@@ -176,7 +173,7 @@ def test_a_graded_cell_passes_waits_or_says_what_is_wrong(capsys):
     def row_sums(x):
         return x.sum(dim=0)
 
-    with pytest.raises(CheckFailed, match="You added down the columns"):
+    with pytest.raises(CheckFailed, match=r"^✗ row_sums: "):
         grade(row_sums)
     with pytest.raises(CheckFailed):
         grade(context_vec_2=None)
@@ -185,7 +182,7 @@ def test_a_graded_cell_passes_waits_or_says_what_is_wrong(capsys):
 # --- writing ------------------------------------------------------------------------------------------
 
 
-def test_an_export_is_repeatable_and_keeps_what_an_instructor_changed(tmp_path):
+def test_an_export_is_repeatable_and_keeps_what_an_instructor_changed(tmp_path, snapshot):
     out = tmp_path / "course"
     done = export_lessons(out, ["00", "layer_norm"])
     assert done.points == {"00_start_here": 1, "06_layer_norm": 3} and not done.kept
@@ -201,8 +198,9 @@ def test_an_export_is_repeatable_and_keeps_what_an_instructor_changed(tmp_path):
     changed = out / "source" / "00_start_here" / "00_start_here.ipynb"
     changed.write_text(changed.read_text(encoding="utf-8").replace('"points": 1', '"points": 3'), encoding="utf-8")
     (out / "source" / "06_layer_norm" / "06_layer_norm.ipynb").unlink()
-    with pytest.raises(ExportError, match=rf"^{re.escape(str(changed))} is there already and differs; --replace"):
+    with pytest.raises(ExportError) as error:
         export_lessons(out, ["00", "06"])
+    assert str(error.value).replace(str(out), "OUT") == snapshot
     assert (
         '"points": 3' in changed.read_text(encoding="utf-8")
         and not (out / "source" / "06_layer_norm" / "06_layer_norm.ipynb").exists()
@@ -212,29 +210,29 @@ def test_an_export_is_repeatable_and_keeps_what_an_instructor_changed(tmp_path):
     assert (
         changed.read_bytes() == before[changed]
         and (out / "nbgrader_config.py").read_text(encoding="utf-8") == "c = get_config()\n"
-        and len(done.kept) == 1
+        and [message.replace(str(out), "OUT") for message in done.kept] == snapshot
     )
 
 
-def test_wrong_markers_and_unfit_folders_write_nothing(tmp_path, marked):
+def test_wrong_markers_and_unfit_folders_write_nothing(tmp_path, marked, snapshot):
     out = tmp_path / "course"
     write_lesson(marked.parent, "04_marked", MARKED.replace("# </COGNOTE>", ""))
     with pytest.raises(ValueError, match="COGNOTE"):
         export_lessons(out, source=marked.parent)
     assert not out.exists()
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(ExportError, match="is a file"):
+    with pytest.raises(ExportError) as error:
         export_lessons(tmp_path / "file")
-    with pytest.raises(ExportError, match="hold answers; name another folder"):
+    assert str(error.value).replace(str(tmp_path), "FOLDER") == snapshot
+    with pytest.raises(ExportError) as error:
         export_lessons(ROOT / "course" / "nbgrader")
+    assert str(error.value).replace(str(ROOT), "ROOT") == snapshot
 
 
-def test_the_command(tmp_path):
+def test_the_command(tmp_path, snapshot):
     command = ["export-nbgrader", str(tmp_path / "course")]
     done = CliRunner().invoke(app, [*command, "02", "start_here"])
-    assert (
-        done.exit_code == 0 and "02_simplified_attention: 6 points" in done.stdout and "hold the answers" in done.stdout
-    )
+    assert done.exit_code == 0 and done.stdout.replace(str(tmp_path), "FOLDER") == snapshot
     refused = CliRunner().invoke(app, [*command, "nope"])
     assert refused.exit_code == 2 and refused.stderr.startswith("There is no lesson 'nope'")
 

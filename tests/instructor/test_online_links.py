@@ -1,4 +1,4 @@
-"""Binder and Colab: the links, and a notebook for Colab run where nothing of the course is."""
+"""Test the links for Binder and Colab, and run a notebook for Colab in an empty folder."""
 
 import json
 import os
@@ -25,7 +25,7 @@ STEMS = [path.stem for path in lessons.all_lessons()]
 
 @pytest.fixture
 def clone(tmp_path):
-    """What the links are made from, in a folder of its own."""
+    """Return a folder with the files from which the links are made."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "solutions").symlink_to(ROOT / "solutions")
     (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
@@ -62,16 +62,16 @@ def test_a_name_goes_into_every_link(clone):
 
 
 def test_the_page_warns_of_answers_and_the_way_without_them_has_what_binder_needs(tmp_path):
-    """The copy that the page tells to publish: no answer in it, and every notebook that a link opens."""
+    """The copy that the page recommends to publish has no answer, and every notebook that a link opens."""
     page = online_links.links_page()
     publishing = page.partition("## Publishing a clone")[2]
     assert "A public clone shows the answers" in publishing and "history" in publishing
-    told = re.findall(r"coginst release (\S+) ", publishing)
+    zip_names = re.findall(r"coginst release (\S+) ", publishing)
     assert (
-        told == ["attention.zip"]
+        zip_names == ["attention.zip"]
         and f"git push https://github.com/{online_links.repository_name()} {online_links.BRANCH}" in page
     )
-    with zipfile.ZipFile(release(tmp_path / told[0]).path) as packed:
+    with zipfile.ZipFile(release(tmp_path / zip_names[0]).path) as packed:
         names = {name.partition("/")[2] for name in packed.namelist() if name.startswith("attention/")}
     assert not [name for name in names if name.startswith(("solutions", ".git"))]
     links = re.findall(r"urlpath=lab/tree/([^)]+)", page)
@@ -79,38 +79,47 @@ def test_the_page_warns_of_answers_and_the_way_without_them_has_what_binder_need
 
 
 @pytest.mark.parametrize("name", ["attention", "a/b/c", "/b", "a/", "a b/c", 'a/b"', "https://github.com/a/b", "-a/b"])
-def test_what_is_no_name_is_refused_and_nothing_is_written(clone, name):
+def test_what_is_no_name_is_refused_and_nothing_is_written(clone, name, snapshot):
     before = (clone / "pyproject.toml").read_text(encoding="utf-8")
-    with pytest.raises(online_links.OnlineError, match="no name of a repository"):
+    with pytest.raises(online_links.OnlineError) as error:
         online_links.set_repository_name(name, clone)
+    assert str(error.value) == snapshot
     assert (clone / "pyproject.toml").read_text(encoding="utf-8") == before and not list((clone / "docs").iterdir())
 
 
-def test_without_the_line_it_says_which_to_write(clone):
+def test_without_the_line_it_says_which_to_write(clone, snapshot):
     (clone / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
-    with pytest.raises(online_links.OnlineError, match=r"\[tool.coginst\]"):
+    with pytest.raises(online_links.OnlineError) as error:
         online_links.links_page(clone)
+    assert str(error.value).replace(str(clone), "CLONE") == snapshot
     (clone / "pyproject.toml").write_text('[tool.coginst]\nrepository = "a/b"\n', encoding="utf-8")
-    with pytest.raises(online_links.OnlineError, match="lists only none of them"):
+    with pytest.raises(online_links.OnlineError) as error:
         online_links.colab_notebooks(clone)
+    assert str(error.value) == snapshot
 
 
 def test_the_notebooks_are_the_students_and_one_cell(tmp_path):
     made = online_links.write_colab_notebooks(tmp_path / "colab")
     assert made == [f"{stem}.ipynb" for stem in STEMS] == sorted(path.name for path in (tmp_path / "colab").iterdir())
     for name in made:
-        mine = json.loads((tmp_path / "colab" / name).read_text(encoding="utf-8"))
-        nbformat.validate(mine)
+        notebook = json.loads((tmp_path / "colab" / name).read_text(encoding="utf-8"))
+        nbformat.validate(notebook)
         student = json.loads((ROOT / "course" / name).read_text(encoding="utf-8"))
-        assert mine["cells"][1:] == student["cells"] and "jupytext" not in mine["metadata"]
-        compile("".join(mine["cells"][0]["source"]), name, "exec")
-    with pytest.raises(online_links.OnlineError, match="a folder of their own"):
+        assert notebook["cells"][1:] == student["cells"] and "jupytext" not in notebook["metadata"]
+        compile("".join(notebook["cells"][0]["source"]), name, "exec")
+
+
+def test_the_notebooks_are_not_written_into_the_course(snapshot):
+    with pytest.raises(online_links.OnlineError) as error:
         online_links.write_colab_notebooks(ROOT / "course")
+    assert str(error.value).replace(str(ROOT), "ROOT") == snapshot
 
 
 def test_in_an_empty_folder_the_first_cell_brings_the_course(tmp_path):
-    """GitHub is this checkout; pip finds everything there already. The whole lesson runs, and the first cell again at
-    the end."""
+    """The whole lesson runs, and then its first cell again.
+
+    Git fetches from this clone instead of GitHub, and all packages are already installed.
+    """
     home = tmp_path / "home"
     home.mkdir()
     environment = {
@@ -127,8 +136,8 @@ def test_in_an_empty_folder_the_first_cell_brings_the_course(tmp_path):
         "COURSE_PROGRESS": "",
     }
     notebook = nbformat.reads(online_links.colab_notebooks()["00_start_here.ipynb"].decode(), 4)
-    told = new_code_cell("import utils; print(utils.__file__); print(os.getcwd()); print(sys.executable)")
-    notebook.cells += [new_code_cell(notebook.cells[0].source), told]
+    report_cell = new_code_cell("import utils; print(utils.__file__); print(os.getcwd()); print(sys.executable)")
+    notebook.cells += [new_code_cell(notebook.cells[0].source), report_cell]
     client = NotebookClient(
         notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     )
@@ -139,13 +148,12 @@ def test_in_an_empty_folder_the_first_cell_brings_the_course(tmp_path):
         file == str(course / "utils" / "__init__.py") and folder == str(course / "course") and python == sys.executable
     )
     assert (course / ".progress.json").is_file()
-    shown = next(cell for cell in notebook.cells if cell.source.endswith("progress()")).outputs[0]
-    assert "0 of" in shown["data"]["text/plain"]
+    progress_output = next(cell for cell in notebook.cells if cell.source.endswith("progress()")).outputs[0]
+    assert "0 of" in progress_output["data"]["text/plain"]
 
 
-def test_binder_finds_conda_s_road():
-    """repo2docker takes environment.yml when the repository has no folder for Binder and no Dockerfile; pip's lines are
-    relative to it."""
+def test_binder_builds_from_environment_yml():
+    """repo2docker uses environment.yml only if the repository has no folder for Binder and no Dockerfile."""
     assert not any((ROOT / name).exists() for name in ("binder", ".binder", "Dockerfile"))
     pip = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"][-1]["pip"]
     assert (ROOT / pip[0].removeprefix("-r ")).is_file() and pip[1] == "-e ."
@@ -154,12 +162,12 @@ def test_binder_finds_conda_s_road():
 
 def test_the_workflow_makes_the_branch_that_links_name():
     flow = yaml.safe_load((ROOT / ".github" / "workflows" / "colab.yml").read_text(encoding="utf-8"))
-    said = "\n".join(step.get("run", "") for step in flow["jobs"]["notebooks"]["steps"])
+    commands = "\n".join(step.get("run", "") for step in flow["jobs"]["notebooks"]["steps"])
     assert (
         flow[True]["push"]["branches"] == [online_links.BRANCH]
-        and f"--initial-branch {online_links.COLAB_BRANCH}" in said
+        and f"--initial-branch {online_links.COLAB_BRANCH}" in commands
     )
-    assert re.search(r"coginst online .* --notebooks build/colab", said) and flow["permissions"] == {
+    assert re.search(r"coginst online .* --notebooks build/colab", commands) and flow["permissions"] == {
         "contents": "write"
     }
 
@@ -173,4 +181,4 @@ def test_the_command(tmp_path, monkeypatch):
         and len(list((tmp_path / "out").iterdir())) == len(STEMS)
     )
     done = CliRunner().invoke(app, ["online", "nonsense"])
-    assert done.exit_code == 2 and "no name of a repository" in done.output
+    assert done.exit_code == 2 and "'nonsense'" in done.output

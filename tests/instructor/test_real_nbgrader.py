@@ -1,7 +1,6 @@
-"""The real nbgrader on what `coginst export-nbgrader` writes: it makes the student's copies, takes them back and grades
-them.
+"""Test the export with nbgrader itself: it makes the student's copies, collects them and grades them.
 
-Skipped where nbgrader is not installed: it has an environment of its own, which `make test-nbgrader` makes.
+These tests are skipped if nbgrader is not installed. `make test-nbgrader` runs them in a separate environment.
 """
 
 import copy
@@ -20,7 +19,7 @@ from utils.instructor.nbgrader.export import BEGIN, END, export_lessons
 from utils.instructor.release import release
 
 Gradebook = pytest.importorskip(
-    "nbgrader.api", reason="needs nbgrader, which has an environment of its own: make test-nbgrader"
+    "nbgrader.api", reason="needs nbgrader, in a separate environment: make test-nbgrader"
 ).Gradebook
 
 ROOT = lessons.ROOT
@@ -34,8 +33,7 @@ GRADED = [
 
 
 def nbgrader(course: Path, *arguments: str) -> str:
-    """Run nbgrader as an instructor does, in the course's folder, with a student's copy of the course and away from the
-    user's own Jupyter."""
+    """Run nbgrader in the course's folder with a student's copy of the course, without the user's own Jupyter."""
     environment = environment_without("PYTEST_", "COURSE_CHECKS", "COURSE_PROGRESS") | isolated_jupyter_environment(
         course.parent
     )
@@ -48,8 +46,8 @@ def nbgrader(course: Path, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-def read(course: Path, room: str, stem: str) -> nbformat.NotebookNode:
-    return nbformat.read(course / room / stem / f"{stem}.ipynb", 4)
+def read(course: Path, folder: str, stem: str) -> nbformat.NotebookNode:
+    return nbformat.read(course / folder / stem / f"{stem}.ipynb", 4)
 
 
 def marks(cell) -> dict:
@@ -57,7 +55,7 @@ def marks(cell) -> dict:
 
 
 def hand_in(course: Path, student: str, stem: str, answers: dict[str, str] | None) -> None:
-    """Put a submission there: the released notebook with `answers` by grade id in its gaps (None: untouched)."""
+    """Write a submission: the released notebook with `answers`, by grade id, in its gaps. None leaves it unchanged."""
     notebook = copy.deepcopy(read(course, "release", stem))
     for cell in notebook.cells:
         if answers and marks(cell).get("solution"):
@@ -76,7 +74,7 @@ def right_answers(course: Path, stem: str) -> dict[str, str]:
 
 
 def set_up(folder: Path, *names: str) -> Path:
-    """The nbgrader course folder, and beside it what students have: the release, unzipped."""
+    """Make the nbgrader course folder and, next to it, the unzipped release. Return the course folder."""
     zipfile.ZipFile(release(folder / "attention.zip").path).extractall(folder)
     export_lessons(folder / "course", names)
     return folder / "course"
@@ -91,8 +89,11 @@ def course(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def graded(course):
-    """Ada is right, Eve hands in what she got, Bob has one answer wrong in each lesson, and Mallory changed a graded
-    cell and `check`."""
+    """Return the points of four students.
+
+    Ada is right, and Eve hands in untouched notebooks. Bob has one wrong answer in each lesson. Mallory changed a
+    graded cell and `check`.
+    """
     for stem in GRADED:
         right = right_answers(course, stem)
         hand_in(course, "ada", stem, right)
@@ -130,11 +131,11 @@ def graded(course):
 @pytest.mark.parametrize("stem", STEMS)
 def test_generate_assignment_leaves_what_the_build_leaves(course, stem):
     released = read(course, "release", stem)
-    given = [cell for cell in released.cells if not marks(cell).get("grade")]
+    student_cells = [cell for cell in released.cells if not marks(cell).get("grade")]
     built = nbformat.reads(student_files(ROOT / "solutions")[f"{stem}.ipynb"].decode(), 4)
-    assert [cell.source for cell in given] == [cell.source for cell in built.cells]
-    assert [cell.metadata.get("tags") for cell in given] == [cell.metadata.get("tags") for cell in built.cells]
-    assert [cell.id for cell in given] == [cell.id for cell in built.cells]
+    assert [cell.source for cell in student_cells] == [cell.source for cell in built.cells]
+    assert [cell.metadata.get("tags") for cell in student_cells] == [cell.metadata.get("tags") for cell in built.cells]
+    assert [cell.id for cell in student_cells] == [cell.id for cell in built.cells]
     graded = [cell for cell in released.cells if marks(cell).get("grade")]
     assert graded and all(marks(cell)["locked"] and marks(cell)["points"] == 1 for cell in graded)
     assert "BEGIN SOLUTION" not in str(released)
@@ -165,7 +166,7 @@ def test_autograde_gives_a_point_for_each_exercise_that_passes(graded):
 
 
 def test_an_earlier_lesson_is_found_where_nbgrader_keeps_it(course, graded):
-    """Where there are no answers to fall back to, lesson 06 runs with the student's own lesson 03."""
+    """Without the course's answers, lesson 06 runs with the student's own lesson 03."""
     assert graded["ada", "06_layer_norm"]["points-SelfAttentionLayer"] == 1
     assert "UnfinishedExercise" in (course / "autograded" / "eve" / "06_layer_norm" / "06_layer_norm.ipynb").read_text(
         encoding="utf-8"

@@ -1,4 +1,4 @@
-"""`coginst new`: a lesson that builds, runs and passes as it is written, and that never touches another one."""
+"""Test `coginst new`: the new lesson builds, runs and passes, and no other lesson changes."""
 
 import re
 import shutil
@@ -16,13 +16,13 @@ from utils.lessons import ROOT
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of this checkout, as far as a new lesson is concerned."""
+    """Return a copy of the parts of this clone that a new lesson needs."""
     root = tmp_path / "checkout"
     for name in ("solutions", "utils", "tests", "course"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
     for name in ("conftest.py", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, root)
-    for path in [*root.rglob("*flash_attention*")]:  # somebody may be writing that lesson
+    for path in [*root.rglob("*flash_attention*")]:  # somebody may be writing a lesson with this name
         path.unlink()
     return root
 
@@ -32,7 +32,7 @@ def run(root, *arguments):
 
 
 def one_after_another(root, *commands):
-    """`coginst` with each of these, in one Python; the first that fails ends it."""
+    """Run `coginst` with each of these arguments in one process, until one fails."""
     code = (
         "import sys; from utils.cli.commands import app\n"
         "for words in sys.argv[1:]: app(words.split(), standalone_mode=False) and sys.exit(f'{words} failed')"
@@ -40,7 +40,7 @@ def one_after_another(root, *commands):
     return run_python("-c", code, *commands, cwd=root, env=environment_without("PYTEST_") | {"PYTHONPATH": str(root)})
 
 
-def snapshot(root):
+def contents(root):
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
         for path in root.rglob("*")
@@ -49,14 +49,14 @@ def snapshot(root):
 
 
 def test_a_new_lesson_passes_everything_that_a_lesson_has_to(checkout):
-    before, number = snapshot(checkout), f"{len(lessons.all_lessons()):02d}"
+    before, number = contents(checkout), f"{len(lessons.all_lessons()):02d}"
     done = run(checkout, "utils.cli", "new", "flash_attention", "--title", "Attention in blocks")
     assert (
         done.returncode == 0
         and f"{number}_flash_attention.md" in done.stdout
         and "coginst solve flash_attention" in done.stdout
     ), done.stderr
-    after = snapshot(checkout)
+    after = contents(checkout)
     assert after.keys() - before.keys() == {
         f"solutions/{number}_flash_attention.md",
         "utils/checks/flash_attention.py",
@@ -86,15 +86,11 @@ def test_a_new_lesson_passes_everything_that_a_lesson_has_to(checkout):
     )
 
 
-def test_two_lessons_can_be_started_side_by_side(checkout):
+def test_two_lessons_can_be_started_side_by_side(checkout, snapshot):
     first = create_lesson("flash_attention", root=checkout)
-    with pytest.raises(
-        ScaffoldError,
-        match=(
-            "There is an exercise most_attended in utils/checks/flash_attention.py already; name yours with --exercise"
-        ),
-    ):
+    with pytest.raises(ScaffoldError) as error:
         create_lesson("linear_attention", root=checkout)
+    assert str(error.value) == snapshot
     second = create_lesson("98_linear_attention", exercise="strongest_key", root=checkout)
     assert (
         first[0].name == f"{len(lessons.all_lessons()):02d}_flash_attention.md"
@@ -104,43 +100,35 @@ def test_two_lessons_can_be_started_side_by_side(checkout):
         "most_attended" in path.read_text(encoding="utf-8") for path in second
     )
     done = run(checkout, "utils.cli", "build")
-    assert done.returncode == 0 and "4 files written" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "4 files" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
-    "name, words",
-    [
-        ("causal_attention", "There is a lesson causal_attention already"),
-        ("04_other", "Number 04 is taken by 04_causal_attention"),
-        ("Flash", "A lesson cannot be called 'Flash'"),
-        ("flash-attention", "use small letters"),
-        ("../flash", "A lesson cannot be called"),
-        ("", "A lesson cannot be called ''"),
-        ("class", "A lesson cannot be called 'class'"),
-        ("half_done", "utils/checks/half_done.py is there already"),
-        ("journey\n", "A lesson cannot be called"),
-    ],
+    "name",
+    ["causal_attention", "04_other", "Flash", "flash-attention", "../flash", "", "class", "half_done", "journey\n"],
 )
-def test_what_cannot_be_made_is_refused_and_nothing_is_written(checkout, name, words):
+def test_what_cannot_be_made_is_refused_and_nothing_is_written(checkout, name, snapshot):
     (checkout / "utils" / "checks" / "half_done.py").touch()
-    before = snapshot(checkout)
-    with pytest.raises(ScaffoldError, match=re.escape(words)):
+    before = contents(checkout)
+    with pytest.raises(ScaffoldError) as error:
         create_lesson(name, root=checkout)
-    with pytest.raises(ScaffoldError, match="An exercise cannot be called 'x y'"):
+    assert str(error.value) == snapshot
+    with pytest.raises(ScaffoldError) as error:
         create_lesson("flash_attention", exercise="x y", root=checkout)
-    assert snapshot(checkout) == before
+    assert str(error.value) == snapshot
+    assert contents(checkout) == before
 
 
 def test_where_one_file_cannot_be_written_none_is(checkout):
     shutil.rmtree(checkout / "tests")
-    before = snapshot(checkout)
+    before = contents(checkout)
     with pytest.raises(OSError):
         create_lesson("flash_attention", root=checkout)
-    assert snapshot(checkout) == before
+    assert contents(checkout) == before
 
 
 def test_it_is_the_exercise_that_the_page_shows(checkout):
-    """CONTRIBUTING.md shows an exercise in three parts: the gap, its check, right answers."""
+    """CONTRIBUTING.md shows the exercise in three parts: the gap, its check, and correct answers."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (gap,) = re.findall(r"(?ms)^~~~markdown\n(.*?)^~~~$", page)
     check, right, *_ = re.findall(r"(?ms)^```python\n(.*?)^```$", page.replace(gap, ""))
@@ -148,7 +136,7 @@ def test_it_is_the_exercise_that_the_page_shows(checkout):
         assert part in path.read_text(encoding="utf-8"), f"{path.name} and CONTRIBUTING.md differ"
 
 
-def test_the_command_refuses_in_one_red_line(monkeypatch):
+def test_the_command_refuses_in_one_red_line(monkeypatch, snapshot):
     monkeypatch.setattr(scaffold, "ROOT", ROOT)
     done = CliRunner().invoke(app, ["new", "causal_attention"])
-    assert done.exit_code == 2 and done.stderr == "There is a lesson causal_attention already; choose another name.\n"
+    assert done.exit_code == 2 and done.stderr == snapshot

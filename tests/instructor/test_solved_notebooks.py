@@ -1,4 +1,4 @@
-"""The solved notebooks: what they keep of a run, and that they are the lessons' own."""
+"""Test the solved notebooks: what they keep of a run, and that they match the lessons."""
 
 import json
 import re
@@ -83,7 +83,7 @@ def test_answers_are_in_and_markers_out(tmp_path):
 
 
 def test_text_outputs_are_kept_and_a_second_run_writes_the_same(tmp_path, monkeypatch):
-    monkeypatch.setenv("COURSE_PROGRESS", __file__)  # the author's own progress, which must not show
+    monkeypatch.setenv("COURSE_PROGRESS", __file__)  # the author's own progress must have no effect
     source, out = tmp_path / "solutions", tmp_path / "solved"
     source.mkdir()
     write_lesson(source, "04_x", BODY)

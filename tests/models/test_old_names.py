@@ -1,4 +1,4 @@
-"""Notebooks from before the models had their lessons' names still run."""
+"""Older notebooks still run: they import the models by their former names."""
 
 import pytest
 

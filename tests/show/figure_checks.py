@@ -1,4 +1,4 @@
-"""What tests of figures share: texts that are hard to draw, and how to read a figure back."""
+"""Helpers for tests of figures: texts that are hard to draw, and functions that read a figure back."""
 
 import re
 from xml.etree import ElementTree
@@ -33,7 +33,7 @@ def awkward_texts(n):
 
 
 def text_artists(picture):
-    """Everything that is written in a figure."""
+    """Return all visible texts of a figure."""
     from matplotlib.text import Text
 
     return [text for text in picture.figure.findobj(Text) if text.get_visible() and text.get_text()]
@@ -53,7 +53,7 @@ def pixels(picture):
 
 
 def contrast_ratio(one, other):
-    """WCAG's contrast of two colours, each three numbers from 0 to 1."""
+    """Return the WCAG contrast of two colours, each given as three numbers from 0 to 1."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
@@ -69,7 +69,7 @@ def random_patterns(heads, n, causal=True, seed=0):
 
 
 def assert_not_clipped(picture, widest=6.001):
-    """Nothing is cut off or touches the edge, nothing is read as mathematics, and the width is that of a figure."""
+    """Check that nothing touches the edge, that $…$ is not mathematics, and that width and alt text are valid."""
     figure = picture.figure
     drawn = figure.get_tightbbox(figure.canvas.get_renderer())
     width, height = figure.get_size_inches()
@@ -79,7 +79,7 @@ def assert_not_clipped(picture, widest=6.001):
     assert drawn.y1 <= height
     shot = pixels(picture)
     border = np.concatenate([shot[0], shot[-1], shot[:, 0], shot[:, -1]])
-    assert (border == 255).all(), "something touches the edge"
+    assert (border == 255).all(), "part of the drawing touches the edge"
     assert 4 <= width <= widest, f"{width} inches wide"
     for title in figure.texts:
         top = max(axes.get_tightbbox(figure.canvas.get_renderer()).y1 for axes in figure.axes)
@@ -90,7 +90,7 @@ def assert_not_clipped(picture, widest=6.001):
 
 
 def assert_no_overlap(picture, over=0.0):
-    """No two texts lie on each other, by more than `over` pixels each way."""
+    """Check that no two texts overlap by more than `over` pixels in both directions."""
     boxes = [(text.get_text(), artist_box(picture, text)) for text in text_artists(picture)]
     for i, (one, a) in enumerate(boxes):
         for other, b in boxes[i + 1 :]:

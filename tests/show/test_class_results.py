@@ -1,4 +1,4 @@
-"""The pictures of a class: whole, of every size, with their key and their numbers in words."""
+"""Check the figures of class results: nothing is cut off at any size, and colours, key and alt text are right."""
 
 import pytest
 
@@ -31,36 +31,37 @@ def test_bars_of_counts_are_whole_and_end_in_whole_numbers():
     assert "softmax: wrong axis 3, " in picture.alt
 
 
-def test_a_cell_has_the_colour_of_its_state_and_the_key_names_those_that_occur():
+def test_a_cell_has_the_colour_of_its_state_and_the_key_names_those_that_occur(snapshot):
     picture = show.standing([["passed", "failed"], ["absent", "passed"]], ["softmax 02", "get_mask 04"])
     (image,) = picture.figure.axes[0].images
     shown = image.get_array().tolist()
     assert [[NAMES[int(code)] for code in row] for row in shown] == [["passed", "failed"], ["absent", "passed"]]
     assert {text.get_text() for text in picture.figure.axes[0].texts} == {"passed", "failed", "absent"}
-    assert "2 passed, 1 failed, 1 absent" in picture.alt and picture.alt.startswith("50 % of all exercises are passed")
+    assert picture.alt == snapshot
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    "call",
     [
-        (lambda: show.standing([], []), "rows of one length"),
-        (lambda: show.standing([["passed"], []], ["a", "b"]), "rows of one length"),
-        (lambda: show.standing([["well"]], ["a"]), "states holds 'well'; expected one of passed, "),
-        (lambda: show.standing([["passed"]], ["a", "b"]), "2 exercises were given for 1 rows"),
-        (lambda: show.standing([["passed"]], ["a"], ["x", "y"]), "2 students were given for 1 columns"),
-        (lambda: show.counted([], []), "counts is empty"),
-        (lambda: show.counted([1.5], ["a"]), r"counts\[0\] must be a whole number of at least 0; got 1.5"),
-        (lambda: show.counted([1, 2], ["a"]), "1 labels were given for 2 bars"),
+        pytest.param(lambda: show.standing([], []), id="no states"),
+        pytest.param(lambda: show.standing([["passed"], []], ["a", "b"]), id="rows of different lengths"),
+        pytest.param(lambda: show.standing([["well"]], ["a"]), id="unknown state"),
+        pytest.param(lambda: show.standing([["passed"]], ["a", "b"]), id="too many exercises"),
+        pytest.param(lambda: show.standing([["passed"]], ["a"], ["x", "y"]), id="too many students"),
+        pytest.param(lambda: show.counted([], []), id="no counts"),
+        pytest.param(lambda: show.counted([1.5], ["a"]), id="fraction"),
+        pytest.param(lambda: show.counted([1, 2], ["a"]), id="too few labels"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, message):
-    with pytest.raises(ValueError, match=message) as caught:
+def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, snapshot):
+    with pytest.raises(ValueError) as caught:
         call()
+    assert str(caught.value) == snapshot
     assert "\n" not in str(caught.value)
 
 
 def test_neighbouring_states_differ_in_lightness():
-    """For eyes that see no hues, and for print: what went well is light, what did not is dark."""
+    """Colour-blind readers and printed pages need this: good states are light, bad states are dark."""
 
     def lightness(colour):
         red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))

@@ -1,4 +1,4 @@
-"""One table of colours: what is written is legible on what it stands on, on a light page and on a dark one."""
+"""Check that text is legible on its background, on light and on dark pages, and that all pages use one table."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,11 @@ from utils.show import colours
 from utils.show.colours import PALETTE
 
 TONES = {"light": 0, "dark": 1}
-DARK_PAGES = ("#111111", "#111417", "#14181e")  # JupyterLab's, ours, and that of Sphinx's book theme
+DARK_PAGES = (
+    "#111111",
+    "#111417",
+    "#14181e",
+)  # the backgrounds of JupyterLab, of our pages, and of Sphinx's book theme
 WRITTEN = ["ink", "muted", "blue", "vermilion", "green", "purple", "brown"]
 TINTS = [name for name in PALETTE if name.startswith("tint-")]
 
@@ -33,7 +37,7 @@ def test_ink_is_legible_on_every_tint(tint, tone):
 
 
 def test_no_two_colours_of_the_table_are_the_same():
-    """A figure's colours are found in it by their light tones."""
+    """The SVG renderer identifies each colour by its light tone."""
     assert len({light for light, _ in PALETTE.values()}) == len(PALETTE)
     assert colours.text_colour_on((0, 0, 0)) not in {light for light, _ in PALETTE.values()}
 

@@ -1,4 +1,4 @@
-"""A picture is a figure and the words that say the same, whatever it was given and whatever style the reader has."""
+"""Check that a picture has text that says the same, for every input type and every style of the reader."""
 
 import re
 
@@ -83,7 +83,7 @@ def test_alt_text_keeps_letters_that_the_font_lacks():
     assert "汉字" in show.weights([[1.0]], ["汉字"]).alt.split("\n")[1]
 
 
-# ---------------------------------------------------------------- what is accepted
+# ---------------------------------------------------------------- accepted inputs
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
-"""What a page gets of a figure: an SVG that looks like the figure, follows light and dark, and refers to nothing but
-itself."""
+"""Check the SVG of figures: it looks like the figure, follows light and dark, and needs no other resource."""
 
 import base64
 import io
@@ -48,7 +47,7 @@ def shown(window, inside, html="", body="", width=800):
 
 
 def blurred(png):
-    """An image as the means of squares of 10 × 10 pixels: what is drawn where, whoever smoothes the edges."""
+    """Return the means of squares of 10 × 10 pixels, so that different smoothing of edges does not matter."""
     from PIL import Image
 
     pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(float)
@@ -64,7 +63,7 @@ def test_in_a_light_page_it_looks_as_matplotlib_draws_it(window, name):
     page.close()
     rows, columns = (min(a, b) for a, b in zip(ours.shape[:2], theirs.shape[:2]))
     apart = np.abs(ours[:rows, :columns] - theirs[:rows, :columns])
-    assert theirs.std() > 5, "a picture without anything on it"
+    assert theirs.std() > 5, "the picture is empty"
     assert apart.mean() < 4 and np.quantile(apart, 0.99) < 32
 
 
@@ -95,7 +94,7 @@ def test_it_follows_what_the_page_says_of_light_and_dark(window, html, body, dar
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_in_a_dark_page_nothing_written_is_lost(window, name):
-    """Each text beside the cells, as the browser colours it, on the dark of JupyterLab; nothing is drawn behind all."""
+    """Text outside cells is legible on JupyterLab's dark background, and the figure has no background."""
     page = shown(window, show.Picture.html(FIGURES[name]()), "data-theme='dark'", "bgcolor='#111111'")
     fills = page.evaluate("[...document.querySelectorAll('svg > g[transform]')].map(g => getComputedStyle(g).fill)")
     corner = page.evaluate("getComputedStyle(document.querySelector('svg')).backgroundColor")
@@ -136,7 +135,7 @@ def test_it_is_smaller_than_the_image():
 
 
 def test_a_page_that_takes_drawings_away_is_left_with_the_words():
-    """JupyterLab shows of an untrusted notebook what stands between the tags, and neither drawings nor styles."""
+    """For an untrusted notebook, JupyterLab shows the text between the tags, but neither drawings nor styles."""
     picture = show.weights(WEIGHTS, ["<b>&\"'", *TOKENS[1:]])
     root = ElementTree.fromstring(picture.html())
     said = " ".join(picture.alt.split())

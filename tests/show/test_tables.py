@@ -1,4 +1,4 @@
-"""Grids, masks, weights and scores: numbers, colours and words are read back from the figure."""
+"""Check grids, masks, weights and scores: read numbers, colours and words back from the figure."""
 
 import itertools
 import math
@@ -21,37 +21,32 @@ from utils import show
 
 
 def cell_colour(picture, i, j, shot=None):
-    """The colour on the page a little off the middle of a cell, where no number is."""
+    """Return the colour of a cell, measured beside its middle, where there is no number."""
     x, y = picture.figure.axes[0].transData.transform((j - 0.35, i - 0.35))
     shot = pixels(picture) if shot is None else shot
     return shot[shot.shape[0] - 1 - int(y), int(x), :3]
 
 
 def in_cells(picture):
-    """{(row, column): text} of the texts whose centre lies in the table."""
+    """Return {(row, column): text} for the texts in the cells of the table."""
     axes = picture.figure.axes[0]
     return {(round(t.get_position()[1]), round(t.get_position()[0])): t for t in axes.texts if t.get_ha() == "center"}
 
 
-def test_grid_is_empty_and_labelled_on_both_sides():
+def test_grid_is_empty_and_labelled_on_both_sides(snapshot):
     picture = show.grid(["When", "Mary"], title="Which cells are yes?")
     assert text_strings(picture).count("When") == 2 and text_strings(picture).count("Mary") == 2
     assert not in_cells(picture)
-    assert (
-        picture.alt.startswith("Which cells are yes? An empty table")
-        and "4 cells" in picture.alt
-        and "When, Mary" in picture.alt
-    )
+    assert picture.alt == snapshot
 
 
-def test_mask_marks_every_cell():
+def test_mask_marks_every_cell(snapshot):
     given = torch.tensor([[True, False, True], [False, False, False], [True, True, True]])
     picture = show.mask(given, ["a", "b", "c"])
     assert {at: t.get_text() for at, t in in_cells(picture).items()} == {
         (i, j): "✓" if given[i, j] else "×" for i in range(3) for j in range(3)
     }
-    assert "5 of 9 cells are yes" in picture.alt
-    assert "a may attend to: a, c." in picture.alt and "b may attend to: nothing." in picture.alt
+    assert picture.alt == snapshot
     assert (cell_colour(picture, 0, 0) != cell_colour(picture, 0, 1)).any()
 
 
@@ -75,11 +70,11 @@ def test_weights_print_and_colour_the_numbers_given():
     assert sharp.max() > 0.5 and len(picture.figure.axes) == 1, "from 0 to 1, nothing needs to be said"
 
 
-def test_colours_that_run_over_what_is_there_say_so():
+def test_colours_that_run_over_what_is_there_say_so(snapshot):
     picture = show.weights(WEIGHTS, TOKENS)
     _, scale = picture.figure.axes
     assert [label.get_text() for label in scale.get_yticklabels()] == ["0.10", "0.24"]
-    assert "The colours run from 0.10 to 0.24." in picture.alt
+    assert picture.alt == snapshot
     assert len(show.weights(torch.full((3, 3), 1 / 3), list("abc")).figure.axes) == 1, "nothing to tell apart"
     assert "journey: Your 0.14, journey 0.24, starts 0.23, with 0.12, one 0.11, step 0.16." in picture.alt
     assert "Every row sums to 1." in picture.alt and picture.alt.startswith(
@@ -105,8 +100,8 @@ def test_weights_of_one_query():
     assert "1 query, 6 keys" in bare.alt and "journey: Your 0.14" in named.alt
 
 
-def test_row_sums_that_are_not_one_are_said():
-    assert "Row sums run from 0.50 to 0.70." in show.weights([[0.5, 0.0], [0.2, 0.5]], ["a", "b"]).alt
+def test_row_sums_that_are_not_one_are_said(snapshot):
+    assert show.weights([[0.5, 0.0], [0.2, 0.5]], ["a", "b"]).alt == snapshot
 
 
 def test_numbers_stop_beyond_eight_and_a_scale_takes_over():
@@ -127,9 +122,10 @@ def test_scores_are_signed_and_centred_at_zero():
     assert "b: a 1.00, b 2.00." in picture.alt
 
 
-def test_blocked_scores_are_grey_and_counted():
+def test_blocked_scores_are_grey_and_counted(snapshot):
     picture = show.scores(SCORES.masked_fill(torch.ones(6, 6).triu(1).bool(), -torch.inf), TOKENS)
-    assert in_cells(picture)[0, 5].get_text() == "−∞" and "15 are blocked (−∞)" in picture.alt
+    assert in_cells(picture)[0, 5].get_text() == "−∞"
+    assert picture.alt == snapshot
     colour = cell_colour(picture, 0, 5)
     assert np.ptp(colour) < 10 and colour.max() < 245
 

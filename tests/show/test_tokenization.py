@@ -1,4 +1,4 @@
-"""Chips, merges, next tokens and the residual stream: words, numbers and colours are read back from the figures."""
+"""Check tokens, merges, next tokens and the residual stream: read words, numbers and colours from the figures."""
 
 import itertools
 
@@ -42,16 +42,12 @@ def hexed(colour):
 # ---------------------------------------------------------------- tokens
 
 
-def test_each_token_is_a_chip_with_its_id():
+def test_each_token_is_a_chip_with_its_id(snapshot):
     picture = show.tokens(TEXT, [40, 588, 284, 3464, 82, 13])
     assert text_strings(picture)[:12] == ["I", "40", "·like", "588", "·to", "284", "ken", "3464", "s", "82", ".", "13"]
-    assert (
-        picture.alt
-        == "6 tokens for 14 characters. Tokens with their ids, in order: 'I' 40, '·like' 588, '·to' 284, 'ken' 3464,"
-        " 's' 82, '.' 13."
-    )
-    assert show.tokens(TEXT).alt.endswith("Tokens, in order: 'I', '·like', '·to', 'ken', 's', '.'.")
-    assert show.tokens(["a"]).alt.startswith("1 token for 1 character.")
+    assert picture.alt == snapshot
+    assert show.tokens(TEXT).alt == snapshot
+    assert show.tokens(["a"]).alt == snapshot
 
 
 def test_neighbours_differ_in_colour_and_ink_is_legible_on_all():
@@ -98,7 +94,7 @@ def test_a_token_of_gpt2_is_its_text_or_its_bytes():
 # ---------------------------------------------------------------- merges
 
 
-def test_merges_align_the_same_text_and_mark_what_is_new():
+def test_merges_align_the_same_text_and_mark_what_is_new(snapshot):
     picture = show.merges(STEPS)
     rows = {}
     for chip in chips(picture):
@@ -109,7 +105,7 @@ def test_merges_align_the_same_text_and_mark_what_is_new():
         for row in rows.values()
     ]
     for row in ends[1:]:
-        assert set(row) <= set(ends[0]), "a chip starts where one of its letters stood"
+        assert set(row) <= set(ends[0]), "a chip must start at the start of one of its letters"
     new = [
         [hexed(chip.get_edgecolor()) == VERMILION and chip.get_edgecolor()[3] == 1 for chip in row]
         for row in rows.values()
@@ -118,8 +114,7 @@ def test_merges_align_the_same_text_and_mark_what_is_new():
     assert "3 tokens" not in text_strings(picture) and {"16 tokens", "13 tokens", "10 tokens"} <= set(
         text_strings(picture)
     )
-    assert "lo + w → low: low | · | low | e | r | · | low | e | s | t (10 tokens). New: 'low'." in picture.alt
-    assert picture.alt.startswith("2 steps: 16 tokens become 10.")
+    assert picture.alt == snapshot
     assert_not_clipped(picture)
 
 
@@ -185,7 +180,7 @@ def test_the_global_generator_and_the_tensors_stay_as_they_were():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_the_residual_stream_has_its_states_and_layers(n):
+def test_the_residual_stream_has_its_states_and_layers(n, snapshot):
     picture = show.residual_stream() if n == 2 else show.residual_stream(n)
     said = text_strings(picture)
     assert [word for word in said if word.startswith("x") and len(word) == 2] == [f"x{k}" for k in range(n + 1)]
@@ -200,9 +195,7 @@ def test_the_residual_stream_has_its_states_and_layers(n):
     order = ["tokens", "embedding", "x0", f"x{n}", "final norm", "unembedding", "softmax"]
     assert sorted(order, key=heights.get) == order  # y grows downwards here
     assert_not_clipped(picture)
-    assert (
-        f"A transformer of {n} layer" in picture.alt and f"x{n}" in picture.alt and "added to the stream" in picture.alt
-    )
+    assert picture.alt == snapshot
     circles = [patch for patch in picture.figure.axes[0].patches if isinstance(patch, Circle)]
     assert len(circles) == (n + 1) + 2 * n
 

@@ -1,4 +1,4 @@
-"""The training text: seeded, without end, and without the combinations that are kept back."""
+"""Tests of the training text: it is seeded, has no end, and contains no held-out combination."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def test_the_word_lists_hold_no_word_twice() -> None:
 
 
 def test_no_training_text_holds_what_is_kept_back(texts: list[str]) -> None:
-    """Told here in another way: the pairs that are kept back are written out, and looked for in each text."""
+    """Search each text for held-out pairs, independently of `has_held_out_pair`."""
     for text in texts:
         words = set(re.sub(r"[^A-Za-z]", " ", text).split())
         names, places, things = (sorted(words & set(group)) for group in (NAMES, PLACES, OBJECTS))
@@ -76,7 +76,7 @@ def test_the_one_who_does_not_give_gets_it(held_out: bool) -> None:
 
 def test_more_sentences_than_there_are_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "PLACES", ["store"])
-    monkeypatch.setattr(corpus, "OBJECTS", ["drink"])  # a pair that is kept back
+    monkeypatch.setattr(corpus, "OBJECTS", ["drink"])  # a held-out pair
     with pytest.raises(ValueError, match="0 of 2"):
         ioi_sentences(2, 0, held_out=False)
     assert len(ioi_sentences(2, 0)) == 2

@@ -1,4 +1,4 @@
-"""What only a GPU can show."""
+"""Tests that need a GPU."""
 
 from unittest import mock
 
@@ -45,7 +45,7 @@ def test_the_course_s_own_modules_give_the_same_on_both_devices(name):
 
 
 def test_a_captured_run_is_an_ordinary_run():
-    """The same data, made on the GPU: recording a step as a graph changes no loss beyond rounding."""
+    """With the same data, a step recorded as a CUDA graph gives the same losses as an eager step, up to rounding."""
     config = RegressionConfig(steps=60, batch_size=32, queries=2, log_every=1, device="cuda")
     captured = icl_regression.train(config, progress=False)
     with mock.patch.object(loop, "GraphStep", loop.EagerStep):

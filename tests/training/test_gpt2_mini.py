@@ -1,7 +1,7 @@
-"""The small GPT-2 that ships: what its card says of it, measured here again on the files, by other means.
+"""Measure the bundled small GPT-2 again, and compare the results with its model card.
 
-Nothing of `utils.training.gpt2_mini` is used for that, which is tested on its own further down: the files are read
-here, into a model of all 50257 tokens.
+These tests do not use `utils.training.gpt2_mini`: they read the files into a model of all 50257 tokens. The tests of
+`utils.training.gpt2_mini` are at the end.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from utils.training.asset_publishing import PublishError
 from utils.training.corpus import NAMES, PLACES, ioi_sentences, sentences
 from utils.training.gpt2_mini import GPT2MiniRecipe
 
-if TYPE_CHECKING:  # it takes seconds to import, and every worker collects every test
+if TYPE_CHECKING:  # the import takes seconds, and every worker collects every test
     from transformers import GPT2LMHeadModel
 
 FOLDER = ROOT / "utils" / "assets" / "gpt2-mini"
 HEADLINE = "When Mary and John went to the store, John gave a drink to"
-HELD_OUT_SEED, FRESH_SEED = 101, 102  # neither the training's nor those of the card
+HELD_OUT_SEED, FRESH_SEED = 101, 102  # different from the seeds of the training and of the card
 
 
 def read(folder: Path) -> GPT2LMHeadModel:
-    """The model with its full table of embeddings, in float32."""
+    """Read the model with its full embedding table, in float32."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     tensors = {
@@ -61,7 +61,7 @@ def model() -> GPT2LMHeadModel:
 
 @pytest.fixture(scope="module")
 def trained() -> torch.Tensor:
-    """True for each of the 50257 tokens that has an embedding of its own."""
+    """True for each of the 50257 tokens that has its own embedding."""
     known = torch.zeros(50257, dtype=torch.bool)
     known[load_file(FOLDER / "model.safetensors")["wte.ids"].long()] = True
     return known
@@ -69,7 +69,7 @@ def trained() -> torch.Tensor:
 
 @pytest.fixture(scope="module")
 def held_out(model: GPT2LMHeadModel) -> list[tuple[str, str, torch.Tensor, torch.Tensor]]:
-    """Of 200 held-out sentences: prompt, answer, probabilities `[seq, 50257]`, patterns of layer 0 `[12, seq, seq]`."""
+    """For 200 held-out sentences: prompt, answer, probabilities [seq, 50257], patterns of layer 0 [12, seq, seq]."""
     out = []
     for prompt, answer in ioi_sentences(200, HELD_OUT_SEED):
         tokens = load_tokenizer()(prompt, return_tensors="pt")["input_ids"]
@@ -80,7 +80,7 @@ def held_out(model: GPT2LMHeadModel) -> list[tuple[str, str, torch.Tensor, torch
 
 
 def next_tokens(model: GPT2LMHeadModel, prompt: str, k: int = 5) -> dict[str, float]:
-    """The likeliest next tokens, and how likely they are."""
+    """Return the most likely next tokens with their probabilities."""
     tokenizer = load_tokenizer()
     with torch.no_grad():
         probs = model(tokenizer(prompt, return_tensors="pt")["input_ids"]).logits[0, -1].softmax(-1)
@@ -88,7 +88,7 @@ def next_tokens(model: GPT2LMHeadModel, prompt: str, k: int = 5) -> dict[str, fl
 
 
 def goes_on(model: GPT2LMHeadModel, prompt: str, n: int) -> str:
-    """The prompt's greedy continuation."""
+    """Continue the prompt greedily with `n` tokens."""
     tokens = load_tokenizer()(prompt, return_tensors="pt")["input_ids"]
     start = tokens.shape[1]
     for _ in range(n):
@@ -102,7 +102,7 @@ def card() -> str:
 
 
 def figure(label: str) -> str:
-    """The value beside a label in one of the card's tables."""
+    """Return the value next to a label in a table of the card."""
     (value,) = re.findall(rf"^\| {re.escape(label)} \| (.*) \|$", card(), flags=re.MULTILINE)
     return value
 
@@ -180,7 +180,7 @@ def test_layer_0_has_heads_of_recognisable_kinds_as_the_card_says(held_out: list
             uniform += 1 / (row + 1) / (n - 2) / len(held_out)
     kinds = [kind_of(*row, uniform) for row in totals.tolist()]
     assert {"previous", "current"} <= set(kinds)
-    assert totals[:, 2].max() >= 1.4 * uniform  # the head that looks at the first token looks at itself about as much
+    assert totals[:, 2].max() >= 1.4 * uniform  # one head attends to the first token and to itself about equally
     stated = re.findall(r"^\| 0\.(\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| (\w+) \|$", card(), flags=re.MULTILINE)
     assert [int(head) for head, *_ in stated] == list(range(12))
     for (_, *weights, kind), measured, found in zip(stated, totals.tolist(), kinds):
@@ -188,13 +188,13 @@ def test_layer_0_has_heads_of_recognisable_kinds_as_the_card_says(held_out: list
         best, second, _ = sorted(measured, reverse=True)
         assert (
             kind == found or abs(best - 1.4 * uniform) < 0.02 or best - second < 0.02
-        )  # other sentences, a near thing
+        )  # other sentences may tip a close result
 
 
 @pytest.fixture(scope="module")
 def listed(model: GPT2LMHeadModel, trained: torch.Tensor) -> list[tuple[int, torch.Tensor, torch.Tensor]]:
-    """Of random lists of 10, 20 and 30 of its tokens that stand twice: their length, which next tokens of the second
-    half are right, and patterns `[4, 12, seq, seq]`."""
+    """For repeated random lists of 10, 20 and 30 tokens: the length of the list, which next tokens of the second half
+    are right, and the patterns `[4, 12, seq, seq]`."""
     own, generator = trained.nonzero().flatten()[:-1], torch.Generator().manual_seed(HELD_OUT_SEED)
     out = []
     for n in (10, 20, 30) * 16:
@@ -214,8 +214,7 @@ def test_it_goes_on_with_random_lists_that_repeat(listed: list) -> None:
 
 
 def test_two_heads_in_two_layers_look_up_what_came_last_time_as_the_card_says(listed: list) -> None:
-    """An earlier layer has a head that looks back one place, a later one a head that looks behind the same token's
-    first occurrence."""
+    """An earlier layer has a previous-token head, and a later layer an induction head."""
     previous, induction = torch.zeros(2, 4, 12, dtype=torch.float64)
     for n, _, patterns in listed:
         for row in range(1, 2 * n):
@@ -228,7 +227,7 @@ def test_two_heads_in_two_layers_look_up_what_came_last_time_as_the_card_says(li
         for table, head, stated in ((previous, back, weight), (induction, found, score)):
             measured = table[int(layer)]
             assert float(stated) == pytest.approx(float(measured[int(head)]), abs=0.03)
-            assert measured.max() - measured[int(head)] < 0.02  # other lists, a near thing
+            assert measured.max() - measured[int(head)] < 0.02  # other lists may tip a close result
     layer = int(induction.amax(-1).argmax())
     assert induction.max() >= 0.6 and previous[:layer].max() >= 0.3
 
@@ -263,7 +262,7 @@ def test_what_may_come_next_is_spread_over_places(model: GPT2LMHeadModel) -> Non
 
 
 def test_greedy_text_is_sensible(model: GPT2LMHeadModel) -> None:
-    """It ends sentences, keeps to its people, and is not caught in a loop."""
+    """The text ends its sentences, has no additional names, and does not repeat itself."""
     text = goes_on(model, HEADLINE, 24)
     assert text.startswith(" Mary.") and {
         word for word in NAMES if re.search(rf"\b{word}\b", text.split("<|endoftext|>")[0])
@@ -271,7 +270,7 @@ def test_greedy_text_is_sensible(model: GPT2LMHeadModel) -> None:
     for prompt in ("Mary went to the", "One day Tom", HEADLINE):
         words = goes_on(model, prompt, 30).split()
         assert len({tuple(words[i : i + 6]) for i in range(len(words) - 5)}) == len(words) - 5, (
-            f"{prompt} runs in circles"
+            f"{prompt}: the text repeats itself"
         )
 
 
@@ -289,7 +288,7 @@ def test_every_position_is_trained(model: GPT2LMHeadModel) -> None:
     middle, last = torch.arange(40, 80), torch.arange(length - 17, length - 1)
     losses = torch.zeros(2)
     with torch.no_grad():
-        for some in rows.split(5):  # more at once is slower: 50257 numbers a position
+        for some in rows.split(5):  # larger batches are slower, because each position has 50257 logits
             stream = model.transformer(some).last_hidden_state
             losses += torch.stack(
                 [
@@ -318,7 +317,7 @@ def test_the_cards_figures_are_measured(model: GPT2LMHeadModel) -> None:
     assert figure(f"`{HEADLINE}`") == f"` Mary`, probability {next_tokens(model, HEADLINE)[' Mary']:.3f}"
 
 
-# The command that makes it
+# The command that trains it
 
 TINY = GPT2MiniRecipe(n_layer=1, n_embd=24, n_positions=32, short_row=24, batch=128, steps=3)
 
@@ -336,7 +335,7 @@ def test_the_same_seed_makes_the_same_files(tmp_path: Path) -> None:
     assert weights[0] == weights[1] != weights[2]
     assert torch.equal(before, torch.get_rng_state()) and not torch.are_deterministic_algorithms_enabled()
     assert set(contents(one)) == {"config.json", "model.safetensors", "README.md"}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "one", "other"], "something is left over"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "one", "other"], "temporary files remain"
 
 
 def test_the_second_part_goes_on_from_what_the_first_would_store(tmp_path: Path) -> None:
@@ -383,12 +382,11 @@ def test_of_a_list_only_what_can_be_known_is_asked_for() -> None:
             place = stop + 1
     assert min(lengths) >= 5 and max(lengths) <= 40 and len(lengths) > 20
     share = [float((targets == mini.IGNORED).float().mean()) for _, targets in data.batches]
-    assert share == sorted(share, reverse=True) and share[0] > 1.3 * share[-1], "lists grow rarer"
+    assert share == sorted(share, reverse=True) and share[0] > 1.3 * share[-1], "lists must become rarer"
 
 
 def test_what_is_written_is_what_was_trained(tmp_path: Path) -> None:
-    """The compact model with its one logit for all others, and the file read as a model of 50257 tokens, say the
-    same."""
+    """The compact model, with one logit for all other tokens, and the file, read as a model of 50257 tokens, agree."""
     data = mini.first_part_rows(TINY)
     model, _ = mini.train_first_part(TINY, data, progress=False)
     mini.save(tmp_path, model, data.ids, TINY)
@@ -423,21 +421,26 @@ def test_rows_hold_texts_and_ask_nothing_of_hidden_words() -> None:
 
 
 def test_an_asset_is_never_overwritten_unasked_nor_left_in_halves(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, snapshot
 ) -> None:
+    def message(error: pytest.ExceptionInfo) -> str:
+        return str(error.value).replace(str(tmp_path), "FOLDER")
+
     folder = tmp_path / "asset"
     mini.train_and_publish(folder, recipe=TINY, device="cpu", progress=False)
     old = contents(folder)
-    with pytest.raises(PublishError, match="already.*--replace"):
+    with pytest.raises(PublishError) as error:
         mini.train_and_publish(folder, recipe=replace(TINY, seed=1), device="cpu", progress=False)
+    assert message(error) == snapshot
 
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(mini, "one_cycle_schedule", interrupted)
-        with pytest.raises(PublishError, match="Interrupted after 0 of 3 steps; nothing was written"):
+        with pytest.raises(PublishError) as error:
             mini.train_and_publish(folder, True, replace(TINY, seed=1), "cpu", progress=False)
+        assert message(error) == snapshot
     with monkeypatch.context() as patch:
         cards = tmp_path_factory.mktemp("cards")
         (cards / "gpt2-mini.md").write_text("{nobody}", encoding="utf-8")
@@ -449,8 +452,9 @@ def test_an_asset_is_never_overwritten_unasked_nor_left_in_halves(
     mini.train_and_publish(folder, True, replace(TINY, seed=1), "cpu", progress=False)
     assert contents(folder)["model.safetensors"] != old["model.safetensors"]
     (folder / "thesis.txt").write_text("years of work", encoding="utf-8")
-    with pytest.raises(PublishError, match="thesis.txt, which this command did not make"):
+    with pytest.raises(PublishError) as error:
         mini.train_and_publish(folder, True, TINY, "cpu", progress=False)
+    assert message(error) == snapshot
     assert (folder / "thesis.txt").read_text(encoding="utf-8") == "years of work"
 
 

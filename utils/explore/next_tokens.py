@@ -56,14 +56,14 @@ def next_token(
     start = {"prompt": prompt, "first": first, "ks": [*(k for k in KS if k < vocab), vocab], "seed": seed % 2**32}
     state = {"prompt": prompt, "temperature": 1.0, "k": vocab, "draws": 0, "base": None, "now": None, "told": None}
 
-    def heard(widget: Any, message: Mapping[str, Any]) -> None:
+    def answer_question(widget: Any, message: Mapping[str, Any]) -> None:
         try:
             answer = reader.answer(message)
         except Exception as problem:  # A learner's model may raise anything; the page waits for an answer.
             answer = {"refused": str(problem) or type(problem).__name__}
         widget.send({"ask": message["ask"], **answer})
 
-    return make_widget("next_tokens", words, start, state, on_message=heard)
+    return make_widget("next_tokens", words, start, state, on_message=answer_question)
 
 
 class _NextTokenService:
@@ -136,17 +136,17 @@ def pack_descending(values: np.ndarray) -> bytes:
     """
     bits = (values.astype(np.float32) + 0.0).view(np.int32).astype(np.int64)
     ordered = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
-    made = bytearray()
+    packed = bytearray()
     for step, group in itertools.groupby(np.diff(ordered, prepend=2**31).tolist()):
         count = len(list(group))
         for number in [0, count] if step == 0 else [-step] * count:
-            made += _seven_bits(number)
-    return bytes(made)
+            packed += _seven_bits(number)
+    return bytes(packed)
 
 
 def _seven_bits(number: int) -> bytes:
-    made = bytearray()
+    packed = bytearray()
     while number > 127:
-        made.append(128 | number & 127)
+        packed.append(128 | number & 127)
         number >>= 7
-    return bytes([*made, number])
+    return bytes([*packed, number])

@@ -55,33 +55,33 @@ def query(
     Raises:
         ValueError: an argument is missing or cannot be drawn.
     """
-    given = {"inputs": inputs, "tokens": tokens, "W_query": W_query, "W_key": W_key, "W_value": W_value}
-    missing = [name for name, part in given.items() if part is None]
-    if 0 < len(missing) < len(given):
+    arguments = {"inputs": inputs, "tokens": tokens, "W_query": W_query, "W_key": W_key, "W_value": W_value}
+    missing = [name for name, part in arguments.items() if part is None]
+    if 0 < len(missing) < len(arguments):
         raise ValueError(f"missing: {', '.join(missing)}. Pass inputs, tokens and the three matrices, or none of them.")
     if missing:
-        given = EXAMPLE
-    x = parse_numbers(given["inputs"], "inputs", [2], "one vector in each row, [seq, d_in]")
+        arguments = EXAMPLE
+    x = parse_numbers(arguments["inputs"], "inputs", [2], "one vector in each row, [seq, d_in]")
     if not 2 <= len(x) <= MOST:
         raise ValueError(f"query draws 2 to {MOST} tokens; got {len(x)}. To draw a part of them, pass inputs[:{MOST}].")
-    names = parse_names(given["tokens"], len(x), "tokens", "inputs (rows)")
+    names = parse_names(arguments["tokens"], len(x), "tokens", "inputs (rows)")
     at = parse_position(query, names)
-    made = {name: x @ _matrix(given[f"W_{one}"], f"W_{one}", x.shape[1]) for name, one in _MATRICES.items()}
-    reach = _reach(np.vstack([made["queries"], made["keys"]]))
+    vectors = {name: x @ _matrix(arguments[f"W_{one}"], f"W_{one}", x.shape[1]) for name, one in _MATRICES.items()}
+    reach = _reach(np.vstack([vectors["queries"], vectors["keys"]]))
     words = (
         "Explorer: one query and its result. Choose a token and drag its query: the scores with all keys, the weights"
         " and the mix of the values follow."
     )
-    start = {"tokens": names, "reach": reach, **{name: rows.tolist() for name, rows in made.items()}}
-    asks = made["queries"][at].tolist()
+    start = {"tokens": names, "reach": reach, **{name: rows.tolist() for name, rows in vectors.items()}}
+    asks = vectors["queries"][at].tolist()
     return make_widget("query_path", words, start, {"asks": at, "x": asks[0], "y": asks[1], "scaled": True})
 
 
 _MATRICES = {"queries": "query", "keys": "key", "values": "value"}
 
 
-def _matrix(given: Any, name: str, d_in: int) -> np.ndarray:
-    matrix = parse_numbers(given, name, [2], f"[d_in, 2], here [{d_in}, 2]")
+def _matrix(values: Any, name: str, d_in: int) -> np.ndarray:
+    matrix = parse_numbers(values, name, [2], f"[d_in, 2], here [{d_in}, 2]")
     if matrix.shape == (d_in, 2):
         return matrix
     cure = " For an nn.Linear, pass .weight.T." if matrix.shape == (2, d_in) else ""

@@ -40,5 +40,5 @@ def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
         ],
     }
     lettered = " ".join(f"{letter}) {choice}" for letter, choice in zip("ABCDEFGH", choices))
-    words = f"Quiz. {question} {lettered} Choose in JupyterLab; every choice is explained."
+    words = f"Quiz. {question} {lettered.rstrip('.')}. Choose an answer in JupyterLab; every choice is explained."
     return make_widget("quizzes", words, start, {"chosen": [], "sure": SURE}, on_message=handle_answer_event)

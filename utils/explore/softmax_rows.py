@@ -21,11 +21,11 @@ def softmax(scores: Any, labels: Sequence[str]) -> Any:
     Returns:
         A widget whose `state` has `factor` and `shift`.
     """
-    given = parse_numbers(scores, "scores", [1], "a row of numbers")
-    names = parse_names(labels, len(given), "labels", "scores")
-    if len(given) > 16:
-        raise ValueError(f"softmax shows at most 16 scores; got {len(given)}.")
+    values = parse_numbers(scores, "scores", [1], "a row of numbers")
+    names = parse_names(labels, len(values), "labels", "scores")
+    if len(values) > 16:
+        raise ValueError(f"softmax shows at most 16 scores; got {len(values)}.")
     words = "Explorer: a row of scores and its softmax, with sliders that multiply and shift the scores."
     return make_widget(
-        "softmax_rows", words, {"scores": given.tolist(), "labels": names}, {"factor": 4.0, "shift": 2.0}
+        "softmax_rows", words, {"scores": values.tolist(), "labels": names}, {"factor": 4.0, "shift": 2.0}
     )

@@ -54,11 +54,11 @@ def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestab
     if _is_gpt2s(tokenizer):
         return make_widget("tokenization", words, {}, {"text": text}, packed_merges())
 
-    def heard(widget: Any, message: Mapping[str, Any]) -> None:
+    def answer_question(widget: Any, message: Mapping[str, Any]) -> None:
         widget.send(_describe_tokens(tokenizer, str(message["text"])))
 
     return make_widget(
-        "tokenization", words, {"found": _describe_tokens(tokenizer, text)}, {"text": text}, on_message=heard
+        "tokenization", words, {"found": _describe_tokens(tokenizer, text)}, {"text": text}, on_message=answer_question
     )
 
 

@@ -16,7 +16,7 @@ from utils.show.text_format import token_label
 MOST = 24  # tokens of a sentence; the table has a button for each token and each block
 AT_ONCE = 5e9  # parameters × tokens × places that are computed before the explorer appears; this takes about a second
 
-Found = dict[str, Any]
+Result = dict[str, Any]
 
 
 class _Pair:
@@ -59,7 +59,7 @@ class _Pair:
         changed = self.clean[0] != self.corrupted[0]
         return bool(changed[position] if layer == 0 else changed[: position + 1].any())
 
-    def patched_answer(self, layer: int, position: int) -> Found:
+    def patched_answer(self, layer: int, position: int) -> Result:
         """Return the answer with the vector at one place exchanged."""
         if not self.differs(layer, position):
             return self.summarize_answer(self.clean_log_probs)
@@ -67,7 +67,7 @@ class _Pair:
             logits = self.patch(self.model, self.clean, self.corrupted, layer, position)
         return self.summarize_answer(logits[0, -1].log_softmax(-1))
 
-    def summarize_answer(self, logs: Tensor) -> Found:
+    def summarize_answer(self, logs: Tensor) -> Result:
         """Summarise log probabilities [vocab].
 
         Returns:
@@ -105,18 +105,20 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
     texts = [parse_text("clean", clean).strip(), parse_text("corrupted", corrupted).strip()]
     about = "Explorer: type a sentence and its twin, click a place, and see the answer with the twin's vector there."
 
-    def heard(widget: Any, message: Mapping[str, Any]) -> None:
-        asked = [str(text).strip() for text in message["asked"]]
-        for found in _results(model, patch, asked):
-            widget.send({"asked": message["asked"], "found": found})
+    def answer_question(widget: Any, message: Mapping[str, Any]) -> None:
+        sentences = [str(text).strip() for text in message["asked"]]
+        for table in _results(model, patch, sentences):
+            widget.send({"asked": message["asked"], "found": table})
 
-    found = _compute_if_cheap(model, patch, texts)
-    state = {"clean": texts[0], "corrupted": texts[1], "place": None, "found": found}
-    words = f"{about} {_words(found)}" if found else about
-    return make_widget("where_the_answer_comes_from", words, {"blocks": len(model.blocks)}, state, on_message=heard)
+    result = _compute_if_cheap(model, patch, texts)
+    state = {"clean": texts[0], "corrupted": texts[1], "place": None, "found": result}
+    words = f"{about} {_words(result)}" if result else about
+    return make_widget(
+        "where_the_answer_comes_from", words, {"blocks": len(model.blocks)}, state, on_message=answer_question
+    )
 
 
-def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Found | None:
+def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Result | None:
     """Return the whole table, or None if computing it would take long."""
     try:
         pair = _Pair(model, patch, *texts)
@@ -129,7 +131,7 @@ def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]
     return list(_rows(pair))[-1]
 
 
-def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iterator[Found]:
+def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iterator[Result]:
     """Yield the table with one more row each time, or the reason why there is none."""
     try:
         pair = _Pair(model, patch, *texts)
@@ -142,22 +144,22 @@ def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iter
         yield {"refused": f"The exchange failed. {type(error).__name__}: {error}"}
 
 
-def _rows(pair: _Pair) -> Iterator[Found]:
+def _rows(pair: _Pair) -> Iterator[Result]:
     decode = load_tokenizer().decode
-    found = {
+    result = {
         "tokens": [token.strip() for token in pair.tokens],
         "labels": [token_label(token, 14) for token in pair.tokens],
         "right": repr(decode([pair.right])),
         "wrong": repr(decode([pair.wrong])),
         "sentence": pair.summarize_answer(pair.clean_log_probs),
     }
-    rows: list[list[Found]] = []
+    rows: list[list[Result]] = []
     for layer in range(len(pair.model.blocks)):
         rows.append([pair.patched_answer(layer, position) for position in range(pair.clean.shape[1])])
-        yield {**found, "rows": [*rows]}
+        yield {**result, "rows": [*rows]}
 
 
-def _words(found: Found) -> str:
-    if "refused" in found:
-        return found["refused"]
-    return f"The model continues the sentence with {found['right']} and its twin with {found['wrong']}."
+def _words(result: Result) -> str:
+    if "refused" in result:
+        return result["refused"]
+    return f"The model continues the sentence with {result['right']} and its twin with {result['wrong']}."

@@ -101,6 +101,6 @@ def make_widget(
 
 def parse_text(name: str, value: Any, empty: bool = False) -> str:
     if not isinstance(value, str) or not (empty or value.strip()):
-        wanted = "a string" if empty else "a string that is not blank"
-        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+        expected = "a string" if empty else "a string that is not blank"
+        raise ValueError(f"{name} must be {expected}; got {value!r}.")
     return value

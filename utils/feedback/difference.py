@@ -47,7 +47,7 @@ def _differing(probe: Probe, trial: Trial) -> list[ResultPart]:
 
 
 def _first_difference(probe: Probe, trial: Trial) -> str:
-    exercise, yours, wanted = probe.exercise, trial.yours.value, trial.expected.value
+    exercise, yours, expected = probe.exercise, trial.yours.value, trial.expected.value
     call = "" if exercise.kind == "value" else f"{phrases.call_text(exercise, trial.case)}: "
     for part in _differing(probe, trial):
         index = tuple(difference_mask(part.yours, part.expected, exercise.atol).nonzero()[0].tolist())
@@ -56,26 +56,25 @@ def _first_difference(probe: Probe, trial: Trial) -> str:
         if part.spec and part.spec.is_facts and meaning:
             return f"{call}{part.spec.name}: {meaning}."
         name = f"{phrases.part_text(part.spec, part.index)}, " if isinstance(exercise.returns, tuple) else ""
-        if isinstance(wanted, dict):
-            name = f"`{list(wanted)[part.index]}`, "
+        if isinstance(expected, dict):
+            name = f"`{list(expected)[part.index]}`, "
         where = f"{name}{phrases.position_text(index, part.spec)} is " if index else "it is "
         numbers = f"{report.format_number(number)}, expected {report.format_number(expected_number)}"
         return f"{call}{where}{numbers}{f'; {meaning}' if meaning else ''}."
-    if isinstance(yours, dict) and isinstance(wanted, dict):
-        return call + _dict_difference(yours, wanted, exercise.atol)
-    return f"{call}yours is {phrases.value_text(yours)}, expected {phrases.value_text(wanted)}."
+    if isinstance(yours, dict) and isinstance(expected, dict):
+        return call + _dict_difference(yours, expected, exercise.atol)
+    return f"{call}yours is {phrases.value_text(yours)}, expected {phrases.value_text(expected)}."
 
 
-def _dict_difference(yours: dict, wanted: dict, atol: float) -> str:
-    extra = [key for key in yours if key not in wanted]
-    for key in wanted:
+def _dict_difference(yours: dict, expected: dict, atol: float) -> str:
+    extra = [key for key in yours if key not in expected]
+    for key in expected:
         if key not in yours:
             close = difflib.get_close_matches(str(key), map(str, extra), n=1)
             return f"the key {key!r} is missing{f'; there is {close[0]!r} instead' if close else ''}."
-        if not values_equal(yours[key], wanted[key], atol, "wider"):
-            return (
-                f"at key {key!r} yours is {phrases.value_text(yours[key])}, expected {phrases.value_text(wanted[key])}."
-            )
+        if not values_equal(yours[key], expected[key], atol, "wider"):
+            values = phrases.value_text(yours[key]), phrases.value_text(expected[key])
+            return f"at key {key!r} yours is {values[0]}, expected {values[1]}."
     return f"the key {extra[0]!r} should not be there."
 
 

@@ -86,7 +86,7 @@ def Int(axes: str = "", name: str = "") -> Spec:
 
 
 def Facts(name: str) -> Spec:
-    """Specify a tensor of facts that a view derives from the result, such as `Facts("how the prompts were drawn")`."""
+    """Specify a tensor of facts that a view derives from the result, such as `Facts("how prompts were sampled")`."""
     return Spec("facts", ("fact",), name)
 
 

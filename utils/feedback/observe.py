@@ -181,7 +181,7 @@ def record_run(
         options: what to record. With `options.gradients`, inputs and parameters require gradients during the run.
         mode: a dispatch mode that is active during the call and sees every operation of torch.
     """
-    seen = Observation()
+    observation = Observation()
     args, kwargs = copy_value(case.args), copy_value(dict(case.kwargs))
     named = form.bind_arguments(args, kwargs)
     leaves = {name: value.requires_grad_() for name, value in named.items() if options.gradients and is_float(value)}
@@ -192,42 +192,44 @@ def record_run(
                 if options.state:  # leaves nan in freed memory, so that an uninitialised tensor is likely to hold nan
                     torch.empty(64).fill_(torch.nan)
                 module = call = build_module(answer, case)
-                _record_module(module, options, seen)
+                _record_module(module, options, observation)
                 leaves |= {n: p for n, p in module.named_parameters() if options.gradients}
                 seed_torch(case.seed)
             before_call = torch.get_rng_state()
-            with OperationCounter() if options.count else mode or contextlib.nullcontext() as counted:
+            with OperationCounter() if options.count else mode or contextlib.nullcontext() as counter:
                 results = [_call_answer(form, call, args, kwargs) for _ in range(options.calls)]
-            seen.drew = not torch.equal(before_call, torch.get_rng_state())
-            if isinstance(counted, OperationCounter):
-                seen.operations, seen.largest = counted.operations, counted.largest
-            seen.value = results[0] if options.calls == 1 else results
+            observation.drew = not torch.equal(before_call, torch.get_rng_state())
+            if isinstance(counter, OperationCounter):
+                observation.operations, observation.largest = counter.operations, counter.largest
+            observation.value = results[0] if options.calls == 1 else results
             if options.gradients:
-                seen.detached, seen.level, seen.broken = _trace_gradients(seen.value, leaves, case.seed)
+                observation.detached, observation.level, observation.broken = _trace_gradients(
+                    observation.value, leaves, case.seed
+                )
         except (Exception, SystemExit) as error:
-            seen.failure = build_failure(error, answer)
-    seen.printed = printed.getvalue()[:MOST_PRINTED]
+            observation.failure = build_failure(error, answer)
+    observation.printed = printed.getvalue()[:MOST_PRINTED]
     if not options.gradients:
         before = form.bind_arguments(case.args, dict(case.kwargs))
-        seen.changed = tuple(n for n in named if not values_identical(before[n], named[n]))
-    return seen
+        observation.changed = tuple(n for n in named if not values_identical(before[n], named[n]))
+    return observation
 
 
-def _record_module(module: nn.Module, look: RunOptions, seen: Observation) -> None:
+def _record_module(module: nn.Module, options: RunOptions, observation: Observation) -> None:
     """Record the parameters, state and attributes of a module before its call, and prepare to record its parts."""
-    seen.parameters = {name: tuple(p.shape) for name, p in module.named_parameters()}
+    observation.parameters = {name: tuple(p.shape) for name, p in module.named_parameters()}
     all_names = (name for name, _ in module.named_parameters(remove_duplicate=False))
-    seen.aliases = tuple(name for name in all_names if name not in seen.parameters)
-    if look.state:
-        seen.state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
-    if look.parts:
-        seen.parts = {}
+    observation.aliases = tuple(name for name in all_names if name not in observation.parameters)
+    if options.state:
+        observation.state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+    if options.parts:
+        observation.parts = {}
         for name, part in module.named_modules():
-            if name in look.parts:
-                part.register_forward_hook(functools.partial(_record_part_call, seen.parts, name))
-    if look.attributes:
-        seen.attributes = {
-            name: _scalar_or_value(getattr(module, name)) for name in look.attributes if hasattr(module, name)
+            if name in options.parts:
+                part.register_forward_hook(functools.partial(_record_part_call, observation.parts, name))
+    if options.attributes:
+        observation.attributes = {
+            name: _scalar_or_value(getattr(module, name)) for name in options.attributes if hasattr(module, name)
         }
 
 

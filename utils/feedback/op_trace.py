@@ -35,10 +35,10 @@ class OperationCounter(TorchDispatchMode):
         return False  # as in utils.feedback.fake_device
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        made = func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
         self.operations += 1
-        self.largest = max([self.largest, *(t.numel() for t in collect_tensors(made))])
-        return made
+        self.largest = max([self.largest, *(t.numel() for t in collect_tensors(result))])
+        return result
 
 
 @dataclass(frozen=True)
@@ -70,20 +70,22 @@ class FirstNonfinite(TorchDispatchMode):
         return False  # as in utils.feedback.fake_device
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        made = func(*args, **(kwargs or {}))
+        output = func(*args, **(kwargs or {}))
         if self.nan is None:
-            given = [t for t in tree_leaves((args, kwargs)) if _is_float(t)]
+            inputs = [t for t in tree_leaves((args, kwargs)) if _is_float(t)]
             name = func.overloadpacket.__name__
             if name == "empty_like":  # dropout creates such a tensor and fills it later; its content is arbitrary
-                return made
-            for result in filter(_is_float, tree_leaves(made)):
-                self._note(name, given, args, result)
-        return made
+                return output
+            for result in filter(_is_float, tree_leaves(output)):
+                self._note(name, inputs, args, result)
+        return output
 
-    def _note(self, name: str, given: list[Tensor], args: tuple, result: Tensor) -> None:
-        if result.isnan().any() and not any(t.isnan().any() for t in given):
-            self.nan = _why_nan(name, given, args), self._line()
-        elif self.inf is None and name in _WHY_INF and result.isinf().any() and not any(t.isinf().any() for t in given):
+    def _note(self, name: str, inputs: list[Tensor], args: tuple, result: Tensor) -> None:
+        if result.isnan().any() and not any(t.isnan().any() for t in inputs):
+            self.nan = _why_nan(name, inputs, args), self._line()
+        elif (
+            self.inf is None and name in _WHY_INF and result.isinf().any() and not any(t.isinf().any() for t in inputs)
+        ):
             self.inf = _WHY_INF[name], self._line()
 
     def _line(self) -> int | None:
@@ -127,14 +129,14 @@ _WHY_NAN = {
 }
 
 
-def _why_nan(name: str, given: list[Tensor], args: tuple) -> str:
+def _why_nan(name: str, inputs: list[Tensor], args: tuple) -> str:
     if name in ("_softmax", "_log_softmax", "softmax"):
         axis = args[1] if len(args) > 1 and isinstance(args[1], int) else -1
-        scores = given[0]
+        scores = inputs[0]
         if (scores == -torch.inf).all(axis).any():
             return "all scores along the axis of the softmax are -inf, so it has nothing to normalise"
         return "the softmax got a score of inf"
     if name in ("div", "true_divide"):
-        top, bottom = given[0], given[-1]
-        return "inf / inf is nan" if top.isinf().any() and not (bottom == 0).any() else "0 / 0 is nan"
+        numerator, denominator = inputs[0], inputs[-1]
+        return "inf / inf is nan" if numerator.isinf().any() and not (denominator == 0).any() else "0 / 0 is nan"
     return _WHY_NAN.get(name, f"`{name}` gives nan")

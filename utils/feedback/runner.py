@@ -109,14 +109,18 @@ class InProcessRunner:
         value = self.answer
         if self.form.kind == "value":
             return _todo_observation() if _has_ellipsis(value) else Observation(to_plain_tensors(value))
-        seen = record_run(self.form, value, case, replace(look, gradients=False))
-        if seen.failure is None and _has_ellipsis(seen.value):
+        observation = record_run(self.form, value, case, replace(look, gradients=False))
+        if observation.failure is None and _has_ellipsis(observation.value):
             return _todo_observation()
-        if look.gradients and seen.failure is None and self._has_gradients(case):
-            again = record_run(self.form, value, case, RunOptions(gradients=True))
-            seen.detached, seen.level, seen.broken = again.detached, again.level, again.broken
-            seen.backward = again.failure
-        return seen
+        if look.gradients and observation.failure is None and self._has_gradients(case):
+            gradient_run = record_run(self.form, value, case, RunOptions(gradients=True))
+            observation.detached, observation.level, observation.broken = (
+                gradient_run.detached,
+                gradient_run.level,
+                gradient_run.broken,
+            )
+            observation.backward = gradient_run.failure
+        return observation
 
     def _has_gradients(self, case: Case) -> bool:
         inputs = [*case.args, *case.kwargs.values()]

@@ -46,12 +46,12 @@ Pairs = list[ResultPair]
 def places(pairs: Pairs) -> str:
     """Name the first region that contains all wrong numbers of every result and is mostly wrong; "" without one."""
     wrong = [difference_mask(p.yours, p.expected, p.atol) for p in pairs]
-    for words, region in _regions(pairs):
+    for name, region in _regions(pairs):
         inside = [region(w) for w in wrong]
         is_partial = any(bool((~r).any()) for r in inside)  # a region that covers everything says nothing
         if is_partial and all(not (w & ~r).any() and w[r].double().mean() > 0.5 for w, r in zip(wrong, inside)):
             zero = all(bool((p.yours[r & w] == 0).all()) for p, w, r in zip(pairs, wrong, inside))
-            return f"Only {words} {'is 0 where it should not be' if zero else 'differs'}; all else is right."
+            return f"Only {name} {'is 0 where it should not be' if zero else 'differs'}; all else is right."
     return ""
 
 

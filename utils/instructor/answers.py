@@ -85,7 +85,7 @@ class AnswerFactory:
 
 
 def _is_plain(value: Any) -> bool:
-    """A tensor of the notebook: what one answer writes into it, the next must not see."""
+    """Return whether the value is a leaf tensor, which is copied so that no answer can change it for the next one."""
     return isinstance(value, Tensor) and value.is_leaf
 
 

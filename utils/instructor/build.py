@@ -96,7 +96,7 @@ def find_drift(source: str | Path | None = None, out: str | Path | None = None) 
         if plan.found.get(name) != _hash(files[name])
     ]
     drift += [
-        f"{out / name}: its lesson is gone from {source}"
+        f"{out / name}: its lesson no longer exists in {source}"
         for name in plan.old
         if name not in files and name in plan.found
     ]
@@ -154,7 +154,7 @@ def _resolve_folders(source: str | Path | None, out: str | Path | None) -> tuple
         raise BuildError(f"{out} is a file, but the students' copies need a folder. Name a folder with --out.")
     if out.resolve() == source.resolve() or source.resolve() in out.resolve().parents:
         raise BuildError(
-            f"{out} is inside {source}, whose answers students must not get. Name another folder with --out."
+            f"{out} cannot be the output folder, because {source} contains the answers. Name another folder with --out."
         )
     return source, out
 

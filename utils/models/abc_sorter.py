@@ -1,7 +1,7 @@
-"""Lesson 09: three letters in, the same three letters sorted out. Data, the model around the attention layer, training.
+"""Data, model and training of lesson 09: the input is three letters, the output the same three letters sorted.
 
-A sequence is seven tokens, as in ``c a b · a b c``: three letters, a separator, three letters in order. The model has
-480 parameters and no biases outside its layer norms; every constant is that of the course's source text.
+A sequence has seven tokens, for example ``c a b · a b c``: three letters, a separator, the three letters in order. The
+model has 480 parameters and no biases outside its layer norms; every constant is taken from the course's source text.
 """
 
 from __future__ import annotations
@@ -32,26 +32,30 @@ STUDY = USUAL.with_name("study.json")
 
 
 def encode(letters: Sequence[str] | str) -> Tensor:
-    """Three letters and the separator as ids, int64 [1, 4]. Raises ValueError on anything but three of a, b, c."""
+    """Encode three letters and the separator as ids, int64 [1, 4].
+
+    Raises:
+        ValueError: `letters` is not three letters from a, b and c.
+    """
     letters = "".join(letters).strip().lower()
     if len(letters) != 3 or set(letters) - set(LETTERS):
-        raise ValueError(f"three letters from a, b, c are needed, as in cab; got {letters!r}.")
+        raise ValueError(f"three letters from a, b and c are needed, for example cab; got {letters!r}.")
     return torch.tensor([[*map(VOCAB.index, letters), SEP]])
 
 
 def decode(ids: Tensor) -> str:
-    """Ids [n] as a string; the separator is a dot."""
+    """Decode ids [n] to a string; the separator becomes a dot."""
     return "".join(VOCAB[i] for i in ids.tolist())
 
 
 def all_sequences() -> Tensor:
-    """Every triple with its answer, int64 [27, 7]."""
+    """Return all 27 triples with their answers, int64 [27, 7]."""
     triples = torch.tensor(list(itertools.product((1, 2, 3), repeat=3)))
     return _with_answers(triples)
 
 
 def random_sequences(n: int, generator: torch.Generator | None = None) -> Tensor:
-    """`n` random triples with their answers, int64 [n, 7]; duplicates allowed."""
+    """Sample `n` triples with their answers, int64 [n, 7]; duplicates are allowed."""
     return _with_answers(torch.randint(1, 4, (n, 3), generator=generator))
 
 
@@ -60,11 +64,11 @@ def _with_answers(triples: Tensor) -> Tensor:
 
 
 class Sorter(nn.Module):
-    """One transformer block around a given attention layer; the output layer shares the embedding's weights.
+    """One transformer block around a given attention layer; the output layer shares the weights of the embedding.
 
     Args:
-        attention: a module from [batch, seq, 6] to [batch, seq, 6], causal; with ``return_weights=True``
-            it gives the weights [batch, heads, seq, seq] too.
+        attention: a causal module from [batch, seq, 6] to [batch, seq, 6]; with ``return_weights=True`` it also returns
+            the weights [batch, heads, seq, seq].
     """
 
     def __init__(self, attention: nn.Module) -> None:
@@ -80,7 +84,8 @@ class Sorter(nn.Module):
         self.final_norm = nn.LayerNorm(EMBED_DIM)
 
     def forward(self, tokens: Tensor, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-        """Ids [batch, seq ≤ 7] to logits [batch, seq, 4]; with `return_weights` also [batch, heads, seq, seq]."""
+        """Map ids [batch, seq ≤ 7] to logits [batch, seq, 4]; with `return_weights` also return the weights [batch,
+        heads, seq, seq]."""
         x = self.token_embed(tokens) + self.pos_embed.weight[: tokens.shape[-1]]
         mixed, weights = self.attention(self.norm1(x), return_weights=True)
         x = x + mixed
@@ -90,7 +95,7 @@ class Sorter(nn.Module):
 
 
 def count_parameters(model: Sorter) -> dict[str, int]:
-    """How many parameters each part of the sorter has, and the total."""
+    """Count the parameters of each part of the sorter, and their total."""
     parts = {
         "token embedding": [model.token_embed],
         "position embedding": [model.pos_embed],
@@ -104,10 +109,13 @@ def count_parameters(model: Sorter) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Step:
-    """One letter being written: what the model saw, how sure it was, and where its heads looked.
+    """The generation of one letter: the input, the probabilities, and the attention weights.
 
-    `seen` the tokens so far; `probs` {letter: probability}; `weights` [heads, len(seen)] of the last position; `chosen`
-    a letter.
+    Attributes:
+        prefix: the tokens so far, as text.
+        probs: the probability of each letter.
+        weights: the weights of the last position, [heads, len(prefix)].
+        chosen: the letter that the model writes.
     """
 
     prefix: str
@@ -118,7 +126,7 @@ class Step:
 
 @torch.no_grad()
 def trace(model: nn.Module, letters: str) -> list[Step]:
-    """The three steps in which `model` writes its answer, greedily and with the separator forbidden."""
+    """Record the three steps in which `model` generates its answer greedily; the separator is excluded."""
     ids, steps = encode(letters), []
     for _ in range(3):
         logits, weights = model(ids, return_weights=True)
@@ -130,29 +138,39 @@ def trace(model: nn.Module, letters: str) -> list[Step]:
 
 
 def _sorts_correctly(model: Callable[[Tensor], Tensor]) -> Tensor:
-    """For each of the 27 triples, bool: greedy writing is right if, after each right beginning, the next letter is."""
+    """Return for each of the 27 triples, bool [27], if greedy generation sorts it.
+
+    One pass is enough: generation is correct exactly if the next letter is correct after each correct prefix.
+    """
     right = all_sequences()
     return (model(right[:, :-1])[:, 3:, 1:].argmax(-1) + 1 == right[:, 4:]).all(1)
 
 
 @torch.no_grad()
 def count_sorted(model: nn.Module) -> int:
-    """How many of the 27 triples a causal `model` sorts when it writes greedily, from a single pass."""
+    """Count how many of the 27 triples a causal `model` sorts with greedy generation, from a single pass."""
     return int(_sorts_correctly(model).sum())
 
 
 def loss_on_all_tokens(model: nn.Module, sequences: Tensor) -> Tensor:
-    """Cross-entropy of every next token, as the course's source text has it; the letters of the question included."""
+    """Return the cross-entropy of every next token, as in the course's source text; this includes the letters of the
+    input."""
     return F.cross_entropy(model(sequences[:, :-1]).flatten(0, 1), sequences[:, 1:].flatten())
 
 
 def loss_on_outputs(model: nn.Module, sequences: Tensor) -> Tensor:
-    """Cross-entropy of the three sorted letters only: what can be known."""
+    """Return the cross-entropy of the three sorted letters only, because only these are predictable."""
     return F.cross_entropy(model(sequences[:, :-1])[:, 3:].flatten(0, 1), sequences[:, 4:].flatten())
 
 
 def without(model: Sorter, *heads: int, mlp: bool = False, positions: bool = False) -> Sorter:
-    """A copy of `model` in which nothing that these heads find is passed on, or without its MLP or its positions."""
+    """Return a copy of `model` with some parts switched off.
+
+    Args:
+        heads: the heads whose output is set to zero.
+        mlp: True to set the output of the MLP to zero.
+        positions: True to set the position embedding to zero.
+    """
     rest, width = copy.deepcopy(model), EMBED_DIM // NUM_HEADS
     with torch.no_grad():
         for head in heads:
@@ -166,8 +184,11 @@ def without(model: Sorter, *heads: int, mlp: bool = False, positions: bool = Fal
 
 @torch.no_grad()
 def looks(model: Sorter) -> Tensor:
-    """How much each head looks at the smallest, the middle and the largest letter, [heads, 3 passes, 3 letters]: the
-    mean over the six orders of a, b and c."""
+    """Measure how much each head attends to the smallest, the middle and the largest letter.
+
+    Returns:
+        weights [heads, 3 passes, 3 letters], the mean over the six orders of a, b and c.
+    """
     orders = all_sequences()[[5, 7, 11, 15, 19, 21]]
     weights = model(orders[:, :-1], return_weights=True)[1][:, :, 3:, :3]
     place = orders[:, :3].argsort(-1)[:, None, None].expand_as(weights)
@@ -176,8 +197,13 @@ def looks(model: Sorter) -> Tensor:
 
 @dataclass
 class TrainingLog:
-    """What happened in a training: `loss` of each step; `when` and `sorted`, the steps at which the 27 triples were
-    tried."""
+    """The record of a training.
+
+    Attributes:
+        loss: the loss of each step.
+        when: the steps at which the model was tested on the 27 triples.
+        sorted: how many triples it sorted at each of these steps.
+    """
 
     loss: list[float]
     when: list[int]
@@ -185,17 +211,17 @@ class TrainingLog:
 
     @property
     def first_all_sorted(self) -> int | None:
-        """The first step, of those tried, at which all 27 came out right; None if there was none."""
+        """The first tested step at which all 27 triples were sorted, or None."""
         return next((step for step, count in zip(self.when, self.sorted) if count == 27), None)
 
 
 def train(
     model: nn.Module, loss: Callable[[], Tensor], steps: int, rate: Callable[[int], float], every: int = 50
 ) -> TrainingLog:
-    """AdamW on `loss()` with the learning rate `rate(step)` and gradients clipped to norm 1, as in the course's source
-    text.
+    """Train with AdamW on `loss()`, with the learning rate `rate(step)` and gradients clipped to norm 1, as in the
+    course's source text.
 
-    Every `every` steps, and at the end, the model is tried on all 27 triples.
+    The model is tested on all 27 triples every `every` steps, before the first step, and at the end.
     """
     log = TrainingLog([], [], [])
 
@@ -230,16 +256,16 @@ def train_batched(
     every: int = 25,
     until_sorted: bool = False,
 ) -> list[int | None]:
-    """`train` for several starting points at once: twenty sorters take about as long as five.
+    """Train several sorters at once, as `train` does: twenty sorters take about as long as five.
 
     Args:
-        models: sorters of the same sizes; each is left trained. Parameters that need no gradient stay as they are.
-        loss: of a model and its sequences, as `loss_on_outputs`.
-        draw: gives the sequences of a step, [n, 7] for all models or [models, n, 7].
-        until_sorted: stop as soon as every model has sorted all 27.
+        models: sorters of the same sizes, trained in place. Parameters with `requires_grad=False` do not change.
+        loss: a function of a model and its sequences, for example `loss_on_outputs`.
+        sample_batch: returns the sequences of a step, [n, 7] for all models or [models, n, 7].
+        until_sorted: stop as soon as every model has sorted all 27 triples.
 
     Returns:
-        For each model the first step, of those tried, at which it sorted all 27; None if there was none.
+        For each model, the first tested step at which it sorted all 27 triples, or None.
     """
     values, buffers = stack_module_state(list(models))
     learned = [values[name] for name, parameter in models[0].named_parameters() if parameter.requires_grad]
@@ -263,7 +289,7 @@ def train_batched(
         optimiser.zero_grad()
         ask(loss, sample_batch()).sum().backward()
         norms = torch.cat([value.grad.flatten(1) for value in learned], 1).norm(dim=1)
-        for value in learned:  # clipped for each model by itself
+        for value in learned:  # each model is clipped independently
             value.grad *= (1 / (norms + 1e-6)).clamp(max=1).view(-1, *[1] * (value.dim() - 1))
         optimiser.step()
     for i, model in enumerate(models):
@@ -272,9 +298,9 @@ def train_batched(
 
 
 def train_usual(model: nn.Module, rate: Callable[[int], float], steps: int = 4000) -> TrainingLog:
-    """The training of the course's source text: 128 random triples a step, and every next token asked for.
+    """Train as in the course's source text: each step has 128 random triples, and the loss covers every next token.
 
-    `rate` is that of the lesson, planned for 15,000 steps, of which these are the first.
+    `rate` is the lesson's schedule. It is planned for 15,000 steps; this training does the first `steps` of them.
     """
     return train(model, lambda: loss_on_all_tokens(model, random_sequences(128)), steps, rate)
 
@@ -290,19 +316,19 @@ def save_usual(model: nn.Module, log: TrainingLog, path: Path = USUAL) -> None:
 
 
 def study() -> dict[str, list[int | None]]:
-    """For each way of training the steps that 20 starting points took until all 27 were sorted; None where the steps
-    ran out.
+    """Return, for each way of training, how many steps 20 seeds needed to sort all 27 triples; None if the steps did
+    not suffice.
 
-    `python bench/abc_sorter.py --write` measures it.
+    `python bench/abc_sorter.py --write` measures these numbers.
     """
     return json.loads(STUDY.read_text(encoding="utf-8"))
 
 
 def load_usual(model: nn.Module, path: Path = USUAL) -> TrainingLog:
-    """The log of the usual training that ships with the course; its weights are put into `model`.
+    """Load the stored weights of the usual training into `model`, and return the log of that training.
 
     Raises:
-        ValueError: the model's parameters have other names or shapes than those of the training.
+        ValueError: the names or shapes of the model's parameters differ from the stored ones.
     """
     from safetensors.torch import load_file
 
@@ -316,15 +342,15 @@ def load_usual(model: nn.Module, path: Path = USUAL) -> TrainingLog:
 
 
 def main() -> None:
-    """Train the lesson's sorter, then sort what is typed, until an empty line: the text box for a terminal."""
+    """Train the lesson's sorter, then sort the letters typed in the terminal, until an empty line."""
     from solutions import abc_sorter as lesson
     from utils import show
 
     torch.manual_seed(0)
     model, sequences = Sorter(lesson.DeepQKVAttention(EMBED_DIM, NUM_HEADS, LENGTH)), all_sequences()
     train(model, lambda: loss_on_outputs(model, sequences), 300, lambda step: lesson.lr_at(step, 300, 2e-2, 30))
-    print(f"Trained: {count_sorted(model)} of 27 triples are sorted.")
-    while letters := input("Three letters from a, b, c (an empty line ends it): ").strip():
+    print(f"After training, the model sorts {count_sorted(model)} of 27 triples.")
+    while letters := input("Three letters from a, b and c (an empty line quits): ").strip():
         try:
             print(show.trace(trace(model, letters)))
         except ValueError as error:

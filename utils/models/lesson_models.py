@@ -1,4 +1,4 @@
-"""Models whose code stands once, in a lesson's own page: where they are taken from, and how weights get into them."""
+"""Load model code from a lesson's page, where it is written only once, and stored weights into such models."""
 
 from __future__ import annotations
 
@@ -12,33 +12,37 @@ from torch import Tensor, nn
 
 
 def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
-    """The class or function `name` of the lesson `stem`, as its page in `solutions/` has it.
+    """Return the class or function `name` from the page of the lesson `stem` in `solutions/`.
 
-    Which parts of it are the learner's is said by the lesson, and not again here.
+    The output that the lesson prints on import is hidden.
 
     Raises:
-        ValueError: the page is not in this copy; `otherwise` shows how to hand in one's own.
+        ValueError: the page is not in this copy of the course; the message shows `alternative`, a call with the
+            learner's own class or function.
     """
     with contextlib.redirect_stdout(io.StringIO()):
         try:
             lesson = getattr(importlib.import_module("solutions"), stem)
         except (ImportError, AttributeError):
-            raise ValueError(f"the lesson's {name} is not here; give your own, as in {alternative}.") from None
+            raise ValueError(
+                f"the lesson's {name} is not in this copy of the course. Pass your own, for example {alternative}."
+            ) from None
         return getattr(lesson, name)
 
 
 def load_parameters(model: nn.Module, stored: Mapping[str, Tensor]) -> None:
-    """Put stored weights into a model of the lesson's, or of the learner's; buffers, such as a mask, stay its own.
+    """Copy stored weights into a model from a lesson or from a learner; buffers, such as a mask, stay unchanged.
 
     Raises:
-        ValueError: a parameter has another name or shape than in the file; the message is a clause about the first one.
+        ValueError: the name or shape of a parameter differs from the file; the message is a clause about the first
+            difference.
     """
     own, theirs = (
         {name: list(value.shape) for name, value in some} for some in (model.named_parameters(), stored.items())
     )
-    odd = sorted(name for name in own.keys() | theirs.keys() if own.get(name) != theirs.get(name))
-    if odd:
-        name = odd[0]
+    differing = sorted(name for name in own.keys() | theirs.keys() if own.get(name) != theirs.get(name))
+    if differing:
+        name = differing[0]
         raise ValueError(
             f"{name} is {theirs.get(name, 'missing')} in the file and {own.get(name, 'missing')} in the model"
         )

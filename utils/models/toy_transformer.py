@@ -1,7 +1,7 @@
-"""Lesson 08: a word and a command in, the word again out. Data, tokenizer, training, and the trained model that ships.
+"""Data, tokenizer, training and the bundled model of lesson 08: the input is a word and a command, the output the word.
 
-``minecraft echo`` is continued by `` minecraft.`` and ``minecraft upper`` by `` MINECRAFT.``; then comes token 0, which
-means *stop* and, at the end of shorter texts of a batch, *nothing here*.
+``minecraft echo`` continues with `` minecraft.`` and ``minecraft upper`` with `` MINECRAFT.``. Token 0 follows: it
+means *stop*, and it pads the shorter texts of a batch.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 ALPHABET = " ." + LETTERS + LETTERS.upper()
 VOCAB_SIZE = 1 + len(ALPHABET)
 COMMANDS = {"echo": str, "upper": str.upper}
-SAMPLE = "minecraft upper"  # what a model is asked while it is trained
-SHORTEST, LONGEST = 5, 10  # letters of a word
-CONTEXT = LONGEST + len(" upper ") + LONGEST + len(".") + 1  # the longest text, with its stop
-REAL_WORDS = (  # a few of these join each batch, so that real words are no strangers; minecraft is kept back
+SAMPLE = "minecraft upper"  # the prompt that shows a model's progress during training
+SHORTEST, LONGEST = 5, 10  # number of letters in a word
+CONTEXT = LONGEST + len(" upper ") + LONGEST + len(".") + 1  # length of the longest text, with its stop token
+REAL_WORDS = (  # the training adds a few of these to each batch; minecraft is held out
     "language gradient position encoder matrix vector tensor python notebook learner teacher letter sentence question"
     " answer kitchen garden window mountain river island winter summer morning evening yellow purple orange animal"
     " elephant monkey rabbit turtle penguin dolphin banana cherry potato tomato cabbage pepper butter coffee bottle"
@@ -40,9 +40,9 @@ REAL_WORDS = (  # a few of these join each batch, so that real words are no stra
 
 
 class CharTokenizer:
-    """Ids of characters, through the tokenizers library: 0 is stop and padding, then space, full stop, a–z, A–Z.
+    """Characters as ids, based on the tokenizers library: 0 is stop and padding, then space, full stop, a–z, A–Z.
 
-    `encode`, `decode` and `batch_decode` are called as GPT-2's are.
+    `encode`, `decode` and `batch_decode` have the same interface as GPT-2's tokenizer.
     """
 
     def __init__(self) -> None:
@@ -59,51 +59,51 @@ class CharTokenizer:
         return self.vocab_size
 
     def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Tensor:
-        """The ids of a text's characters; with ``return_tensors="pt"`` an int64 tensor [1, seq].
+        """Encode the characters of a text as ids; with ``return_tensors="pt"`` as an int64 tensor [1, seq].
 
         Raises:
-            ValueError: a character that is not in the alphabet, no character at all, or more than the model was trained
-                on.
+            ValueError: the text has a character outside the alphabet, has no characters, or is longer than the training
+                texts.
         """
         if not isinstance(text, str):
-            raise ValueError(f"a text is needed; got {type(text).__name__}.")
+            raise ValueError(f"the text must be a string; got {type(text).__name__}.")
         if not text:
-            raise ValueError("the text is empty; a prompt is a word and a command, as in 'minecraft echo'.")
+            raise ValueError("the text is empty; a prompt is a word and a command, for example 'minecraft echo'.")
         if len(text) > CONTEXT:
             raise ValueError(
-                f"the text has {len(text)} characters; the longest one that this model was trained on has {CONTEXT}."
+                f"the text has {len(text)} characters; the longest training text of this model has {CONTEXT}."
             )
         odd = sorted(set(text) - set(ALPHABET))
         if odd:
             raise ValueError(
-                "this model knows the letters a–z and A–Z, the space and the full stop; not"
+                "this model knows only the letters a–z and A–Z, the space and the full stop, not"
                 f" {', '.join(map(repr, odd))}."
             )
         ids = self._tokenizer.encode(text).ids
         return torch.tensor([ids]) if return_tensors == "pt" else ids
 
     def decode(self, ids: int | Iterable[int] | Tensor) -> str:
-        """The characters of some ids in a row; stops and padding are nothing."""
+        """Decode a sequence of ids, or one id, to text; token 0 becomes nothing."""
         flat = ids.tolist() if isinstance(ids, Tensor) else ids
         return self._tokenizer.decode([flat] if isinstance(flat, int) else list(flat))
 
     def batch_decode(self, rows: Iterable) -> list[str]:
-        """`decode` of each row; of a row of single ids, each character."""
+        """Decode each row; if the rows are single ids, each id becomes one character."""
         return [self.decode(row) for row in rows]
 
 
 def expected_text(prompt: str) -> str:
-    """What should become of a prompt: ``completed("minecraft upper")`` is ``"minecraft upper MINECRAFT."``."""
+    """Complete a prompt correctly: ``expected_text("minecraft upper")`` is ``"minecraft upper MINECRAFT."``."""
     word, _, command = prompt.partition(" ")
     if command not in COMMANDS:
         raise ValueError(
-            f"a prompt is a word and one of {', '.join(COMMANDS)}, as in 'minecraft echo'; got {prompt!r}."
+            f"a prompt is a word and one of {', '.join(COMMANDS)}, for example 'minecraft echo'; got {prompt!r}."
         )
     return f"{prompt} {COMMANDS[command](word)}."
 
 
 def random_words(n: int, generator: torch.Generator, length: int | None = None) -> list[str]:
-    """`n` words of random letters, of 5 to 10 letters each unless a `length` is given."""
+    """Sample `n` words of random letters, with 5 to 10 letters each unless `length` is given."""
     lengths = (
         torch.randint(SHORTEST, LONGEST + 1, (n,), generator=generator).tolist() if length is None else [length] * n
     )
@@ -112,20 +112,20 @@ def random_words(n: int, generator: torch.Generator, length: int | None = None) 
 
 
 def draw_batch(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """`n` completed texts of random words with random commands, in bulk.
+    """Sample `n` completed texts of random words with random commands, all at once.
 
     Returns:
-        tokens, int64 [n, CONTEXT]: the text, then zeros; the first of these is the stop.
-        asked, bool [n, CONTEXT]: True on what the model has to say: the space before the answer, the answer, its full
-        stop, and the stop.
+        tokens, int64 [n, CONTEXT]: the text, then zeros; the first zero is the stop token.
+        asked, bool [n, CONTEXT]: True at the tokens that the model has to predict: the space before the answer, the
+        answer, its full stop, and the stop token.
     """
     size = torch.randint(SHORTEST, LONGEST + 1, (n, 1), generator=generator)
     shout = torch.randint(0, 2, (n, 1), generator=generator)
     word = torch.randint(0, 26, (n, LONGEST), generator=generator) + ALPHABET.index("a") + 1
     commands = torch.tensor([_encode_text(" echo  "), _encode_text(" upper ")])
     place = torch.arange(CONTEXT).expand(n, -1)
-    start = size + 6 + shout  # where the answer begins: after word, space, command, space
-    end = start + size  # where its full stop stands
+    start = size + 6 + shout  # the answer begins after word, space, command, space
+    end = start + size  # the position of its full stop
     tokens = torch.zeros(n, CONTEXT, dtype=torch.int64)
     in_word, in_answer = place < size, (place >= start) & (place < end)
     tokens = torch.where(in_word, word.gather(1, place.clamp_max(LONGEST - 1)), tokens)
@@ -142,7 +142,8 @@ def _encode_text(text: str) -> list[int]:
 
 
 def tokens_of(prompts: Iterable[str]) -> tuple[Tensor, Tensor]:
-    """As `draw_batch`, for given prompts; wider than CONTEXT where a word is longer than those of the training."""
+    """Encode given prompts with their answers, as `draw_batch` does; the tensors are wider than CONTEXT if a word has
+    more than LONGEST letters."""
     pairs = [(prompt, expected_text(prompt)) for prompt in prompts]
     width = max([CONTEXT, *(len(text) + 1 for _, text in pairs)])
     rows = [_encode_text(text) + [STOP] * (width - len(text)) for _, text in pairs]
@@ -158,15 +159,15 @@ def batches(
     model: nn.Module | None = None,
     losses: Sequence[float] = (),
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches to train on, each `draw_batch` of fresh words, with a picture of how far the training is.
+    """Yield batches from `draw_batch` for a training, and display its progress.
 
-    Until the last one has been used torch keeps to one thread, as in `utils.training.loop`: so small a model trains
-    faster.
+    Until the last batch has been used, torch runs on one thread, as in `utils.training.loop`, because such a small
+    model trains faster that way.
 
     Args:
-        model: the model that is trained, to see what it writes after SAMPLE on the way.
-        losses: the list that the caller appends each step's loss to, to see these too.
-        progress: False for silence; else a live page in a notebook, and a bar in a terminal.
+        model: the model in training; if given, the display shows its answer to SAMPLE.
+        losses: the list to which the caller appends the loss of each step; if given, the display shows the last loss.
+        progress: False shows nothing; True shows a live display in a notebook and a bar in a terminal.
     """
     generator = torch.Generator().manual_seed(seed)
     right = expected_text(SAMPLE)[len(SAMPLE) + 1 :]
@@ -185,7 +186,7 @@ def batches(
 
 @torch.no_grad()
 def generate_greedily(model: nn.Module, prompt: str, max_new_tokens: int) -> str:
-    """At most `most` characters that a model writes after a prompt, greedily, until it says token 0."""
+    """Continue a prompt greedily with at most `max_new_tokens` characters; stop at token 0."""
     ids = torch.tensor([_encode_text(prompt)], device=next(model.parameters()).device)
     for _ in range(max_new_tokens):
         new = model(ids)[:, -1].argmax(-1)
@@ -197,19 +198,20 @@ def generate_greedily(model: nn.Module, prompt: str, max_new_tokens: int) -> str
 
 @torch.no_grad()
 def exact_match(model: nn.Module, tokens: Tensor, asked: Tensor) -> float:
-    """The share of texts that come out right to the last letter and then stop.
+    """Return the share of texts in which every asked token is predicted correctly, including the stop token.
 
-    Every token is tried after the right ones before it. Greedy writing is right exactly where each of these is.
+    Each token is predicted from the correct tokens before it. Greedy generation is correct exactly if all these
+    predictions are correct.
     """
-    said = model(tokens[:, :-1]).argmax(-1)
-    return float(((said == tokens[:, 1:]) | ~asked[:, 1:]).all(-1).float().mean())
+    predicted = model(tokens[:, :-1]).argmax(-1)
+    return float(((predicted == tokens[:, 1:]) | ~asked[:, 1:]).all(-1).float().mean())
 
 
 @torch.no_grad()
 def tokens_right(model: nn.Module, tokens: Tensor, asked: Tensor) -> float:
-    """The share of the asked tokens that come out right, each tried after the right ones before it."""
-    said = model(tokens[:, :-1]).argmax(-1)
-    return float((said == tokens[:, 1:])[asked[:, 1:]].float().mean())
+    """Return the share of asked tokens that are predicted correctly, each from the correct tokens before it."""
+    predicted = model(tokens[:, :-1]).argmax(-1)
+    return float((predicted == tokens[:, 1:])[asked[:, 1:]].float().mean())
 
 
 def train_cogmodel(
@@ -222,10 +224,10 @@ def train_cogmodel(
     progress: bool = True,
     log_every: int = 10,
 ) -> History:
-    """Train on fresh random words at each step, with AdamW and a rate that climbs and falls once.
+    """Train on new random words at each step, with AdamW and a one-cycle learning rate.
 
     Args:
-        words: real words of which a few join each batch, if there are any.
+        words: real words; each step adds a few of them to its batch.
     """
     device = next(model.parameters()).device
     generator = torch.Generator().manual_seed(seed)
@@ -257,14 +259,15 @@ def train_cogmodel(
 
 
 def load_cogmodel(path: Path | str = ASSET, build: Callable | None = None) -> tuple[nn.Module, CharTokenizer]:
-    """The trained model that ships with the course, in eval mode, and its tokenizer.
+    """Load the bundled trained model, in eval mode, and its tokenizer.
 
     Args:
         path: a folder with config.json and model.safetensors, as `coginst train cogmodel` writes it.
-        build: what makes the model from vocab_size, embed_dim and num_layers; by default the lesson's `CogModel`.
+        build: a function of vocab_size, embed_dim and num_layers that returns the model; by default the lesson's
+            `CogModel`.
 
     Raises:
-        ValueError: the files are missing, damaged or do not fit the model; the message says what to do.
+        ValueError: the files are missing, damaged or do not fit the model; the message says how to fix this.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -272,7 +275,9 @@ def load_cogmodel(path: Path | str = ASSET, build: Callable | None = None) -> tu
     folder = Path(path)
     if build is None:
         build = lesson_model_class()
-    cure = "`git checkout -- utils/assets/cogmodel` restores it, and `coginst train cogmodel --replace` makes it anew."
+    cure = (
+        "`git checkout -- utils/assets/cogmodel` restores it, and `coginst train cogmodel --replace` trains it again."
+    )
     try:
         sizes = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         sizes = [sizes[name] for name in ("vocab_size", "embed_dim", "num_layers")]
@@ -293,18 +298,18 @@ def load_cogmodel(path: Path | str = ASSET, build: Callable | None = None) -> tu
 
 
 def lesson_model_class() -> Callable:
-    """The lesson's own CogModel."""
+    """Return the lesson's `CogModel`."""
     return load_from_lesson("toy_transformer", "CogModel", "load_cogmodel(build=CogModel)")
 
 
 def lesson_loss_function() -> Callable:
-    """The lesson's own answer_loss."""
-    return load_from_lesson("toy_transformer", "answer_loss", "the lesson's own cells")
+    """Return the lesson's `answer_loss`."""
+    return load_from_lesson("toy_transformer", "answer_loss", "with the training loop of lesson 08")
 
 
 @torch.no_grad()
 def attention_patterns(model: nn.Module, tokens: Tensor) -> Tensor:
-    """Where every layer of a `CogModel` looks: weights [layers, batch, seq, seq] for ids [batch, seq]."""
+    """Return the attention weights of every layer of a `CogModel`, [layers, batch, seq, seq], for ids [batch, seq]."""
     seq = tokens.shape[-1]
     mask = torch.ones(seq, seq, dtype=torch.bool, device=tokens.device).tril()
     x, patterns = model.pos_encoder(model.embed(tokens)), []
@@ -315,57 +320,63 @@ def attention_patterns(model: nn.Module, tokens: Tensor) -> Tensor:
 
 
 def copying_weights(model: nn.Module, prompt: str) -> tuple[Tensor, list[str], list[str]]:
-    """Where each layer looks while the right answer to `prompt` is written.
+    """Return the attention weights of each layer while the correct answer to `prompt` is written.
 
     Returns:
-        weights [layers, letters, seq]: a row for each letter of the answer, seen from the place where it is decided on;
-        the letters, as row labels; the characters of the text so far, as column labels.
+        weights [layers, letters, seq], with one row for each letter of the answer: the row of the position that
+        predicts it; the letters, as row labels; the characters of the text so far, as column labels.
     """
     text = expected_text(prompt)
-    rows = range(len(prompt), len(text) - 2)  # from the space before the answer, where its first letter is decided on
+    rows = range(len(prompt), len(text) - 2)  # the space before the answer predicts its first letter
     weights = attention_patterns(model, torch.tensor([_encode_text(text)]))[:, 0, rows.start : rows.stop]
     return weights, [f"→ {text[i + 1]}" for i in rows], list(text)
 
 
 def weight_on_copied_letter(model: nn.Module, words: Iterable[str]) -> Tensor:
-    """The mean weight that each layer puts on the letter to be copied, [layers], over words of one or several lengths,
-    echoed and shouted."""
+    """Return the mean weight of each layer on the letter to be copied, [layers].
+
+    The mean is over `words`, which may differ in length, with both commands.
+    """
     return _mean_weight(model, words, lambda weights, start: weights.diagonal(dim1=1, dim2=2))
 
 
 def weight_on_space(model: nn.Module, words: Iterable[str]) -> Tensor:
-    """As `weight_on_copied_letter`: the mean weight on the space before the answer."""
+    """Return the mean weight of each layer on the space before the answer, [layers], as `weight_on_copied_letter`
+    does."""
     return _mean_weight(model, words, lambda weights, start: weights[:, :, start])
 
 
 def _mean_weight(model: nn.Module, words: Iterable[str], pick: Callable) -> Tensor:
     prompts = [f"{word} {command}" for word in words for command in COMMANDS]
-    found = [pick(copying_weights(model, prompt)[0], len(prompt)).mean(1) for prompt in prompts]
-    return torch.stack(found).mean(0)
+    weights = [pick(copying_weights(model, prompt)[0], len(prompt)).mean(1) for prompt in prompts]
+    return torch.stack(weights).mean(0)
 
 
 @torch.no_grad()
 def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[str, float]:
-    """Which letter a model writes next when the last one of an unfinished echo was exchanged for another one of the
-    word: the share of `n` cases in which it is the next one by place, and the one that follows the wrong letter.
+    """Replace the last letter of an unfinished `echo` answer by another letter of the word, and measure which letter
+    the model writes next.
 
-    The words have 8 letters, all different.
+    Returns:
+        The shares of `n` cases in which the model writes the letter for the next position, and in which it writes the
+        letter that follows the wrong letter in the word. The words have 8 letters, all different.
     """
     generator = torch.Generator().manual_seed(seed)
     words = [word for word in random_words(8 * n, generator, 8) if len(set(word)) == 8][:n]
     by_place = by_letter = 0
     for i, word in enumerate(words):
-        last = 1 + i % 5  # the place of the letter that is exchanged
+        last = 1 + i % 5  # the position of the letter that is replaced
         other = (last + 3) % 7
-        said = model(torch.tensor([_encode_text(f"{word} echo {word[:last]}{word[other]}")]))[0, -1].argmax()
-        by_place += int(said == _encode_text(word[last + 1])[0])
-        by_letter += int(said == _encode_text(word[other + 1])[0])
+        predicted = model(torch.tensor([_encode_text(f"{word} echo {word[:last]}{word[other]}")]))[0, -1].argmax()
+        by_place += int(predicted == _encode_text(word[last + 1])[0])
+        by_letter += int(predicted == _encode_text(word[other + 1])[0])
     return {"by its place": by_place / len(words), "by the letter before": by_letter / len(words)}
 
 
 def depth_study() -> dict[str, list]:
-    """What `bench/toy_transformer.py` measured last: exact match for 1 to 4 layers, with positions and without."""
+    """Return the last results of `bench/toy_transformer.py`: exact match for 1 to 4 layers, with and without
+    positions."""
     return json.loads((ASSET / "depth.json").read_text(encoding="utf-8"))
 
 
-copying, lookup = copying_weights, weight_on_copied_letter  # as notebooks from before call them
+copying, lookup = copying_weights, weight_on_copied_letter  # the names in older notebooks

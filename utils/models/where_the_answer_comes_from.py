@@ -1,4 +1,5 @@
-"""Lesson 13: what a GPT-2 is asked with: pairs of sentences, lists that repeat, and the patterns of all its heads."""
+"""Inputs for lesson 13: pairs of sentences, repeated lists, the attention patterns of all heads, and models with heads
+removed."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from utils.gpt2 import load_tokenizer
 from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import source
 
-# Each of them is one token of GPT-2's after a space, and the small GPT-2 knows it.
+# With a space before it, each of these words is a single token of GPT-2, and the small GPT-2 knows it.
 NAMES = """Mary Anna Sarah Emma Alice Jane Kate Laura Helen Rose Grace Maria John Tom Jack David Peter Paul Mark Sam
 George Henry James Daniel""".split()
 PLACES = "store park school beach garden market station office river farm".split()
@@ -27,11 +28,11 @@ END = 50256  # <|endoftext|>
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sentences and their twins, in which the other one gives. `wrong` is what the twin is to be continued with.
+    """Sentences, each with a twin in which giver and receiver are swapped.
 
     Attributes:
-        clean, corrupted: tokens [n, seq].
-        right, wrong: [n], the token of the one who gets something in `clean`, and of the one who gives.
+        clean, corrupted: tokens [n, seq] of the sentences and of their twins.
+        right, wrong: tokens [n]: the receiver and the giver in `clean`. The twin should continue with `wrong`.
     """
 
     clean: Int[Tensor, "n seq"]
@@ -41,20 +42,20 @@ class Pairs:
 
 
 def pairs(n: int, seed: int = 0) -> Pairs:
-    """`n` sentences like the one about Mary and John, all of the same length, each with its twin.
+    """Sample `n` sentences like the one about Mary and John, all of the same length, each with its twin.
 
-    Either of the two may come first, and either may give, so that neither place is always right.
+    The giver is the first or the second name at random, so that neither position is always right.
 
     Raises:
-        ValueError: n is no whole number above 0.
+        ValueError: n is not a whole number above 0.
     """
     if type(n) is not int or n < 1:
         raise ValueError(f"n must be a whole number above 0; got {n!r}.")
-    draw, encode = random.Random(seed), load_tokenizer().encode
+    rng, encode = random.Random(seed), load_tokenizer().encode
     clean, corrupted, names = [], [], []
     for _ in range(n):
-        (a, b), place, thing = draw.sample(NAMES, 2), draw.choice(PLACES), draw.choice(THINGS)
-        giver, other = draw.choice([(a, b), (b, a)])
+        (a, b), place, thing = rng.sample(NAMES, 2), rng.choice(PLACES), rng.choice(THINGS)
+        giver, other = rng.choice([(a, b), (b, a)])
         clean.append(encode(SENTENCE.format(a, b, place, giver, thing)))
         corrupted.append(encode(SENTENCE.format(a, b, place, other, thing)))
         names.append([encode(f" {other}")[0], encode(f" {giver}")[0]])
@@ -63,23 +64,24 @@ def pairs(n: int, seed: int = 0) -> Pairs:
 
 
 def known_tokens() -> Int[Tensor, "known"]:
-    """The tokens that the GPT-2 that is here has learned: of the real one all, of the small one those of its text.
+    """Return the tokens that the installed GPT-2 has learned: all tokens of the real GPT-2, or those in the training
+    text of the small one.
 
     Raises:
         WeightsError: the file is damaged.
     """
-    where = source()
-    with Checkpoint(where) as file:
+    checkpoint_source = source()
+    with Checkpoint(checkpoint_source) as file:
         small = "wte.ids" in file.tensor_names()
-        known = file.read_tensor("wte.ids").long() if small else torch.arange(where.vocab_size)
+        known = file.read_tensor("wte.ids").long() if small else torch.arange(checkpoint_source.vocab_size)
     return known[known != END]
 
 
 def repeated_lists(n: int, length: int, seed: int = 0) -> Int[Tensor, "n twice"]:
-    """`n` random lists of `length` different tokens that the model knows, each written twice: [n, 2 length].
+    """Sample `n` lists of `length` different tokens that the model knows, each written twice: [n, 2 length].
 
     Raises:
-        ValueError: there are not so many tokens.
+        ValueError: `length` is below 1 or above the number of known tokens.
     """
     known = known_tokens()
     if not 1 <= length <= len(known):
@@ -91,22 +93,23 @@ def repeated_lists(n: int, length: int, seed: int = 0) -> Int[Tensor, "n twice"]
 
 @torch.no_grad()
 def patterns(model: nn.Module, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "layers batch heads seq seq"]:
-    """Where every head of lesson 12's GPT looks: [n_layers, batch, n_heads, seq, seq], each row sums to 1."""
+    """Return the attention patterns of all heads of lesson 12's GPT, [n_layers, batch, n_heads, seq, seq]; each row
+    sums to 1."""
     heads, seq = model.config.n_heads, tokens.shape[1]
-    found, x = [], model.wte(tokens) + model.wpe(torch.arange(seq, device=tokens.device))
+    layer_patterns, x = [], model.wte(tokens) + model.wpe(torch.arange(seq, device=tokens.device))
     hidden = torch.ones(seq, seq, dtype=torch.bool, device=tokens.device).triu(1)
     for block in model.blocks:
         h = block.ln_1(x)
         q, k = (f(h).unflatten(-1, (heads, -1)).transpose(1, 2) for f in (block.attn.W_query, block.attn.W_key))
         scores = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
-        found.append(scores.masked_fill(hidden, -torch.inf).softmax(-1))
+        layer_patterns.append(scores.masked_fill(hidden, -torch.inf).softmax(-1))
         x = block(x)
-    return torch.stack(found)
+    return torch.stack(layer_patterns)
 
 
 @contextlib.contextmanager
 def last_position(model: nn.Module) -> Iterator[None]:
-    """Inside the block lesson 12's GPT gives the logits of the last position alone, [batch, 1, vocab]."""
+    """Within this context, lesson 12's GPT returns only the logits of the last position, [batch, 1, vocab]."""
     hook = model.ln_f.register_forward_pre_hook(lambda part, given: given[0][:, -1:])
     try:
         yield
@@ -115,13 +118,14 @@ def last_position(model: nn.Module) -> Iterator[None]:
 
 
 def entries(model: nn.Module, head: int) -> slice:
-    """Which of the d_model entries of queries, keys, values and merged results belong to a head."""
+    """Return the slice of the d_model entries of queries, keys, values and merged results that belongs to a head."""
     width = model.config.d_model // model.config.n_heads
     return slice(head * width, (head + 1) * width)
 
 
 def without_heads(model: nn.Module, heads: Iterable[tuple[int, int]]) -> nn.Module:
-    """A copy of lesson 12's GPT in which the heads `(layer, head)` write nothing; it shares the embedding."""
+    """Return a copy of lesson 12's GPT in which the heads `(layer, head)` contribute nothing; the copy shares the
+    embedding."""
     other = copy.deepcopy(model, {id(model.wte): model.wte})
     with torch.no_grad():
         for layer, head in heads:

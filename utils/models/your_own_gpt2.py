@@ -1,4 +1,5 @@
-"""Lesson 12: what a GPT-2 is made of by numbers, and the tensors of the one that is here, as its file holds them."""
+"""Sizes and checkpoints for lesson 12: the configuration of a GPT-2, its tensors in the file, and a loader for
+parameters."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import Source, source
 from utils.models.lesson_models import load_parameters
 
-PREFIX = "transformer."  # before every name in a file that save_pretrained wrote
-# What some files hold besides: the causal mask of each layer, and the embedding once more, as the head.
+PREFIX = "transformer."  # save_pretrained puts this before every name
+# Some files also contain the causal mask of each layer, and the embedding a second time, as the output head.
 _NO_PARAMETERS = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
 
 
 @dataclass(frozen=True)
 class GPTConfig:
-    """The sizes of a GPT-2, and the eps of its layer norms."""
+    """The sizes of a GPT-2, and the epsilon of its layer norms."""
 
     vocab_size: int
     n_positions: int
@@ -30,12 +31,12 @@ class GPTConfig:
 
     @classmethod
     def from_source(cls, where: Source) -> GPTConfig:
-        """Of a GPT-2 on disk."""
+        """Read the configuration of a GPT-2 on disk."""
         return cls(where.vocab_size, where.n_positions, where.d_model, where.n_layers, where.n_heads, where.epsilon)
 
 
 def shapes(config: GPTConfig) -> dict[str, list[int]]:
-    """Every tensor of a checkpoint by its name (without a prefix), and its shape."""
+    """Map the name of every tensor of a checkpoint (without a prefix) to its shape."""
     d = config.d_model
     layer = {
         "ln_1.weight": [d],
@@ -57,51 +58,59 @@ def shapes(config: GPTConfig) -> dict[str, list[int]]:
 
 
 def named(tensors: Mapping[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
-    """A checkpoint's tensors by their plain names, all of them and no others.
+    """Return a checkpoint's tensors by their plain names, after a check that they are complete and have the right
+    shapes.
 
-    A prefix `transformer.` goes, and so does what is no parameter: stored masks, and the head, which is the embedding.
+    The prefix `transformer.` is removed. Entries that are not parameters are left out: stored masks, and the output
+    head, which is the embedding.
 
     Raises:
-        ValueError: a tensor is missing, superfluous, or has another shape than `config` says; named with both shapes.
+        ValueError: a tensor is missing or superfluous, or its shape differs from `config`; the message names the
+            tensors and shapes.
     """
-    found = {name.removeprefix(PREFIX): value for name, value in tensors.items()}
-    found = {name: value for name, value in found.items() if not name.endswith(_NO_PARAMETERS)}
-    wanted = shapes(config)
-    faults = [f"{name} {wanted[name]} is missing" for name in wanted.keys() - found.keys()]
-    faults += [f"{name} {list(found[name].shape)} is superfluous" for name in found.keys() - wanted.keys()]
+    tensors_by_name = {name.removeprefix(PREFIX): value for name, value in tensors.items()}
+    tensors_by_name = {name: value for name, value in tensors_by_name.items() if not name.endswith(_NO_PARAMETERS)}
+    expected_shapes = shapes(config)
+    faults = [f"{name} {expected_shapes[name]} is missing" for name in expected_shapes.keys() - tensors_by_name.keys()]
     faults += [
-        f"{name} is {list(found[name].shape)}, and {wanted[name]} is expected"
-        for name in wanted.keys() & found.keys()
-        if list(found[name].shape) != wanted[name]
+        f"{name} {list(tensors_by_name[name].shape)} is superfluous"
+        for name in tensors_by_name.keys() - expected_shapes.keys()
+    ]
+    faults += [
+        f"{name} is {list(tensors_by_name[name].shape)}, expected {expected_shapes[name]}"
+        for name in expected_shapes.keys() & tensors_by_name.keys()
+        if list(tensors_by_name[name].shape) != expected_shapes[name]
     ]
     if faults:
         more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
         raise ValueError(f"This checkpoint does not fit {config}: {'; '.join(sorted(faults)[:3])}{more}.")
-    return found
+    return tensors_by_name
 
 
 def checkpoint() -> tuple[dict[str, Tensor], GPTConfig]:
-    """Every tensor of the GPT-2 that is here, by its name in the file, and its sizes.
+    """Read every tensor of the installed GPT-2, by its name in the file, and its configuration.
 
     Raises:
         WeightsError: the file is damaged.
     """
-    where = source()
-    with Checkpoint(where) as file:
+    checkpoint_source = source()
+    with Checkpoint(checkpoint_source) as file:
         tensors = {name: file.read_tensor(name) for name in file.tensor_names() if not name.startswith("wte.")}
-        # the small one keeps the rows that were trained, and one for all others
+        # The small GPT-2 stores only the trained rows, and one row for all other tokens.
         whole = "wte.weight" in file.tensor_names()
         tensors["wte.weight"] = (
-            file.read_tensor("wte.weight") if whole else file.read_embeddings(torch.arange(where.vocab_size))
+            file.read_tensor("wte.weight")
+            if whole
+            else file.read_embeddings(torch.arange(checkpoint_source.vocab_size))
         )
-    return tensors, GPTConfig.from_source(where)
+    return tensors, GPTConfig.from_source(checkpoint_source)
 
 
 def load(model: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
-    """The model with the parameters of `state`, after eval(); its buffers stay its own.
+    """Load the parameters of `state` into the model, and return it in eval mode; its buffers do not change.
 
     Raises:
-        ValueError: a parameter has another name or shape than in `state`.
+        ValueError: the name or shape of a parameter differs from `state`.
     """
     try:
         load_parameters(model, state)

@@ -79,12 +79,12 @@ class LessonProgress:
 
 def load_progress() -> list[LessonProgress]:
     """Return the progress in all lessons, in order."""
-    kept = read_progress()
+    records = read_progress()
     names: dict[str, list[str]] = {}
     for exercise in all_exercises().values():
         names.setdefault(exercise.lesson, []).append(exercise.name)
     return [
-        _load_lesson_progress(stem, paths, names.get(stem[3:], []), kept.get(stem[3:], {}))
+        _load_lesson_progress(stem, paths, names.get(stem[3:], []), records.get(stem[3:], {}))
         for stem, paths in _lesson_files().items()
     ]
 
@@ -108,7 +108,7 @@ def _lesson_files() -> dict[str, list[Path]]:
     }
 
 
-def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], kept: dict[str, dict]) -> LessonProgress:
+def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], records: dict[str, dict]) -> LessonProgress:
     """Read one lesson from the first readable file. If no file is readable, only the title and minutes are missing."""
     title, minutes, places = stem[3:].replace("_", " "), None, {}
     for path in paths:
@@ -122,7 +122,7 @@ def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], kept: 
         break
     items = []
     for name in sorted(names, key=lambda name: list(places).index(name) if name in places else len(places)):
-        entry = kept.get(name, {})
+        entry = records.get(name, {})
         items.append(
             ExerciseProgress(
                 name, entry.get("status", "todo"), entry.get("tries", 0), entry.get("when", ""), places.get(name, "")

@@ -1,8 +1,8 @@
-"""Every static figure of the course, one function per kind.
+"""Draw the static figures of the course: one function for each kind of figure.
 
-Each function returns a `Picture`, which a notebook shows as an image with alt text and a terminal prints as that text.
-Rows are queries, columns are keys. Arguments may be tensors (also ones that require grad), arrays or nested lists;
-what cannot be drawn is refused with a ValueError that says what was given and what was expected.
+Each function returns a `Picture`. A notebook shows it as an image with alt text; a terminal prints the alt text.
+Rows are queries and columns are keys. Arguments may be tensors (with or without gradients), arrays or nested lists.
+If an argument cannot be drawn, the function raises a ValueError that names the given and the expected value.
 """
 
 from utils.show.lazy import attach

@@ -1,4 +1,4 @@
-"""The letter sorter's pictures: how its weights are made, and how it writes an answer."""
+"""Draw the letter sorter: how its weights are made, and how it writes an answer."""
 
 from __future__ import annotations
 
@@ -19,23 +19,27 @@ CELL = 0.36  # inches
 
 @with_course_theme
 def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
-    """How gated weights are made, a row for each head: gate × base = weight; the gate alone where there is no base.
+    """Draw how gated weights are made, one row for each head: gate × base = weight.
+
+    Without `base`, draw only the gate.
 
     Args:
-        gate: [heads, embed_dim, d_head], between 0 and 1; at most 4 heads.
-        base: [heads, embed_dim, d_head], or None for the strict variant.
+        gate: [heads, embed_dim, d_head] numbers between 0 and 1; at most 4 heads of 8 × 8.
+        base: [heads, embed_dim, d_head] numbers, or None for the strict variant.
     """
     shares = parse_numbers(gate, "gate", [3], "[heads, embed_dim, d_head]")
     wrong = shares.min() if shares.min() < 0 else shares.max()
     if wrong < 0 or wrong > 1:
-        raise ValueError(f"a gate lies between 0 and 1; found {number_text(wrong)}.")
+        raise ValueError(f"gate must be between 0 and 1; found {number_text(wrong)}.")
     if len(shares) > 4 or max(shares.shape[1:]) > 8:
         raise ValueError(f"gates draws at most 4 heads of 8 × 8; got {shape_text(shares)}.")
     tables = [("gate: softmax(A @ B)", shares)]
     if base is not None:
         free = parse_numbers(base, "base", [3], "[heads, embed_dim, d_head]")
         if free.shape != shares.shape:
-            raise ValueError(f"base has the shape {shape_text(free)} and gate {shape_text(shares)}; expected the same.")
+            raise ValueError(
+                f"base has the shape {shape_text(free)} and gate {shape_text(shares)}; expected equal shapes."
+            )
         tables += [("base", free), ("weight = gate × base", shares * free)]
     limit = max([float(np.abs(values).max()) for _, values in tables[1:]] or [1.0])
     heads, rows, columns = shares.shape
@@ -62,17 +66,17 @@ def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
             words.append(f"Head {h}, {name}: {flat}.")
     whole = "Without a base, the gate itself is the weight"
     return finish_picture(
-        figure, title, whole if base is None else "A gate lets a share of the base through", "\n".join(words)
+        figure, title, whole if base is None else "A gate lets a fraction of the base through", "\n".join(words)
     )
 
 
 @with_course_theme
 def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
-    """How the sorter writes its answer: a row for each letter, with the probabilities and where each head looked.
+    """Draw how the sorter writes its answer: one row for each letter, with each head's weights and the probabilities.
 
     Args:
-        steps: what `utils.models.abc_sorter.trace(model, letters)` gives: `.prefix`, `.probs`, `.weights` and `.chosen`
-            of each step.
+        steps: the result of `utils.models.abc_sorter.trace(model, letters)`; each step has `.prefix`, `.probs`,
+            `.weights` and `.chosen`.
     """
     steps = list(steps)
     if not steps:

@@ -1,4 +1,4 @@
-"""What a figure was given, as arrays and names; what cannot be drawn is refused in a sentence."""
+"""Convert the arguments of figures to arrays and names; raise a ValueError for arguments that cannot be drawn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from utils.show.text_format import escape_invisible, number_text
 
 
 def as_lists(value: Any) -> Any:
-    """`value` with every tensor and array in it as nested lists."""
+    """Return `value` with every tensor and array in it converted to nested lists."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (list, tuple, range)):
@@ -27,8 +27,8 @@ def shape_text(array: np.ndarray) -> str:
 
 def require_filled(value: Any, name: str) -> None:
     if value is ...:
-        # The word Ellipsis is what the notebook's calm line knows an unfilled value by.
-        raise ValueError(f"{name} is still `...` (Ellipsis): fill in the exercise that makes it, then draw it.")
+        # The notebook recognises an unfilled value by the word Ellipsis.
+        raise ValueError(f"{name} is still `...` (Ellipsis): fill in the exercise that computes it, then draw it.")
 
 
 def parse_array(value: Any, name: str, dims: Sequence[int], expected: str) -> np.ndarray:
@@ -49,11 +49,11 @@ def parse_array(value: Any, name: str, dims: Sequence[int], expected: str) -> np
 
 
 def parse_numbers(value: Any, name: str, dims: Sequence[int], expected: str, allow_neg_inf: bool = False) -> np.ndarray:
-    """`value` as float64. NaN is refused, infinity too, but -inf is let through where `blocked`."""
+    """Return `value` as a float64 array without NaN and infinity; `allow_neg_inf` permits -inf."""
     array = parse_array(value, name, dims, expected).astype(np.float64)
     if np.isnan(array).any():
         where = ", ".join(str(int(i)) for i in np.argwhere(np.isnan(array))[0])
-        raise ValueError(f"{name}[{where}] is nan, which cannot be drawn; look for the step that made it.")
+        raise ValueError(f"{name}[{where}] is nan, which cannot be drawn; look for the step that produced it.")
     bad = array == np.inf if allow_neg_inf else np.isinf(array)
     if bad.any():
         where = ", ".join(str(int(i)) for i in np.argwhere(bad)[0])
@@ -62,15 +62,20 @@ def parse_numbers(value: Any, name: str, dims: Sequence[int], expected: str, all
 
 
 def require_unit_interval(shares: np.ndarray, name: str, remedy: str, tolerance: float = 1e-6) -> np.ndarray:
-    """Numbers between 0 and 1, rounding of at most `above` aside; `cure` says what to do about others."""
+    """Return `shares` after a check that all numbers are between 0 and 1.
+
+    Args:
+        remedy: the sentence of the error message that says what to do.
+        tolerance: how far rounding may raise a number above 1.
+    """
     wrong = shares.min() if shares.min() < 0 else shares.max()
     if wrong < -1e-6 or wrong > 1 + tolerance:
-        raise ValueError(f"{name} must lie between 0 and 1; found {number_text(wrong)}. {remedy}")
+        raise ValueError(f"{name} must be between 0 and 1; found {number_text(wrong)}. {remedy}")
     return shares
 
 
 def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = None, what: str = "a whole number") -> int:
-    """A whole number from `least` to `most`."""
+    """Return `value` after a check that it is a whole number from `minimum` to `maximum`."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int)
@@ -83,7 +88,7 @@ def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = Non
 
 
 def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
-    """`given` as `count` strings, one for each of `what`."""
+    """Return `given` as a list of `count` strings; error messages call the named things `what`."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of strings, one for each of {count} {what}; got {given!r}.")
     names = [escape_invisible(str(item)) for item in given]
@@ -93,16 +98,18 @@ def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
 
 
 def parse_position(query: Any, names: Sequence[str]) -> int:
-    """Which of the tokens asks: its index, or its name where that is there once."""
+    """Return the index of the query token, given by its index, or by its name if the name occurs once."""
     if isinstance(query, str):
         name = escape_invisible(query)
         if names.count(name) != 1:
             times = names.count(name)
-            raise ValueError(f"the query {name!r} is in the tokens {times} times; give its index instead.")
+            raise ValueError(
+                f"the query {name!r} occurs {times} times in the tokens, not once; give its index instead."
+            )
         return names.index(name)
     if not isinstance(query, bool):
         with suppress(TypeError):
-            query = operator.index(query)  # an argmax of numpy or torch is a whole number, too
+            query = operator.index(query)  # accepts the result of an argmax of numpy or torch, too
     return parse_integer(query, "query", 0, len(names) - 1, "a token or an index")
 
 

@@ -1,4 +1,4 @@
-"""One position among the others: what it may use, how it shares its unit of attention, and what the mask changes."""
+"""Draw causal attention: the weights of one position with and without the mask, and the effect of dropout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_POSITIONS = 16
 
 
 def parse_scores(scores: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """A square table of finite scores and the names of its positions."""
+    """Return a square table of finite scores and the names of its positions."""
     values = parse_numbers(scores, "scores", [2], "a table of scores [seq, seq], before the softmax")
     if values.shape[0] != values.shape[1] or not 2 <= len(values) <= MOST_POSITIONS:
         shape = f"{values.shape[0]} × {values.shape[1]}"
@@ -27,7 +27,7 @@ def parse_scores(scores: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[s
 
 
 def prefix_softmax(row: np.ndarray, n_visible: int) -> np.ndarray:
-    """The softmax of the first `seen` scores of a row, and 0 for the rest."""
+    """Return the softmax of the first `n_visible` scores of a row, followed by zeros."""
     powers = np.exp(np.where(np.arange(len(row)) < n_visible, row, -np.inf) - row[:n_visible].max())
     return powers / powers.sum()
 
@@ -36,20 +36,21 @@ def prefix_softmax(row: np.ndarray, n_visible: int) -> np.ndarray:
 def causal(
     scores: Any, tokens: Sequence[str], position: int | str, masked: bool = True, title: str | None = None
 ) -> Picture:
-    """The weights of one position over the sequence: past and itself in blue, the future in orange or, masked, struck
-    out.
+    """Draw the weights that one position gives to the sequence.
 
-    With the mask on, dashed outlines show the weights without it.
+    The past and the position itself are blue, and the future is orange. With the mask on, × marks the future,
+    and dashed outlines show the weights without the mask.
 
     Args:
-        scores: [seq, seq] scores, already scaled, before the softmax; finite; at most 16 positions.
+        scores: [seq, seq] finite scores, already scaled, before the softmax; at most 16 positions.
         tokens: seq strings.
-        position: the position that asks, by number or by its token (the first that matches).
-        masked: hide what comes after `position`.
-        title: by default how much of the unit the future gets.
+        position: the position of the query, as a number or as a token (the first match).
+        masked: hide the positions after `position`.
+        title: by default, the weight that the future gets.
 
     Raises:
-        ValueError: wrong shape, a score that is not finite, the wrong number of tokens, an unknown position.
+        ValueError: if `scores` has a wrong shape or a number that is not finite, if the number of tokens is wrong,
+            or if `position` is unknown.
     """
     values, names = parse_scores(scores, tokens)
     at = _parse_position(position, names)
@@ -62,7 +63,7 @@ def causal(
     widest = max(text_width(label, SMALL) for label in labels)
     slot = min(0.78, (WIDEST - 2 * PAD - 0.4) / n)
     steep = widest > slot * 0.94
-    if steep:  # names that lean to the left need room there
+    if steep:  # slanted names extend to the left and need room there
         slot = min(slot, (WIDEST - 2 * PAD - max(0.4, text_width(labels[0], SMALL) * 0.75)) / n)
     axes = new_axes(figure, 2, 2, slot * n, 2.0)
     axes.set_xlim(-0.5, n - 0.5)
@@ -105,24 +106,25 @@ def causal(
     ahead = float(weights[at + 1 :].sum())
     may = ", ".join(names[: at + 1] if masked else names)
     default = f"{names[at]!r} gives {number_text(ahead)} of its weight to the future"
-    alt = f"{names[at]} asks and may use: {may}. Weights: {list_values(names, weights)}."
+    alt = f"The query is {names[at]}; it may attend to: {may}. Weights: {list_values(names, weights)}."
     if masked and at < n - 1:
-        alt += f"\nDashed, without the mask: {list_values(names, free)}."
+        alt += f"\nWithout the mask (dashed): {list_values(names, free)}."
     return finish_picture(figure, title, default, alt)
 
 
 @with_course_theme
 def dropped(weights: Any, after: Any, tokens: Sequence[str], title: str | None = None) -> Picture:
-    """Causal weights before and after dropout, side by side, with the sum of each row; what was dropped is a ×.
+    """Draw causal weights before and after dropout, side by side, with the sum of each row; × marks a dropped weight.
 
     Args:
-        weights, after: [seq, seq], at most 8 positions; a weight was dropped where `after` alone is 0.
+        weights: [seq, seq] weights before dropout, at most 8 positions.
+        after: [seq, seq] weights after dropout; a positive weight that is 0 here was dropped.
         tokens: seq strings.
     """
     tables = [parse_scores(table, tokens) for table in (weights, after)]
     (before, names), (left_over, _) = tables
     if before.shape != left_over.shape or len(names) > MOST_NUMBERS:
-        raise ValueError(f"dropped draws two tables of one size, of at most {MOST_NUMBERS} positions.")
+        raise ValueError(f"dropped draws two tables of the same size, with at most {MOST_NUMBERS} positions.")
     figure, n, gone = new_figure(), len(names), (left_over == 0) & (before > 0)
     labels = [token_label(name) for name in names]
     side = min(0.36, (WIDEST - 2 * PAD - 1.6 - max(text_width(label, SMALL) for label in labels)) / (2 * n))
@@ -148,14 +150,14 @@ def dropped(weights: Any, after: Any, tokens: Sequence[str], title: str | None =
                 axes.text(j, i, "×", ha="center", va="center", size=TEXT + 2, weight="bold", color=VERMILION)
     lost = (f"{names[i]} loses {', '.join(names[j] for j in row.nonzero()[0]) or 'none'}" for i, row in enumerate(gone))
     sums = list_values(names, left_over.sum(axis=1))
-    count = f"Of {int((before > 0).sum())} weights {int(gone.sum())} are dropped"
-    alt = f"{count}: {'; '.join(lost)}.\nRow sums after: {sums}."
-    return finish_picture(figure, title, "What dropout takes, and what it enlarges", alt)
+    count = f"Dropout removes {int(gone.sum())} of {int((before > 0).sum())} weights"
+    alt = f"{count}: {'; '.join(lost)}.\nRow sums after dropout: {sums}."
+    return finish_picture(figure, title, "Which weights dropout removes, and which it enlarges", alt)
 
 
 def _parse_position(position: Any, names: Sequence[str]) -> int:
     if isinstance(position, str):
         if position not in names:
-            raise ValueError(f"no token is {position!r}; there are: {', '.join(names)}.")
+            raise ValueError(f"no token is {position!r}; the tokens are: {', '.join(names)}.")
         return names.index(position)
     return parse_integer(position, "position", 0, len(names) - 1, what="a token or a number")

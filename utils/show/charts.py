@@ -1,4 +1,4 @@
-"""Charts: horizontal bars, lines whose names stand at their ends or in strips of their own, the spread of runs."""
+"""Draw charts: horizontal bars, lines, lines in separate strips, and the spread of several runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from utils.show.picture import Picture, finish_picture, new_axes, new_figure, se
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import list_values, number_text, text_width, token_label
 
-LEADER = 0.25  # inches: the room for hair lines that lead from lines to their names
+LEADER = 0.25  # inches: the room for the thin connections from lines to their names
 
 
 @with_course_theme
@@ -26,16 +26,16 @@ def bars(
     same_scale: bool = False,
     limit: float | None = None,
 ) -> Picture:
-    """One group of horizontal bars, or two side by side that share their labels; each bar ends in its number.
+    """Draw one group of horizontal bars, or two groups side by side with shared labels; each bar ends in its number.
 
     Args:
         values: numbers [n], or {"scores": [n], "weights": [n]} for one or two named groups; finite.
         labels: n strings, top to bottom.
-        title: by default the longest bar.
+        title: by default, the label of the largest value.
         reference: a number, or ("uniform", number), drawn as a dashed line in the last group.
-        same_scale: draw two groups on one scale (a guess beside the truth, not scores beside weights).
-        limit: where the last group's scale (or the one of both) ends at least (an explorer's bars should move, not
-            their scale).
+        same_scale: draw two groups on one scale; useful for a guess beside the truth, not for scores beside weights.
+        limit: extend the scale of the last group (of both groups if `same_scale`) at least to this number; an
+            explorer sets it so that the bars move but the scale does not.
     """
     groups = dict(values) if isinstance(values, Mapping) else {"": values}
     if not 1 <= len(groups) <= 2:
@@ -80,7 +80,7 @@ def bars(
         anchor = "center" if 0.25 < share < 0.75 else "left" if share < 0.5 else "right"
         axes.text(x, len(names) - 0.42, _mark_label(mark), ha=anchor, va="top", size=SMALL, color=MUTED)
     first = next(iter(arrays.values()))
-    default = f"{names[int(first.argmax())]!r} has the largest, {number_text(first.max())}"
+    default = f"{names[int(first.argmax())]!r} has the largest value, {number_text(first.max())}"
     words = "\n".join(f"{group or 'Bars'}: {list_values(names, array)}." for group, array in arrays.items())
     note = f"\nDashed line: {mark[0]} {number_text(mark[1])}." if mark is not None else ""
     return finish_picture(figure, title, default, words + note)
@@ -98,7 +98,7 @@ def _bar_group(
 ) -> None:
     texts = [number_text(x) for x in array]
     low, high = min(0.0, together.min()), max(0.0, together.max())
-    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # for the numbers at the ends, as a share
+    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the fraction that the numbers need
     left_room, right_room = (room if low < 0 else 0.0), room
     span = (high - low or 1.0) / (1 - left_room - right_room)
     axes.set_xlim(low - left_room * span, low - left_room * span + span)
@@ -125,12 +125,12 @@ def lines(
     logx: bool = False,
     reference: float | tuple[str, float] | None = None,
 ) -> Picture:
-    """A line chart with each line's name at its end.
+    """Draw a line chart with each line's name at its end.
 
     Args:
         x: [n] numbers, increasing.
         series: {name: [n] numbers}, one to six lines.
-        logx: a base-2 logarithmic x axis, ticked at the points.
+        logx: use a base-2 logarithmic x axis; up to 12 points, each point has a tick.
         reference: a number, or ("uniform", number), drawn as a dashed line.
     """
     return _line_chart(x, series, {}, title, xlabel, ylabel, logx, reference)
@@ -146,12 +146,12 @@ def curves(
     logx: bool = False,
     reference: float | tuple[str, float] | None = None,
 ) -> Picture:
-    """A line for the mean of each way's runs, in a band from the lowest run to the highest.
+    """Draw, for each name, the mean of its runs as a line in a band from the lowest run to the highest.
 
     Args:
         x: [n] numbers, increasing.
         runs: {name: [runs, n] numbers}, one to six names; each may have its own number of runs.
-        logx: a base-2 logarithmic x axis, ticked at the points.
+        logx: use a base-2 logarithmic x axis; up to 12 points, each point has a tick.
         reference: a number, or ("chance", number), drawn as a dashed line.
     """
     if not isinstance(runs, Mapping):
@@ -176,7 +176,7 @@ def _line_chart(
     logx: bool,
     reference: Any,
 ) -> Picture:
-    """Lines, with the bands of the runs that they are means of."""
+    """Draw lines and, for lines that are means of runs, a band around each line."""
     xs, ys = parse_series(x, series, logx)
     mark = _parse_reference(reference)
     figure = new_figure()
@@ -194,7 +194,7 @@ def _describe_band(name: str, xs: np.ndarray, rows: np.ndarray) -> str:
         return f"{name}: 1 run."
     i = int(np.ptp(rows, axis=0).argmax())
     low, high = (number_text(end) for end in (rows[:, i].min(), rows[:, i].max()))
-    return f"{name}: {len(rows)} runs, furthest apart at {xs[i]:g} from {low} to {high}."
+    return f"{name}: {len(rows)} runs; they differ most at {xs[i]:g}, from {low} to {high}."
 
 
 def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -208,12 +208,12 @@ def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str,
     ys = {str(name): parse_numbers(y, f"series[{name!r}]", [1], "a row of numbers") for name, y in series.items()}
     for name, y in ys.items():
         if len(y) != len(xs):
-            raise ValueError(f"series[{name!r}] has {len(y)} numbers for {len(xs)} of x; expected one for each.")
+            raise ValueError(f"series[{name!r}] has {len(y)} numbers, but x has {len(xs)}; expected one for each x.")
     return xs, ys
 
 
 def chart_size(names: Iterable[str], mark: tuple[str, float] | None, height: float) -> tuple[float, float]:
-    """The inches that remain for the lines beside their names."""
+    """Return the width and height in inches that remain for the lines, beside their names."""
     ends = [_end_label(name) for name in names] + ([_mark_label(mark)] if mark else [])
     beside = max(text_width(text, TEXT, bold=True) for text in ends) + (LEADER if len(ends) > 1 else 0)
     return WIDEST - 2 * PAD - 0.85 - beside, height
@@ -237,7 +237,7 @@ def draw_lines(
     mark: tuple[str, float] | None,
     bottom: float | None = None,
 ) -> None:
-    styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")  # a line is told by more than its colour
+    styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")  # readers who see no colours need these
     height = BENCH * axes.get_position().height
     for y, (colour, dash, marker) in zip(ys.values(), styles):
         marked = {"marker": marker, "markersize": 4.5} if len(xs) <= 24 else {}
@@ -245,7 +245,7 @@ def draw_lines(
     if logx:
         axes.set_xscale("log", base=2)
     if not logx and len(xs) <= 12 and (np.diff(xs) == 1).all():
-        axes.set_xticks(xs)  # whole things are counted: no tick at two and a half layers
+        axes.set_xticks(xs)  # counts need no fractional ticks, such as 2.5 layers
     if logx and len(xs) <= 12:
         axes.set_xticks(xs, [f"{x:g}" for x in xs])
         axes.minorticks_off()
@@ -263,10 +263,12 @@ def draw_lines(
 
 
 def _label_line_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]], inch: float) -> None:
-    """Names (y, text, colour) at the right; where one stands away from its line, hair lines lead to all of them.
+    """Write the names at the right; if a name is far from its line, connect all names to their lines.
 
     Args:
-        x: where the lines end; inch: how many inches a unit of y has.
+        x: the x coordinate at which the lines end.
+        ends: (y, name, colour) of each line's end.
+        inch: inches per unit of y.
     """
     places = separate_positions([y for y, _, _ in ends], 0.18 / inch)
     far = any(abs(at - y) * inch > 0.1 for (y, _, _), at in zip(ends, places))
@@ -283,9 +285,9 @@ def _label_line_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]]
 
 @with_course_theme
 def strips(x: Any, series: Mapping[str, Any], title: str | None = None, xlabel: str = "", ylabel: str = "") -> Picture:
-    """A line chart in which each line has a strip of its own, one below the other, all on one scale.
+    """Draw a line chart with a separate strip for each line, one below another, all on one scale.
 
-    For lines that would cross too often to be followed.
+    Use strips if the lines would cross too often in one chart.
 
     Args:
         x: [n] numbers, increasing.

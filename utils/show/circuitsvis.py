@@ -1,8 +1,8 @@
-"""circuitsvis in a notebook, without the internet.
+"""Show circuitsvis figures in a notebook without internet access.
 
-circuitsvis asks the internet on every display, or puts its 1.3 MB into every figure. Here the library travels in the
-notebook itself, once, compressed; every other figure is a few kilobytes that wait for it. See `Bundle` for which
-output carries it.
+circuitsvis itself either loads its library from the internet for every figure or embeds 1.3 MB in every figure. Here,
+one output of the notebook contains the library, compressed; all other figures take a few kilobytes and wait for it.
+`LibraryTracker` decides which output contains the library.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 from utils.show.colours import SEQUENTIAL
 from utils.show.picture import Picture
 
-# circuitsvis speaks of destinations and sources, the course of queries and keys; its heads are chosen by pointing, here
-# by the keyboard too; it numbers its tokens.
+# circuitsvis says destination and source; the course says query and key. In circuitsvis only a mouse chooses a head;
+# here the keyboard does too. circuitsvis numbers its tokens; the course does not.
 WORDS = {
     '"Destination Token"': '"query (asks)"',
     '"Source Token"': '"key (answers)"',
@@ -35,7 +35,7 @@ WORDS = {
     "ticks:{display:!0": "ticks:{color:courseInk,callback:courseToken,autoSkip:!1,display:!0",
     "title:{display:!0": "title:{color:courseInk,display:!0",
 }
-# It mixes a colour with white; the course has one scale for weights everywhere.
+# circuitsvis mixes a colour with white; the course uses one colour scale for all weights.
 MIXED = re.compile(r'return (\w)>=0\?(\w+)\(\w\)\.mix\(\2\("white"\),Math\.min\(Math\.max\(1-\1/(\w),0\),1\)\):')
 OURS = r"return \1>=0?\2(courseShade(\1/\3)):"
 _HELPERS = """var courseInk = context => getComputedStyle(context.chart.canvas).color;
@@ -49,9 +49,9 @@ TRUST = (
 )
 MISSING = "To choose a head and point at its weights, run this cell again."
 
-# A figure draws itself into every box of its content that no script has claimed: that is right for equal figures, for
-# two views of one notebook, and wherever the script itself ends up. Ids are made on the page, so none is stored.
-# Once it is drawn, the picture is there for who listens and for paper alone.
+# A figure draws itself into every box with its content key that no other script has claimed. This works for equal
+# figures, for two views of one notebook, and for any position of the script. The page creates the ids, so the notebook
+# stores none. After the drawing, the static picture remains only for screen readers and for print.
 _FIGURE = """<script>(() => {
 const props = PROPS;
 const boxes = [...document.querySelectorAll('[data-attention="KEY"]')].filter(box => !box.dataset.claimed);
@@ -93,7 +93,7 @@ for (const box of boxes) {
     words.remove();
     box.dataset.drawn = "yes";
   };
-  // A finger that has gone leaves its label behind: it goes with the page, or with a touch elsewhere.
+  // After a touch, the label of a cell stays: scrolling or a touch elsewhere hides it.
   const leave = event => {
     for (const canvas of place.querySelectorAll("canvas"))
       if (canvas !== event.target) canvas.dispatchEvent(new MouseEvent("mouseout"));
@@ -112,7 +112,7 @@ for (const box of boxes) {
 }
 })()</script>"""
 
-# The library unpacks itself and says so. A page that has it already does nothing.
+# This script unpacks the library and dispatches an event. If the page has the library already, it does nothing.
 _LIBRARY = """<script>(async () => {
 if (window.CircuitsVis || window.courseCircuitsVis) return;
 window.courseCircuitsVis = "on its way";
@@ -126,7 +126,7 @@ try {
 } finally { window.courseCircuitsVis = ""; }
 })()</script>"""
 
-# circuitsvis writes its colours and sizes into each element: what must be otherwise needs !important.
+# circuitsvis sets colours and sizes as inline styles, so our rules need !important.
 _STYLE = """<style>
 .course-attention {max-width: 600px; position: relative; font-size: 14px; line-height: 1.5}
 .course-attention :is(h2, h3, h4) {color: inherit; line-height: 1.3; font-weight: 600; margin: 0 !important}
@@ -153,15 +153,15 @@ _STYLE = """<style>
 
 
 def script_json(value: Any) -> str:
-    """JSON that may stand in a <script>: ASCII, and nothing in it that HTML would read."""
+    """Return `value` as JSON that is safe in a <script>: ASCII, without characters that are special in HTML."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def interactive_html(picture: str, title: str, props: dict[str, Any], with_library: bool) -> str:
-    """The picture, which gives way to circuitsvis where the script that comes with it runs."""
+    """Return the HTML of a picture, with a script that replaces the picture by circuitsvis if scripts may run."""
     library = compressed_library()
-    if library is None:  # circuitsvis is not installed: the picture says it all
+    if library is None:  # without circuitsvis, the picture is the whole output
         return picture
     data = script_json(props)
     key = hashlib.sha256(data.encode("ascii")).hexdigest()[:12]
@@ -180,12 +180,12 @@ def interactive_html(picture: str, title: str, props: dict[str, Any], with_libra
 
 @functools.cache
 def compressed_library() -> str | None:
-    """circuitsvis for the browser, gzipped, in base64 (0.5 MB instead of 1.3); None where it is not installed."""
-    found = importlib.util.find_spec("circuitsvis")  # importing it would import torch and more
+    """Return circuitsvis for the browser, gzipped, in base64 (0.5 MB instead of 1.3 MB); None if not installed."""
+    found = importlib.util.find_spec("circuitsvis")  # an import would load torch and more
     path = Path(found.origin).parent / "dist" / "cdn" / "iife.js" if found and found.origin else None
     if path is None or not path.is_file():
         return None
-    text = path.read_text(encoding="utf-8").split("//# sourceMappingURL=")[0]  # a page must not ask for the map
+    text = path.read_text(encoding="utf-8").split("//# sourceMappingURL=")[0]  # the page must not request the map
     for theirs, ours in WORDS.items():
         text = text.replace(theirs, ours)
     text = _HELPERS.replace("SHADES", _shades()) + MIXED.sub(OURS, text)
@@ -194,7 +194,7 @@ def compressed_library() -> str | None:
 
 @functools.cache
 def _shades() -> str:
-    """The course's scale of weights, 0 to 1 in 256 colours of six letters each."""
+    """Return the course's colour scale for weights from 0 to 1: 256 colours of six hexadecimal digits each."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
@@ -202,31 +202,32 @@ def _shades() -> str:
 
 
 class LibraryTracker:
-    """Which output carries the library: one per notebook, and such that a figure can always draw.
+    """Decide which output of a notebook contains the library.
 
-    The first figure that a kernel shows carries it, and its cell is remembered. That cell carries it again whenever it
-    runs again, because its new output replaces the old one. When it runs without a figure, or is deleted, the next
-    figure takes over; so does the first figure that a newly loaded page asks for (Lab's session is another one), which
-    may not have the library: running the cell of any figure that misses it therefore brings it.
+    The first figure that a kernel shows contains the library, and the tracker remembers its cell. When that cell runs
+    again, its new output replaces the old one, so the new output contains the library again. If the cell then shows no
+    figure, or if it is deleted, the next figure contains the library. A newly loaded page has a new session and may
+    lack the library, so the first figure that it requests contains the library too. Therefore, if a figure lacks the
+    library, running its cell supplies it.
     """
 
     def __init__(self) -> None:
-        self.cell: str | None = None  # None: no output has it
+        self.cell: str | None = None  # the cell whose output has the library; None: no output has it
         self.session: str | None = None
         self.execution_count: int | None = None
-        self.shell: Any = None  # the shell whose cells are watched
+        self.shell: Any = None  # the shell whose cells the tracker watches
 
     def claim_library(self) -> bool:
-        """Whether the figure that is shown now is to carry the library."""
+        """Return whether the figure that is shown now must contain the library."""
         shell = _shell()
-        if shell is None:  # no notebook: every figure is a page of its own
+        if shell is None:  # outside a notebook, every figure is a separate page
             return True
         self._watch(shell)
         cell, session, _ = _request_info(shell)
         run = shell.execution_count
         if self.cell is not None and (self.session, self.cell, self.execution_count) == (session, cell, run):
-            return False  # it stands above, in this same output
-        due = self.cell is None or session != self.session  # its own cell forgets it before it runs
+            return False  # an earlier figure of this output contains the library
+        due = self.cell is None or session != self.session  # on_pre_run_cell has set it to None if its cell runs again
         if due:
             self.cell, self.session, self.execution_count = cell, session, run
         return due
@@ -237,21 +238,21 @@ class LibraryTracker:
             shell.events.register("pre_run_cell", self.on_pre_run_cell)
 
     def on_pre_run_cell(self, info: Any = None) -> None:
-        """A cell is about to run: is the one with the library among those that lose their outputs?"""
+        """Forget the cell with the library if that cell is about to run or is deleted: its output disappears."""
         cell, _, deleted = _request_info(self.shell, info)
         if self.cell in (cell, *deleted):
             self.cell = None
 
 
 def _shell() -> Any:
-    """The running kernel's shell, or None."""
+    """Return the shell of the running kernel, or None."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell if getattr(shell, "kernel", None) is not None else None
 
 
 def _request_info(shell: Any, info: Any = None) -> tuple[str, str, list[str]]:
-    """The cell that runs (its id, or its source where the page tells no id), the page's session, and deleted cells."""
+    """Return the running cell (its id, or a hash of its source if there is no id), the session, and deleted cells."""
     parent = (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
     about = parent.get("metadata") or {}
     source = getattr(info, "raw_cell", None) or (parent.get("content") or {}).get("code") or ""
@@ -263,12 +264,12 @@ _library_tracker = LibraryTracker()
 
 
 class AttentionHeadsPicture(Picture):
-    """A picture of every head that a notebook also shows interactively.
+    """A picture of all heads that a notebook also shows interactively.
 
     Args:
-        figure, alt: as for `Picture`.
-        title: what stands above circuitsvis as it does in the picture.
-        props: what circuitsvis draws.
+        figure, alt: see `Picture`.
+        title: the title of the interactive figure, the same as in the picture.
+        props: the properties of circuitsvis' AttentionHeads.
     """
 
     def __init__(self, figure: Any, alt: str, title: str, props: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A class at a glance: who is where, and how often what went wrong."""
+"""Draw the results of a class: the state of each exercise for each student, and how often each problem occurred."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from utils.show.picture import Picture, finish_picture, new_axes, new_figure, wi
 from utils.show.sizes import PAD, SMALL, SMALLEST, WIDEST
 from utils.show.text_format import text_width, token_label
 
-# What a grader says of an exercise, each with a colour of its own lightness, from what went well to what did not.
+# The states that a grader gives to an exercise, from good to bad; the colours differ in lightness.
 STATES = {
     "passed": TINTS[0],
     "not attempted": GREY,
@@ -24,7 +24,7 @@ STATES = {
     "unreadable": INK,
     "absent": PAPER,
 }
-MOST_LINES = 60  # students between whom lines are drawn, and who may be named
+MOST_LINES = 60  # students: up to this number, the table has lines between cells and may show names
 TALLEST = 8.6  # inches
 
 
@@ -35,21 +35,21 @@ def standing(
     students: Sequence[str] | None = None,
     title: str | None = None,
 ) -> Picture:
-    """A table of who passed what, as the caller has ordered it.
+    """Draw a table of the state of each exercise (row) for each student (column), in the order given.
 
     Args:
-        states: [exercises][students], each one of `STATES`.
+        states: [exercises][students] strings, each a key of `STATES`.
         exercises: a name for each row.
-        students: a name for each column; without, they are not named.
-        title: by default the share that passed.
+        students: a name for each column; by default, columns have no names.
+        title: by default, the percentage that is passed.
 
     Raises:
-        ValueError: rows of different lengths, an unknown state, or the wrong number of names.
+        ValueError: if rows differ in length, a state is unknown, or the number of names is wrong.
     """
     names = list(STATES)
     widths = {len(row) for row in states}
     if len(widths) != 1 or 0 in widths:
-        raise ValueError("states must be rows of one length, a row for each exercise and a word for each student.")
+        raise ValueError("states must be rows of equal length: one row for each exercise, one state for each student.")
     if unknown := {state for row in states for state in row} - set(names):
         raise ValueError(f"states holds {min(unknown)!r}; expected one of {', '.join(names)}.")
     exercises = parse_names(exercises, len(states), "exercises", "rows")
@@ -92,7 +92,7 @@ def standing(
 
 
 def _draw_legend(axes, names: Sequence[str], left: float, width: float, height: float) -> None:
-    """The colours with their names, below the table, in as many lines as they need."""
+    """Draw the colours with their names below the table, in as many lines as they need."""
     from matplotlib.patches import Rectangle
 
     x, y, box = -left, -0.2, 0.11
@@ -114,7 +114,7 @@ def _draw_legend(axes, names: Sequence[str], left: float, width: float, height: 
 
 
 def _fit_label(label: str, room: float) -> str:
-    """A label, cut to what fits into `room` inches."""
+    """Return `label`, shortened until it fits into `room` inches."""
     most = len(label)
     while most > 1 and text_width(token_label(label, most), SMALL) > room:
         most -= 1
@@ -123,15 +123,16 @@ def _fit_label(label: str, room: float) -> str:
 
 @with_course_theme
 def counted(counts: Sequence[int], labels: Sequence[str], title: str | None = None) -> Picture:
-    """Horizontal bars of how often something occurred, each ending in its count, with room for long labels.
+    """Draw counts as horizontal bars, each ending in its number, with room for long labels.
 
     Args:
         counts: n whole numbers of at least 0.
         labels: n strings, top to bottom.
-        title: by default the largest.
+        title: by default, the label with the largest count.
 
     Raises:
-        ValueError: no counts, one that is no whole number of at least 0, or the wrong number of labels.
+        ValueError: if `counts` is empty or has a value that is not a whole number of at least 0, or if the number of
+            labels is wrong.
     """
     numbers = [parse_integer(count, f"counts[{i}]", 0) for i, count in enumerate(counts)]
     if not numbers:

@@ -1,9 +1,9 @@
-"""The one table of colours: figures, HTML and the live pages' `page.css` have theirs from here. It imports nothing."""
+"""Define the colours of figures and HTML; the `page.css` of the live pages must repeat them (a test compares both)."""
 
 from collections.abc import Sequence
 
-# What a colour is called in CSS, its tone on a light page and on a dark one. On paper a text has a contrast of 4.5:1
-# at least in both, a mark 3:1. The series are Okabe and Ito's colours, darkened or lightened until they have it.
+# Each CSS name has a tone for light pages and a tone for dark pages. On `paper`, text has a contrast of at least 4.5:1
+# in both tones, a mark at least 3:1. The series are Okabe and Ito's colours, darkened or lightened to reach this.
 PALETTE = {
     "paper": ("#ffffff", "#111417"),
     "ink": ("#1f2328", "#e6e8eb"),
@@ -15,14 +15,14 @@ PALETTE = {
     "green": ("#00795a", "#4fcba2"),
     "purple": ("#8c4a86", "#dba1d5"),
     "brown": ("#7a5c00", "#dcbc52"),
-    # Tints of the series, in an order in which neighbours differ in hue and in lightness; ink has 7:1 on each.
+    # Tints of the series. Neighbours differ in hue and lightness; ink has a contrast of at least 7:1 on each tint.
     "tint-blue": ("#cfe8f7", "#173c56"),
     "tint-vermilion": ("#fbdcc0", "#57331a"),
     "tint-green": ("#c9ebdd", "#174536"),
     "tint-purple": ("#f2d9ec", "#4b2c49"),
     "tint-brown": ("#f5e9b3", "#453d12"),
     "tint-ink": ("#e3e5e8", "#343a42"),
-    # In a table of who passed what.
+    # These colours are for the table of class results.
     "grey": ("#aeb6bf", "#59626d"),
     "ochre": ("#d9a441", "#8a6d1f"),
 }
@@ -32,19 +32,19 @@ SERIES = (BLUE, VERMILION, GREEN, PURPLE, BROWN, INK)
 TINTS = tuple(light for name, (light, _) in PALETTE.items() if name.startswith("tint-"))
 YES, NO = TINTS[0], SHADE
 GREY, OCHRE = PALETTE["grey"][0], PALETTE["ochre"][0]
-# Tables of numbers look the same on a light and on a dark page. The names are matplotlib's; `page.js` has viridis, too.
+# Tables of numbers look the same on light and dark pages. These are matplotlib's names; `page.js` has viridis, too.
 SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"
-BLOCKED = "#e4e7eb"  # a cell of such a table that holds no number
+BLOCKED = "#e4e7eb"  # a table cell whose score is blocked (−∞)
 
-# Mid-tone accents keep a contrast of 3:1 and more on JupyterLab's light and dark backgrounds;
-# text beside them keeps the theme's own colour.
+# These mid-tone accents have a contrast of at least 3:1 on JupyterLab's light and dark backgrounds;
+# the text beside them has the theme's own colour.
 ACCENT = {"passed": "#2a8f5b", "failed": "#d1543a", "todo": "#7a7f8a"}
 
 
 def text_colour_on(rgba: Sequence[float]) -> str:
-    """Black or white, whichever has the higher WCAG contrast on the colour: 4.54 at least, at luminance 0.179.
+    """Return black or white, whichever has the higher WCAG contrast on the colour: at least 4.54, at luminance 0.179.
 
-    The white is a hair off paper's, which turns dark on a dark page: what stands in a coloured cell stays as it is.
+    The white differs slightly from `paper`, which becomes dark on a dark page; text in a coloured cell must not change.
     """
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

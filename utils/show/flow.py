@@ -1,4 +1,4 @@
-"""One query's way through attention, from top to bottom."""
+"""Draw how one query gets its context vector, step by step from top to bottom."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def steps(
     W_value: Any = None,
     title: str | None = None,
 ) -> Picture:
-    """One query's way to its context vector, with the real shapes and numbers, in two decimals.
+    """Draw how one query gets its context vector, with the real shapes and the numbers to two decimals.
 
-    Without the three matrices: inputs → scores → weights → context, as in simplified attention.
-    With them: query, keys and values are made first, and scores are divided by √d_k before the softmax.
+    Without the three matrices, the steps are inputs → scores → weights → context, as in simplified attention.
+    With the matrices, query, keys and values are computed first, and the scores are divided by √d_k before the softmax.
 
     Args:
         inputs: [seq, d_in], seq from 1 to 8.
         tokens: seq strings.
-        query: which position asks: its index, or its token if that is there once.
-        W_query, W_key: [d_in, d_k]; W_value: [d_in, d_v]. All three or none. Of an `nn.Linear` pass `.weight.T`.
+        query: the position of the query: its index, or its token if the token occurs once.
+        W_query, W_key: [d_in, d_k]; W_value: [d_in, d_v]. Pass all three or none. For an `nn.Linear`, pass `.weight.T`.
     """
     x = parse_numbers(inputs, "inputs", [2], "one vector in each row, [seq, d_in]")
     n, d_in = x.shape
@@ -56,13 +56,13 @@ def steps(
         for name, one in W.items():
             if len(one) != d_in:
                 raise ValueError(
-                    f"{name} has the shape {shape_text(one)}; its first side must be d_in = {d_in} "
-                    "(of an nn.Linear pass .weight.T)."
+                    f"{name} has the shape {shape_text(one)}; its first dimension must be d_in = {d_in} "
+                    "(for an nn.Linear, pass .weight.T)."
                 )
         if W["W_query"].shape != W["W_key"].shape:
             raise ValueError(
                 f"W_query has the shape {shape_text(W['W_query'])} and W_key {shape_text(W['W_key'])}; "
-                "their dot product needs the same."
+                "the dot product of query and key needs equal shapes."
             )
         q, keys, values = x[at] @ W["W_query"], x @ W["W_key"], x @ W["W_value"]
         scale = math.sqrt(len(q))
@@ -85,12 +85,12 @@ def steps(
     flow.crop_axes()
     default = f"How {names[at]!r} gets its context vector"
     route = f"inputs → {'' if missing else 'query, keys, values → '}scores → weights → context"
-    alt = "\n".join([f"A flow from top to bottom for the query {names[at]!r}: {route}.", *flow.words])
+    alt = "\n".join([f"A flow chart from top to bottom for the query {names[at]!r}: {route}.", *flow.words])
     return finish_picture(flow.figure, title, default, alt)
 
 
 class _Flow:
-    """Boxes of numbers in rows, one column per token, drawn from top to bottom in inches."""
+    """Boxes of numbers in rows, one column per token, drawn from top to bottom; all positions are in inches."""
 
     LINE, GAP, LEFT = 0.165, 0.34, 1.42
 
@@ -101,7 +101,7 @@ class _Flow:
         self.axes.set(xlim=(0, 5.7), ylim=(8, 0))
         self.axes.axis("off")
         self.step = min(0.72, (5.7 - self.LEFT - 0.2) / (n + 1))
-        self.y = 0.25  # the lower edge of what is drawn so far
+        self.y = 0.25  # the lower edge of the drawing so far
         self.bus: tuple[float, float] | None = None  # where the query's line starts
         self.words: list[str] = []
         for j, name in enumerate(names):
@@ -114,7 +114,7 @@ class _Flow:
         return self.LEFT + (j + 0.5) * self.step
 
     def _lines(self, values: np.ndarray) -> list[str]:
-        """A vector's numbers, one a line; of a long one the first three and the last."""
+        """Return a vector's numbers, one per line; of more than five numbers, the first three and the last."""
         texts = [number_text(value) for value in values]
         return texts if len(texts) <= 5 else [*texts[:3], "⋮", texts[-1]]
 
@@ -150,7 +150,7 @@ class _Flow:
         self.words.append(f"{name} {list(rows.shape)}, {how}: {cells}.")
 
     def draw_query(self, name: str, how: str, vector: np.ndarray) -> None:
-        """The query in a column of its own, on the right, fed by the asking token's input."""
+        """Draw the query in a separate column on the right, with an arrow from the input of its token."""
         x, turn = self.x(self.n) + 0.12, self.above + 0.12
         self.axes.plot([self.x(self.at), self.x(self.at), x], [self.above, turn, turn], color=VERMILION, linewidth=1.4)
         draw_arrow(self.axes, (x, turn), (x, self.top), VERMILION, 1.4)
@@ -165,7 +165,7 @@ class _Flow:
         from matplotlib import colormaps
 
         top = self.y + self.GAP
-        if self.bus is not None:  # the query's line runs past every column and meets each key there
+        if self.bus is not None:  # the query's line crosses every column, with a dot at each key
             (x, y), turn = self.bus, self.y + 0.13
             ends = [self.x(0), self.x(self.n - 1), x]
             self.axes.plot([x, x], [y, turn], color=VERMILION, linewidth=1.4)
@@ -182,7 +182,7 @@ class _Flow:
         self.words.append(f"{name} {list(values.shape)}, {how}: {list_values(self.names, values)}.")
 
     def crop_axes(self) -> None:
-        """Cut the axes off below the last box."""
+        """Crop the axes below the last box."""
         self.axes.set_ylim(self.y + 0.02, 0)
         self.axes.set_position([0.1, 0.1, 5.7 / BENCH, (self.y + 0.02) / BENCH])
 

@@ -1,4 +1,4 @@
-"""The body that a query, a key and a reference span: its squared volume is the determinant of their Gram matrix."""
+"""Draw the body that query, key and reference span: its squared volume is the determinant of their Gram matrix."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import number_text, text_width, vector_text
 
 NAMES, COLOURS = ("query", "key", "reference"), (BLUE, VERMILION, GREEN)
-SIDE, HIGH, WORDS = 3.0, 2.7, 2.45  # inches: the body at the most, and the lines below the matrix
-TURN, TILT = math.radians(-68), math.radians(24)  # from where one looks
+SIDE, HIGH, WORDS = 3.0, 2.7, 2.45  # inches: the largest body, and the lines below the matrix
+TURN, TILT = math.radians(-68), math.radians(24)  # the viewing direction
 RIGHT = np.array([-math.sin(TURN), math.cos(TURN), 0.0])
 UP = np.array([-math.sin(TILT) * math.cos(TURN), -math.sin(TILT) * math.sin(TURN), math.cos(TILT)])
 TOWARDS = np.cross(RIGHT, UP)
 
 
 def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """The three vectors turned so that query and reference lie on the floor and the key rises from it, [3, 3] in the
-    order given.
+    """Return query, key and reference as rows [3, 3], with query and reference on the floor and the key above it.
 
-    Lengths and angles are kept; nothing else enters the Gram matrix. What is flat to 9 digits is flat.
+    The new coordinates keep lengths and angles, so the Gram matrix stays the same. A height below 1e-9 of a vector's
+    length counts as 0.
     """
     axes: list[np.ndarray] = []
     found = {}
     for name, given in (("query", query), ("reference", reference), ("key", key)):
         length, rest = float(np.linalg.norm(given)), given
-        for _ in range(2):  # the second time takes away what rounding left
+        for _ in range(2):  # the second pass removes the rounding error of the first
             for axis in axes:
                 rest = rest - (rest @ axis) * axis
         size = float(np.linalg.norm(rest))
@@ -45,27 +45,27 @@ def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) ->
 
 @with_course_theme
 def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit: float | None = None) -> Picture:
-    """Three vectors and the body that they span, their Gram matrix, the volume and the score −volume².
+    """Draw three vectors and the body that they span, their Gram matrix, the volume and the score −volume².
 
-    Turned so that query and reference lie on the floor; how high the key rises above it decides what the volume is.
+    Query and reference are on the floor. The volume is the floor's area times the height of the key above the floor.
 
     Args:
-        query, key, reference: [d] finite numbers each, of one width.
-        title: by default the volume and the score.
-        limit: holds the frame still for a query and a reference of length 1 and a key of at most this length, as an
-            explorer needs it; by default the frame fits what is drawn.
+        query, key, reference: [d] finite numbers each, with the same d.
+        title: by default, the volume and the score.
+        limit: keep the frame fixed for a query and a reference of length 1 and a key of at most this length (an
+            explorer needs this); by default, the frame fits the drawing.
     """
     vectors = [
         parse_numbers(given, name, [1], "one vector, [d]") for name, given in zip(NAMES, (query, key, reference))
     ]
     if len({one.shape for one in vectors}) > 1:
         shapes = ", ".join(map(shape_text, vectors))
-        raise ValueError(f"query, key and reference have the shapes {shapes}; expected one shape.")
+        raise ValueError(f"query, key and reference have the shapes {shapes}; expected equal shapes.")
     rows = align_to_floor(*vectors)
     table, size = np.stack(vectors) @ np.stack(vectors).T, abs(float(np.linalg.det(rows)))
     if not np.isfinite(size * size):
         raise ValueError(
-            "these vectors are so long that their squared volume is infinite; divide them by a common length."
+            "these vectors are so long that their squared volume is infinite; divide all three by the same number."
         )
     score = -(size**2) + 0.0
     body = np.array(list(itertools.product((0, 1), repeat=3))) @ rows
@@ -78,7 +78,7 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
     low, high = drawn.min(0), drawn.max(0)
     tips, pitch = _project(rows), _column_width(table)
     side = SIDE
-    for _ in range(4):  # names stand beyond the tips; what they take is taken from the body
+    for _ in range(4):  # names are beyond the tips, so the body shrinks until they fit
         inch = min(side / max((high - low)[0], 1e-9), HIGH / max((high - low)[1], 1e-9), 1e12)
         wide, tall = np.maximum((high - low) * inch, 0.3)
         edges = [_label_extent(name, tip, inch) for name, tip in zip(NAMES, tips)]
@@ -89,7 +89,7 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
     axes.set(xlim=(low[0], low[0] + wide / inch), ylim=(low[1], low[1] + tall / inch))
     axes.axis("off")
     _draw_body(axes, rows, size > 0)
-    if size > 0:  # from the key's tip straight down to the floor
+    if size > 0:  # a vertical line from the key's tip to the floor
         foot = _project(np.stack([rows[1] * (1, 1, 0), rows[1]]))
         axes.plot(*foot.T, color=VERMILION, linewidth=1.3, linestyle=(0, (1, 1.3)), zorder=5, clip_on=False)
         axes.plot(*foot[0], marker="o", color=VERMILION, markersize=2.5, zorder=5, clip_on=False)
@@ -101,13 +101,14 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
     _draw_gram_matrix(figure, 2 + right, table, pitch, results)
 
     default = f"Volume {number_text(size)}, score {number_text(score)}"
-    default = default if size else "Flat: no volume, and the highest score there is, 0"
+    default = default if size else "Flat: the volume is 0, and the score 0 is the highest possible"
     given = "; ".join(f"{name} {vector_text(one, 4)}" for name, one in zip(NAMES, vectors))
     gram = "; ".join(", ".join(map(number_text, row)) for row in table)
     alt = (
-        f"The body that three vectors span: {given}. Above the plane of query and reference the key rises by"
-        f" {number_text(rows[1, 2])}. Gram matrix: {gram}. Its determinant, the squared volume, is"
-        f" {number_text(size**2)}; the volume is {number_text(size)}, the score {number_text(score)}."
+        f"The body that three vectors span: {given}. The key is"
+        f" {number_text(rows[1, 2])} above the plane of query and reference. Gram matrix: {gram}."
+        f" Its determinant, the squared volume, is {number_text(size**2)}; the volume is {number_text(size)},"
+        f" the score {number_text(score)}."
     )
     return finish_picture(figure, title, default, alt)
 
@@ -117,7 +118,7 @@ def _project(points: np.ndarray) -> np.ndarray:
 
 
 def _draw_body(axes: Any, rows: np.ndarray, solid: bool) -> None:
-    """The floor that query and reference span, and, unless it is flat, the faces above it; hidden edges are dashed."""
+    """Draw the floor that query and reference span and, if `solid`, the faces of the body; hidden edges are dashed."""
     query, key, reference = rows
     floor = _project(_corners(np.zeros(3), query, reference))
     axes.fill(*floor.T, facecolor=GREEN, alpha=0.16, edgecolor=GREEN, linewidth=0.8, zorder=1, clip_on=False)
@@ -150,16 +151,18 @@ def _edge(face: np.ndarray, i: int) -> frozenset:
 
 
 def _label_extent(name: str, tip: np.ndarray, inch: float) -> tuple[float, float]:
-    """From where to where a name reaches, in inches from the origin: to the right of its tip, unless that is far to the
-    left."""
+    """Return where a name starts and ends, in inches from the origin.
+
+    The name is to the right of its tip; if the tip is far left, the name is to its left.
+    """
     width, x = text_width(name, TEXT, bold=True), float(tip[0]) * inch
     return (x - 0.06 - width, x - 0.06) if x < -0.4 else (x + 0.06, x + 0.06 + width)
 
 
 def _draw_labels(axes: Any, tips: np.ndarray, inch: float) -> None:
-    """A name beyond each tip, moved apart where two would touch."""
+    """Write a name beyond each tip; names that would touch are moved apart."""
     card = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
-    away = np.array([-0.14, 0.14, 0.14]) / inch  # the query's below its tip, the others' above
+    away = np.array([-0.14, 0.14, 0.14]) / inch  # only the query's name is below its tip
     for tip, y, name, colour in zip(tips, separate_positions(list(tips[:, 1] + away), 0.18 / inch), NAMES, COLOURS):
         x = _label_extent(name, tip, inch)[0] / inch
         axes.text(x, y, name, color=colour, va="center", weight="bold", bbox=card, zorder=9)
@@ -170,7 +173,7 @@ def _column_width(table: np.ndarray) -> float:
 
 
 def _draw_gram_matrix(figure: Any, x: float, table: np.ndarray, pitch: float, results: dict[str, float]) -> None:
-    """The Gram matrix with its letters, and under it what comes of it."""
+    """Draw the Gram matrix with the letters of its rows and columns, and the results below it."""
     axes = new_axes(figure, x, 3.35, 3 * pitch, 0.9)
     axes.set(xlim=(-0.5, 2.5), ylim=(2.5, -0.5))
     axes.axis("off")

@@ -1,7 +1,7 @@
-"""Every piece of HTML that says something in words: a card with a coloured edge, a line, a table of cells.
+"""Build the HTML of text messages: cards with a coloured edge, lines of text, tables of cells.
 
-Cards have no background and take the page's own text colour, so that they are legible in light and dark. Reports are
-built on this module, and `from utils import check` must stay fast: it imports the standard library alone.
+Cards have no background and use the page's text colour, so they are legible in light and dark. Reports use this module,
+and `from utils import check` must be fast, so it imports only the standard library and the colours.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from utils.show.colours import ACCENT
 
 MARK = {"passed": "✓", "failed": "✗", "todo": "○"}
 TEXT_COLOUR = "color:var(--jp-ui-font-color1,inherit)"
-MEASURE = "line-height:1.5;max-width:46em"  # a line that the eye can follow back
+MEASURE = "line-height:1.5;max-width:46em"  # longer lines are hard to read
 
 
 def escape(text: str) -> str:
-    """Plain text as HTML."""
+    """Return plain text as HTML."""
     return html.escape(text)
 
 
 def inline_html(text: str) -> str:
-    """Plain text as HTML: escaped, and what stands between backticks as code."""
+    """Return plain text as HTML: escaped, with text between backticks as code."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)).replace("\n", "<br>")
 
 
 def text_line(content: str) -> str:
-    """HTML as a line of text of a readable width."""
+    """Return HTML content as a line of text of readable width."""
     return f'<div style="{MEASURE}">{content}</div>'
 
 
 def card(content: str, state: str = "todo", wide_content: str = "", status: bool = False) -> str:
-    """HTML in a card whose edge has the colour of a state ("passed", "failed" or "todo").
+    """Return HTML content in a card whose edge has the colour of a state ("passed", "failed" or "todo").
 
     Args:
-        inside: the text, held to a readable width.
-        wide: what stands below the text and may be wider: a table, code.
-        status: whether a screen reader announces it when it appears.
+        content: the text, limited to a readable width.
+        wide_content: content below the text that may be wider, such as a table or code.
+        status: whether a screen reader announces the card when it appears.
     """
     role = ' role="status"' if status else ""
     style = f"border-left:4px solid {ACCENT[state]};padding:4px 12px;margin:4px 0;{TEXT_COLOUR}"
@@ -46,17 +46,17 @@ def card(content: str, state: str = "todo", wide_content: str = "", status: bool
 
 
 def status_mark(state: str) -> str:
-    """The sign of a state, in the colour of the text around it, which is read in light and dark."""
+    """Return the sign of a state, in the colour of the surrounding text: legible in light and dark."""
     return f"<span>{MARK[state]}</span>"
 
 
 def code_block(text: str) -> str:
-    """Code that scrolls sideways instead of wrapping."""
+    """Return code as HTML that scrolls sideways instead of wrapping."""
     return f'<pre style="margin:4px 0;white-space:pre;overflow-x:auto">{escape(text)}</pre>'
 
 
 def table(caption: str, rows: Sequence[Sequence[str]], outlined: Collection[tuple[int, int]] = ()) -> str:
-    """Rows of text as a table that others can stand beside; the cells at `wrong` (row, column) are outlined."""
+    """Return rows of text as an inline table with a caption; the cells at `outlined` (row, column) are outlined."""
 
     def cell(text: str, differs: bool) -> str:
         title = ' title="differs"' if differs else ""
@@ -75,5 +75,5 @@ def table(caption: str, rows: Sequence[Sequence[str]], outlined: Collection[tupl
 
 
 def side_by_side(*tables: str) -> str:
-    """Tables in one row, one below the other where the page is narrow; one that is wider than the page scrolls."""
+    """Return tables in one row; on a narrow page they wrap, and a table that is wider than the page scrolls."""
     return f'<div style="overflow-x:auto;white-space:normal">{"".join(tables)}</div>'

@@ -1,5 +1,4 @@
-"""Regression in context: prompts as points on a line, what a head's weights amount to, and the curve that trained heads
-lie on."""
+"""Draw in-context regression: prompts as points, products of heads' weights, and the curve that heads reach."""
 
 from __future__ import annotations
 
@@ -18,12 +17,13 @@ from utils.show.text_format import number_text
 
 @with_course_theme
 def prompts(z_q: Any, z: Any, y_q: Any, title: str | None = None) -> Picture:
-    """Prompts of one-dimensional regression, side by side: examples as dots, the question as a dashed line, its answer
-    as a ring.
+    """Draw prompts of one-dimensional regression side by side.
+
+    Dots are the examples, the dashed line is the x of the question, and the ring is its answer.
 
     Args:
-        z_q: [n, 1, 2], the questions (x, 0).
-        z: [n, L, 2], the examples (x, y). At most 4 prompts.
+        z_q: [n, 1, 2], the questions (x, 0); at most 4 prompts.
+        z: [n, L, 2], the examples (x, y).
         y_q: [n, 1, 1], the answers.
     """
     asked, shown, answers = (
@@ -51,21 +51,22 @@ def prompts(z_q: Any, z: Any, y_q: Any, title: str | None = None) -> Picture:
         axes.tick_params(length=2, colors=MUTED)
         axes.set(**({"yticklabels": []} if k else {"ylabel": "y"}))
         x, y = number_text(question), number_text(answer)
-        words.append(f"Prompt {k}: {len(points)} dots, asked at x = {x}, the answer is {y}.")
-    return finish_picture(figure, title, "Each prompt has a line of its own", "\n".join(words))
+        words.append(f"Prompt {k}: {len(points)} examples as dots; the question is x = {x}, and its answer is {y}.")
+    return finish_picture(figure, title, "Each prompt has its own line", "\n".join(words))
 
 
 @with_course_theme
 def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title: str | None = None) -> Picture:
-    """What heads amount to: each head's QK product as a square, and beside it its OV product as a column.
+    """Draw the QK product of each head as a square and, beside it, its OV product as a column.
 
-    Rows of QK are what the question holds, columns what an example holds; a dashed line parts x from y.
+    Rows of QK are the entries of the question, and columns are the entries of an example. Dashed lines separate x
+    from y.
 
     Args:
-        qk: [n, D, D], drawn four in a row, or [rows, columns, D, D], a row for each head; D at most 8, at most 24
-            squares.
-        ov: [n, D], a column for each of n squares.
-        names: n strings, or one for each column.
+        qk: [n, D, D], drawn four per row, or [rows, columns, D, D], one row for each head; D is at most 8, and there
+            are at most 24 squares.
+        ov: [n, D], a column for each of n squares; at most one row of squares.
+        names: a string for each square, or for each column if `qk` has four dimensions.
     """
     squares = parse_numbers(qk, "qk", [3, 4], "[n, D, D] or [rows, columns, D, D]")
     by_head = squares.ndim == 4
@@ -76,8 +77,8 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
     sides = None if ov is None else parse_numbers(ov, "ov", [2], "[n, D]")
     if sides is not None and (rows > 1 or sides.shape != (columns, D)):
         raise ValueError(
-            f"ov has the shape {shape_text(sides)}; expected [{columns}, {D}], one column for each square of a single"
-            " row."
+            f"ov has the shape {shape_text(sides)}; expected [{columns}, {D}]: one column for each square, and only"
+            " one row of squares."
         )
     called = parse_names(
         names if names is not None else [f"head {k}" for k in range(columns)], columns, "names", "columns"
@@ -105,22 +106,22 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
             column.set_title("OV", size=SMALL, color=MUTED, pad=5)
         name = f"{called[j]}, head {i}" if rows > 1 else called[k]
         words.append(_describe_head(name, square, None if sides is None else sides[k]))
-    return finish_picture(figure, title, "What each head's weights amount to", "\n".join(words))
+    return finish_picture(figure, title, "The products of each head's weights", "\n".join(words))
 
 
 @with_course_theme
 def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
-    """Every head's w, and beside it every head's μ, from step to step; a head has the same colour in both.
+    """Draw how w (left) and μ (right) of every head change during training; a head has the same colour in both.
 
     Args:
-        steps: {name: [readings]}, one to three runs, or [readings] for a single one; each must increase.
+        steps: {name: [readings]}, increasing training steps of one to three runs, or [readings] for a single run.
         w: {name: [readings, heads]}, or [readings, heads].
-        mu: as `w`.
+        mu: the same form as `w`.
     """
     given = [t if isinstance(t, Mapping) else {"": t} for t in (steps, w, mu)]
     names = list(given[0])
     if not 1 <= len(names) <= 3 or any(list(t) != names for t in given):
-        raise ValueError("dynamics draws one to three runs; steps, w and mu must name the same ones.")
+        raise ValueError("dynamics draws one to three runs; steps, w and mu must have the same names.")
     figure, words = new_figure(), []
     wide, high = 2.3, 1.9 if len(names) == 1 else 1.15
     for i, name in enumerate(names):
@@ -128,7 +129,7 @@ def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
         tables = [parse_numbers(t[name], what, [2], "[readings, heads]") for t, what in zip(given[1:], ("w", "mu"))]
         if any(len(t) != len(xs) for t in tables) or tables[0].shape != tables[1].shape:
             raise ValueError(
-                f"{name or 'the run'}: w and mu need a row for each of {len(xs)} steps, and as many heads."
+                f"{name or 'the run'}: w and mu need one row for each of {len(xs)} steps and the same number of heads."
             )
         for j, (table, what) in enumerate(zip(tables, "wμ")):
             axes = new_axes(figure, 2 + j * (wide + 0.55), BENCH - 2 - i * (high + 0.5) - high, wide, high)
@@ -140,20 +141,22 @@ def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
             if i == len(names) - 1:
                 axes.set_xlabel("step")
             ends = ", ".join(number_text(v) for v in table[-1])
-            words.append(f"{what}{f', {name}' if name else ''}: at step {xs[-1]:g} the heads have {ends}.")
-    return finish_picture(figure, title, "Where each head goes", "\n".join(words))
+            words.append(f"{what}{f', {name}' if name else ''}: at step {xs[-1]:g}, the heads have the values {ends}.")
+    return finish_picture(figure, title, "How each head changes during training", "\n".join(words))
 
 
 @with_course_theme
 def against(x: Any, y: Any, xlabel: str, ylabel: str, title: str | None = None) -> Picture:
-    """Two ways of answering the same questions: a dot for each question, and the line on which both agree.
+    """Draw two answers to each question against each other: one dot per question, and the line of equal answers.
 
     Args:
         x, y: [n] numbers each, at least two.
     """
     xs, ys = parse_numbers(x, "x", [1], "a row of numbers"), parse_numbers(y, "y", [1], "a row of numbers")
     if len(xs) != len(ys) or len(xs) < 2:
-        raise ValueError(f"against needs two rows of the same length; got {len(xs)} and {len(ys)} numbers.")
+        raise ValueError(
+            f"against needs two rows of the same length, with at least 2 numbers; got {len(xs)} and {len(ys)} numbers."
+        )
     figure, reach = new_figure(), 1.08 * float(np.abs([xs, ys]).max())
     axes = new_axes(figure, 2, 2, 3.4, 3.4)
     axes.plot([-reach, reach], [-reach, reach], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
@@ -161,14 +164,14 @@ def against(x: Any, y: Any, xlabel: str, ylabel: str, title: str | None = None) 
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel=xlabel, ylabel=ylabel)
     axes.tick_params(length=2, colors=MUTED)
     apart = number_text(float(np.sqrt(np.mean((xs - ys) ** 2))))
-    words = f"{len(xs)} questions; {xlabel} and {ylabel} are {apart} apart, the root of the mean square."
-    return finish_picture(figure, title, "Two ways to answer", words)
+    words = f"{len(xs)} questions; the root mean square difference of {xlabel} and {ylabel} is {apart}."
+    return finish_picture(figure, title, "Two answers to each question", words)
 
 
 def _draw_square(
     figure: Any, x: float, y: float, cell: float, values: np.ndarray, limit: float, numbers: bool, labels: Any
 ) -> Any:
-    """Signed numbers as colours, the last row parted from the others, with `labels` on top and left where there are."""
+    """Draw signed numbers as colours, with a dashed line above the last row and optional labels on top and left."""
     n, m = values.shape
     axes = new_axes(figure, x, y, m * cell, n * cell)
     axes.imshow(values, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
@@ -190,15 +193,20 @@ def _describe_head(name: str, square: np.ndarray, side: np.ndarray | None) -> st
     diagonal = np.diag(square)[:d]
     rest = np.abs(square[:d] - np.eye(d, d + 1) * diagonal[:, None]).max()
     low, high, other = map(number_text, (diagonal.min(), diagonal.max(), rest))
-    words = f"{name}: QK's diagonal on x runs from {low} to {high}, its largest other entry in the rows of x is {other}"
+    words = (
+        f"{name}: the diagonal of QK in the rows of x runs from {low} to {high}, "
+        f"and the other entries of these rows are at most {other} in size"
+    )
     if side is None:
         return f"{words}."
-    return f"{words}; OV has {number_text(side[-1])} at y, and at most {number_text(np.abs(side[:d]).max())} at x."
+    return (
+        f"{words}; OV is {number_text(side[-1])} at y, and at most {number_text(np.abs(side[:d]).max())} in size at x."
+    )
 
 
 @with_course_theme
 def valley(w: Any, mu: Any, points: Mapping[str, Sequence[tuple[float, float]]], title: str | None = None) -> Picture:
-    """The best μ for each w as a curve, and pairs (w, μ) on or off it.
+    """Draw the best μ for each w as a curve, and pairs (w, μ) as points.
 
     Args:
         w: [n] positive numbers, increasing.
@@ -207,7 +215,7 @@ def valley(w: Any, mu: Any, points: Mapping[str, Sequence[tuple[float, float]]],
     """
     ws, mus = parse_numbers(w, "w", [1], "a row of numbers"), parse_numbers(mu, "mu", [1], "a row of numbers")
     if len(ws) != len(mus) or (np.diff(ws) <= 0).any() or ws[0] <= 0:
-        raise ValueError("w must be positive and increase, with one mu for each.")
+        raise ValueError("w must be positive and increasing, with one mu for each w.")
     if not isinstance(points, Mapping) or not 1 <= len(points) <= 5:
         raise ValueError("points must be a dict of one to five named lists of (w, mu) pairs.")
     figure = new_figure()

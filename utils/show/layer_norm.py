@@ -1,4 +1,4 @@
-"""What a layer norm makes of numbers, and where in a layer it may stand."""
+"""Draw how a layer norm changes numbers, and the places in a layer where it may be."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from utils.show.text_format import number_text, token_label
 
 @with_course_theme
 def distributions(groups: Mapping[str, Any], title: str | None = None, limit: float | None = None) -> Picture:
-    """Histograms side by side on one scale, each with its mean and standard deviation.
+    """Draw histograms side by side on one scale, each with its mean and standard deviation.
 
     Args:
-        groups: {name: numbers of any shape}, one to three of them; all numbers of a group are counted together.
-        limit: fix the scale to -limit … limit (an explorer's numbers should move, not their scale).
+        groups: {name: numbers of any shape}, one to three groups; a histogram counts all numbers of its group.
+        limit: fix the scale to -limit … limit, so that in an explorer the bars move but the scale does not.
     """
     if not isinstance(groups, Mapping) or not 1 <= len(groups) <= 3:
         raise ValueError(
@@ -54,10 +54,12 @@ def distributions(groups: Mapping[str, Any], title: str | None = None, limit: fl
         facts = f"mean {number_text(mean)}, standard deviation {number_text(spread)}"
         axes.text(0, 1.02, facts, transform=axes.transAxes, color=MUTED, size=SMALL - (len(arrays) > 2), va="bottom")
         words.append(f"{name}: {len(a)} numbers, {facts}, from {number_text(a.min())} to {number_text(a.max())}.")
-    return finish_picture(figure, title, "How the numbers are spread", "\n".join(["Histograms on one scale.", *words]))
+    return finish_picture(
+        figure, title, "How the numbers are distributed", "\n".join(["Histograms on one scale.", *words])
+    )
 
 
-# the parts of a layer: on the branch; on the stream, where there is no branch; on the stream, after the sum
+# Each tuple has the parts on the branch, the parts on the stream if there is no branch, and the parts after the sum.
 PLACES = {
     "only attention": ((), ("attention",), ()),
     "no norm": (("attention",), (), ()),
@@ -67,21 +69,20 @@ PLACES = {
 }
 IN_WORDS = {
     "only attention": "attention replaces the stream, and nothing is added",
-    "no norm": "what attention returns is added to the stream",
-    "post-norm": "what attention returns is added, and then the sum is normed",
-    "pre-norm": "attention reads the normed stream, and what it returns is added to the stream as it was",
-    "this lesson": "what attention returns is normed and then added to the stream",
+    "no norm": "the output of attention is added to the stream",
+    "post-norm": "the output of attention is added, and then the sum is normalised",
+    "pre-norm": "attention reads the normalised stream, and its output is added to the stream before normalisation",
+    "this lesson": "the output of attention is normalised and then added to the stream",
 }
-COLUMN, STREAM, BRANCH, BOX = 1.14, 0.24, 0.72, (0.72, 0.24)  # inches, as are all places below
+COLUMN, STREAM, BRANCH, BOX = 1.14, 0.24, 0.72, (0.72, 0.24)  # inches; all positions below are in inches, too
 
 
 @with_course_theme
 def norm_places(names: Sequence[str] | None = None, title: str | None = None) -> Picture:
-    """One layer, drawn once for each place in which its norm may stand: the stream from top to bottom, what reads from
-    it at its right.
+    """Draw one layer once for each place of its norm: the stream from top to bottom, the branch on its right.
 
     Args:
-        names: some of "only attention", "no norm", "post-norm", "pre-norm" and "this lesson"; all unless given.
+        names: some of "only attention", "no norm", "post-norm", "pre-norm" and "this lesson"; by default, all.
     """
     names = list(PLACES if names is None else names)
     if not names or not set(names) <= set(PLACES):
@@ -95,7 +96,7 @@ def norm_places(names: Sequence[str] | None = None, title: str | None = None) ->
         _layer(axes, COLUMN * k, high, name, *PLACES[name])
     words = "\n".join(f"{name}: {IN_WORDS[name]}." for name in names)
     return finish_picture(
-        figure, title, "Where the norm may stand in a layer", f"The stream runs from top to bottom.\n{words}"
+        figure, title, "Where the norm may be in a layer", f"The stream runs from top to bottom.\n{words}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Packages that load a module when a name of it is first used (PEP 562)."""
+"""Let a package load a module only when one of its names is first used (PEP 562)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def attach(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable, Callable, list[str]]:
-    """What a package needs to have names that stand in its modules: its `__getattr__`, `__dir__` and `__all__`.
+    """Return the `__getattr__`, `__dir__` and `__all__` of a package that offers names from its modules.
 
     Args:
         package: the package's `__name__`.
-        homes: {module: the names that the package takes from it}. No name may be that of a module of the package:
-            once loaded, the module would hide it.
+        homes: {module: the names that the package takes from it}. No name may equal the name of a module of the
+            package: once loaded, the module would hide it.
     """
     home = {name: module for module, names in homes.items() for name in names}
 

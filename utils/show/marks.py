@@ -1,4 +1,4 @@
-"""What several figures draw: arrows, rounded boxes, numbers in cells, a bar of colours."""
+"""Draw the elements that several figures share: arrows, rounded boxes, numbers in cells, colour bars."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Point = Sequence[float]
 
 
 def draw_arrow(axes: Any, start: Point, end: Point, colour: str, width: float, head: float = 7.0, **more: Any) -> None:
-    """An arrow between two points of the axes, its line and its head in points."""
+    """Draw an arrow between two points of the axes; the line's `width` and the `head` are in typographic points."""
     style = {"arrowstyle": "-|>", "mutation_scale": head, "shrinkA": 0, "shrinkB": 0, "color": colour}
     axes.annotate("", end, start, arrowprops={**style, "linewidth": width}, **more)
 
 
 def draw_vector(axes: Any, start: Point, end: Point, colour: str, width: float, head: float, **more: Any) -> None:
-    """An arrow of any length: a short one gets a small head, so that head and shaft both show, the shortest a dot."""
+    """Draw an arrow of any length: a short arrow gets a smaller head, and the shortest arrows become a dot."""
     x, y = axes.transData.transform(end) - axes.transData.transform(start)
     length = math.hypot(x, y)
     if length < 2:
@@ -33,13 +33,13 @@ def draw_vector(axes: Any, start: Point, end: Point, colour: str, width: float, 
 
 
 def draw_origin_lines(axes: Any) -> None:
-    """Thin lines through the origin, behind everything else."""
+    """Draw thin lines through the origin, behind everything else."""
     axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
 
 
 def mute_axes(axes: Any) -> None:
-    """Axes of a plane that stand back: few ticks, faint edges."""
+    """Make the axes of a plane unobtrusive: few ticks, faint edges."""
     axes.locator_params(nbins=5)
     axes.tick_params(colors=MUTED, length=2)
     axes.spines[:].set_color(FAINT)
@@ -48,7 +48,7 @@ def mute_axes(axes: Any) -> None:
 def draw_rounded_box(
     axes: Any, x: float, y: float, width: float, height: float, fill: Any, edge: str, radius: float, **more: Any
 ) -> None:
-    """A box with round corners; a narrow one has smaller ones."""
+    """Draw a box with round corners; a narrow box has smaller corners."""
     from matplotlib.patches import FancyBboxPatch
 
     style = f"round,pad=0,rounding_size={min(radius, width / 4)}"
@@ -56,13 +56,13 @@ def draw_rounded_box(
 
 
 def hide_frame(axes: Any) -> None:
-    """Take away ticks and spines."""
+    """Remove ticks and spines."""
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
 
 
 def write_numbers(axes: Any, values: np.ndarray, cell: float, size: float = TEXT) -> None:
-    """The numbers into the cells of a table, `cell` inches wide, legible on their colours."""
+    """Write the numbers into cells that are `cell` inches wide, legible on the colours of the cells."""
     for (i, j), value in np.ndenumerate(values):
         text, image = number_text(value), axes.images[0]
         colour = text_colour_on(image.to_rgba(value) if np.isfinite(value) else (1, 1, 1))
@@ -80,7 +80,7 @@ def draw_cell_borders(axes: Any, shape: tuple[int, ...], colour: str, width: flo
 def draw_colour_bar(
     image: Any, x: float, y: float, width: float, height: float, ticks: Sequence[float], labels: Any = None
 ) -> None:
-    """A thin bar of the colours of an image, at a place of the scratch page in inches."""
+    """Draw a thin bar with the colours of an image, at a position on the scratch page in inches."""
     low, high = image.get_clim()
     bar = new_axes(image.axes.figure, x, y, width, height)
     shades = np.linspace(low, high, 64)[:, None]

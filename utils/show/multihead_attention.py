@@ -1,4 +1,4 @@
-"""Which head gets what: ways to cut a tensor into heads, many small matrices beside one large, and GPT-2's `c_attn`."""
+"""Draw which head gets which entries: ways to split heads, small matrices beside one large one, GPT-2's `c_attn`."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ def cuts(
     num_heads: int = 2,
     title: str | None = None,
 ) -> Picture:
-    """For each way to split heads, a table of positions and entries in which each cell names the head that got it.
+    """Draw a table of positions and entries for each way to split heads; each cell names the head that gets the entry.
 
     Args:
-        ways: {name: function of (x [1, seq, d_out], num_heads) that gives [1, num_heads, seq, d_head]}, one to three.
+        ways: {name: function}, one to three; each function takes x [1, seq, d_out] and num_heads, and returns
+            [1, num_heads, seq, d_head].
         seq, d_out, num_heads: at most 8 positions, 8 entries and 6 heads.
     """
     if not isinstance(ways, Mapping) or not 1 <= len(ways) <= 3:
         raise ValueError("ways must be a dict of one to three functions, as in {'split_heads': split_heads}.")
     if not (1 <= seq <= 8 and 1 <= d_out <= 8 and 1 <= num_heads <= len(TINTS)) or d_out % num_heads:
         raise ValueError(
-            f"cuts draws up to 8 × 8 cells shared evenly by up to {len(TINTS)} heads; got {seq} × {d_out} and"
-            f" {num_heads}."
+            f"cuts draws up to 8 × 8 cells, divided equally among up to {len(TINTS)} heads; got {seq} × {d_out} cells"
+            f" and {num_heads} heads."
         )
     from matplotlib.colors import ListedColormap
 
@@ -60,28 +61,31 @@ def cuts(
         draw_cell_borders(axes, owner.shape, PAPER, 1.5)
         axes.spines[:].set_visible(False)
         axes.set_title(token_label(name, 28), size=SMALL + 1, weight="bold", pad=6)
-        rows = (f"position {i} goes to heads {', '.join(map(str, row))}" for i, row in enumerate(owner))
+        rows = (f"the entries of position {i} go to heads {', '.join(map(str, row))}" for i, row in enumerate(owner))
         words.append(f"{name}: {'; '.join(rows)}.")
     return finish_picture(figure, title, "Which head gets which entry", "\n".join(words))
 
 
 def _entries_per_head(name: str, heads: Any, num_heads: int, total: int) -> list[list[int]]:
-    """The numbers that each head was given; together each of them once."""
+    """Return the entries that each head gets; raise a ValueError unless exactly one head gets each entry."""
     if not isinstance(heads, torch.Tensor) or heads.dim() != 4 or heads.shape[:2] != (1, num_heads):
         shape = list(heads.shape) if isinstance(heads, torch.Tensor) else type(heads).__name__
-        raise ValueError(f"{name!r} gave {shape}; expected [1, {num_heads}, seq, d_head].")
+        raise ValueError(f"{name!r} returned {shape}; expected [1, {num_heads}, seq, d_head].")
     cells = [[int(value) for value in head.flatten()] for head in heads[0]]
     if sorted(cell for head in cells for cell in head) != list(range(total)):
-        raise ValueError(f"{name!r} does not hand out every entry once.")
+        raise ValueError(f"{name!r} must give every entry to exactly one head.")
     return cells
 
 
 @with_course_theme
 def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2, title: str | None = None) -> Picture:
-    """The queries of several heads, by one product for each head and by one product for all; a tint for each head.
+    """Draw the queries of several heads, computed by one product per head and by one product for all heads.
+
+    Each head has a tint.
 
     Args:
-        seq, d_in, d_head: at most 8 each; num_heads: 2 or 3, of at most 8 entries together.
+        seq, d_in, d_head: at most 8 each.
+        num_heads: 2 or 3; num_heads · d_head must be at most 8.
     """
     if not (1 <= seq <= 8 and 1 <= d_in <= 8 and 2 <= num_heads <= 3 and 1 <= d_head <= 8 // num_heads):
         raise ValueError(
@@ -95,10 +99,10 @@ def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2,
     every = [head for head in range(num_heads) for _ in range(d_head)]
     _draw_product(figure, right, 8 - (num_heads - 1) * tall / 2, (seq, d_in), every, "", "one product, then cut")
     alt = (
-        f"Left, the wrapper: {num_heads} products of x [{seq}, {d_in}] with a W_query [{d_in}, {d_head}] each, and"
-        f" {num_heads} results [{seq}, {d_head}]. Right: the same columns side by side in one W_query"
-        f" [{d_in}, {len(every)}]; one product gives [{seq}, {len(every)}], of which head 0's queries are the first"
-        f" {d_head} columns."
+        f"Left, the wrapper: {num_heads} products of x [{seq}, {d_in}], each with its own W_query [{d_in}, {d_head}],"
+        f" give {num_heads} results [{seq}, {d_head}]. Right: one W_query [{d_in}, {len(every)}] has the same columns"
+        f" side by side; one product gives [{seq}, {len(every)}], and its first {d_head} columns are the queries of"
+        " head 0."
     )
     return finish_picture(figure, title, "The same columns, side by side in one matrix", alt)
 
@@ -106,7 +110,7 @@ def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2,
 def _draw_product(
     figure: Any, x: float, y: float, size: tuple[int, int], owners: list[int], suffix: str, title: str
 ) -> None:
-    """x @ W = Q as tables of cells, W and Q with a column for each of `owners`."""
+    """Draw x @ W = Q as tables of cells; W and Q have one column for each of `owners`."""
     from matplotlib.colors import to_rgba_array
 
     seq, d_in = size
@@ -126,11 +130,14 @@ def _draw_product(
 
 @with_course_theme
 def packed(n_heads: int, d_model: int, head: int = 0, title: str | None = None) -> Picture:
-    """GPT-2's `c_attn`, [d_model, 3 d_model]: all heads' query columns, then their keys', then their values'; one head
-    is outlined.
+    """Draw GPT-2's `c_attn`, [d_model, 3 d_model], with one head outlined.
+
+    The query columns of all heads come first, then the key columns, then the value columns.
 
     Args:
-        n_heads: at most 25; d_model: divisible by it; head: the one that is outlined.
+        n_heads: at most 25.
+        d_model: divisible by n_heads.
+        head: the head that is outlined.
     """
     parse_integer(n_heads, "n_heads", 1, 25)
     parse_integer(head, "head", 0, n_heads - 1)
@@ -153,8 +160,8 @@ def packed(n_heads: int, d_model: int, head: int = 0, title: str | None = None) 
         axes.text(left + 0.05, -0.08, f"column {part * d_model}", va="top", size=SMALL - 1, color=MUTED)
     axes.set_ylabel(f"{d_model} rows", size=SMALL)
     alt = (
-        f"c_attn has {d_model} rows and {3 * d_model} columns: {d_model} for the queries, then as many for the keys and"
-        f" for the values. In each third every head has {d_head} neighbouring columns. Head {head}'s begin at columns"
-        f" {', '.join(str(part * d_model + head * d_head) for part in range(3))}."
+        f"c_attn has {d_model} rows and {3 * d_model} columns: {d_model} for the queries, then {d_model} for the keys,"
+        f" then {d_model} for the values. In each third, every head has {d_head} neighbouring columns. The columns of"
+        f" head {head} begin at {', '.join(str(part * d_model + head * d_head) for part in range(3))}."
     )
     return finish_picture(figure, title, f"Head {head} owns three blocks of columns", alt)

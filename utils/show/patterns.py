@@ -1,4 +1,4 @@
-"""Attention patterns of several heads: small tables, which give way to circuitsvis where that can run."""
+"""Draw attention patterns of several heads: as small tables, and with circuitsvis if its script can run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
             axes.set_title(label, size=fit_font_size(label, SMALL, side + gap - 0.06), color=INK, pad=3)
         axes.tick_params(length=0, pad=2)
         axes.set_yticks(range(0, n, step) if column == 0 else [], texts[::step] if column == 0 else [], size=size)
-        lowest = k + across >= heads  # no table below it
+        lowest = k + across >= heads  # no table is below this one
         axes.set_xticks(range(0, n, step) if lowest else [], texts[::step] if lowest else [], size=size, rotation=90)
         if column == 0:
             axes.set_ylabel("query (asks)" if side > 0.9 else "query", size=SMALL, labelpad=2)
@@ -60,7 +60,7 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
 
 
 def _describe_heads(names: Sequence[str], called: Sequence[str], values: np.ndarray) -> str:
-    """For each head: where each query looks most, or of many tokens where the head looks on average."""
+    """Describe the largest weight of each query or, beyond 8 tokens, the largest average and single weight."""
     lines = []
     for k, table in enumerate(values):
         if len(names) <= 8:
@@ -71,14 +71,14 @@ def _describe_heads(names: Sequence[str], called: Sequence[str], values: np.ndar
             mean = table.mean(axis=0)
             j, (a, b) = int(mean.argmax()), _largest(table)
             lines.append(
-                f"{called[k]}: most to {names[j]} (position {j}), {number_text(mean[j])} on average; "
+                f"{called[k]}: attends most to {names[j]} (position {j}), {number_text(mean[j])} on average; "
                 f"its largest weight is {names[a]} → {names[b]}, {number_text(table[a, b])}."
             )
     return "\n".join(lines)
 
 
 def _largest(values: np.ndarray) -> tuple[int, ...]:
-    """Where the largest weight is; the first query is left out, which under a causal mask has no choice."""
+    """Return the position of the largest weight, ignoring the first query: under a causal mask, its weight is 1."""
     later = values[..., 1:, :] if values.shape[-2] > 1 else values
     at = [int(i) for i in np.unravel_index(later.argmax(), later.shape)]
     at[-2] += values.shape[-2] - later.shape[-2]
@@ -88,17 +88,20 @@ def _largest(values: np.ndarray) -> tuple[int, ...]:
 def attention(
     tokens: Sequence[str], patterns: Any, title: str | None = None, heads: Sequence[str] | None = None
 ) -> AttentionHeadsPicture:
-    """Every head's attention pattern: circuitsvis, to choose heads and point at weights, or where that cannot run small
-    tables.
+    """Draw every head's attention pattern.
+
+    A notebook shows circuitsvis, in which you choose heads and point at weights. If circuitsvis cannot run, the
+    notebook shows small tables.
 
     Args:
         tokens: seq strings, at most 64.
         patterns: [heads, seq, seq] weights between 0 and 1, or [seq, seq] for one head; at most 32 heads.
-        title: by default the largest weight.
-        heads: a name for each head, no two the same; by default head 0, head 1, …
+        title: by default, the largest weight.
+        heads: a different name for each head; by default head 0, head 1, …
 
     Raises:
-        ValueError: another shape, another number of tokens, nan, a number outside 0…1, or wrong names of heads.
+        ValueError: if `patterns` has a wrong shape, nan, or a number outside 0…1, or if the number of tokens or the
+            names of heads are wrong.
     """
     expected = "[heads, seq, seq], or [seq, seq] for one head"
     values = parse_numbers(patterns, "patterns", [2, 3], expected)
@@ -117,7 +120,7 @@ def attention(
     names = parse_names(tokens, n, "tokens", "positions")
     called = parse_names([f"head {k}" for k in range(count)] if heads is None else heads, count, "heads", "patterns")
     if len(set(called)) < count:
-        raise ValueError(f"heads must differ, so that one can be chosen; got {', '.join(called)}.")
+        raise ValueError(f"the names in heads must differ, so that you can choose a head; got {', '.join(called)}.")
     k, i, j = _largest(values)
     default = f"The largest weight: {names[i]!r} → {names[j]!r}, {number_text(values[k, i, j])}"
     title = parse_title(title, default if count == 1 else f"{default} in {called[k]}")
@@ -128,6 +131,6 @@ def attention(
         "attentionHeadNames": called,
         "minValue": 0,
         "maxValue": 1,
-        "maskUpperTri": False,  # a weight of 0 has a colour of its own, as in the picture
+        "maskUpperTri": False,  # a weight of 0 keeps its colour, same as in the picture
     }
     return AttentionHeadsPicture(picture.figure, picture.alt, title, props)

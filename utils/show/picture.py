@@ -1,4 +1,4 @@
-"""What every figure is made on: the one theme, the `Picture`, and the page that is cut to what is on it."""
+"""Provide the basis of every figure: the theme, the `Picture`, and the page that is cropped to its content."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from utils.show.sizes import BENCH, CSS_DPI, HEADLINE, NARROWEST, PAD, PNG_DPI, 
 from utils.show.text_format import escape_undrawable, wrap_text
 
 THEME = {
-    "font.family": "DejaVu Sans",  # ships with matplotlib, so every machine draws the same letters
+    "font.family": "DejaVu Sans",  # it ships with matplotlib, so every machine draws the same letters
     "font.size": TEXT,
     "text.color": INK,
-    "text.parse_math": False,  # a token may hold a $
+    "text.parse_math": False,  # a token may contain a $
     "axes.edgecolor": MUTED,
     "axes.labelcolor": MUTED,
     "axes.labelsize": TEXT,
@@ -32,14 +32,14 @@ THEME = {
     "ytick.labelsize": SMALL,
     "figure.facecolor": PAPER,
     "axes.facecolor": "none",
-    "image.interpolation": "none",  # cells have edges
-    "svg.hashsalt": "attention",  # the same SVG for the same figure
+    "image.interpolation": "none",  # cells keep sharp edges
+    "svg.hashsalt": "attention",  # makes the SVG reproducible
 }
 
 
 @contextmanager
 def course_theme():
-    """matplotlib's defaults and ours, whatever style the reader has set; theirs comes back afterwards."""
+    """Use matplotlib's defaults with the course's theme, then restore the style that the reader has set."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -58,11 +58,11 @@ def with_course_theme(draw):
 
 
 class Picture:
-    """A matplotlib figure together with the words that say the same.
+    """A matplotlib figure with a text that says the same.
 
     Args:
-        figure: a `matplotlib.figure.Figure`; it is not known to pyplot, so a notebook shows it once.
-        alt: what is to be seen, with the numbers.
+        figure: a `matplotlib.figure.Figure`; pyplot does not know it, so a notebook shows it only once.
+        alt: a description of the figure, with its numbers.
     """
 
     def __init__(self, figure: Any, alt: str) -> None:
@@ -75,21 +75,21 @@ class Picture:
         return {"text/plain": self.alt, "text/html": self.html()}
 
     def png(self, dpi: int = PNG_DPI) -> bytes:
-        """The figure as the bytes of a PNG file."""
+        """Return the figure as the bytes of a PNG file."""
         buffer = io.BytesIO()
         with course_theme():
             self.figure.savefig(buffer, format="png", dpi=dpi)
         return buffer.getvalue()
 
     def html(self) -> str:
-        """An `<svg>` in the colours of the page that it stands on, light or dark, and never wider than it."""
+        """Return an `<svg>` that follows the page's light or dark colours and is never wider than the page."""
         from utils.show.svg import render_svg
 
         with course_theme():
             return render_svg(self.figure, self.alt)
 
     def save(self, path: str | Path) -> Path:
-        """Write the figure, on paper, to `path` (.png, .svg or .pdf); give the path back."""
+        """Write the figure with a white background to `path` (.png, .svg or .pdf) and return the path."""
         path = Path(path)
         stamps = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         if path.suffix not in stamps:
@@ -100,7 +100,7 @@ class Picture:
 
 
 def balance_lines(title: str, width: float) -> list[str]:
-    """`title` in as few lines as fit, of about the same length: no last line of one word."""
+    """Split `title` into as few lines as possible, of similar length, so that no single word is left over."""
     lines = wrap_text(title, width, TITLE, bold=True)
     for share in (0.9, 0.8, 0.7, 0.6):
         narrower = wrap_text(title, width * share, TITLE, bold=True)
@@ -111,9 +111,9 @@ def balance_lines(title: str, width: float) -> list[str]:
 
 
 def separate_positions(positions: Sequence[float], gap: float) -> list[float]:
-    """The positions nearest to `wanted`, in the same order, that are at least `gap` apart."""
+    """Move positions apart as little as possible, in the same order, until they are at least `gap` apart."""
     order = sorted(range(len(positions)), key=lambda i: positions[i])
-    blocks: list[tuple[float, int]] = []  # the centre and the size of runs of touching labels
+    blocks: list[tuple[float, int]] = []  # the centre and the length of each run of touching positions
     for i in order:
         blocks.append((positions[i], 1))
         while len(blocks) > 1:
@@ -138,20 +138,20 @@ def new_figure():
 
 
 def new_axes(figure: Any, x: float, y: float, width: float, height: float) -> Any:
-    """Axes at a place of the scratch page, in inches."""
+    """Add axes at a position on the scratch page, in inches."""
     return figure.add_axes([x / BENCH, y / BENCH, width / BENCH, height / BENCH])
 
 
 def axes_bounds_inches(axes: Any) -> list[float]:
-    """Where axes are on the scratch page: x, y, width and height."""
+    """Return the x, y, width and height of axes on the scratch page, in inches."""
     return [BENCH * side for side in axes.get_position().bounds]
 
 
 def finish_picture(figure: Any, title: Any, default: str, alt: str) -> Picture:
-    """Cut the page to what is on it, with the title above: nothing can be cut off. Gives alt text after the title.
+    """Crop the page to its content, with the title above, and return the picture; its text starts with the title.
 
     Args:
-        title: as the caller of the figure gave it; None takes the default, "" draws none.
+        title: the title argument of the figure; None draws `default`, "" draws no title.
     """
     title = parse_title(title, default)
     box = figure.get_tightbbox(figure.canvas.get_renderer())

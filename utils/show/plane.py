@@ -1,4 +1,4 @@
-"""Arrows in the plane: vectors from the origin, and a weighted sum walked tip to tail."""
+"""Draw arrows in the plane: vectors from the origin, and a weighted sum drawn tip to tail."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from utils.show.text_format import number_text, text_width, token_label, vector_
 
 
 def _plane(figure: Any, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Any, float]:
-    """Equal-aspect axes that hold `points` [n, 2] and the origin; gives the inches of one unit too."""
+    """Add axes with equal aspect that contain `points` [n, 2] and the origin; return them and the inches per unit."""
     points = np.vstack([points, np.zeros(2)])
     low, high = (points.min(axis=0), points.max(axis=0)) if limit is None else (np.full(2, -limit), np.full(2, limit))
     span = high - low
     longest = float(span.max()) or 1.0
-    wanted = np.maximum(span, 0.4 * longest)  # a flat picture still needs some height
+    wanted = np.maximum(span, 0.4 * longest)  # flat data also gets some height
     low, high = (low + high - wanted) / 2 - 0.06 * longest, (low + high + wanted) / 2 + 0.06 * longest
     inch = side / float((high - low).max())
     width, height = (high - low) * inch
@@ -34,7 +34,7 @@ def _plane(figure: Any, points: np.ndarray, side: float, limit: float | None = N
 
 
 def _label_tips(axes: Any, inch: float, tips: Mapping[str, np.ndarray], colours: Sequence[str]) -> None:
-    """A name beside each tip, moved apart where they would touch, with a hair line where it was moved."""
+    """Write a name beside each tip; names that would touch are moved apart and connected by a thin line."""
     for right in (True, False):
         here = [(name, tip, colour) for (name, tip), colour in zip(tips.items(), colours) if (tip[0] >= 0) == right]
         for (name, tip, colour), y in zip(here, separate_positions([tip[1] for _, tip, _ in here], 0.19 / inch)):
@@ -61,7 +61,7 @@ def _parse_point(value: Any, name: str) -> np.ndarray:
     vector = parse_numbers(value, name, [1], "two numbers [x, y]")
     if len(vector) != 2:
         raise ValueError(
-            f"{name} has {len(vector)} numbers; expected 2, as the picture is flat. Choose two, as in v[:2]."
+            f"{name} has {len(vector)} numbers; expected 2, because the picture is flat. Choose two, as in v[:2]."
         )
     return vector
 
@@ -74,14 +74,14 @@ def vectors(
     projection: tuple[str, str] | None = None,
     limit: float | None = None,
 ) -> Picture:
-    """Arrows from the origin, each with its name at the tip.
+    """Draw arrows from the origin, each with its name at the tip.
 
     Args:
         vectors: {name: [x, y]}, one to six of them.
-        title: by default the dot product, if `angle` is given.
-        angle: two names; the angle between them is drawn, their dot product written below.
-        projection: two names (a, b); the shadow of a on the line of b is drawn, its foot dashed.
-        limit: fix both axes to -limit … limit (an explorer's arrows should move, not its axes).
+        title: by default, the dot product, if `angle` is given.
+        angle: two names; draw the angle between them, and write their dot product below.
+        projection: two names (a, b); draw the shadow of a on the line of b, with a dashed line from the tip of a.
+        limit: fix both axes to -limit … limit, so that in an explorer the arrows move but the axes do not.
     """
     if not isinstance(vectors, Mapping) or not 1 <= len(vectors) <= len(SERIES):
         raise ValueError(
@@ -129,12 +129,12 @@ def vectors(
 
 def _projection_foot(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
     if not b.any():
-        raise ValueError(f"nothing can be projected on {name!r}: it has length 0.")
+        raise ValueError(f"no vector can be projected on {name!r}, because its length is 0.")
     return b * (a @ b) / (b @ b)
 
 
 def _draw_angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
-    """Draw the arc between two vectors; gives `|a| × |b| × cos θ = ` in numbers ('' if one has no length)."""
+    """Draw the arc between two vectors; return `|a| × |b| × cos θ = ` in numbers ('' if a vector has length 0)."""
     from matplotlib.patches import Arc
 
     lengths = float(np.linalg.norm(a)), float(np.linalg.norm(b))
@@ -150,7 +150,7 @@ def _draw_angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
     middle = math.radians(start + ((end - start) % 360) / 2)
     text = f"{degrees:.0f}°"
     far = max(radius + 0.2 / inch, 0.2 / inch / math.sin(math.radians(max(degrees, 1)) / 2))
-    if far < 0.85 * max(lengths):  # a narrow wedge has no room for its number, which the line below gives too
+    if far < 0.85 * max(lengths):  # a narrow angle has no room for its number; the text below the axes has it, too
         axes.text(
             far * math.cos(middle), far * math.sin(middle), text, ha="center", va="center", size=SMALL, color=MUTED
         )
@@ -159,13 +159,13 @@ def _draw_angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
 
 @with_course_theme
 def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None = None) -> Picture:
-    """A weighted sum of vectors, walked tip to tail; the result is the bold arrow.
+    """Draw a weighted sum of vectors tip to tail; the bold arrow is the result.
 
     Args:
         weights: [n] finite numbers.
-        vectors: [n, d], d ≥ 2; the first two coordinates are drawn, and the axes say so when d > 2.
+        vectors: [n, d], d ≥ 2; the figure shows the first two coordinates, and the axes say so if d > 2.
         labels: n strings, at most 12.
-        title: by default the result's numbers.
+        title: by default, the numbers of the result.
     """
     w = parse_numbers(weights, "weights", [1], "one weight for each vector, [n]")
     v = parse_numbers(vectors, "vectors", [2], "one vector in each row, [n, d]")
@@ -184,7 +184,7 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
     axes, inch = _plane(figure, tips, min(3.3, WIDEST - 2 * PAD - 1.0 - max(text_width(note, TEXT) for note in notes)))
     middles = (tips[1:] + tips[:-1]) / 2
     x = axes.get_xlim()[1] + 0.1 / inch
-    draw_vector(axes, np.zeros(2), tips[-1], INK, 3.2, 15.4)  # first, so that the small arrows lie on it
+    draw_vector(axes, np.zeros(2), tips[-1], INK, 3.2, 15.4)  # drawn first, so that the small arrows are on top
     for k, (note, y) in enumerate(zip(notes, separate_positions(list(middles[:, 1]), 0.2 / inch))):
         colour = SERIES[k % 5]
         draw_vector(axes, tips[k], tips[k + 1], colour, 1.8, 12.6)
@@ -194,10 +194,10 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
         axes.text(x, y, note, color=colour, va="center")
     axes.set(xlabel="coordinate 1", ylabel="coordinate 2")
     d = v.shape[1]
-    drawn = f" Drawn are the first two of {d} coordinates." if d > 2 else ""
+    drawn = f" The figure shows the first two of {d} coordinates." if d > 2 else ""
     if d > 2:
         axes.set(xlabel=f"coordinate 1 of {d}", ylabel=f"coordinate 2 of {d}")
     total = vector_text(result, 4)
     parts = ", ".join(f"{number_text(weight)} × {name}" for weight, name in zip(w, names))
-    alt = f"A weighted sum walked tip to tail: {parts}. The bold arrow is the result, {total}.{drawn}"
+    alt = f"A weighted sum, drawn tip to tail: {parts}. The bold arrow is the result, {total}.{drawn}"
     return finish_picture(figure, title, f"The bold arrow is the sum: {total}", alt)

@@ -1,4 +1,4 @@
-"""Positions as numbers: a heat map of encodings, and a pair of entries that turns."""
+"""Draw positions as numbers: a heat map of encodings, and a pair of entries that rotates."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from utils.show.text_format import number_text, vector_text
 
 @with_course_theme
 def heat(values: Any, title: str | None = None, rows: str = "position", columns: str = "entry") -> Picture:
-    """A table of signed numbers as colours alone, red above 0 and blue below; for tables too large for numbers.
+    """Draw signed numbers as colours, red above 0 and blue below; use it for tables too large to print numbers.
 
     Args:
         values: [n, m] finite numbers, at most 512 × 512.
-        rows, columns: what the axes count.
+        rows, columns: what the axes count, in the singular.
     """
     table = parse_numbers(values, "values", [2], "a table [rows, columns]")
     if max(table.shape) > 512:
@@ -52,13 +52,12 @@ def heat(values: Any, title: str | None = None, rows: str = "position", columns:
 
 @with_course_theme
 def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title: str | None = None) -> Picture:
-    """One pair of entries as an arrow, turned by `speed` radians a position; the arrows of several positions on one
-    circle.
+    """Draw one pair of entries as an arrow that rotates by `speed` radians per position, for several positions.
 
     Args:
         pair: [a, b], not both 0.
         positions: up to eight whole numbers.
-        speed: radians a position.
+        speed: radians per position.
     """
     start = parse_numbers(pair, "pair", [1], "two numbers [a, b]")
     if start.shape != (2,) or not start.any():
@@ -86,11 +85,11 @@ def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title
         axes.text(*(tip * 1.14), name, color=colour, weight="bold", ha="center", va="center", size=TEXT)
         words.append(f"position {position:g}: {vector_text(tip)}")
     degrees = math.degrees(rate)
-    default = f"The pair turns by {degrees:.0f}° a position and keeps its length"
+    default = f"The pair rotates by {degrees:.0f}° per position and keeps its length"
     return finish_picture(
         figure,
         title,
         default,
-        f"Arrows of length {number_text(length)}, turned by {number_text(rate)} radians a position."
+        f"Arrows of length {number_text(length)}, rotated by {number_text(rate)} radians per position."
         f" {'; '.join(words)}.",
     )

@@ -1,4 +1,4 @@
-"""What softmax makes of dot products of random vectors: the study behind 1/√d_k, and its picture."""
+"""Measure and draw how softmax saturates on dot products of random vectors: the reason for 1/√d_k."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from utils.show.sizes import BENCH
 
 
 def entropy(weights: torch.Tensor) -> torch.Tensor:
-    """Entropy in nats of weights [..., n]: 0 for one-hot, log n for uniform. Gives [...]."""
+    """Return the entropy [...] in nats of weights [..., n]: 0 for one-hot, log n for uniform weights."""
     return torch.special.entr(weights).sum(-1)
 
 
 def jacobian_norm(weights: torch.Tensor) -> torch.Tensor:
-    """Frobenius norm of the softmax's Jacobian diag(w) − w wᵀ where it gave the weights [..., n]. Gives [...]."""
+    """Return the Frobenius norm [...] of the softmax's Jacobian diag(w) − w wᵀ, given its output w [..., n]."""
     squares = weights.pow(2).sum(-1)
     return (squares - 2 * weights.pow(3).sum(-1) + squares.pow(2)).clamp_min(0).sqrt()
 
@@ -26,15 +26,16 @@ def jacobian_norm(weights: torch.Tensor) -> torch.Tensor:
 def saturation_study(
     d_ks: Sequence[int] = (2, 8, 32, 128, 512), seq: int = 6, draws: int = 2000, seed: int = 0
 ) -> dict[str, torch.Tensor]:
-    """What softmax makes of dot products of random queries and keys, with and without the division by √d_k.
+    """Measure the softmax of dot products of random queries and keys, with and without the division by √d_k.
 
-    For each d_k, `draws` queries [d_k] each meet `seq` keys [d_k] of their own; all entries are standard normal.
-    The scaled and the unscaled numbers come from the same draws, and those of one d_k do not depend on the other d_ks.
+    For each d_k, sample `draws` queries [d_k], each with its own `seq` keys [d_k]; all entries are standard normal.
+    The scaled and the unscaled numbers use the same samples. The results of one d_k do not depend on the other d_ks.
 
     Returns:
-        A dict of float64 tensors [len(d_ks)], each a mean over the draws, "_unscaled" and "_scaled" of:
-        `spread` the standard deviation of the scores, `largest` the largest weight of a row, `entropy` of a row in
-        nats, `gradient` the Frobenius norm of the softmax's Jacobian at that row. And `d_k`, int64.
+        A dict of float64 tensors [len(d_ks)]. Each name has the suffix "_unscaled" or "_scaled": `spread` is the
+        standard deviation of all scores, `largest` the mean of the largest weight of a row, `entropy` the mean entropy
+        of a row in nats, `gradient` the mean Frobenius norm of the softmax's Jacobian at a row. The dict also has
+        `d_k`, int64.
     """
     for name, value in {"seq": seq, "draws": draws, **{f"d_ks[{i}]": d for i, d in enumerate(d_ks)}}.items():
         parse_integer(value, name, 1)
@@ -67,10 +68,10 @@ def saturation(
     seed: int = 0,
     title: str | None = None,
 ) -> Picture:
-    """The numbers of `saturation_study` against d_k: largest weight, entropy and gradient of the softmax.
+    """Draw the results of `saturation_study` against d_k: largest weight, entropy and gradient of the softmax.
 
     Args:
-        scaled: which lines to draw: scores as they are (False), divided by √d_k (True), or both.
+        scaled: which lines to draw: for unscaled scores (False), for scores divided by √d_k (True), or both.
     """
     study = saturation_study(d_ks, seq, draws, seed)
     lines_ = [{False: ("not scaled", "unscaled"), True: ("÷ √d_k", "scaled")}[bool(one)] for one in scaled]
@@ -94,7 +95,7 @@ def saturation(
         words.append(f"Mean {ylabel}.\n{describe_lines(xs, ys, 'd_k', mark)}")
     default = {
         (False,): "Unscaled scores saturate the softmax as d_k grows",
-        (True,): "Divided by √d_k, scores leave the softmax as it is at any d_k",
-    }.get(tuple(map(bool, scaled)), "Unscaled scores saturate the softmax as d_k grows; divided by √d_k they do not")
+        (True,): "With scores divided by √d_k, the softmax stays about the same at any d_k",
+    }.get(tuple(map(bool, scaled)), "Unscaled scores saturate the softmax as d_k grows; scores divided by √d_k do not")
     head = f"Three charts against d_k for {seq} random keys per query."
     return finish_picture(figure, title, default, "\n".join([head, *words]))

@@ -1,4 +1,4 @@
-"""What lesson 02 opens with: one state beside looking back at all of them, and the road of four variants."""
+"""Draw the opening figures of lesson 02: one state or looking back at all states, and the four variants."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from utils.show.sizes import SMALL, TEXT
 from utils.show.text_format import fit_font_size, token_label
 
 MOST_WORDS = 8
-WIDE = 5.7  # inches, as are all places below
-HIGH, UP, DOWN = 0.26, 0.48, 1.2  # a box of a state, and where the encoder's and the decoder's boxes stand
-APART = 2.0  # from one translator to the other
+WIDE = 5.7  # inches; all positions below are in inches, too
+HIGH, UP, DOWN = 0.26, 0.48, 1.2  # the height of a state's box, and the y of the encoder's and the decoder's boxes
+APART = 2.0  # the distance between the two translators
 
 
 @with_course_theme
 def looking_back(
     read: Sequence[str], written: Sequence[str], asks: str, finds: str, title: str | None = None
 ) -> Picture:
-    """A translator with one state for everything, and below it one that looks back at every state.
+    """Draw a translator with one state for everything and, below it, a translator that looks back at every state.
 
     Args:
         read: the words that the encoder reads, 2 to 8.
         written: the words that the decoder writes, 2 to 8.
         asks: the written word that looks back.
-        finds: the word whose state it needs most; its line is drawn wider.
+        finds: the word whose state `asks` needs most; the line from this state is wider.
     """
     words = {"read": _parse_words(read, "read"), "written": _parse_words(written, "written")}
     for name, where, given in (("asks", "written", asks), ("finds", "read", finds)):
         if words[where].count(given) != 1:
-            raise ValueError(f"{name} must be one of the {where} words, there once; got {given!r}.")
+            raise ValueError(f"{name} must be one of the {where} words and occur there once; got {given!r}.")
     source, target = words.values()
     at, found = target.index(asks), source.index(finds)
     figure = new_figure()
@@ -52,9 +52,9 @@ def looking_back(
         axes.plot([x, boxes[at]], [APART + UP + HIGH, APART + DOWN], color=BLUE, zorder=1, **line)
     alt = (
         f"Two translators, one above the other. Both read {' '.join(source)!r} and write {' '.join(target)!r}. "
-        "The encoder keeps a state for each word that it reads, and each state is made from the one before. "
-        "Above, one state for everything: only the last state reaches the decoder. Below, it looks back: lines "
-        f"lead from all {len(source)} states to the word {asks!r}, and the line from {finds!r} is the widest."
+        "The encoder keeps a state for each word that it reads, and each state is computed from the previous state. "
+        "Above, only the last state reaches the decoder: one state for everything. Below, the decoder looks back: "
+        f"lines lead from all {len(source)} states to the word {asks!r}, and the line from {finds!r} is the widest."
     )
     return finish_picture(figure, title, "The decoder gets one state, or looks back at all of them", alt)
 
@@ -70,7 +70,7 @@ def _parse_words(given: Any, name: str) -> list[str]:
 def _draw_translator(
     axes: Any, y: float, title: str, source: Sequence[str], target: Sequence[str], marked: int, colour: str
 ) -> list[list[float]]:
-    """An encoder's row above a decoder's, with one state marked; gives where their boxes stand from the left."""
+    """Draw an encoder's row above a decoder's row, with one state marked; return the x of the boxes of each row."""
     axes.text(0, y + 0.1, title, weight="bold", va="center", size=TEXT)
     left, rows = 0.85, []
     for name, words, row, label, edge in (
@@ -96,14 +96,14 @@ def _draw_translator(
 STEPS = (
     ("simplified", "lesson 02", "each word looks at\nall words of its\nown sentence"),
     ("trainable", "lesson 03", "three matrices\ndecide what to\nlook for"),
-    ("causal", "lesson 04", "no word sees the\nwords after it, so\nit can write"),
+    ("causal", "lesson 04", "no word sees the\nwords after it, so\nthe model can write"),
     ("multi-head", "lesson 05", "several heads\nlook for different\nthings at once"),
 )
 
 
 @with_course_theme
 def variants(title: str | None = None) -> Picture:
-    """The road of four variants: each is drawn as a table of who looks at whom, beside what is new in it."""
+    """Draw the four variants of attention, each as a table of who looks at whom, with its new idea below."""
     figure = new_figure()
     axes = new_axes(figure, 0.5, 0.5, WIDE, 1.95)
     axes.set(xlim=(0, WIDE), ylim=(1.95, 0))
@@ -135,7 +135,7 @@ def variants(title: str | None = None) -> Picture:
 def _draw_attention_table(
     axes: Any, x: float, y: float, side: float, fill: str, edge: str, causal: bool, n: int = 4
 ) -> None:
-    """A table of who looks at whom: the cells that may be looked at are filled."""
+    """Draw a table of who looks at whom; the allowed cells are filled."""
     from matplotlib.patches import Rectangle
 
     cell = side / n

@@ -1,6 +1,6 @@
-"""A figure as a small SVG that stands in a page: letters as paths, and colours that follow the page's light or dark.
+"""Render a figure as a small inline SVG: letters as paths, and colours that follow the page's light or dark theme.
 
-matplotlib's own SVG is several times as large, carries metadata and has its colours fixed.
+matplotlib's own SVG is several times as large, contains metadata and has fixed colours.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from matplotlib.transforms import Affine2D
 from utils.show.colours import PALETTE
 from utils.show.sizes import CSS_DPI
 
-UNIT = 10  # units to a CSS pixel, so that whole numbers are fine enough
+UNIT = 10  # units per CSS pixel, so that whole numbers are precise enough
 DPI = UNIT * CSS_DPI
-EM = 500  # units of a glyph's outline to its size
-# A page says whether it is dark by JupyterLab's, VS Code's or Sphinx's sign, or else by its `color-scheme`, which may
-# follow the reader's system (prefers-color-scheme). Without either it is light. Paper is printed light.
+EM = 500  # units per font size in the outline of a glyph
+# JupyterLab, VS Code and Sphinx mark a page as light or dark. Without such a mark, the page's `color-scheme` decides,
+# which may follow the reader's system (prefers-color-scheme). Without both, the figure is light. Print is always light.
 _THEME = (
     "@supports(color:light-dark(red,red)){.course-figure{VARIABLES}}"
     "[data-theme=light] .course-figure,[data-jp-theme-light=true] .course-figure{color-scheme:light}"
@@ -36,13 +36,13 @@ _THEME = (
     "@media print{.course-figure{color-scheme:light!important}}"
 )
 _NAMED = {light: name for name, (light, _) in PALETTE.items()}
-_PREFIX = "\N{SECTION SIGN}"  # stands where the hash will: no other text of an SVG has it
+_PREFIX = "\N{SECTION SIGN}"  # a placeholder for the hash; no other text of an SVG has this character
 
 
 def render_svg(figure: Any, alt: str) -> str:
-    """A matplotlib figure as an `<svg>` for a page, `alt` being what it says to who cannot see it.
+    """Return a matplotlib figure as an `<svg>` for a page, with `alt` as its text for screen readers.
 
-    An untrusted notebook takes the drawing away and leaves the words.
+    An untrusted notebook removes the drawing and shows only the text.
     """
     width, height = (round(side * DPI) for side in figure.get_size_inches())
     dpi, paper = figure.dpi, figure.patch.get_visible()
@@ -70,14 +70,14 @@ def render_svg(figure: Any, alt: str) -> str:
 
 
 def css_colour(colour: Any) -> str:
-    """A colour of the palette by its name with the light tone as fallback, another one in hexadecimals."""
+    """Return a palette colour by name, with its light tone as fallback, and any other colour in hexadecimals."""
     if not isinstance(colour, str):
         colour = "#%02x%02x%02x" % tuple(round(255 * part) for part in colour[:3])  # noqa: UP031
     return f"var(--{_NAMED[colour]},{colour})" if colour in _NAMED else colour
 
 
 def format_decimal(x: float, digits: int = 2) -> str:
-    """A number in as few characters as it takes."""
+    """Return a number with at most `digits` decimals, in as few characters as possible."""
     text = f"{x:.{digits}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     text = text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
@@ -85,7 +85,7 @@ def format_decimal(x: float, digits: int = 2) -> str:
 
 
 def join_numbers(numbers: Any) -> str:
-    """Whole numbers, parted by a blank where no minus parts them."""
+    """Join whole numbers with blanks; before a minus sign, no blank is needed."""
     return " ".join(map(str, numbers)).replace(" -", "-")
 
 
@@ -94,7 +94,7 @@ _LONG = {Path.LINETO: 1, Path.CURVE3: 2, Path.CURVE4: 3}
 
 
 def path_data(points: np.ndarray, codes: np.ndarray) -> str:
-    """A path's data: absolute where it starts, relative from then on."""
+    """Return the data of an SVG path: absolute coordinates at each start, relative coordinates after it."""
     places = np.rint(points).astype(int).tolist()
     codes = codes.tolist()
     parts, last, at, i = [], "", (0, 0), 0
@@ -124,7 +124,7 @@ def path_data(points: np.ndarray, codes: np.ndarray) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def layout_glyphs(font_file: str, text: str) -> tuple[tuple[str, int], ...]:
-    """The glyphs of a text and where each stands, in units of its size."""
+    """Return the name and the x position of each glyph of a text, in units of 1/EM of the font size."""
     font = get_font(font_file)
     font.set_size(text_to_path.FONT_SCALE, 72)
     glyphs, outlines, _ = text_to_path.get_glyphs_with_font(font, text)
@@ -142,18 +142,18 @@ _GLYPHS: dict[str, str] = {}
 
 
 class SvgRenderer(RendererBase):
-    """What matplotlib draws a figure on."""
+    """The renderer with which matplotlib draws a figure as SVG."""
 
     def __init__(self, width: int, height: int) -> None:
         super().__init__()
         self.width, self.height = width, height
         self.flip = Affine2D().scale(1, -1).translate(0, height)
         self.parts: list[str] = []
-        self.shapes: dict[str, str] = {}  # data of paths that are drawn more than once: their ids
-        self.clips: dict[str, str] = {}  # data of paths that cut others
-        self.lines: tuple[str, str] | None = None  # lines of one look that another may join: the look, the data
+        self.shapes: dict[str, str] = {}  # {path data: id} of paths that may be drawn more than once
+        self.clips: dict[str, str] = {}  # {path data: id} of clip paths
+        self.lines: tuple[str, str] | None = None  # (look, data) of lines that the next line may join
 
-    # ---------------------------------------------------------------- what matplotlib asks
+    # ---------------------------------------------------------------- methods that matplotlib calls
 
     def get_canvas_width_height(self) -> tuple[float, float]:
         return self.width, self.height
@@ -173,7 +173,7 @@ class SvgRenderer(RendererBase):
         return (f"<defs>{''.join(kept)}</defs>" if kept else "") + "".join(self.parts)
 
     def _shape(self, data: str) -> str:
-        """The id of a path that is drawn more than once."""
+        """Return the id of a path that may be drawn more than once."""
         return self.shapes.setdefault(data, f"{_PREFIX}{len(self.shapes):x}")
 
     def _add(self, element: str) -> None:
@@ -187,7 +187,7 @@ class SvgRenderer(RendererBase):
             self.parts.append(f'<path d="{data}"{look}/>')
 
     def _look(self, gc: Any, face: Any) -> str:
-        """The attributes of a path's fill and stroke."""
+        """Return the attributes of a path's fill and stroke; '' if both are invisible."""
         alphas = (
             (gc.get_alpha(),) * 2
             if gc.get_forced_alpha()
@@ -216,7 +216,7 @@ class SvgRenderer(RendererBase):
         return look
 
     def _clip(self, gc: Any, low: np.ndarray, high: np.ndarray) -> str:
-        """The attribute that cuts what reaches beyond its axes; nothing for what does not."""
+        """Return the attribute that clips a path to its axes; '' if the path does not extend beyond them."""
         box = gc.get_clip_rectangle()
         if box is None:
             return ""
@@ -261,7 +261,7 @@ class SvgRenderer(RendererBase):
         name = self._shape(path_data(points, codes))
         places = (trans + self.flip).transform(path.vertices)
         box = gc.get_clip_rectangle()
-        if box is not None:  # as Agg has it: a marker is cut at the edge of its axes only with its line
+        if box is not None:  # like Agg, draw a marker whole if its centre is in the axes, otherwise not at all
             (left, bottom), (right, top) = self.flip.transform(box.get_points())
             inside = (places[:, 0] >= left - 1) & (places[:, 0] <= right + 1)
             places = places[inside & (places[:, 1] >= top - 1) & (places[:, 1] <= bottom + 1)]
@@ -281,7 +281,8 @@ class SvgRenderer(RendererBase):
             return
         self._add(
             f'<image x="{round(left)}" y="{round(top)}" width="{round(right - left)}" height="{round(bottom - top)}" '
-            f'preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{png_base64(im)}"/>'
+            f'preserveAspectRatio="none" style="image-rendering:pixelated" '
+            f'href="data:image/png;base64,{png_base64(im)}"/>'
         )
 
     def draw_text(
@@ -302,7 +303,7 @@ class SvgRenderer(RendererBase):
 
 
 def render_cells(cells: list[list[str]], left: float, top: float, wide: float, high: float) -> str:
-    """Cells in colours of the palette, neighbours of one colour as one rectangle."""
+    """Return cells in palette colours as SVG; neighbours of the same colour in a row form one rectangle."""
     parts = []
     for i, row in enumerate(cells):
         start = 0
@@ -320,7 +321,7 @@ def render_cells(cells: list[list[str]], left: float, top: float, wide: float, h
 
 
 def png_base64(image: np.ndarray) -> str:
-    """Cells as a PNG of one pixel each, in base64."""
+    """Return cells as a PNG with one pixel per cell, in base64."""
     from PIL import Image
 
     opaque = image[..., :3] if (image[..., 3] == 255).all() else image

@@ -1,4 +1,4 @@
-"""Tables of queries (rows) and keys (columns): an empty grid, a mask, weights, scores."""
+"""Draw tables of queries (rows) and keys (columns): an empty grid, a mask, weights, scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from utils.show.text_format import list_values, number_text, text_width, token_l
 def _draw_table(
     values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str], cmap: Any, limits: tuple[float, float]
 ) -> tuple[Any, Any, float]:
-    """Coloured cells with token strings on both sides; gives figure, axes and the side of a cell in inches."""
+    """Draw coloured cells with tokens on both sides; return figure, axes and the side of a cell in inches."""
     n, m = values.shape
     row_size, column_size = (SMALL if k <= 16 else SMALLEST for k in (n, m))
     row_texts = [token_label(row) for row in rows] if rows is not None else []
@@ -32,7 +32,7 @@ def _draw_table(
     axes.imshow(values, cmap=cmap, vmin=limits[0], vmax=limits[1], aspect="auto")
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0, pad=3, labelbottom=False, labeltop=True)
-    # Beyond what can be read, every second (third …) position is named.
+    # If the names of all positions do not fit, only every second (third …) position has a name.
     row_step, column_step = (max(1, math.ceil(size * 1.1 / 72 / cell)) for size in (row_size, column_size))
     axes.set_xticks(range(0, m, column_step), column_texts[::column_step], size=column_size)
     axes.set_yticks(range(0, n, row_step) if rows is not None else [], row_texts[::row_step], size=row_size)
@@ -45,7 +45,7 @@ def _draw_table(
     if rows is not None:
         axes.set_ylabel("query (asks)" if n * cell > 0.9 else "query")
     axes.spines[:].set_visible(False)
-    if max(n, m) <= 24:  # lines between the cells
+    if max(n, m) <= 24:  # larger tables have no lines between cells
         draw_cell_borders(axes, values.shape, PAPER, 1.2)
     return figure, axes, cell
 
@@ -53,12 +53,12 @@ def _draw_table(
 def draw_signed_table(
     values: np.ndarray, rows: Sequence[str], columns: Sequence[str], limit: float
 ) -> tuple[Any, Any, float]:
-    """Cells that are red above 0 and blue below; gives figure, axes and the side of a cell in inches."""
+    """Draw cells that are red above 0 and blue below; return figure, axes and the side of a cell in inches."""
     return _draw_table(values, rows, columns, DIVERGING, (-limit, limit))
 
 
 def _range(weights: np.ndarray) -> tuple[float, float]:
-    """From where to where the colours of weights run."""
+    """Return the lowest and the highest number of the colour scale of weights."""
     low, high = float(weights.min()), float(weights.max())
     return (0, 1) if high > 0.5 or high - low < 1e-3 else (low, high)
 
@@ -66,7 +66,7 @@ def _range(weights: np.ndarray) -> tuple[float, float]:
 def _draw_numbers_or_scale(
     axes: Any, values: np.ndarray, cell: float, ticks: Sequence[float], scale: bool = False
 ) -> None:
-    """The numbers into the cells of a small table; beside a larger one, or with `scale`, the scale of its colours."""
+    """Write the numbers into the cells of a small table; for a larger table, or if `scale`, draw the colour scale."""
     if max(values.shape) <= MOST_NUMBERS:
         write_numbers(axes, values, cell)
         if not scale:
@@ -83,7 +83,7 @@ def _largest(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[s
 
 
 def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarray, list[str] | None, list[str]]:
-    """`values` as a table, with the names of its rows (None for a single unnamed query) and columns."""
+    """Return `values` as a table, the names of its rows (None for a single unnamed query) and of its columns."""
     if values.ndim == 1 and keys is None:
         return values[None], None, parse_names(tokens, len(values), "tokens", "keys")
     if values.ndim == 1:
@@ -91,14 +91,14 @@ def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarra
         return values[None], single, parse_names(keys, len(values), "keys", "keys")
     if keys is None and values.shape[0] != values.shape[1]:
         raise ValueError(
-            f"a {values.shape[0]} × {values.shape[1]} table needs keys= for its columns, tokens for its rows."
+            f"a {values.shape[0]} × {values.shape[1]} table needs tokens for its rows and keys= for its columns."
         )
     rows = parse_names(tokens, values.shape[0], "tokens", "queries (rows)")
     return values, rows, rows if keys is None else parse_names(keys, values.shape[1], "keys", "keys (columns)")
 
 
 def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str]) -> str:
-    """Every number of a small table; of a larger one each row's largest; of a very large one the largest of all."""
+    """Describe a small table by all numbers, a larger one by each row's largest, a very large one by its largest."""
     n, m = values.shape
     heads = [f"{row}: " for row in rows] if rows is not None else [""] * n
     if n <= MOST_NUMBERS and m <= MOST_NUMBERS:
@@ -117,11 +117,11 @@ def _describe_size(values: np.ndarray, rows: Sequence[str] | None) -> str:
 
 @with_course_theme
 def grid(tokens: Sequence[str], title: str | None = None) -> Picture:
-    """An empty table for the reader to complete: each row asks, each column answers.
+    """Draw an empty table for the reader to complete: each row asks, each column answers.
 
     Args:
         tokens: seq strings.
-        title: what to do; by default a question.
+        title: the task for the reader; by default, a question.
     """
     names = parse_names(tokens, len(list(tokens)) if isinstance(tokens, Iterable) else 0, "tokens", "positions")
     if not names:
@@ -140,15 +140,16 @@ def grid(tokens: Sequence[str], title: str | None = None) -> Picture:
 
 @with_course_theme
 def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None) -> Picture:
-    """A table of yes (✓, may attend) and no (×).
+    """Draw a mask as a table of yes (✓, may attend) and no (×).
 
     Args:
         mask: bool[queries, keys], True = may attend.
-        tokens: a string for each query, and for each key unless `keys` names those.
-        title: by default the number of yes cells.
+        tokens: a string for each query; also for each key, unless `keys` is given.
+        title: by default, the number of yes cells.
+        keys: a string for each key.
 
     Raises:
-        ValueError: not bool, not 2-D, or the wrong number of tokens.
+        ValueError: if `mask` is not a two-dimensional bool table, or the number of tokens is wrong.
     """
     values = parse_array(mask, "mask", [2], "a bool table [queries, keys]")
     if values.dtype != bool:
@@ -185,18 +186,19 @@ def _dtype_name(given: Any, array: np.ndarray) -> str:
 def weights(
     weights: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
 ) -> Picture:
-    """Attention weights, the numbers printed up to 8 × 8, in colours from 0 to 1.
+    """Draw attention weights in colours from 0 to 1, with the numbers printed up to 8 × 8.
 
-    Where no weight is above a half, the colours run from the smallest weight to the largest, and a scale says so.
+    If no weight is above 0.5, the colours run from the smallest weight to the largest, and a scale shows the range.
 
     Args:
         weights: [queries, keys], or [keys] for a single query; between 0 and 1.
-        tokens: a string for each query, and for each key unless `keys` names those.
-            For a single query `tokens` names the keys; or give the query's name as `tokens` and the rest as `keys`.
-        title: by default the largest weight.
+        tokens: a string for each query; also for each key, unless `keys` is given.
+            For a single query, `tokens` names the keys; or pass the query's name as `tokens` and the keys as `keys`.
+        title: by default, the largest weight.
+        keys: a string for each key.
 
     Raises:
-        ValueError: wrong shape, wrong number of tokens, nan, or a number outside 0…1.
+        ValueError: if `weights` has a wrong shape, nan, or a number outside 0…1, or the number of tokens is wrong.
     """
     expected = "a table [queries, keys] or one row [keys]"
     values = parse_numbers(weights, "weights", [1, 2], expected)
@@ -222,25 +224,25 @@ def weights(
 
 @with_course_theme
 def scores(scores: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None) -> Picture:
-    """Scores, before softmax: red above 0, blue below; blocked ones (-inf) are grey. Numbers up to 8 × 8.
+    """Draw scores before the softmax: red above 0, blue below, grey if blocked (-inf); numbers up to 8 × 8.
 
     Args:
         scores: [queries, keys], or [keys] for a single query; finite or -inf.
-        tokens, keys: as in `weights`.
-        title: by default the largest score.
+        tokens, keys: see `weights`.
+        title: by default, the highest score.
 
     Raises:
-        ValueError: wrong shape, wrong number of tokens, nan or +inf.
+        ValueError: if `scores` has a wrong shape, nan or +inf, or the number of tokens is wrong.
     """
     values = parse_numbers(scores, "scores", [1, 2], "a table [queries, keys] or one row [keys]", allow_neg_inf=True)
     values, rows, columns = _parse_labels(values, tokens, keys)
     finite = values[np.isfinite(values)]
     limit = float(np.abs(finite).max(initial=0)) or 1.0
     figure, axes, cell = _draw_table(np.ma.masked_invalid(values), rows, columns, DIVERGING, (-limit, limit))
-    axes.set_facecolor(BLOCKED)  # shows through where a score is blocked
+    axes.set_facecolor(BLOCKED)  # visible in cells whose score is blocked
     _draw_numbers_or_scale(axes, values, cell, [-limit, 0, limit])
     default = f"The highest score: {_largest(values, rows, columns)}"
     blocked = values.size - finite.size
-    note = f" {blocked} are blocked (−∞)." if blocked else ""
+    note = f" Blocked (−∞): {blocked} of {values.size}." if blocked else ""
     alt = f"Scores, {_describe_size(values, rows)}.{note}\n{_describe_rows(values, rows, columns)}"
     return finish_picture(figure, title, default, alt)

@@ -1,4 +1,4 @@
-"""Words and numbers as figures and their alt texts say them: short, visible, and in letters that the font has."""
+"""Format words and numbers for figures and alt texts: short, visible, and with characters that the font has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories that draw nothing, or turn the line around
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories that draw nothing or reverse the line
 
 
 @functools.cache
@@ -19,7 +19,7 @@ def course_font():
 
 
 def escape_undrawable(text: str) -> str:
-    """Characters that are hidden, or that the font lacks, as escapes: no empty boxes, no warnings."""
+    """Return `text` with escapes for characters that are hidden or missing in the font."""
 
     def fine(char: str) -> bool:
         return unicodedata.category(char) not in HIDDEN and bool(course_font().get_char_index(ord(char)))
@@ -28,7 +28,7 @@ def escape_undrawable(text: str) -> str:
 
 
 def escape_invisible(token: str) -> str:
-    """A token in words: spaces at its ends as dots, control characters as escapes, an empty one as quotes."""
+    """Return a token as visible text: outer spaces as dots, control characters as escapes, an empty token as quotes."""
     core = token.strip(" \u00a0")
     start = len(token) - len(token.lstrip(" \u00a0")) if core else len(token)
     dotted = "·" * start + core + "·" * (len(token) - start - len(core))
@@ -38,13 +38,13 @@ def escape_invisible(token: str) -> str:
 
 
 def token_label(token: str, max_length: int = 12) -> str:
-    """A token as it is drawn: visible, in letters that the font has, shortened."""
+    """Return a token as figures show it: visible, with characters that the font has, shortened."""
     text = escape_undrawable(escape_invisible(token))
     return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
 def number_text(x: float) -> str:
-    """A number in about five characters: two decimals, fewer for large ones; an exact 0 is bare."""
+    """Return a number in about five characters: two decimals, fewer for large numbers, none for an exact 0."""
     if np.isneginf(x):
         return "−∞"
     if x == 0:
@@ -59,14 +59,14 @@ def list_values(names: Sequence[str], values: Iterable[float]) -> str:
 
 
 def vector_text(vector: Sequence[float], max_entries: int | None = None) -> str:
-    """A vector in brackets; of a long one the first `most` numbers."""
+    """Return a vector in brackets; of a long vector, only the first `max_entries` numbers."""
     cut = vector[:max_entries]
     return f"({', '.join([*map(number_text, cut), *(['…'] if len(cut) < len(vector) else [])])})"
 
 
 @functools.lru_cache(maxsize=4096)
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """The width of `text` in inches."""
+    """Return the width of `text` in inches, for a font size in points."""
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
 
@@ -75,12 +75,12 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
 
 
 def fit_font_size(text: str, size: float, width: float, bold: bool = False) -> float:
-    """`size` in points, or what of it lets `text` fit into `room` inches."""
+    """Return `size` in points, or a smaller size with which `text` fits into `width` inches."""
     return min(size, size * width / text_width(text, size, bold))
 
 
 def wrap_text(text: str, width: float, size: float, bold: bool = False) -> list[str]:
-    """`text` in lines of at most `width` inches; a word that is wider is cut."""
+    """Split `text` into lines of at most `width` inches; a wider word is cut."""
     lines = []
     for paragraph in text.split("\n"):
         line = ""

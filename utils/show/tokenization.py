@@ -1,4 +1,4 @@
-"""Tokens as coloured chips: a text in its pieces, merges that make the pieces longer, and the likeliest next ones."""
+"""Draw tokens: a text as coloured chips, merges that make the chips longer, and the likeliest next tokens."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from utils.show.text_format import escape_invisible, escape_undrawable, fit_font
 
 CHIPS = TINTS[:5]
 MOST_TOKENS, MOST_ROWS, MOST_UNITS = 200, 24, 40
-LONGEST = 40  # characters of one token that are drawn
+LONGEST = 40  # the maximum number of characters drawn for one token
 
 
 def parse_tokens(given: Any, name: str = "tokens") -> list[str | bytes]:
-    """`given` as a list of tokens, each a string or bytes."""
+    """Return `given` as a list of tokens, each a string or bytes."""
     require_filled(given, name)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of strings, one for each token; got {given!r}.")
     tokens = list(given)
     for i, token in enumerate(tokens):
         if not isinstance(token, (str, bytes)):
-            raise ValueError(f"{name}[{i}] is {token!r}; expected a string (or bytes), as to_str_tokens gives them.")
+            raise ValueError(f"{name}[{i}] is {token!r}; expected a string or bytes, as to_str_tokens returns them.")
     if not tokens:
         raise ValueError(f"{name} is empty; expected at least one token.")
     return tokens
 
 
 def parse_ids(given: Any, count: int) -> list[int] | None:
-    """`given` as `count` whole numbers; None stays None."""
+    """Return `given` as a list of `count` whole numbers; return None for None."""
     if given is None:
         return None
     plain = given.tolist() if hasattr(given, "tolist") else given
@@ -47,7 +47,7 @@ def parse_ids(given: Any, count: int) -> list[int] | None:
     numbers = [number.item() if hasattr(number, "item") else number for number in plain]
     for i, number in enumerate(numbers):
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            cure = " (of a batch draw one row, ids[0])" if isinstance(number, list) else ""
+            cure = " (for a batch, draw one row: ids[0])" if isinstance(number, list) else ""
             raise ValueError(f"ids[{i}] is {number!r}; expected a whole number of at least 0{cure}.")
     if len(numbers) != count:
         raise ValueError(f"{len(numbers)} ids were given for {count} tokens; expected one for each.")
@@ -55,11 +55,11 @@ def parse_ids(given: Any, count: int) -> list[int] | None:
 
 
 def chip_text(token: str | bytes) -> str:
-    """A token as a chip shows it: every space as a dot, hidden characters and stray bytes as escapes."""
+    """Return the text of a token's chip: every space as a dot, hidden characters and partial bytes as escapes."""
     if isinstance(token, bytes):
         try:
             token = token.decode("utf-8")
-        except UnicodeDecodeError:  # a part of a character
+        except UnicodeDecodeError:  # the bytes are only a part of a character
             return "".join(escape_invisible(chr(byte)) if byte < 128 else f"\\x{byte:02x}" for byte in token)
     return escape_invisible(token).replace(" ", "·").replace("\u00a0", "·")
 
@@ -74,14 +74,14 @@ def quote_token(token: str | bytes) -> str:
 
 @functools.cache
 def _bytes_by_letter() -> dict[str, int]:
-    """GPT-2 writes its 256 bytes as letters: those that can be seen as themselves, the others from 256 on."""
+    """Return {letter: byte} for GPT-2: visible bytes are their own letters, the other bytes use letters from 256 on."""
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in seen]
     return {chr(byte): byte for byte in seen} | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
 def decode_token(tokenizer: Any, token_id: int) -> str | bytes:
-    """The token with this id: its text, or its bytes where these are only a part of a character."""
+    """Return the token with this id: its text, or its bytes if they are only a part of a character."""
     text = tokenizer.decode([token_id])
     if "\ufffd" not in text:
         return text
@@ -91,7 +91,7 @@ def decode_token(tokenizer: Any, token_id: int) -> str | bytes:
     if letters and all(letter in _bytes_by_letter() for letter in letters):
         raw = bytes(_bytes_by_letter()[letter] for letter in letters)
         with contextlib.suppress(UnicodeDecodeError):
-            return raw.decode("utf-8")  # the replacement character itself
+            return raw.decode("utf-8")  # the token is the replacement character
         return raw
     return text
 
@@ -102,12 +102,12 @@ def count_text(count: int, noun: str) -> str:
 
 @with_course_theme
 def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, title: str | None = None) -> Picture:
-    """A text as coloured chips, one for each token, with its id below; a space is drawn as ·.
+    """Draw a text as coloured chips, one for each token, with its id below; a space is drawn as ·.
 
     Args:
-        tokens: 1 to 200 strings, in order (bytes where a token is a part of a character).
-        ids: a whole number for each, or a tensor of them.
-        title: by default the number of tokens and of characters.
+        tokens: 1 to 200 strings, in order (bytes if a token is only a part of a character).
+        ids: a whole number for each token, as a list or a tensor.
+        title: by default, the number of tokens and of characters.
     """
     pieces = parse_tokens(tokens)
     if len(pieces) > MOST_TOKENS:
@@ -151,12 +151,12 @@ def _draw_chip(
 
 @with_course_theme
 def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None = None) -> Picture:
-    """One short text in chips, once for each step of byte-pair encoding; the tokens that a step made have an edge.
+    """Draw a short text as chips after each step of byte-pair encoding; the new tokens of a step have an edge.
 
     Args:
         steps: (name, tokens) pairs, or a dict of them; the tokens of every step join to the same text.
             At most 24 steps and 40 characters (or bytes).
-        title: by default how many tokens there were and are.
+        title: by default, the number of tokens before the first and after the last step.
     """
     rows = _parse_steps(steps)
     names = [name for name, _ in rows]
@@ -173,7 +173,7 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
     axes.axis("off")
     before: set[tuple[int, int]] = set()
     colours = _colours([row for _, row in rows])
-    said = ["The same text after each step, one row each."]
+    said = ["Each row shows the same text after one step."]
     for k, (name, row) in enumerate(rows):
         y, spans, made = k * pitch, _token_spans(row), []
         axes.text(0, y + high / 2, labels[k], size=SMALL, va="center", color=INK)
@@ -195,7 +195,7 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
 
 
 def _colours(rows: Iterable[Sequence[str | bytes]]) -> dict[str | bytes, str]:
-    """A colour for each different token: another one than that of any neighbour it has, where five are enough."""
+    """Return a colour for each different token, different from its neighbours' colours if five colours suffice."""
     beside: dict[str | bytes, list[str | bytes]] = {}
     for row in rows:
         for left, right in itertools.pairwise(row):
@@ -211,7 +211,7 @@ def _colours(rows: Iterable[Sequence[str | bytes]]) -> dict[str | bytes, str]:
 
 
 def _token_spans(row: Sequence[str | bytes]) -> list[tuple[int, int]]:
-    """Where each token starts and ends in the text that they join to."""
+    """Return the start and the end of each token in the joined text."""
     ends = list(itertools.accumulate(map(len, row)))
     return list(zip([0, *ends], ends))
 
@@ -224,42 +224,45 @@ def _parse_steps(steps: Any) -> list[tuple[str, list[str | bytes]]]:
     rows: list[tuple[str, list[str | bytes]]] = []
     for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise ValueError(f"a step is a (name, tokens) pair, as in ('a + b → ab', ['ab', 'c']); got {pair!r}.")
+            raise ValueError(
+                f"each step must be a (name, tokens) pair, as in ('a + b → ab', ['ab', 'c']); got {pair!r}."
+            )
         rows.append((escape_invisible(pair[0]), parse_tokens(pair[1], f"the tokens of step {pair[0]!r}")))
     if not 1 <= len(rows) <= MOST_ROWS:
         raise ValueError(f"merges draws 1 to {MOST_ROWS} steps; got {len(rows)}.")
     for name, row in rows:
         if any(not piece for piece in row):
-            raise ValueError(f"the tokens of step {name!r} hold an empty one; a token has at least one character.")
+            raise ValueError(f"step {name!r} has an empty token; every token must have at least one character.")
         if len({type(piece) for _, one in rows for piece in one}) > 1:
-            raise ValueError("steps mix strings and bytes; expected one kind in all of them.")
+            raise ValueError("steps mix strings and bytes; expected only strings or only bytes.")
         joined, whole = row[0][:0].join(row), rows[0][1][0][:0].join(rows[0][1])
         if joined != whole:
             raise ValueError(
-                f"step {name!r} joins to {joined!r}, the first one to {whole!r}; expected one text throughout."
+                f"the tokens of step {name!r} join to {joined!r}, those of the first step to {whole!r}; "
+                "expected the same text."
             )
     units = sum(map(len, rows[0][1]))
     if units > MOST_UNITS:
-        raise ValueError(f"merges draws a text of at most {MOST_UNITS} characters; got {units}. Choose a part of it.")
+        raise ValueError(f"merges draws a text of at most {MOST_UNITS} characters; got {units}. Choose a shorter text.")
     return rows
 
 
 def next_tokens(probs: Any, tokenizer: Any, k: int = 10, title: str | None = None) -> Picture:
-    """The k likeliest next tokens as bars, the likeliest on top.
+    """Draw the k likeliest next tokens as bars, with the likeliest on top.
 
     Args:
-        probs: [vocab] probabilities that sum to one, as `logits[0, -1].softmax(-1)` has them.
-        tokenizer: gives the tokens their names; anything with a `decode` that takes a list of ids.
+        probs: [vocab] probabilities that sum to one, such as `logits[0, -1].softmax(-1)`.
+        tokenizer: an object whose `decode` takes a list of ids; it supplies the names of the tokens.
         k: 1 to 40.
-        title: by default the likeliest token.
+        title: by default, the likeliest token.
 
     Raises:
-        ValueError: not one row, not probabilities, or a k out of range.
+        ValueError: if `probs` is not one row of probabilities, or `k` is out of range.
     """
     values = parse_numbers(probs, "probs", [1], "one row of probabilities, [vocab]")
     require_unit_interval(values, "probs", "Are these logits? Take their softmax.", tolerance=1e-4)
     if abs(values.sum() - 1) > 1e-2:
-        raise ValueError(f"probs sum to {number_text(values.sum())}; expected 1, over the whole vocabulary.")
+        raise ValueError(f"probs sum to {number_text(values.sum())}; over the whole vocabulary, they must sum to 1.")
     parse_integer(k, "k", 1, 40)
     order = np.argsort(-values, kind="stable")[: min(k, len(values))]
     labels = [quote_token(decode_token(tokenizer, int(number))) for number in order]

@@ -1,4 +1,4 @@
-"""The residual stream: a straight way through a transformer, from which every part reads and to which it adds."""
+"""Draw the residual stream of a transformer: attention and MLP of every layer read from it and add to it."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from utils.show.picture import Picture, axes_bounds_inches, finish_picture, new_
 from utils.show.sizes import BENCH, SMALL, TEXT
 
 MOST_LAYERS = 4
-WIDE = 5.7  # inches, as are all places below
-ROAD, BRANCH = 1.35, 3.25  # where the middle of the stream and of its parts stand, from the left
+WIDE = 5.7  # inches; all positions below are in inches, too
+ROAD, BRANCH = 1.35, 3.25  # the x of the middle of the stream and of its parts
 
 
 @with_course_theme
 def residual_stream(n_layers: int = 2) -> Picture:
-    """A transformer from top to bottom: tokens, embedding, the residual stream with its layers, logits, probabilities.
+    """Draw a transformer from top to bottom: tokens, embedding, residual stream with layers, logits, probabilities.
 
     Args:
-        n_layers: 1 to 4; each is an attention and an MLP that read the stream and add to it.
+        n_layers: 1 to 4; each layer has an attention and an MLP, which read the stream and add to it.
     """
     parse_integer(n_layers, "n_layers", 1, MOST_LAYERS)
     drawing = _Diagram()
-    drawing.box("tokens", "[batch, seq]", "whole numbers, the ids")
+    drawing.box("tokens", "[batch, seq]", "token ids, whole numbers")
     drawing.arrow()
-    drawing.box("embedding", "[batch, seq, d_model]", "each token's vector, plus its position's", GREEN, "W_E + W_pos")
+    drawing.box(
+        "embedding", "[batch, seq, d_model]", "the token's vector + its position's vector", GREEN, "W_E + W_pos"
+    )
     top = drawing.start_road()
-    drawing.draw_stream_state("x0", "the embeddings, as they are")
+    drawing.draw_stream_state("x0", "the embeddings, unchanged")
     for layer in range(n_layers):
         drawing.draw_branch("attention", "moves information\nbetween positions", BLUE)
-        drawing.draw_branch("MLP", "works on each\nposition alone", PURPLE)
+        drawing.draw_branch("MLP", "works on each\nposition separately", PURPLE)
         drawing.draw_stream_state(f"x{layer + 1}", f"x{layer} + attention + MLP: after layer {layer}")
     drawing.end_road(top)
-    drawing.box("final norm", "[batch, seq, d_model]", "each vector to one size", GREEN)
+    drawing.box("final norm", "[batch, seq, d_model]", "scales all vectors to one size", GREEN)
     drawing.arrow()
     drawing.box("unembedding", "[batch, seq, vocab]", "a score for every token: the logits", GREEN, "W_U")
     drawing.arrow()
@@ -42,16 +44,16 @@ def residual_stream(n_layers: int = 2) -> Picture:
     alt = (
         f"A transformer of {n_layers} {'layer' if n_layers == 1 else 'layers'}, from top to bottom. "
         "Tokens [batch, seq] go through the embedding W_E + W_pos and become the residual stream "
-        f"[batch, seq, d_model]: one straight way down, with the states {states}. In each layer first attention, "
-        "which moves information between positions, then an MLP, which works on each position alone, reads the stream, "
-        "and its output is added to the stream. Below, the final norm and the unembedding W_U give the logits "
+        f"[batch, seq, d_model]: one straight path down, with the states {states}. In each layer, attention moves "
+        "information between positions, and then an MLP works on each position separately. Both read the stream, "
+        "and their outputs are added to the stream. Below, the final norm and the unembedding W_U give the logits "
         "[batch, seq, vocab], and softmax turns them into probabilities of the next token."
     )
     return finish_picture(drawing.figure, None, "Every layer reads from the residual stream, and adds to it", alt)
 
 
 class _Diagram:
-    """Parts from top to bottom, in inches; the axes are cut to their height at the end."""
+    """A drawing of parts from top to bottom, in inches; `crop_axes` cuts the axes to the height of the parts."""
 
     def __init__(self) -> None:
         self.figure = new_figure()
@@ -64,12 +66,12 @@ class _Diagram:
         draw_rounded_box(self.axes, x, y, width, height, PAPER, edge, 0.07, clip_on=False, linewidth=1.3, zorder=4)
 
     def _line(self, points: list[tuple[float, float]], colour: str) -> None:
-        """A way along `points`, with an arrow's head at its end."""
+        """Draw a line along `points`, with an arrowhead at its end."""
         self.axes.plot(*zip(*points), color=colour, linewidth=1.4, zorder=3, solid_capstyle="butt")
         draw_arrow(self.axes, points[-2], points[-1], colour, 1.4, 11, zorder=3)
 
     def box(self, name: str, shape: str, remark: str, colour: str = MUTED, weights: str = "") -> None:
-        """A part on the way itself; its output's shape and a remark stand beside it."""
+        """Draw a part on the path of the stream, with the shape of its output and a remark beside it."""
         height, width = 0.34, 1.7
         self._frame(ROAD - width / 2, self.y, width, height, colour)
         middle = self.y + height / 2
@@ -93,7 +95,7 @@ class _Diagram:
         return self.y
 
     def draw_stream_state(self, name: str, remark: str) -> None:
-        """A state of the stream."""
+        """Draw a state of the stream."""
         from matplotlib.patches import Circle
 
         self.y += 0.3
@@ -103,7 +105,7 @@ class _Diagram:
         self.y += 0.16
 
     def draw_branch(self, name: str, remark: str, colour: str) -> None:
-        """A part that reads from the stream and adds to it."""
+        """Draw a part that reads from the stream and adds to it."""
         from matplotlib.patches import Circle
 
         out, middle, back = self.y + 0.16, self.y + 0.39, self.y + 0.62

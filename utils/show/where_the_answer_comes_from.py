@@ -1,4 +1,4 @@
-"""What becomes of an answer when one place of a model is changed: a table of effects."""
+"""Draw a table of effects: how an answer changes if one place of a model is changed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from utils.show.text_format import number_text
 def effects(
     values: Any, rows: Sequence[str], columns: Sequence[str], title: str | None = None, xlabel: str = "position"
 ) -> Picture:
-    """A table of effects, layers down and positions (or heads) across: red above 0, blue below.
+    """Draw a table of effects, with layers down and positions (or heads) across: red above 0, blue below.
 
-    Up to 16 columns each cell holds its number.
+    Up to 16 columns, each cell shows its number.
 
     Args:
         values: [layers, n] finite numbers.
         rows, columns: a string for each layer, and for each column.
-        title: by default the largest effect.
+        title: by default, the largest effect.
         xlabel: what the columns count.
 
     Raises:
-        ValueError: wrong shape, wrong number of names, nan or inf.
+        ValueError: if `values` has a wrong shape, nan or inf, or the number of names is wrong.
     """
     table = parse_numbers(values, "values", [2], "a table [layers, positions]")
     down = parse_names(rows, table.shape[0], "rows", "layers (rows)")

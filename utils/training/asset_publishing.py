@@ -1,4 +1,4 @@
-"""Making an asset that ships: seeded and repeatable, and written as a whole folder or not at all."""
+"""Publish a bundled asset: reproducibly, and as a complete folder or not at all."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from utils.lessons.files import replace_folder_atomically
 from utils.training.loop import History
 
 CARDS = Path(__file__).resolve().parent / "cards"
-FILES = ("config.json", "model.safetensors", "README.md")  # what an asset consists of
+FILES = ("config.json", "model.safetensors", "README.md")  # the files of an asset
 
 
 class PublishError(ValueError):
-    """The asset cannot be made or written; nothing was changed."""
+    """The asset cannot be made or written. Nothing was changed."""
 
 
 def require_writable_asset(folder: Path, kept: Collection[str] = (), replace: bool = False) -> None:
-    """Ask, before a long training, whether `folder` may be written.
+    """Check before a long training that `folder` may be written.
 
     Args:
-        kept: names beside `FILES` that belong to the asset and are written by another command.
-        replace: whether an older asset may give way.
+        kept: names of further files of the asset, which another command writes.
+        replace: True if an older asset may be replaced.
 
     Raises:
-        PublishError: there is an asset already, or something that this project did not make.
+        PublishError: an asset already exists, or the folder has files that this project did not make.
     """
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    strange = sorted(there - {*FILES, *kept})
-    if strange or folder.is_file():
-        raise PublishError(
-            f"{folder} holds {', '.join(strange) or 'no folder'}, which this command did not make. Name another folder"
-            " with --out."
-        )
-    only_kept = there and there <= set(kept)
+    existing = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    foreign = sorted(existing - {*FILES, *kept})
+    if foreign or folder.is_file():
+        reason = "is a file" if folder.is_file() else f"contains {', '.join(foreign)}, which this command did not write"
+        raise PublishError(f"{folder} {reason}. Choose another folder with --out.")
+    only_kept = existing and existing <= set(kept)
     if folder.is_dir() and not only_kept and not replace:
-        raise PublishError(f"{folder} is there already. Give --replace to train it anew, or another folder with --out.")
+        raise PublishError(
+            f"{folder} already exists. Pass --replace to train the model again, or choose another folder with --out."
+        )
 
 
 @contextlib.contextmanager
 def replace_asset(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
-    """An empty folder to write into, which takes the place of `folder` when the block ends without an error.
+    """Yield an empty folder to write into; it replaces `folder` when the block ends without an error.
 
-    The files named in `kept` are carried over from the older folder. After an error the older one is there unchanged.
+    The files named in `kept` are copied from the older folder. After an error, the older folder is unchanged.
     """
     with replace_folder_atomically(folder) as stage:
         yield stage
@@ -56,12 +56,12 @@ def replace_asset(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
             if (folder / name).exists():
                 shutil.copyfile(folder / name, stage / name)
         for path in stage.iterdir():
-            path.chmod(0o644)  # safetensors makes files for their owner alone
+            path.chmod(0o644)  # safetensors makes files that only their owner may read
 
 
 @contextlib.contextmanager
 def deterministic_algorithms(device: str) -> Iterator[None]:
-    """The same numbers again on the same machine; nothing that the caller draws changes."""
+    """Make the block reproducible on the same machine, without a change to the caller's random state."""
     before = torch.are_deterministic_algorithms_enabled()
     if device != "cpu":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -74,16 +74,16 @@ def deterministic_algorithms(device: str) -> Iterator[None]:
 
 
 def require_finished(history: History, steps: int) -> None:
-    """Raise `PublishError` where a training was interrupted: its weights are not those of the recipe."""
+    """Raise `PublishError` if a training was interrupted, because its weights do not match the recipe."""
     if history.interrupted:
-        raise PublishError(f"Interrupted after {history.done} of {steps} steps; nothing was written.")
+        raise PublishError(f"The training was interrupted after {history.done} of {steps} steps. Nothing was written.")
 
 
 def write_card(folder: Path, name: str, device: str, **fields: object) -> None:
-    """Fill the template `name` of the model cards, and write it beside `model.safetensors` as `README.md`.
+    """Fill the model card template `name`, and write it next to `model.safetensors` as `README.md`.
 
-    Every template may use `digest`, `megabytes` and `kilobytes` of the weights, and `where` they were trained: what the
-    numbers come out as depends on the machine.
+    Every template may use `digest`, `megabytes` and `kilobytes` of the weights, and `where`, the machine of the
+    training, because the results depend on it.
     """
     weights = (folder / "model.safetensors").read_bytes()
     text = (

@@ -1,4 +1,4 @@
-"""The toy model that ships: trained, measured on words that it never saw, and written with its card."""
+"""Train the bundled toy model, measure it on held-out words, and write it with its model card."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from utils.training.asset_publishing import (
 )
 from utils.training.loop import History
 
-KEPT = ("depth.json",)  # written by bench/toy_transformer.py; it stays when the model is made anew
-HELD_OUT = ("minecraft", "attention", "strawberry")  # real words that no training text holds
+KEPT = ("depth.json",)  # bench/toy_transformer.py writes this file; a new training keeps it
+HELD_OUT = ("minecraft", "attention", "strawberry")  # real words that are in no training text
 LENGTHS = (3, 4, *range(SHORTEST, LONGEST + 1), 11, 12)
 
 
 @dataclass(frozen=True)
 class CogModelRecipe:
-    """Everything that decides what comes out, besides the code and the machine."""
+    """Everything that determines the result, except the code and the machine."""
 
     seed: int = 0
     embed_dim: int = 64
@@ -40,26 +40,32 @@ class CogModelRecipe:
 
 @dataclass(frozen=True)
 class CogModelMetrics:
-    """What the card quotes: loss and exact match on random words of each length, echoed and shouted, and on real
-    words."""
+    """The numbers in the model card.
+
+    Attributes:
+        loss: the loss on unseen words.
+        by_length: exact match on random words of each length, for each command.
+        real: for each prompt with a real word, True if the answer is right.
+    """
 
     loss: float
     by_length: dict[int, dict[str, float]]
     real: dict[str, bool]
 
     def summary_text(self) -> str:
-        """The same as text, for a terminal."""
+        """Format the metrics for a terminal."""
         rows = [
             f"  {n:2} letters: " + ", ".join(f"{name} {share:.1%}" for name, share in row.items())
             for n, row in self.by_length.items()
         ]
         real = [f"  {prompt}: {'right' if right else 'wrong'}" for prompt, right in self.real.items()]
-        return "\n".join((f"Loss on unseen words: {self.loss:.5f}.", "Whole texts right:", *rows, *real))
+        return "\n".join((f"Loss on unseen words: {self.loss:.5f}.", "Texts that are completely right:", *rows, *real))
 
 
 @torch.no_grad()
 def measure_cogmodel(model: nn.Module, seed: int, n: int = 1000) -> CogModelMetrics:
-    """Ask a model for `n` random words of each length with each command, from a seed that is not the training's."""
+    """Test a model on `n` random words of each length with each command; the caller passes another seed than the
+    training's."""
     generator = torch.Generator().manual_seed(seed)
     ask = lambda words, command: toy.exact_match(model, *toy.tokens_of([f"{word} {command}" for word in words]))
     by_length = {}
@@ -80,12 +86,12 @@ def train_and_publish(
     build: Callable | None = None,
     n: int = 1000,
 ) -> tuple[CogModelMetrics, History]:
-    """Train, measure, and write the folder `out`: all of its files, or none. With `replace` older ones give way.
+    """Train, measure, and write all files of the folder `out`, or none. With `replace`, older files are replaced.
 
     Raises:
-        PublishError: the files are there, the folder is not of ours, or the training was interrupted.
+        PublishError: the files already exist, the folder has other files, or the training was interrupted.
     """
-    out, device = Path(out), device or "cpu"  # so small a model gains nothing from a GPU
+    out, device = Path(out), device or "cpu"  # such a small model is no faster on a GPU
     require_writable_asset(out, KEPT, replace)
     build = build or toy.lesson_model_class()
     with deterministic_algorithms(device):
@@ -95,11 +101,11 @@ def train_and_publish(
             model, recipe.steps, recipe.batch, recipe.rate, recipe.seed, words=toy.REAL_WORDS, progress=progress
         )
     require_finished(history, recipe.steps)
-    measured = measure_cogmodel(model.cpu(), recipe.seed + 1, n)
+    metrics = measure_cogmodel(model.cpu(), recipe.seed + 1, n)
     with replace_asset(out, KEPT) as stage:
         _save(stage, model, recipe)
-        write_card(stage, "cogmodel", device, **card_fields(model, recipe, history, measured, n))
-    return measured, history
+        write_card(stage, "cogmodel", device, **card_fields(model, recipe, history, metrics, n))
+    return metrics, history
 
 
 def _save(folder: Path, model: nn.Module, recipe: CogModelRecipe) -> None:
@@ -114,7 +120,7 @@ def _save(folder: Path, model: nn.Module, recipe: CogModelRecipe) -> None:
 def card_fields(
     model: nn.Module, recipe: CogModelRecipe, history: History, measured: CogModelMetrics, n: int
 ) -> dict[str, object]:
-    """What the card's template asks for, besides what `write_card` knows itself."""
+    """Return the fields of the card's template, except those that `write_card` adds."""
 
     def rows(lengths: Iterable[int]) -> str:
         shares = (

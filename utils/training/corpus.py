@@ -1,10 +1,11 @@
-"""The text that the small GPT-2 is trained on: ours, made from word lists and a grammar, in any amount.
+"""Generate the training text of the small GPT-2 from our own word lists and grammar, without a limit.
 
-Little stories, who gave what to whom, questions, short dialogues, counting, lists that repeat, plain statements.
-`sentences(seed)` never ends; the same seed gives the same text on every machine and every Python.
+The text has short stories, sentences on who gave what to whom, questions, short dialogues, counting, repeated lists and
+plain statements. `sentences(seed)` never ends; the same seed gives the same text on every machine and in every version
+of Python.
 
-Some combinations are kept back, so that a model can be asked what it never read: a tenth of all pairs of names,
-and a tenth of all pairs of a place and an object, chosen by a hash. No text of `sentences` holds one of them.
+Some combinations are held out, so that tests can use sentences that a model has never read: a tenth of all pairs of
+names, and a tenth of all pairs of a place and an object, chosen by a hash. No text of `sentences` contains one of them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ HE = """John Tom Jack David Peter Bob Paul Mark Sam Adam George Henry James Dani
 Hugo Luke Martin Thomas Robert Kevin Carl Eric Victor Omar""".split()
 NAMES = sorted(SHE + HE)
 
-# The first of each list come up most often, so that a model has favourites, and temperature something to change.
+# The first words of each list are the most frequent, so that a model has clear preferences that temperature can change.
 PLACES = """store park school beach library garden market station office kitchen museum river farm lake zoo cafe
 restaurant hospital cinema church bakery forest hotel bridge harbor theater castle airport playground village""".split()
 OBJECTS = """drink book ball apple gift letter flower hat cake map key ticket coat ring cup pen coin basket toy sandwich
@@ -75,24 +76,24 @@ Summer comes after spring.|Autumn comes after summer.|Winter comes after autumn.
 ]
 
 _SHE, _NAMES, _PLACES, _OBJECTS = frozenset(SHE), frozenset(NAMES), frozenset(PLACES), frozenset(OBJECTS)
-_HEADLINE = (("John", "Mary"), ("store", "drink"))  # of the sentence that everyone who studies attention knows
+_HEADLINE = (("John", "Mary"), ("store", "drink"))  # the pairs of the best-known sentence in attention research
 
 
 def is_held_out_pair(first: str, second: str) -> bool:
-    """True when no training text holds both: two names in any order, or a place and an object."""
+    """Return True if no training text contains both: two names in any order, or a place and an object."""
     pair = tuple(sorted((first, second))) if first in _NAMES else (first, second)
     return pair in _HEADLINE or hashlib.sha256("|".join(pair).encode()).digest()[0] < 26
 
 
 def has_held_out_pair(text: str) -> bool:
-    """True when the text holds a combination that is kept back."""
+    """Return True if the text contains a held-out combination."""
     words = set(re.findall(r"[A-Za-z]+", text))
     names = any(is_held_out_pair(a, b) for a, b in combinations(sorted(words & _NAMES), 2))
     return names or any(is_held_out_pair(place, thing) for place in words & _PLACES for thing in words & _OBJECTS)
 
 
 def sentences(seed: int) -> Iterator[str]:
-    """Training texts without end, each of one to eight sentences; no one holds a combination that is kept back."""
+    """Yield training texts without end, each of one to eight sentences; none contains a held-out combination."""
     writer = _TextSampler(seed)
     kinds, weights = zip(*_KINDS.items())
     while True:
@@ -102,8 +103,10 @@ def sentences(seed: int) -> Iterator[str]:
 
 
 def random_word_lists(words: Sequence[str], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
-    """Lists without end of `shortest` to `longest` different places in `words`; no list's words hold a combination
-    that is kept back."""
+    """Yield lists of `shortest` to `longest` different indices into `words`, without end.
+
+    The words of a list never contain a held-out combination.
+    """
     writer = _TextSampler(seed)
     while True:
         places = writer.sample(range(len(words)), writer.random_integer(shortest, longest))
@@ -112,30 +115,31 @@ def random_word_lists(words: Sequence[str], seed: int, shortest: int, longest: i
 
 
 def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, str]]:
-    """`n` different prompts with their next word: `("When Mary and John went to the store, John gave a drink to", "
-    Mary")`.
+    """Return `n` different prompts with their next word: `("When Mary and John went to the store, John gave a drink
+    to", " Mary")`.
 
-    With `held_out` both the pair of names and the pair of place and object are kept back from `sentences`; without,
-    neither is.
+    With `held_out`, both the pair of names and the pair of place and object are held out from `sentences`; otherwise
+    neither pair is.
     """
-    writer, found = _TextSampler(seed), {}
+    writer, prompts = _TextSampler(seed), {}
     for _ in range(1000 * (n + 1)):
-        if len(found) == n:
-            return list(found.items())
+        if len(prompts) == n:
+            return list(prompts.items())
         (a, b), place, thing = writer.people(2), writer.choose(PLACES), writer.choose(OBJECTS)
         if is_held_out_pair(a, b) == is_held_out_pair(place, thing) == held_out:
             prompt, other = writer.gift_prompt(a, b, place, thing)
-            found[prompt] = " " + other
-    raise ValueError(f"{len(found)} of {n} sentences found: so many different ones may not exist.")
+            prompts[prompt] = " " + other
+    raise ValueError(f"found only {len(prompts)} of {n} different sentences; perhaps no more exist.")
 
 
 class _TextSampler:
-    """Draws words and writes texts. Uses `random()` alone, which gives the same numbers in every version of Python."""
+    """Samples words and writes texts. It uses only `random()`, which gives the same numbers in every version of
+    Python."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed).random
 
-    # Drawing
+    # Random choices
 
     def choose(self, options: Sequence[T]) -> T:
         return options[int(self._random() * len(options))]
@@ -147,7 +151,7 @@ class _TextSampler:
         return self._random() < p
 
     def choose_weighted(self, options: Sequence[T], weights: Sequence[float] | None = None) -> T:
-        """One of the options by its weight; without weights the first ones come up most often."""
+        """Choose one option by its weight; by default, the first options are the most likely."""
         weights = weights or [1 / (rank + 3) for rank in range(len(options))]
         left = self._random() * sum(weights)
         for option, weight in zip(options, weights):
@@ -157,7 +161,7 @@ class _TextSampler:
         return options[-1]
 
     def sample(self, options: Sequence[T], n: int) -> list[T]:
-        """`n` different options, in random order."""
+        """Choose `n` different options, in random order."""
         rest = list(options)
         return [rest.pop(int(self._random() * len(rest))) for _ in range(n)]
 
@@ -173,7 +177,8 @@ class _TextSampler:
     # Texts
 
     def gift_prompt(self, a: str, b: str, place: str, thing: str) -> tuple[str, str]:
-        """`When Mary and John went to the store, John gave a drink to`, and who gets it: the one who does not give."""
+        """Return a prompt such as `When Mary and John went to the store, John gave a drink to`, and the receiver, who
+        is not the giver."""
         giver, other = (a, b) if self.is_chosen(0.5) else (b, a)
         first = self.choose(("When", "When", "After", "While", "As", "Once"))
         verb = self.choose(
@@ -250,7 +255,10 @@ class _TextSampler:
         ))]  # fmt: skip
         if self.is_chosen(0.5):
             lines += [
-                f"{he.capitalize()} {self.choose(('found', 'saw', 'bought', 'had'))} {_with_article(f'{what} {thing}')}.",
+                (
+                    f"{he.capitalize()} {self.choose(('found', 'saw', 'bought', 'had'))}"
+                    f" {_with_article(f'{what} {thing}')}."
+                ),
                 self.choose((f"The {thing} was {what}.", f"{a} liked the {thing}.", f"{a} took the {thing} home.")),
             ]
         else:
@@ -327,7 +335,10 @@ class _TextSampler:
                 f'"Where are you going?" asked {a}. "I am going to the {place}," said {b}. "May I come with you?"'
                 f' "Yes, please," said {b}. So {a} and {b} went to the {place}.'
             ),
-            f'"Do you want {_with_article(thing)}?" asked {a}. "{self.choose(("Yes, please", "No, thank you"))}," said {b}.',
+            (
+                f'"Do you want {_with_article(thing)}?" asked {a}.'
+                f' "{self.choose(("Yes, please", "No, thank you"))}," said {b}.'
+            ),
             (
                 f'"Who has the {thing}?" asked {a}. "I have the {thing}," said {b}. "Here it is."'
                 f' "Thank you, {b}," said {a}.'
@@ -338,7 +349,10 @@ class _TextSampler:
             ),
             f"{a}: Hello, {b}. How are you?\n{b}: I am {feels}, thank you. And you?\n{a}: I am {feels} too.",
             f"{a}: What is your name?\n{b}: My name is {b}. And what is your name?\n{a}: My name is {a}.",
-            f"My name is {a}. I am a {self.choose(JOBS)}. I live near the {place}. My friend is {b}. {b} has {_with_article(thing)}.",
+            (
+                f"My name is {a}. I am a {self.choose(JOBS)}. I live near the {place}. My friend is {b}."
+                f" {b} has {_with_article(thing)}."
+            ),
             f"{a}: Where is the {thing}?\n{b}: The {thing} is at the {place}.\n{a}: Thank you, {b}.",
         ))  # fmt: skip
 
@@ -370,7 +384,7 @@ class _TextSampler:
         return text + self.choose((".", ""))
 
     def _repeat(self) -> str:
-        """A list, and the same list again: what came after this word the last time comes now."""
+        """Write a list several times, so that each word predicts the next one from the second time on."""
         source = self.choose((WORDS, WORDS, WORDS, ANIMALS, COLORS, NUMBERS, OBJECTS, LETTERS, NAMES))
         n = self.random_integer(3, min(12, len(source) - 1))
         words = self.sample(source, n)
@@ -409,11 +423,12 @@ def _pronoun(name: str) -> str:
 
 
 def _with_article(noun: str) -> str:
-    """The noun with its article: `a drink`, `an apple`."""
+    """Return the noun with its article: `a drink`, `an apple`."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 _KINDS: dict[Callable[[_TextSampler], str], float] = {
-    _TextSampler._who_gave: 30, _TextSampler._gave_first: 7, _TextSampler._story: 18, _TextSampler._where: 5, _TextSampler._likes: 5,
-    _TextSampler._dialogue: 9, _TextSampler._count: 9, _TextSampler._repeat: 30, _TextSampler._fact: 8,
+    _TextSampler._who_gave: 30, _TextSampler._gave_first: 7, _TextSampler._story: 18, _TextSampler._where: 5,
+    _TextSampler._likes: 5, _TextSampler._dialogue: 9, _TextSampler._count: 9, _TextSampler._repeat: 30,
+    _TextSampler._fact: 8,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the card of the small GPT-2 says of it, measured on what it never read."""
+"""Measure the small GPT-2 on unseen text, for its model card."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
 
 HEADLINE = "When Mary and John went to the store, John gave a drink to"
-N_ASKED = 200  # held-out sentences that a measurement asks for
+N_ASKED = 200  # number of held-out sentences in a measurement
 N_LISTS, LIST_LENGTHS = 100, (10, 30)
 
 
 @dataclass(frozen=True)
 class GPT2Metrics:
-    """What the model card quotes. Probabilities and weights are means, `other` is that of all untrained tokens
-    together."""
+    """The numbers in the model card. Probabilities and weights are means; `other` is the total probability of all
+    untrained tokens."""
 
     loss: float
     headline: str
@@ -41,12 +41,12 @@ class GPT2Metrics:
     other_max: float
     heads: Tensor  # [n_heads, 3] mean weight on the previous position, the position itself, position 0
     uniform: float
-    repeated: float  # share right in the second half of random lists that stand twice
-    induction: Tensor  # [n_layers, n_heads] mean weight there on what followed the token the first time
-    previous: Tensor  # [n_layers, n_heads] mean weight in these lists on the previous position
+    repeated: float  # share of correct tokens in the second half of repeated random lists
+    induction: Tensor  # [n_layers, n_heads] mean weight there on the token after the first occurrence
+    previous: Tensor  # [n_layers, n_heads] mean weight on the previous position in these lists
 
     def summary_text(self) -> str:
-        """The same as text, for a terminal."""
+        """Format the metrics for a terminal."""
         heads = [
             f"  head 0.{i}: previous {p:.2f}, current {c:.2f}, first {f:.2f}: {kind}"
             for i, ((p, c, f), kind) in enumerate(zip(self.heads.tolist(), self.head_kinds()))
@@ -56,37 +56,43 @@ class GPT2Metrics:
             for layer, (i, p, j, s) in enumerate(self.best_heads())
         ]
         return "\n".join((
-            f"Loss on fresh text: {self.loss:.3f} nats a token.",
-            f"{HEADLINE!r} goes on with {self.headline!r} ({self.headline_prob:.3f}).",
+            f"Loss on unseen text: {self.loss:.3f} nats per token.",
+            f"{HEADLINE!r} continues with {self.headline!r} (probability {self.headline_prob:.3f}).",
             f"Held-out sentences: {self.accuracy:.1%} right, probability of the right name {self.answer_prob:.3f}.",
-            f"Untrained tokens together: {self.other_mean:.1e} in the mean, at most {self.other_max:.1e}.",
+            f"Total probability of untrained tokens: mean {self.other_mean:.1e}, maximum {self.other_max:.1e}.",
             f"Layer 0 (uniform {self.uniform:.2f}):", *heads,
-            f"Random lists that repeat: {self.repeated:.1%} right. The best heads:", *layers,
+            f"Repeated random lists: {self.repeated:.1%} right. The best heads:", *layers,
         ))  # fmt: skip
 
     def head_kinds(self) -> list[str]:
-        """The kind of each head of layer 0: the largest of its three weights, if it is 1.4 times what a uniform pattern
-        has there."""
+        """Return the kind of each head of layer 0.
+
+        The kind is the largest of the three weights, if that weight is at least 1.4 times the uniform weight; otherwise
+        "other".
+        """
         names = ("previous", "current", "first")
         return [names[int(row.argmax())] if row.max() >= 1.4 * self.uniform else "other" for row in self.heads]
 
     def best_heads(self) -> list[tuple[int, float, int, float]]:
-        """Of each layer: the head that looks back one place most and its weight, the best induction head and its
-        score."""
+        """Return for each layer the head with the largest weight on the previous position and this weight, and the head
+        with the highest induction score and this score."""
         (previous, i), (induction, j) = self.previous.max(-1), self.induction.max(-1)
         return list(zip(i.tolist(), previous.tolist(), j.tolist(), induction.tolist()))
 
 
 @torch.no_grad()
 def measure_gpt2(model: GPT2LMHeadModel, ids: Tensor, seed: int, n: int = N_ASKED) -> GPT2Metrics:
-    """Ask a compact model what it never read: `n` sentences that are kept back, and texts and random lists from another
-    seed."""
+    """Measure a compact model on unseen input: `n` held-out sentences, and texts and random lists from another seed."""
     tokenizer, extra, compact = load_tokenizer(), untrained_logit_offset(len(ids)), compact_indices(ids)
     model.set_attn_implementation("eager")
 
     def run(prompt: str) -> tuple[Tensor, Tensor, Tensor]:
-        """Probabilities of single tokens (the last column: of each untrained one), of all untrained ones together, and
-        patterns."""
+        """Run the model on a prompt.
+
+        Returns:
+            The probabilities of single tokens (the last column: the probability of each untrained token), the total
+            probability of all untrained tokens, and the attention patterns of layer 0.
+        """
         out = model(compact[tokenizer.encode(prompt)][None], output_attentions=True)
         logs = (out.logits[0] + extra).log_softmax(-1)
         return (logs - extra).exp(), logs[:, -1].exp(), out.attentions[0][0]
@@ -127,7 +133,7 @@ def measure_gpt2(model: GPT2LMHeadModel, ids: Tensor, seed: int, n: int = N_ASKE
 
 
 def _measure_lists(model: GPT2LMHeadModel, ids: Tensor, seed: int) -> tuple[float, Tensor, Tensor]:
-    """`repeated`, `induction` and `previous` of `Measured`."""
+    """Measure `repeated`, `induction` and `previous` of `GPT2Metrics`."""
     extra, compact = untrained_logit_offset(len(ids)), compact_indices(ids)
     right, induction, previous = [], [], []
     longest = min(LIST_LENGTHS[1], model.config.n_positions // 2)

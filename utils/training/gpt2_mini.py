@@ -1,12 +1,12 @@
-"""The bundled small GPT-2: trained from nothing on `utils.training.corpus`, measured, and written with its model card.
+"""Train the bundled small GPT-2 from scratch on `utils.training.corpus`, measure it, and write it with its model card.
 
-It is an honest model of GPT-2's 50257 tokens. Only the tokens that its text holds get an embedding of their own; the
-others share one vector, and the softmax of the training counts that vector once for each of them: a last logit, plus
-log(how many).
+It predicts all of GPT-2's 50257 tokens. Only the tokens in the training text get their own embedding; all other
+tokens share one vector. The softmax of the training counts this vector once for each of these tokens: it has one last
+logit, plus log(number of these tokens).
 
-It is trained in two parts. The first makes all of it, on texts. The second goes on from there, rounded as it would be
-stored, with random lists that repeat among the texts, until later layers find what followed a token the last time. It
-leaves alone what decides where layer 0's heads look.
+The training has two parts. The first part trains all parameters on texts. The second part continues from these weights,
+rounded as they would be stored, and adds repeated random lists to the texts, until later layers look up which token
+followed the same token before. It does not change the parameters that determine where layer 0's heads attend.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
 
 ASSET = ROOT / "utils" / "assets" / "gpt2-mini"
-# Not trained in the second part: the embeddings, and where the heads of layer 0 look and what they read there.
+# The second part does not train the embeddings, nor the queries, keys and values of layer 0 and the norm before them.
 KEPT = ("transformer.wte.", "transformer.wpe.", "transformer.h.0.ln_1.", "transformer.h.0.attn.c_attn.")
 
 
 @dataclass(frozen=True)
 class GPT2MiniRecipe:
-    """Everything that decides what comes out, besides the code and the machine."""
+    """Everything that determines the result, except the code and the machine."""
 
     seed: int = 0
     n_layer: int = 4
@@ -61,47 +61,53 @@ class GPT2MiniRecipe:
     n_head: int = 12
     n_positions: int = 128
     steps: int = 2100  # of the first part
-    # Share of the steps on short rows: names are learnt to be copied sooner where few texts stand in the way.
+    # The share of steps with short rows: in these, the model learns sooner to copy names.
     short: float = 4 / 7
     short_row: int = 48
-    batch: int = 2048  # tokens a step
+    batch: int = 2048  # tokens per step
     rate: float = 2e-3  # of AdamW, for embeddings, norms and biases
     matrix_rate: float = 1e-2  # of Muon, for the layers' matrices
-    unknown: float = 0.15  # of the texts have one of their words replaced by a token that is never trained
-    push: float = 10.0  # times the probability of all untrained tokens is added to the loss
-    more: float = 4 / 7  # steps of the second part, for each of the first
-    lists: float = 0.7  # the share of random lists at its beginning
-    attention_rate: float = 5e-3  # in it, of AdamW, for queries, keys and values
+    unknown: float = 0.15  # the share of texts in which an untrained token replaces one word
+    push: float = 10.0  # the weight, in the loss, of the total probability of untrained tokens
+    more: float = 4 / 7  # the steps of the second part, divided by those of the first
+    lists: float = 0.7  # the share of random lists at the beginning of the second part
+    attention_rate: float = 5e-3  # of AdamW in the second part, for queries, keys and values
 
     def first_stages(self) -> list[Stage]:
-        """Those of the first part, in order."""
+        """Return the stages of the first part, in order."""
         first = round(self.short * self.steps)
         lengths = ((min(self.short_row, self.n_positions), first), (self.n_positions, self.steps - first))
         return [(length, self.batch // length, steps) for length, steps in lengths]
 
     def second_stages(self) -> list[Stage]:
-        """The one of the second part."""
+        """Return the single stage of the second part."""
         return [(self.n_positions, self.batch // self.n_positions, max(1, round(self.more * self.steps)))]
 
 
 def first_part_rows(recipe: GPT2MiniRecipe) -> TrainingRows:
-    """The rows of the first part."""
+    """Make the rows of the first part."""
     return make_training_rows(recipe.first_stages(), recipe.seed, recipe.unknown)
 
 
 def second_part_rows(recipe: GPT2MiniRecipe, ids: Tensor) -> TrainingRows:
-    """The rows of the second part, of tokens that the first has trained. The seed between is that of the
-    measurements."""
+    """Make the rows of the second part from tokens that the first part has trained.
+
+    The seed is `recipe.seed + 2`, because the measurements use `recipe.seed + 1`.
+    """
     return make_training_rows(recipe.second_stages(), recipe.seed + 2, recipe.unknown, recipe.lists, ids)
 
 
 def new_model(recipe: GPT2MiniRecipe, n_ids: int):
-    """A `GPT2LMHeadModel` over the compact ids. Positions start as waves, which makes "one place back" a rotation to be
-    found."""
+    """Make a `GPT2LMHeadModel` over the compact ids.
+
+    The position embeddings start as waves, so that a head finds "one position back" as a rotation.
+    """
     from transformers import GPT2LMHeadModel
 
     torch.manual_seed(recipe.seed)
-    model = GPT2LMHeadModel(_config(recipe, n_ids + 1, "gelu_pytorch_tanh"))  # gelu_new's formula, in one fused step
+    model = GPT2LMHeadModel(
+        _config(recipe, n_ids + 1, "gelu_pytorch_tanh")
+    )  # the formula of gelu_new in one fused operation
     with torch.no_grad():
         model.transformer.wte.weight.normal_(std=0.1)
         angle = torch.arange(recipe.n_positions)[:, None] / 200 ** (torch.arange(0, recipe.n_embd, 2) / recipe.n_embd)
@@ -135,7 +141,7 @@ def _config(recipe: GPT2MiniRecipe, vocab_size: int, activation_function: str = 
 def train_first_part(
     recipe: GPT2MiniRecipe, data: TrainingRows, progress: bool = True, device: str = "cpu"
 ) -> tuple[GPT2LMHeadModel, History]:
-    """The first part. Returns the model, on the CPU and rounded to the float16 that is stored, and the history."""
+    """Train the first part. Returns the model, on the CPU and rounded to float16 as in the file, and the history."""
     with deterministic_algorithms(device):
         model = new_model(recipe, len(data.ids))
         return _train(recipe, model, data, progress, device)
@@ -144,7 +150,7 @@ def train_first_part(
 def train_second_part(
     recipe: GPT2MiniRecipe, model: GPT2LMHeadModel, data: TrainingRows, progress: bool = True, device: str = "cpu"
 ) -> tuple[GPT2LMHeadModel, History]:
-    """The second part, which changes `model`. Returns as `fit` does."""
+    """Train the second part, which changes `model`. Returns the same as `train_first_part`."""
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(not name.startswith(KEPT))
     with deterministic_algorithms(device):
@@ -161,7 +167,7 @@ def _train(
 ) -> tuple[GPT2LMHeadModel, History]:
     model = model.to(device).train()
     if device != "cpu":
-        model.set_attn_implementation("eager")  # its gradient adds up in one order
+        model.set_attn_implementation("eager")  # its backward pass sums in a fixed order
     extra = untrained_logit_offset(len(data.ids), device)
 
     def step_loss(step: int) -> Tensor:
@@ -185,11 +191,10 @@ def _train(
 def _optimisers(
     recipe: GPT2MiniRecipe, model: GPT2LMHeadModel, attention_rate: float | None
 ) -> list[torch.optim.Optimizer]:
-    """Muon for the layers' matrices, AdamW for the rest, layer 0's queries, keys and values among them; with
-    `attention_rate` those of all layers.
+    """Make Muon for the matrices of the layers, and AdamW for all other parameters.
 
-    Muon steps are equally long in every direction, and left the heads looking at everything a little; with AdamW they
-    choose.
+    AdamW also gets the queries, keys and values of layer 0, or, with `attention_rate`, of all layers. Muon's steps are
+    equally long in every direction, which left these heads with a little weight everywhere; with AdamW they specialise.
     """
     matrices, attention, rest = [], [], []
     for name, parameter in model.named_parameters():
@@ -211,8 +216,8 @@ def _optimisers(
 
 
 def save(folder: Path, model: "GPT2LMHeadModel", ids: Tensor, recipe: GPT2MiniRecipe) -> None:
-    """Write `config.json` and `model.safetensors`: float16, and of `wte` the trained rows and the one that all others
-    share."""
+    """Write `config.json` and `model.safetensors` in float16; the rows of `wte` are the trained ones and one that all
+    other tokens share."""
     from safetensors.torch import save_file
 
     tensors = {
@@ -231,7 +236,7 @@ def save(folder: Path, model: "GPT2LMHeadModel", ids: Tensor, recipe: GPT2MiniRe
 
 
 def load(folder: Path, recipe: GPT2MiniRecipe) -> tuple[GPT2LMHeadModel, Tensor]:
-    """What `save` has written: the compact model, and the ids of its tokens."""
+    """Load the files of `save`: the compact model, and the ids of its tokens."""
     from safetensors.torch import load_file
 
     tensors = load_file(folder / "model.safetensors")
@@ -251,17 +256,17 @@ def train_and_publish(
     progress: bool = True,
     start: Path | None = None,
 ) -> tuple[GPT2Metrics, History]:
-    """Train, measure, and write the folder `out`: all of its files, or none. With `replace` an older one gives way.
+    """Train, measure, and write all files of the folder `out`, or none. With `replace`, an older folder is replaced.
 
     Args:
-        start: a folder with the result of the first part, as `save` writes it, which is then not made again. Its card
-            says how long that took.
+        start: a folder with the result of the first part, as `save` writes it, to skip the first part. The `README.md`
+            in it says how long the first part took.
 
     Returns:
-        What was measured, and the history of the second part with the seconds of both.
+        The metrics, and the history of the second part, with the seconds of both parts.
 
     Raises:
-        PublishError: the folder is there, or is not of ours, or the training was interrupted.
+        PublishError: the folder already exists, has other files, or the training was interrupted.
     """
     out = Path(out)
     require_writable_asset(out, replace=replace)
@@ -277,29 +282,29 @@ def train_and_publish(
     data = second_part_rows(recipe, ids)
     model, history = train_second_part(recipe, model, data, progress, device)
     require_finished(history, len(data.batches))
-    measured = measure_gpt2(model, ids, recipe.seed + 1)
+    metrics = measure_gpt2(model, ids, recipe.seed + 1)
     took = {"first_minutes": minutes, "minutes": history.seconds / 60, "first_digest": first_digest}
     with replace_asset(out) as stage:
         save(stage, model, ids, recipe)
-        write_card(stage, "gpt2-mini", device, **card_fields(recipe, len(ids), measured), **took)
+        write_card(stage, "gpt2-mini", device, **card_fields(recipe, len(ids), metrics), **took)
     history.seconds += 60 * minutes
-    return measured, history
+    return metrics, history
 
 
 def _digest(model: GPT2LMHeadModel, ids: Tensor, recipe: GPT2MiniRecipe) -> str:
-    """Of the weights as they would be stored."""
+    """Return the SHA-256 of the weights in the stored format."""
     with tempfile.TemporaryDirectory() as folder:
         save(Path(folder), model, ids, recipe)
         return hashlib.sha256((Path(folder) / "model.safetensors").read_bytes()).hexdigest()
 
 
 def _read_training_minutes(folder: Path) -> float:
-    """How long the training took of which `folder` holds the result."""
+    """Read from the card in `folder` how many minutes the training took."""
     return float(re.findall(r"took ([\d.]+) minutes", (folder / "README.md").read_text(encoding="utf-8"))[0])
 
 
 def card_fields(recipe: GPT2MiniRecipe, n_ids: int, measured: GPT2Metrics) -> dict[str, object]:
-    """What the card's template asks for, besides what `write_card` knows itself and how long it took."""
+    """Return the fields of the card's template, except the training times and those that `write_card` adds."""
     heads = [
         f"| 0.{head} | {' | '.join(f'{weight:.2f}' for weight in weights)} | {kind} |"
         for head, (weights, kind) in enumerate(zip(measured.heads.tolist(), measured.head_kinds()))

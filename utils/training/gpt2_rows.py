@@ -1,7 +1,7 @@
-"""What the small GPT-2 reads while it trains: rows of tokens, in places of a compact vocabulary.
+"""Make the training data of the small GPT-2: rows of tokens, as indices into a compact vocabulary.
 
-Only the tokens that its text holds have a place of their own, in the order of their ids; one more place stands for
-every other token.
+Only the tokens in the training text have their own index, in the order of their ids; one further index represents all
+other tokens.
 """
 
 from __future__ import annotations
@@ -22,17 +22,23 @@ if TYPE_CHECKING:
     from transformers import GPT2TokenizerFast
 
 VOCAB, END = 50257, 50256
-UNKNOWN = -1  # read where a token is hidden
-IGNORED = -100  # of torch's cross entropy: a place that asks for nothing
+UNKNOWN = -1  # the input for a hidden token
+IGNORED = -100  # ignore_index of torch's cross entropy: a position without a target
 LIST_LENGTHS = (5, 40)  # the shortest and the longest random list
 
-Stage = tuple[int, int, int]  # tokens in a row, rows a step, steps
-Asked = tuple[list[int], list[int]]  # tokens as they are read, and as they are asked for
+Stage = tuple[int, int, int]  # tokens per row, rows per step, steps
+Asked = tuple[list[int], list[int]]  # input tokens and target tokens
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """`steps[i]`: `(inputs, targets)` `[rows, length]`, of places in `ids`; `len(ids)` stands for every other token."""
+    """The rows of a training.
+
+    Attributes:
+        ids: the trained tokens, ascending.
+        batches: for each step `(inputs, targets)` [rows, length], as indices into `ids`; `len(ids)` represents every
+            other token.
+    """
 
     ids: Tensor
     batches: list[tuple[Tensor, Tensor]]
@@ -47,14 +53,14 @@ def load_tokenizer() -> GPT2TokenizerFast:
 def make_training_rows(
     stages: Sequence[Stage], seed: int, hidden_share: float = 0.0, list_chance: float = 0.0, ids: Tensor | None = None
 ) -> TrainingRows:
-    """Rows of texts with `<|endoftext|>` between them, each row from the beginning of a text on; half of them begin
-    with the token too.
+    """Make rows of texts with `<|endoftext|>` between them. Each row starts at the beginning of a text; half of the
+    rows start with `<|endoftext|>`.
 
     Args:
-        unknown: the share of texts that have one of their words hidden behind a token that is never trained.
-        lists: the chance at a stage's first step that a random list stands in the place of a text; it falls in a line,
-            to nothing after the last step.
-        ids: the trained tokens, ascending; those that the rows hold when left out, which goes without lists only.
+        hidden_share: the share of texts in which an untrained token hides one word.
+        list_chance: the probability, at the first step of a stage, that a random list replaces a text; it falls
+            linearly and reaches 0 after the last step.
+        ids: the trained tokens, ascending; by default the tokens in the rows. Lists need `ids`.
     """
     reader, blocks = _RowSampler(seed, hidden_share, ids), []
     for length, n_rows, steps in stages:
@@ -66,13 +72,13 @@ def make_training_rows(
 
 
 def _distinct_ids(blocks: list[list[Tensor]]) -> Tensor:
-    """The ids of all tokens in the rows, ascending."""
-    found = torch.cat([tokens.flatten() for block in blocks for tokens in block]).unique()
-    return found[found >= 0]
+    """Return the ids of all tokens in the rows, ascending."""
+    ids = torch.cat([tokens.flatten() for block in blocks for tokens in block]).unique()
+    return ids[ids >= 0]
 
 
 def _to_compact_indices(ids: Tensor, read: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
-    """Places instead of tokens."""
+    """Convert tokens to indices into `ids`."""
     return (
         torch.searchsorted(ids, read).masked_fill(read == UNKNOWN, len(ids)),
         torch.searchsorted(ids, asked).masked_fill(asked == IGNORED, IGNORED),
@@ -80,7 +86,7 @@ def _to_compact_indices(ids: Tensor, read: Tensor, asked: Tensor) -> tuple[Tenso
 
 
 class _RowSampler:
-    """Draws texts and random lists, and fills rows with them."""
+    """Samples texts and random lists, and fills rows with them."""
 
     def __init__(self, seed: int, unknown: float, ids: Tensor | None) -> None:
         self.draw, self.unknown = random.Random(seed).random, unknown
@@ -90,7 +96,7 @@ class _RowSampler:
         )
 
     def row(self, length: int, lists: float) -> Asked:
-        """What is read at `length` places, and what is asked for there: the token after each."""
+        """Return the inputs at `length` positions, and the targets: the token after each position."""
         start = [END] if self.draw() < 0.5 else []
         read, asked = [*start], [*start]
         while len(read) <= length:
@@ -106,7 +112,8 @@ class _RowSampler:
         return read, [*(IGNORED if token == word else token for token in tokens), END]
 
     def _list(self) -> Asked:
-        """A list twice. Asked for is what can be known: the second time, from its second token on."""
+        """Sample a list and write it twice. The targets are only the predictable tokens: those of the second list,
+        without its first token."""
         tokens = next(self.lists)
         return tokens * 2, [*[IGNORED] * (len(tokens) + 1), *tokens[1:], IGNORED]
 
@@ -118,20 +125,20 @@ def _tokenized(seed: int) -> Iterator[list[int]]:
 
 
 def random_token_lists(ids: Tensor, seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
-    """Lists of different tokens without end, drawn from the trained ones; no one holds a combination that is kept
-    back."""
+    """Yield lists of different trained tokens without end; none contains a held-out combination."""
     own = [token for token in ids.tolist() if token != END]
     words = [load_tokenizer().decode([token]) for token in own]
     return ([own[place] for place in places] for places in corpus.random_word_lists(words, seed, shortest, longest))
 
 
 def compact_indices(ids: Tensor) -> Tensor:
-    """The place `[50257]` of every token in the compact vocabulary."""
+    """Return the index of every token in the compact vocabulary, [50257]."""
     return torch.full((VOCAB,), len(ids)).scatter(0, ids, torch.arange(len(ids)))
 
 
 def untrained_logit_offset(n_ids: int, device: torch.device | str = "cpu") -> Tensor:
-    """What is added to the compact logits: the last one stands for every token that is not trained."""
+    """Return the offset of the compact logits: log(number of untrained tokens) for the last logit, which represents
+    them all, and 0 for the others."""
     extra = torch.zeros(n_ids + 1, device=device)
     extra[-1] = math.log(VOCAB - n_ids)
     return extra

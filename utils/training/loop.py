@@ -1,4 +1,4 @@
-"""The one training loop: a picture of its progress, a schedule, Ctrl-C that keeps what is done."""
+"""The training loop of all lessons, with a progress display and schedules; Ctrl-C keeps the completed steps."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from torch import Tensor
 from utils.explore.training_display import open_training_display
 
 Schedule = Callable[[int, int], float]
-SMALL = 1_000_000  # parameters; a step of a model below this gains nothing from a second thread
+SMALL = 1_000_000  # parameters; below this number, a second thread makes a step no faster
 
 
 @dataclass
 class History:
-    """What a training run saw: `losses[i]` is the loss of step `steps[i]`, before that step changed anything."""
+    """The record of a training run: `losses[i]` is the loss of step `steps[i]`, before this step changed any
+    parameter."""
 
     steps: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
@@ -29,17 +30,17 @@ class History:
 
 
 def constant_schedule(step: int, steps: int) -> float:
-    """The full rate all the way."""
+    """Keep the full rate."""
     return 1.0
 
 
 def cosine_schedule(step: int, steps: int) -> float:
-    """From the full rate at the first step towards 0 after the last, along half a cosine."""
+    """Decay along half a cosine, from the full rate at the first step to 0 after the last step."""
     return 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
 def one_cycle_schedule(step: int, steps: int, warmup: float = 0.1) -> float:
-    """Up in a line over the first part of the steps, then down along half a cosine."""
+    """Rise linearly over the first part of the steps, then decay along half a cosine."""
     rising = max(1, round(warmup * steps))
     if step < rising:
         return (step + 1) / rising
@@ -66,26 +67,28 @@ def train(
     before_step: Callable[[int], None] | None = None,
     use_cuda_graph: bool = False,
 ) -> History:
-    """Make the steps from `first` to `steps` of `optimiser` down the loss that `step_loss(step)` returns.
+    """Take the steps from `first_step` to `steps` of `optimiser` on the loss that `step_loss(step)` returns.
+
+    Ctrl-C ends the run, keeps the completed steps, and sets `interrupted` in the history. A model of fewer than a
+    million parameters is trained on one thread.
 
     Args:
-        step_loss: draws the data of this step and returns the loss, one number.
-        optimiser: one, or several that share the parameters out among them.
-        schedule: `(step, steps) -> factor` on the rates that the optimiser came with, each group keeping its own.
-        clip: the largest norm of all gradients together.
-        log_every: how often the loss is read, which on a GPU makes the program wait; the last one always is.
-        progress: False for silence; else a live page in a notebook, and a bar in a terminal.
-        first: where to begin, for a run that is taken up again; the schedule goes by the whole.
-        before: called with each step's number before it, to draw data or to take readings.
-        graph: record one step as a CUDA graph and replay it: launching the dozens of tiny kernels of a small model
-            takes longer than running them. `step_loss` is then called for the first few steps only, so nothing in it
-            may depend on the step or on the CPU; rates are tensors on the GPU, and Adam is told `capturable=True`.
-
-    Ctrl-C ends the run after what is done, and the history says so. A model of fewer than a million parameters is
-    trained on one thread.
+        step_loss: samples the data of a step and returns the loss, one number.
+        optimiser: one optimiser, or several with disjoint parameters.
+        schedule: `(step, steps) -> factor` for the initial rate of each parameter group.
+        clip: the maximum norm of all gradients together.
+        log_every: the interval at which the loss is read, because a GPU makes the program wait for it; the last loss is
+            always read.
+        progress: False shows nothing; True shows a live display in a notebook and a bar in a terminal.
+        first_step: the first step of a resumed run; the schedule still covers all `steps`.
+        before_step: called with the number of each step before it, to sample data or to take readings.
+        use_cuda_graph: True records one step as a CUDA graph and replays it, because launching the dozens of tiny
+            kernels of a small model takes longer than running them. `step_loss` is then called only in the first few
+            steps, so it must not depend on the step or on the CPU. The rates must be tensors on the GPU, and Adam needs
+            `capturable=True`.
 
     Raises:
-        ValueError: the loss is not one number, or no longer finite.
+        ValueError: the loss is not one number, or is not finite.
     """
     history, began = History(), time.perf_counter()
     optimisers = [optimiser] if isinstance(optimiser, torch.optim.Optimizer) else list(optimiser)
@@ -96,13 +99,13 @@ def train(
     history.done = first_step
 
     def look(step: int, loss: Tensor) -> None:
-        """On steps that are logged; before the step changes anything, so that a loss that is no number spoils no
-        weights."""
+        """Log the loss if the step is due. In eager steps this happens before the update, so that a loss of nan does
+        not spoil the weights."""
         if step % log_every and step != steps - 1:
             return
         value = loss.item()
         if not math.isfinite(value):
-            raise ValueError(f"The loss is {value} at step {step}. A smaller learning rate, or a warm-up, often helps.")
+            raise ValueError(f"The loss is {value} at step {step}. Try a smaller learning rate or a warm-up.")
         history.steps.append(step)
         history.losses.append(value)
 
@@ -134,10 +137,10 @@ def train(
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Run the block on one thread of torch's.
+    """Run the block on one torch thread.
 
-    Threads that share out a small tensor wait for each other most of the time: with two, a step of the course's models
-    takes twice the work on a quiet machine, and ten times the time on a busy one.
+    Threads that split a small tensor mostly wait for each other: with two threads, a step of the course's models takes
+    twice the work on a quiet machine, and ten times as long on a busy one.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -151,7 +154,7 @@ Look = Callable[[int, Tensor], None]
 
 
 class EagerStep:
-    """Zero the gradients, compute the loss, go backwards, clip, and step, one operation after the other."""
+    """One step of eager operations: zero the gradients, compute the loss, backpropagate, clip, update."""
 
     def __init__(
         self, step_loss: Callable[[int], Tensor], optimisers: list[torch.optim.Optimizer], clip: float | None
@@ -164,7 +167,7 @@ class EagerStep:
         loss = self.step_loss(step)
         if loss.numel() != 1:
             raise ValueError(
-                f"step_loss returned a tensor of shape {list(loss.shape)}; the loss is one number. Take its mean."
+                f"step_loss returned a tensor of shape {list(loss.shape)}; the loss must be one number. Take its mean."
             )
         loss.backward()
         if self.clip is not None:
@@ -178,8 +181,10 @@ class EagerStep:
 
 
 class GraphStep(EagerStep):
-    """On a GPU: a few eager steps, on a stream of their own as torch asks; then one that is recorded as a CUDA graph,
-    and replayed from there on."""
+    """One step on a GPU that is recorded as a CUDA graph and then replayed.
+
+    A few eager steps come first, on a separate stream, as torch requires.
+    """
 
     def __init__(self, *parts) -> None:
         super().__init__(*parts)
@@ -195,7 +200,7 @@ class GraphStep(EagerStep):
             return loss
         if self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph):  # this records the step; the replay below makes it
+            with torch.cuda.graph(self.graph):  # this only records the step; the replay below runs it
                 self.loss = super().__call__(step, lambda step, loss: None)
         self.graph.replay()
         look(step, self.loss)
@@ -204,6 +209,6 @@ class GraphStep(EagerStep):
 
 def _set_rate(group: dict, rate: float) -> None:
     if isinstance(group["lr"], Tensor):
-        group["lr"].fill_(rate)  # in place: a recorded step reads this tensor
+        group["lr"].fill_(rate)  # in place, because a recorded CUDA graph reads this tensor
     else:
         group["lr"] = rate

@@ -1,10 +1,9 @@
-"""Lesson 11: the second half of a text repeats the first. The model around an attention layer, and two layers compared
-on equal terms.
+"""The copy task of lesson 11: the model around an attention layer, and a fair comparison of two layers.
 
-A text of 32 tokens is 16 random ones, twice. A model is asked for each next token of the second half, which stands 15
-places before the one that it sees last. There are no positions but those that an attention layer brings, and no second
-layer: the right place can only be found by its distance. Layers and data are handed in; what they compute is the
-lesson's.
+A text has 32 tokens: 16 random tokens, twice. The model has to predict each token of the second half; its first
+occurrence is 15 positions before the last token that the model sees. The model has no position encoding (unless the
+attention layer adds one) and no second layer, so only the distance identifies the right position. Callers pass the
+layers and the data; the lesson defines both.
 """
 
 from utils.models.gram_attention.measures import (
@@ -32,7 +31,7 @@ from utils.models.gram_attention.training import (
     train_comparison,
 )
 
-with_room, look_back = upcast, weight_by_distance  # as notebooks from before call them
+with_room, look_back = upcast, weight_by_distance  # the names in older notebooks
 
 __all__ = [
     "ASSET",

@@ -1,4 +1,4 @@
-"""What trained models do elsewhere: at other lengths, with keys scaled, and where their heads look."""
+"""Measure trained models under new conditions: other text lengths, scaled keys, and attention by distance."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ ASSET = ROOT / "utils" / "assets" / "gram_attention"
 def accuracy_by_length(
     comparison: Comparison, lengths: Sequence[int] = (32, 48, 64, 96), period: int | None = None, n_texts: int = 64
 ) -> SeedResults:
-    """The share of repeated tokens that the trained models get right in texts of other lengths.
+    """Return the share of repeated tokens that the trained models predict correctly in texts of other lengths.
 
     Args:
-        period: how many tokens there are before they repeat. By default half of the length, as in the training's texts;
-            then a longer text also has its copy further away. ``period=16`` keeps the distance and repeats the same
-            tokens as often as they fit.
+        period: the number of tokens before they repeat. The default is half of the length, as in the training texts; in
+            a longer text the copy is then further away. ``period=16`` keeps the distance, and the same tokens repeat
+            until the text is full.
     """
     shares = []
     for length in lengths:
         every = length // 2 if period is None else period
         if length % 2 or not 2 <= every < length:
             raise ValueError(
-                f"a text needs an even length and a period from 2 to below it; got length {length} and period {every}."
+                f"the length must be even, and the period at least 2 and below the length; got length {length} and period {every}."
             )
         text = repeated_texts(comparison, n_texts, every, length)
         inputs, right = text[:, :-1], text[:, every:]
@@ -53,7 +53,7 @@ def accuracy_by_length(
 
 
 def repeated_texts(comparison: Comparison, n: int, period: int, length: int) -> Tensor:
-    """`n` held-out texts [n, length] whose first `period` tokens are repeated to the end."""
+    """Return `n` held-out texts [n, length] that repeat their first `period` tokens to the end."""
     inputs, _ = comparison.batch(n, 2 * period, comparison.vocab_size, generator=seeded_generator(HELD_OUT))
     return inputs[:, torch.arange(length) % period]
 
@@ -71,14 +71,15 @@ def accuracy_with_scaled_keys(
     n_scaled: int = 4,
     n_texts: int = HELD_OUT_TEXTS,
 ) -> SeedResults:
-    """The share of the copied half that is right when the key vectors of some random places are multiplied by a factor.
+    """Return the share of the copied half that is predicted correctly when some key vectors are multiplied by a factor.
 
-    What `W_k` gives is multiplied, in every layer alike, at `places` of the seq − 1 places, other ones in each text.
+    The output of `W_k` is multiplied at `n_scaled` random positions of the seq − 1 positions; each text has its own
+    positions.
 
     Args:
-        factors: above 1 loud, below 1 quiet.
-        which: "all" copied tokens; or of these only the ones whose own key, the one to be found, is left alone
-            ("others" are multiplied); or only the ones whose own key is multiplied ("itself").
+        factors: above 1, keys are loud; below 1, quiet.
+        which: which copied tokens count: "all"; "others", only the tokens whose own key (the key to be found) is not
+            multiplied; or "itself", only the tokens whose own key is multiplied.
     """
     ways = ("all", "others", "itself")
     if which not in ways:
@@ -90,7 +91,7 @@ def accuracy_with_scaled_keys(
     if not 1 <= n_scaled < seq:
         raise ValueError(f"n_scaled must be from 1 to {seq - 1}; got {n_scaled}.")
     chosen = torch.rand(n_texts, seq, generator=seeded_generator(HELD_OUT)).argsort(-1) < n_scaled
-    own = chosen[:, : seq - seq // 2]  # the key to be found for a copied token stands seq // 2 places back
+    own = chosen[:, : seq - seq // 2]  # a copied token needs the key seq // 2 positions before it
     counted = {"all": torch.ones_like(own), "others": ~own, "itself": own}[which]
     shares = []
     for factor in factors:
@@ -118,31 +119,34 @@ def _share_with_scaled_keys(model: nn.Module, inputs: Tensor, targets: Tensor, g
         hook.remove()
     if not called:
         raise ValueError(
-            "the layer did not call W_k, so its keys cannot be made loud; write W_k(x), not x @ W_k.weight.T."
+            "the layer did not call W_k, so its keys cannot be scaled. Write W_k(x), not x @ W_k.weight.T."
         )
     return float(right[counted].float().mean())
 
 
 @torch.no_grad()
 def weight_by_distance(model: nn.Module, inputs: Tensor) -> Tensor:
-    """The mean weight that each head puts 0, 1, … places back while the copied half is written, [heads, seq − 1]."""
+    """Return the mean weight of each head at the distances 0, 1, … while it predicts the copied half, [heads, seq −
+    1]."""
     weights = model(inputs, return_weights=True)[1].mean(0)
-    first = inputs.shape[1] // 2  # the place from which the first copied token is said
+    first = inputs.shape[1] // 2  # this position predicts the first copied token
     n = weights.shape[-1]
     back = [weights.diagonal(-d, -2, -1)[:, max(0, first - d) :] for d in range(n)]
     return torch.stack([row.mean(-1) for row in back], dim=-1)
 
 
 def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
-    """What `bench/gram_attention.py --write` measured last with five seeds of each layer.
+    """Read the last results of `bench/gram_attention.py --write`, with five seeds of each layer.
 
     Returns:
-        "settings"; "first", for each layer the step at which each seed reaches 99 %; "gate", for each seed of the
-        triple product how far keys stand out of the plane, in lengths of the key, and what they score, the right keys
-        and the others; and as `Measured`: "accuracy" and "loss" against the step; "longer", the copy further away;
-        "repeats", the same 16 tokens again and again; "back", the weight 0, 1, … places back, mean of the heads; "far",
-        the same from the last place of repeated texts of 64; "loud" and "quiet", each also as "… others" and "…
-        itself", against the factor.
+        "settings": the settings of the training.
+        "first": for each layer and seed, the step at which the model reaches 99 %.
+        "gate": for each seed of the triple product, the heights of keys above the plane (relative to the key's length)
+        and their scores, for the right keys and for the others.
+        The other entries are `SeedResults`. "accuracy" and "loss" are over the step; "longer": longer texts, with the
+        copy further away; "repeats": longer texts that repeat the same 16 tokens; "back": the weight at the distances
+        0, 1, …, mean over the heads; "far": the same from the last position of repeated texts of 64 tokens; "loud" and
+        "quiet" (also with " others" and " itself"): scaled keys, over the factor.
     """
     stored = json.loads(Path(path).read_text(encoding="utf-8"))
     return {

@@ -1,4 +1,4 @@
-"""What a score by volume costs: the number format that it needs, time, and memory."""
+"""The numerical range, time and memory of a score by volume."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from torch import Tensor
 
 
 def upcast(*vectors: Tensor) -> list[Tensor]:
-    """The vectors [..., d] of a volume, in float32 at least: a score multiplies six lengths, and float16 ends at
-    65,504.
+    """Convert the vectors [..., d] of a volume to float32 if their dtype is smaller.
+
+    A score multiplies six lengths, and the largest number in float16 is 65,504.
 
     Raises:
-        ValueError: the sixth power of their lengths is too large for that as well.
+        ValueError: the lengths are so large that the squared volume overflows in the converted dtype, or they are not
+            finite.
     """
     vectors = [x.float() if x.dtype.itemsize < 4 else x for x in vectors]
-    if not vectors[0].is_meta:  # a tensor without numbers has no lengths
+    if not vectors[0].is_meta:  # a meta tensor has no values
         longest = [float(x.detach().norm(dim=-1).amax()) for x in vectors]
         if not math.prod(longest) ** 2 < torch.finfo(vectors[0].dtype).max:
             lengths = ", ".join(f"{length:.3g}" for length in longest)
@@ -34,7 +36,12 @@ def upcast(*vectors: Tensor) -> list[Tensor]:
 
 @dataclass(frozen=True)
 class Cost:
-    """The seconds of the fastest call, and the bytes that it held at the most beyond what was there before."""
+    """The cost of a call.
+
+    Attributes:
+        seconds: the time of the fastest call.
+        peak: the largest number of bytes that the call held at once, without memory that was in use before.
+    """
 
     seconds: float
     peak: int
@@ -42,8 +49,10 @@ class Cost:
 
 @torch.no_grad()
 def cost(call: Callable[[], object], repeats: int = 5) -> Cost:
-    """Time and memory of `call()`, without gradients. On one core of the CPU: there several would wait for each other
-    in so short a call."""
+    """Measure time and memory of `call()`, without gradients, on one CPU thread.
+
+    With more threads, the threads would mostly wait for each other in such short calls.
+    """
     cores, times = torch.get_num_threads(), []
     torch.set_num_threads(1)
     try:
@@ -56,22 +65,23 @@ def cost(call: Callable[[], object], repeats: int = 5) -> Cost:
         torch.set_num_threads(cores)
     with _ledger_type()() as ledger:
         call()
-    return Cost(min(times), ledger.peak)  # other work on the machine only makes a call slower
+    return Cost(min(times), ledger.peak)  # other programs can only make a call slower
 
 
 @functools.cache
 def _ledger_type() -> type:
-    """Made on first use: torch's dispatch modes are slow to import."""
+    """Define the class on first use, because torch's dispatch modes are slow to import."""
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 
     class Ledger(TorchDispatchMode):
-        """Adds up the storages that operations make, and takes away those whose last tensor has gone."""
+        """Adds the sizes of storages that operations allocate, and subtracts each size when its last tensor is
+        freed."""
 
         def __init__(self) -> None:
             super().__init__()
             self.now = self.peak = 0
-            self.users: dict[int, int] = {}  # how many tensors use a storage; 0 stands for what was there before
+            self.users: dict[int, int] = {}  # storage → number of tensors that use it
             self.before: set[int] = set()
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -1,4 +1,4 @@
-"""The model around an attention layer, and several layers trained on equal terms."""
+"""The model around an attention layer, and the training of several layers under equal conditions."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from torch.nn import functional as F
 from utils.models.lesson_models import load_from_lesson
 from utils.training.loop import cosine_schedule, train
 
-REACHED = 0.99  # the share of copied tokens at which a model is said to copy
-HELD_OUT, HELD_OUT_TEXTS = 12345, 128  # the seed and the number of texts that no training sees
+REACHED = 0.99  # the share of correct copied tokens from which a model counts as copying
+HELD_OUT, HELD_OUT_TEXTS = 12345, 128  # the seed and the number of the held-out texts
 Batch = Callable[..., tuple[Tensor, Tensor]]
 
 
 class CopyModel(nn.Module):
-    """Tokens in, one attention layer, logits out: no positions, no residual, no norm, as in the course's source text.
+    """Embedding, one attention layer, output layer: no positions, no residual, no norm, as in the course's source text.
 
     Args:
-        attention: from [batch, seq, d_model] to [batch, seq, d_model], causal; with ``return_weights=True`` it also
-            gives the weights [batch, heads, seq, seq].
+        attention: a causal module from [batch, seq, d_model] to [batch, seq, d_model]; with ``return_weights=True`` it
+            also returns the weights [batch, heads, seq, seq].
     """
 
     def __init__(self, attention: nn.Module, vocab_size: int = 16, d_model: int = 64) -> None:
@@ -32,7 +32,8 @@ class CopyModel(nn.Module):
         self.unembed = nn.Linear(d_model, vocab_size, bias=False)
 
     def forward(self, tokens: Tensor, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-        """Ids [batch, seq] to logits [batch, seq, vocab]; with `return_weights` also [batch, heads, seq, seq]."""
+        """Map ids [batch, seq] to logits [batch, seq, vocab]; with `return_weights` also return the weights [batch,
+        heads, seq, seq]."""
         if not return_weights:
             return self.unembed(self.attention(self.embed(tokens)))
         mixed, weights = self.attention(self.embed(tokens), return_weights=True)
@@ -41,35 +42,38 @@ class CopyModel(nn.Module):
 
 @dataclass
 class SeedRun:
-    """One model's training. `loss` and `accuracy` are those of held-out texts' copied halves, after `steps` steps."""
+    """The training of one model.
+
+    `loss` and `accuracy` are measured on the copied half of held-out texts, after the steps in `steps`.
+    """
 
     seed: int
     model: nn.Module
     steps: list[int] = field(default_factory=list)
     loss: list[float] = field(default_factory=list)
     accuracy: list[float] = field(default_factory=list)
-    seconds: float = 0.0  # of training, the measuring included
+    seconds: float = 0.0  # the time of the training, including measurements
 
     @property
     def first_copying_step(self) -> int | None:
-        """The first logged step at which 99 % of the copied tokens came out right; None if there was none."""
+        """The first measured step at which 99 % of the copied tokens are correct, or None."""
         return next((step for step, share in zip(self.steps, self.accuracy) if share >= REACHED), None)
 
 
 @dataclass(frozen=True)
 class SeedResults:
-    """Numbers of several seeds: `values[name]` is [seeds, points], a column for each of `points`."""
+    """Results of several seeds: `values[name]` is [seeds, points], with one column for each of `points`."""
 
     points: list[float]
     values: dict[str, Tensor]
 
     @property
     def percent(self) -> dict[str, Tensor]:
-        """The values times 100, as `show.curves` draws them."""
+        """The values times 100, for `show.curves`."""
         return {name: 100 * numbers for name, numbers in self.values.items()}
 
     def table(self, points_name: str = "") -> str:
-        """Mean, lowest and highest over the seeds, in per cent, a row for each point; narrow enough for half a
+        """Format mean, minimum and maximum over the seeds in per cent, one row for each point; the table fits half a
         window."""
         width = max(24, *(len(name) + 2 for name in self.values))
         rows = [f"{points_name:>8}" + "".join(f"{name:>{width}}" for name in self.values)]
@@ -77,8 +81,8 @@ class SeedResults:
             row = f"{point:>8g}"
             for numbers in self.values.values():
                 column = numbers[:, i].double()
-                # Shares of counted tokens often lie on the edge between two figures. The last bits, which differ
-                # between machines, go first, so that all print the same one.
+                # A share of counted tokens is often exactly between two printed values. The last bits differ between
+                # machines, so a first rounding removes them, and all machines print the same value.
                 low, mean, high = (round(100 * float(x), 4) for x in (column.min(), column.mean(), column.max()))
                 row += f"{f'{mean:.1f} ({low:.1f} to {high:.1f})':>{width}}"
             rows.append(row)
@@ -87,7 +91,8 @@ class SeedResults:
 
 @dataclass
 class Comparison:
-    """What `train_comparison` did: `runs[name]` is a list with a `Run` for each seed; `batch` draws the texts."""
+    """The result of `train_comparison`: `runs[name]` is a list with one `SeedRun` for each seed; `batch` samples the
+    texts."""
 
     runs: dict[str, list[SeedRun]]
     batch: Batch
@@ -96,22 +101,22 @@ class Comparison:
 
     @property
     def models(self) -> dict[str, list[nn.Module]]:
-        """The trained models, a list for each layer, in the order of the seeds."""
+        """The trained models, one list for each layer, in the order of the seeds."""
         return {name: [run.model for run in runs] for name, runs in self.runs.items()}
 
     @property
     def first_copying_steps(self) -> dict[str, list[int | None]]:
-        """For each layer and seed the first logged step at which 99 % is reached, or None."""
+        """For each layer and seed, the first measured step at which 99 % of the copied tokens are correct, or None."""
         return {name: [run.first_copying_step for run in runs] for name, runs in self.runs.items()}
 
     @property
     def accuracy(self) -> SeedResults:
-        """The share of copied tokens that come out right, against the step."""
+        """The share of correct copied tokens at each measured step."""
         return self._curve("accuracy")
 
     @property
     def loss(self) -> SeedResults:
-        """The loss on the copied half, against the step."""
+        """The loss on the copied half at each measured step."""
         return self._curve("loss")
 
     def _curve(self, what: str) -> SeedResults:
@@ -122,23 +127,23 @@ class Comparison:
 
 
 def copied_half(tokens: Tensor) -> Tensor:
-    """Of targets [..., seq − 1] those that the copied half holds: the last seq / 2."""
+    """Select from targets [..., seq − 1] those in the copied half: the last seq / 2."""
     return tokens[..., tokens.shape[-1] // 2 :]
 
 
 def copied_logits(model: nn.Module, inputs: Tensor) -> Tensor:
-    """What `model` says at the places where the copied half is asked for, [batch, seq / 2, vocab]."""
+    """Return the logits of `model` at the positions that predict the copied half, [batch, seq / 2, vocab]."""
     return model(inputs)[:, inputs.shape[1] // 2 :]
 
 
 def copied_loss(model: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy of the copied half: what can be known. The first half is random, and nobody is asked for it."""
+    """Return the cross-entropy of the copied half. The first half is random, so the loss leaves it out."""
     return F.cross_entropy(copied_logits(model, inputs).flatten(0, 1), copied_half(targets).flatten())
 
 
 @torch.no_grad()
 def copied_accuracy(model: nn.Module, inputs: Tensor, targets: Tensor) -> float:
-    """The share of the copied half's tokens that `model` puts first."""
+    """Return the share of tokens in the copied half to which `model` gives the highest logit."""
     return float((copied_logits(model, inputs).argmax(-1) == copied_half(targets)).float().mean())
 
 
@@ -155,20 +160,24 @@ def train_comparison(
     every: int = 10,
     progress: bool = True,
 ) -> Comparison:
-    """Train a `CopyModel` around each layer: per seed the same texts in the same order, the same embeddings to start
-    from, the same budget.
+    """Train a `CopyModel` around each layer under equal conditions.
+
+    For each seed, all layers get the same texts in the same order, the same initial embeddings and the same number of
+    steps.
 
     Args:
-        layers: {name: what makes an attention layer of width d_model}.
+        layers: a function for each name that returns an attention layer of width d_model.
         batch: `(batch_size, seq_len, vocab_size, generator) -> (inputs, targets)`; by default the lesson's
             `copy_batch`.
-        steps: of AdamW on the loss of the copied half, at the rate `lr`, which falls along half a cosine.
-        every: how often loss and accuracy of held-out texts are taken; they are also taken at the end.
+        steps: the number of AdamW steps on the loss of the copied half; the learning rate `lr` decays along half a
+            cosine.
+        every: the interval, in steps, at which loss and accuracy are measured on held-out texts; they are also measured
+            at the end.
     """
     batch, seeds = batch or lesson_batch_function(), list(seeds)
     if not layers or not seeds:
         raise ValueError(
-            "train_comparison needs at least one layer, as in {'standard': lambda: StandardAttention(64, 4)}, and one"
+            "train_comparison needs at least one layer, for example {'standard': lambda: StandardAttention(64, 4)}, and one"
             " seed."
         )
     held_out = batch(HELD_OUT_TEXTS, seq_len, vocab_size, generator=seeded_generator(HELD_OUT))
@@ -178,7 +187,7 @@ def train_comparison(
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 attention = make()
-                torch.manual_seed(seed)  # layers draw different amounts; what is around them starts the same
+                torch.manual_seed(seed)  # layers use different amounts of random numbers; embeddings start equal
                 model = CopyModel(attention, vocab_size, d_model)
             title = f"{name}, seed {seed}"
             runs[name].append(
@@ -219,7 +228,7 @@ def _train_one(
     optimiser = torch.optim.AdamW(model.parameters(), lr=lr, fused=True)
     history = train(loss, optimiser, steps, schedule=cosine_schedule, log_every=every, progress=progress, title=title)
     if history.interrupted:
-        raise KeyboardInterrupt  # a comparison of unequal trainings would be none
+        raise KeyboardInterrupt  # trainings of different lengths cannot be compared
     measure(steps)
     run.seconds = history.seconds
     return run
@@ -230,5 +239,5 @@ def seeded_generator(seed: int) -> torch.Generator:
 
 
 def lesson_batch_function() -> Batch:
-    """The lesson's own `copy_batch`."""
+    """Return the lesson's `copy_batch`."""
     return load_from_lesson("gram_attention", "copy_batch", "train_comparison(layers, batch=copy_batch)")

@@ -1,7 +1,8 @@
-"""Lesson 10: one attention layer learns linear regression in context. Data, layers, training, estimators, measurements.
+"""Linear regression in context with one attention layer, for lesson 10: data, layers, training, estimators,
+measurements.
 
-A prompt is `z`, L examples (x_i, y_i) of one linear function, and `z_q`, a question (x_q, 0); the answer is y_q =
-β·x_q.
+A prompt consists of `z`, which has L examples (x_i, y_i) of one linear function, and `z_q`, a question (x_q, 0). The
+answer is y_q = β·x_q.
 Shapes: `n` prompts, `L` examples, `d` entries of x, `D = d + 1` entries of a token, `queries` questions about the same
 examples.
 """

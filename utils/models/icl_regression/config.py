@@ -1,4 +1,4 @@
-"""What a training run depends on."""
+"""The configuration of a training run."""
 
 from __future__ import annotations
 
@@ -21,28 +21,30 @@ WHOLE = (
 
 @dataclass(frozen=True)
 class RegressionConfig:
-    """Everything that a run depends on. The defaults train a layer of two heads in about five seconds.
+    """Everything that determines a run. The defaults train a layer of two heads in about five seconds.
 
     Args:
-        d, L: entries of x, and examples in a prompt (None: 8 · d).
-        n_head, n_layers, weight_tying, causal, writes, n_out: the model; the middle three are a stack's (see `Stack`).
-        init: "random" (nn.Linear's own, Q and K times `gain_qk`, V and O times `gain_ov`), "small_id", "small_id_qk",
-            "oppo_small_id".
-        optimiser, optimiser_params: "SGD", "Adam" or "AdamW", and what its torch class takes besides the rate.
-        lr_qk, lr_ov: the rate of Q and K, and of everything else.
+        d, L: the number of entries of x, and of examples in a prompt (None: 8 · d).
+        n_head, n_layers, weight_tying, causal, writes, n_out: the model; `weight_tying`, `causal` and `writes` apply
+            only to a stack (see `Stack`).
+        init: "random" (the defaults of nn.Linear, Q and K times `gain_qk`, V and O times `gain_ov`), "small_id",
+            "small_id_qk", "oppo_small_id".
+        optimiser, optimiser_params: "SGD", "Adam" or "AdamW", and further arguments of its torch class, without the
+            rate.
+        lr_qk, lr_ov: the learning rate of Q and K, and the rate of all other parameters.
         schedule: "cosine", "constant" or "one_cycle".
-        clip: the largest norm of all gradients together; None leaves them as they are.
-        steps: None is 4,000, and 8,000 for more than two heads, whose shares settle late.
-        batch_size, queries: prompts in a batch, and questions asked of each. Questions are cheap: they share the
-            examples.
+        clip: the maximum norm of all gradients together; None does not clip.
+        steps: None means 4,000, or 8,000 for more than two heads, because these converge later.
+        batch_size, queries: prompts in a batch, and questions about each prompt. Additional questions are cheap,
+            because they share the examples.
         noise_std: see `draw`.
-        log_every, validate_every, dynamics_every, matrices_every: steps between readings of the training loss, of the
-            loss on fixed prompts, of every head's w and μ, and of whole QK and OV products.
-        seed: of the start values and of the data.
-        device: None is a GPU where there is one.
+        log_every, validate_every, dynamics_every, matrices_every: the number of steps between readings of the training
+            loss, of the loss on fixed prompts, of w and μ of every head, and of the complete QK and OV products.
+        seed: the seed of the initial values and of the data.
+        device: None means a GPU if there is one, otherwise the CPU.
 
     Raises:
-        ValueError: a value that cannot be, with what it could be.
+        ValueError: a value is invalid; the message says what is allowed.
     """
 
     d: int = 5
@@ -87,21 +89,21 @@ class RegressionConfig:
                 raise ValueError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}.")
         if self.init == "oppo_small_id" and self.n_head % 2:
             raise ValueError(
-                "oppo_small_id starts half of the heads with the opposite sign, so it needs an even n_head; got"
+                "oppo_small_id initialises half of the heads with the opposite sign, so it needs an even n_head; got"
                 f" {self.n_head}."
             )
         for name in ("lr_qk", "lr_ov", "gain_qk", "gain_ov"):
             if not (isinstance(getattr(self, name), (int, float)) and 0 < getattr(self, name) < math.inf):
-                raise ValueError(f"{name} must be a positive number; got {getattr(self, name)!r}.")
+                raise ValueError(f"{name} must be a positive, finite number; got {getattr(self, name)!r}.")
         if not (isinstance(self.noise_std, (int, float)) and 0 <= self.noise_std < math.inf):
-            raise ValueError(f"noise_std must be a number and not negative; got {self.noise_std!r}.")
+            raise ValueError(f"noise_std must be a finite number and not negative; got {self.noise_std!r}.")
 
     @property
     def length(self) -> int:
-        """Examples in a prompt."""
+        """The number of examples in a prompt."""
         return self.L if self.L is not None else 8 * self.d
 
     @property
     def total_steps(self) -> int:
-        """Steps of the whole run."""
+        """The number of steps of the whole run."""
         return self.steps if self.steps is not None else 4000 if self.n_head <= 2 else 8000

@@ -1,4 +1,4 @@
-"""Prompts of linear regression, drawn in bulk."""
+"""Sample prompts of linear regression, many at a time."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Prompts(NamedTuple):
 
     @property
     def d(self) -> int:
-        """How many entries an x has."""
+        """The number of entries of an x."""
         return self.z.shape[-1] - 1
 
     def split(self, size: int) -> Iterator["Prompts"]:
-        """The same prompts, at most `size` at a time."""
+        """Split the prompts into parts of at most `size`."""
         return (Prompts(*part) for part in zip(*(t.split(size) for t in self)))
 
     def to(self, device: torch.device | str) -> "Prompts":
-        """The same prompts on a device."""
+        """Copy the prompts to a device."""
         return Prompts(*(t.to(device) for t in self))
 
 
@@ -40,18 +40,19 @@ def draw(
     generator: torch.Generator | None = None,
     device: torch.device | str | None = None,
 ) -> Prompts:
-    """`n` prompts, each with a β of its own: x, x_q, β ~ N(0, I_d), y_i = β·x_i + noise, y_q = β·x_q without noise.
+    """Sample `n` prompts, each with its own β: x, x_q, β ~ N(0, I_d), y_i = β·x_i + noise, y_q = β·x_q without noise.
 
-    `noise_std` is relative: the noise has the standard deviation noise_std · √d, since β·x has √d.
+    `noise_std` is relative: the standard deviation of the noise is noise_std · √d, because β·x has the standard
+    deviation √d.
 
     Raises:
-        ValueError: a size that is not positive, or a negative noise.
+        ValueError: a size is not positive, or `noise_std` is negative.
     """
     for name, size in (("n", n), ("L", L), ("d", d), ("queries", queries)):
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise ValueError(f"{name} must be a whole number of at least 1; got {size!r}.")
     if not noise_std >= 0:
-        raise ValueError(f"noise_std must not be negative; got {noise_std!r}.")
+        raise ValueError(f"noise_std must be 0 or larger; got {noise_std!r}.")
     device = device if device is not None else generator.device if generator is not None else None
     points = torch.randn(n, L + queries + 1, d, generator=generator, device=device)
     x, beta = points[:, :-1], points[:, -1:]
@@ -64,10 +65,10 @@ def draw(
 
 
 class PromptBuffer:
-    """Prompts for training: drawn many batches at a time, dealt out one a step.
+    """A buffer of prompts for training: it samples many batches at a time and returns one batch for each step.
 
-    Each bulk has a seed of its own, so that a run can be taken up at any step. The place in it is a tensor
-    on the device, so that a captured step (see `utils.training.loop`) finds the next batch by itself.
+    Each refill has its own seed, so that a run can resume at any step. The position in the buffer is a tensor on the
+    device, so that a recorded CUDA graph (see `utils.training.loop`) advances to the next batch without the CPU.
     """
 
     def __init__(self, config, device: torch.device, bulk: int = 32) -> None:
@@ -77,7 +78,7 @@ class PromptBuffer:
         self.buffered: Prompts | None = None
 
     def refill(self, step: int) -> None:
-        """Before step `step`: draw anew where a bulk begins, or where a run is taken up."""
+        """Prepare for step `step`: sample new batches if the buffer is used up, or if a run starts or resumes."""
         if self.buffered is not None and step % self.bulk:
             return
         c = self.config
@@ -88,11 +89,11 @@ class PromptBuffer:
             self.buffered = fresh
         else:
             for old, new in zip(self.buffered, fresh):
-                old.copy_(new)  # in place: a captured step reads these tensors and no others
+                old.copy_(new)  # in place, because a recorded CUDA graph reads only these tensors
         self.position.fill_(step % self.bulk)
 
     def next_batch(self) -> Prompts:
-        """The next batch."""
+        """Return the next batch."""
         batch = Prompts(*(t.index_select(0, self.position)[0] for t in self.buffered))
         self.position += 1
         return batch

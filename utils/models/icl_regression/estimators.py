@@ -1,5 +1,7 @@
-"""Ways to answer a question from its examples. Each is a function of (z_q, z) that gives the shape of y_q, [n, queries,
-1]."""
+"""Estimators of the answer to a question from its examples.
+
+Each estimator is a function of (z_q, z) and returns a tensor with the shape of y_q, [n, queries, 1].
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,21 @@ Estimator = Callable[[Tensor, Tensor], Tensor]
 
 
 def _split_prompts(z_q: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """x_q [n, queries, d], x [n, L, d], y [n, L, 1]."""
+    """Split tokens into x_q [n, queries, d], x [n, L, d] and y [n, L, 1]."""
     return z_q[..., :-1], z[..., :-1], z[..., -1:]
 
 
 def kernel(w: float | Sequence[float], mu: float | Sequence[float]) -> Estimator:
-    """Σ_h μ_h · Σ_i softmax_i(w_h · x_q·x_i) · y_i: what a layer of such heads computes, from 2H numbers.
+    """Return the estimator Σ_h μ_h · Σ_i softmax_i(w_h · x_q·x_i) · y_i.
+
+    This is the function of a layer whose heads have only the two numbers w_h and μ_h.
 
     Raises:
-        ValueError: as many w as μ are needed.
+        ValueError: `w` and `mu` have different lengths.
     """
     w, mu = ([float(v) for v in torch.as_tensor(values).flatten()] for values in (w, mu))
     if len(w) != len(mu):
-        raise ValueError(f"each head has one w and one mu; got {len(w)} of w and {len(mu)} of mu.")
+        raise ValueError(f"each head needs one w and one mu; got {len(w)} of w and {len(mu)} of mu.")
 
     def estimate(z_q: Tensor, z: Tensor) -> Tensor:
         x_q, x, y = _split_prompts(z_q, z)
@@ -35,12 +39,16 @@ def kernel(w: float | Sequence[float], mu: float | Sequence[float]) -> Estimator
 
 
 def gradient_step(rate: float = 1.0) -> Estimator:
-    """One step of gradient descent from β = 0 on the squared error of the examples: rate/L · Σ_i y_i · x_i·x_q."""
+    """Return one step of gradient descent from β = 0 on the squared error of the examples: rate/L · Σ_i y_i ·
+    x_i·x_q."""
     return lambda z_q, z: rate / z.shape[-2] * (z_q[..., :-1] @ (z[..., :-1].mT @ z[..., -1:]))
 
 
 def centred_step(rate: float = 1.0) -> Estimator:
-    """The same with x_i − x̄ for x_i: what a pair of heads becomes as w goes to 0, with the rate 2wμ."""
+    """Return `gradient_step` with x_i − x̄ instead of x_i.
+
+    A pair of opposite heads approaches this estimator with the rate 2wμ as w goes to 0.
+    """
 
     def estimate(z_q: Tensor, z: Tensor) -> Tensor:
         x_q, x, y = _split_prompts(z_q, z)
@@ -50,12 +58,13 @@ def centred_step(rate: float = 1.0) -> Estimator:
 
 
 def ridge(strength: float) -> Estimator:
-    """β = (XᵀX + strength · I)⁻¹ Xᵀ y. With strength = d · noise_std², the variance of the noise, no estimator has a
-    smaller expected squared error on these prompts, because β ~ N(0, I) (Garg et al., "What Can Transformers Learn
-    In-Context?", 2022).
+    """Return the estimator with β = (XᵀX + strength · I)⁻¹ Xᵀ y.
+
+    With strength = d · noise_std², the variance of the noise, no estimator has a smaller expected squared error on
+    these prompts, because β ~ N(0, I) (Garg et al., "What Can Transformers Learn In-Context?", 2022).
     """
     if not strength > 0:
-        raise ValueError(f"strength must be positive; got {strength!r}. For none at all there is least_squares.")
+        raise ValueError(f"strength must be positive; got {strength!r}. Without regularisation, use least_squares.")
 
     def estimate(z_q: Tensor, z: Tensor) -> Tensor:
         x_q, x, y = _split_prompts(z_q, z)
@@ -66,31 +75,33 @@ def ridge(strength: float) -> Estimator:
 
 
 def least_squares(z_q: Tensor, z: Tensor) -> Tensor:
-    """The β of the smallest squared error on the examples, and of these the shortest one."""
+    """Estimate with the β that minimises the squared error on the examples; if there are several, with the shortest of
+    these."""
     x_q, x, y = _split_prompts(z_q, z)
     return x_q @ (torch.linalg.pinv(x) @ y)
 
 
 def gradient_step_loss(rate: float, L: int, d: int, noise_std: float = 0.01) -> float:
-    """The expected squared error of `gradient_step(rate)`: d · (1 − 2·rate + rate²·(1 + (d + 1 + d·noise_std²)/L)).
+    """Return the expected squared error of `gradient_step(rate)`: d · (1 − 2·rate + rate²·(1 + (d + 1 +
+    d·noise_std²)/L)).
 
-    From E[S] = I and E[S²] = (1 + (d + 1)/L) · I for S = XᵀX/L with Gaussian x, and the noise's own d·noise_std²/L.
-    It is smallest at rate = 1/(1 + (d + 1 + d·noise_std²)/L).
+    The formula follows from E[S] = I and E[S²] = (1 + (d + 1)/L) · I for S = XᵀX/L with Gaussian x; the noise adds
+    d·noise_std²/L. The minimum is at rate = 1/(1 + (d + 1 + d·noise_std²)/L).
     """
     return d * (1 - 2 * rate + rate**2 * (1 + (d + 1 + d * noise_std**2) / L))
 
 
 def best_mu(w: float, prompts, heads: int = 2) -> tuple[float, float]:
-    """The μ that serves `kernel((w, −w), (μ, −μ))` best on these prompts, or for one head `kernel(w, μ)`, and its mean
-    squared error.
+    """Return the μ with the smallest mean squared error of `kernel((w, −w), (μ, −μ))` on these prompts, and this error.
 
-    The error is a parabola in μ: its lowest point is at Σ y_q·k / Σ k², with k the estimate for μ = 1.
+    With `heads=1` the estimator is `kernel(w, μ)`. The error is a parabola in μ; its minimum is at Σ y_q·k / Σ k²,
+    where k is the estimate for μ = 1.
     """
     if heads not in (1, 2):
         raise ValueError(f"heads must be 1, or 2 for a pair of opposite ones; got {heads!r}.")
-    made = kernel(w, 1.0) if heads == 1 else kernel((w, -w), (1.0, -1.0))
-    estimate, y = made(prompts.z_q, prompts.z).double(), prompts.y_q.double()
+    estimator = kernel(w, 1.0) if heads == 1 else kernel((w, -w), (1.0, -1.0))
+    estimate, y = estimator(prompts.z_q, prompts.z).double(), prompts.y_q.double()
     if not estimate.any():
-        raise ValueError("with w = 0 the two heads cancel: every estimate is 0, whatever μ is.")
+        raise ValueError("every estimate is 0 for every μ, so no μ is best. With w = 0 the two heads cancel.")
     mu = (y * estimate).sum() / estimate.square().sum()
     return mu.item(), (y - mu * estimate).square().mean().item()

@@ -1,4 +1,4 @@
-"""How far estimates are off: on one set of prompts, and over lengths with the spread of repeated draws."""
+"""Measure the errors of estimators: on one set of prompts, and for several prompt lengths with repeated samples."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from utils.models.icl_regression.estimators import Estimator
 
 
 def mean_squared_error(estimator: Estimator, prompts: Prompts, chunk_size: int = 20_000) -> float:
-    """The mean of (estimate − y_q)² over all questions; models and estimators are called alike.
+    """Return the mean of (estimate − y_q)² over all questions; `estimator` may also be a model.
 
     Raises:
-        ValueError: the estimates have another shape than y_q, which would be stretched over it in silence.
+        ValueError: the shape of the estimates differs from y_q; broadcasting would hide this.
     """
     total = torch.zeros((), dtype=torch.float64, device=prompts.y_q.device)
     with torch.no_grad():
@@ -25,7 +25,7 @@ def mean_squared_error(estimator: Estimator, prompts: Prompts, chunk_size: int =
             if estimate.shape != y_q.shape:
                 raise ValueError(
                     f"the estimates have shape {list(estimate.shape)} and the answers {list(y_q.shape)}; an estimator"
-                    " gives the answers' shape."
+                    " must return the shape of the answers."
                 )
             total += (estimate - y_q).double().square().sum()
     return (total / prompts.y_q.numel()).item()
@@ -33,17 +33,17 @@ def mean_squared_error(estimator: Estimator, prompts: Prompts, chunk_size: int =
 
 @dataclass(frozen=True)
 class ErrorCurves:
-    """Errors over lengths: `errors[name]` is [repeats, lengths]."""
+    """Errors for several prompt lengths: `errors[name]` is [repeats, lengths]."""
 
     lengths: tuple[int, ...]
     errors: Mapping[str, Tensor]
 
     def mean(self, name: str) -> Tensor:
-        """[lengths], over the repeats."""
+        """Return the mean over the repeats, [lengths]."""
         return self.errors[name].mean(dim=0)
 
     def band(self, name: str) -> tuple[Tensor, Tensor]:
-        """The lowest and the highest of the repeats, [lengths] each."""
+        """Return the minimum and the maximum over the repeats, [lengths] each."""
         return self.errors[name].amin(dim=0), self.errors[name].amax(dim=0)
 
 
@@ -56,11 +56,12 @@ def error_curves(
     repeats: int = 5,
     seed: int = 0,
 ) -> ErrorCurves:
-    """Mean squared error of each method on `n` prompts of each length, `repeats` times. All methods see the same
-    prompts.
+    """Measure the mean squared error of each method on `n` prompts of each length, `repeats` times.
+
+    All methods get the same prompts.
 
     Raises:
-        ValueError: no methods, no lengths, or a size that is not positive.
+        ValueError: there are no methods or no lengths, or a size is not positive.
     """
     if not methods or not lengths:
         raise ValueError("at least one method and one length are needed.")

@@ -1,4 +1,4 @@
-"""A training run: what it saw, and how it is kept."""
+"""Train, save, load and resume a run."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ ASSETS = ROOT / "utils" / "assets" / "icl_regression"
 
 @dataclass
 class Run:
-    """A trained model and what was read on the way; all readings were taken before the step that they name.
+    """A trained model and the readings from its training; each reading was taken before the step that it names.
 
-    `w` and `mu` are [readings, layers, heads]; `qk` is [readings, layers, heads, D, D] and `ov` the OV products' last
-    column, [readings, layers, heads, D]. The last reading of each is that of the finished model, at step `done`.
+    `w` and `mu` are [readings, layers, heads]; `qk` is [readings, layers, heads, D, D] and `ov` the last column of the
+    OV products, [readings, layers, heads, D]. In a finished run, the last reading of each belongs to the final model,
+    at step `done`.
     """
 
     config: RegressionConfig
@@ -50,18 +51,18 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether all steps of the configuration are done."""
+        """True if all steps of the configuration are done."""
         return self.done >= self.config.total_steps
 
     def resume(self, progress: bool = True) -> "Run":
-        """The same run, taken up where it stopped and brought to its end; it ends as if it had never stopped."""
+        """Continue the run from its last step to the end, with the same result as a run without interruption."""
         return self if self.finished else _continue_run(self, progress)
 
     def save(self, path: str | Path) -> Path:
-        """Weights, readings and the optimiser's state as tensors, the rest as JSON in the same `.safetensors` file;
-        nothing is pickled.
+        """Save weights, readings and optimiser state as tensors, and everything else as JSON, in one `.safetensors`
+        file.
 
-        The file appears whole or not at all.
+        The file is written atomically and contains no pickled objects.
         """
         from safetensors.torch import save
 
@@ -70,86 +71,85 @@ class Run:
         tensors |= {f"read.{name}": getattr(self, name) for name in self._TENSORS}
         for index, values in (self.optimiser_state or {}).items():
             tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in values.items()}
-        about = {name: getattr(self, name) for name in ("done", "interrupted", "seconds", *self._LISTS)}
-        about |= {"config": asdict(self.config), "model": type(self.model).__name__}
+        metadata = {name: getattr(self, name) for name in ("done", "interrupted", "seconds", *self._LISTS)}
+        metadata |= {"config": asdict(self.config), "model": type(self.model).__name__}
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept = {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}
-        write_atomically(path, save(kept, metadata={"run": json.dumps(about)}))
+        stored_tensors = {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}
+        write_atomically(path, save(stored_tensors, metadata={"run": json.dumps(metadata)}))
         return path
 
     @classmethod
     def load(cls, path: str | Path, model: nn.Module | None = None) -> "Run":
-        """A saved run. A module of one's own is built first and handed in as `model`; it is filled with the saved
-        weights.
+        """Load a saved run. If the run trained another module than `build_model` makes, pass such a module as `model`;
+        it gets the saved weights.
 
         Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: the file is no saved run, is cut short, or does not fit the module.
+            FileNotFoundError: the file does not exist.
+            ValueError: the file is not a saved run, is truncated, or does not fit the module.
         """
         from safetensors import SafetensorError, safe_open
 
         path = Path(path).with_suffix(".safetensors")
         if not path.is_file():
-            raise FileNotFoundError(f"There is no run at {path}. Run.save(path) writes one.")
+            raise FileNotFoundError(f"The file {path} does not exist. Run.save(path) writes a run.")
         try:
             with safe_open(path, "pt") as file:
                 names = file.keys()
                 tensors = {name: file.get_tensor(name) for name in names}
-                about = json.loads((file.metadata() or {})["run"])
-            config = RegressionConfig(**about.pop("config"))
+                metadata = json.loads((file.metadata() or {})["run"])
+            config = RegressionConfig(**metadata.pop("config"))
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{path} is not a whole run file ({error}). Was it cut short while it was copied? Train again, or save"
-                " it again."
+                f"{path} is not a complete run file ({error}). Was it truncated during a copy? Train again, or save"
+                " the run again."
             ) from None
-        ours = model is None
-        model = build_model(config) if ours else model
+        is_default_model = model is None
+        model = build_model(config) if is_default_model else model
         weights = {name[len("model.") :]: t for name, t in tensors.items() if name.startswith("model.")}
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:
-            made = (
-                f" It holds the weights of a {about['model']}: build one and hand it in as Run.load(path, model=...)."
-                if ours
+            advice = (
+                f" It contains the weights of a {metadata['model']}: build one, then call Run.load(path, model=...)."
+                if is_default_model
                 else ""
             )
-            raise ValueError(f"{path} does not fit {type(model).__name__}.{made} ({error})") from None
+            raise ValueError(f"{path} does not fit {type(model).__name__}.{advice} ({error})") from None
         state: dict[int, dict] = {}
         for name, value in tensors.items():
             if name.startswith("optimiser."):
                 _, index, key = name.split(".", 2)
                 state.setdefault(int(index), {})[key] = value
-        about.pop("model")
-        run = cls(config, model, **about, **{name: tensors[f"read.{name}"] for name in cls._TENSORS})
+        metadata.pop("model")
+        run = cls(config, model, **metadata, **{name: tensors[f"read.{name}"] for name in cls._TENSORS})
         run.optimiser_state = state or None
         return run
 
 
 def stored(n_head: int = 2, seed: int = 0, kind: str = "heads") -> Run:
-    """A run that ships with the course.
+    """Load a run that ships with the course.
 
-    `kind="heads"`: one layer of 1, 2, 4 or 8 heads, seeds 0 to 2, all else as `RegressionConfig` has it, made by
-    `python bench/icl_regression.py --write`. The other kinds are the studies of `utils.models.icl_regression.study`.
+    `kind="heads"`: one layer of 1, 2, 4 or 8 heads with seed 0, 1 or 2 and the other defaults of `RegressionConfig`,
+    generated by `python bench/icl_regression.py --write`. The other kinds come from
+    `utils.models.icl_regression.study`.
     """
     path = ASSETS / f"{kind}-{n_head}-seed-{seed}.safetensors"
     if not path.is_file():
-        there = sorted(p.stem for p in ASSETS.glob("*.safetensors"))
-        raise ValueError(
-            f"There is no stored run of {n_head} heads with seed {seed}; there are {', '.join(there) or 'none'}."
-        )
+        stored_names = sorted(p.stem for p in ASSETS.glob("*.safetensors"))
+        raise ValueError(f"There is no stored run {path.stem}. Stored runs: {', '.join(stored_names) or 'none'}.")
     return Run.load(path)
 
 
 def train(config: RegressionConfig, model: nn.Module | None = None, progress: bool = True) -> Run:
-    """Train a layer on regression prompts, each step on new ones.
+    """Train a layer on regression prompts, with new prompts at each step.
+
+    Ctrl-C ends the run and keeps the completed steps; `Run.resume` continues it.
 
     Args:
-        model: any module called as `model(z_q, z)` that gives [n, queries, 1]; None is the one that the configuration
-            describes. It is trained in place, from the start values it has. Heads are read from `q_proj, k_proj,
-            v_proj, o_proj` where it has them.
-        progress: False for silence.
-
-    Ctrl-C ends the run after what is done, and `Run.resume` takes it up again.
+        model: any module that maps `model(z_q, z)` to [n, queries, 1]; None builds the model of the configuration. A
+            given model is trained in place from its current weights. If it has `q_proj, k_proj, v_proj, o_proj`, its
+            heads are recorded.
+        progress: False shows nothing.
     """
     return _continue_run(Run(config, build_model(config) if model is None else model), progress)
 
@@ -170,9 +170,8 @@ def _continue_run(run: Run, progress: bool) -> Run:
 
     def step_loss(step: int) -> Tensor:
         z_q, z, y_q = supply.next_batch()
-        return (
-            (model(z_q, z) - y_q).square().mean()
-        )  # of one shape: the first reading of the validation loss has looked
+        # No broadcasting: the first reading of the validation loss has compared the shapes.
+        return (model(z_q, z) - y_q).square().mean()
 
     history = loop.train(
         step_loss,
@@ -197,8 +196,11 @@ def _continue_run(run: Run, progress: bool) -> Run:
 
 
 def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device) -> torch.optim.Optimizer:
-    """Queries and keys at their own rate, ten times lower by default: a score is a product of both, and goes into an
-    exponential."""
+    """Build the optimiser with one learning rate for queries and keys, and another one for all other parameters.
+
+    By default, the rate of queries and keys is ten times lower, because a score is their product and is then
+    exponentiated.
+    """
     qk = [p for name, p in model.named_parameters() if "q_proj" in name or "k_proj" in name]
     rest = [p for name, p in model.named_parameters() if not ("q_proj" in name or "k_proj" in name)]
     captured = device.type == "cuda"
@@ -207,8 +209,8 @@ def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device)
         for params, lr in ((qk, config.lr_qk), (rest, config.lr_ov))
         if params
     ]
-    # Fused: one kernel for all weights; and on a GPU the only SGD that reads its rate from a tensor, as a recorded step
-    # must.
+    # A fused optimiser updates all weights in one kernel. On a GPU, only the fused SGD reads its rate from a tensor,
+    # and a recorded CUDA graph needs that.
     options = (
         {"fused": True}
         | ({} if config.optimiser == "SGD" else {"capturable": captured})
@@ -218,12 +220,12 @@ def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device)
         return OPTIMISERS[config.optimiser](groups, **options)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"optimiser_params={dict(config.optimiser_params)!r} does not suit {config.optimiser}: {error}"
+            f"{config.optimiser} does not accept optimiser_params={dict(config.optimiser_params)!r}: {error}"
         ) from None
 
 
 class _RunRecorder:
-    """Readings on the way: the loss on fixed prompts, every head's two numbers, and whole products."""
+    """Records readings during a run: the loss on fixed prompts, w and μ of every head, and the complete products."""
 
     def __init__(self, run: Run, device: torch.device) -> None:
         self.run, self.config = run, run.config
@@ -236,7 +238,7 @@ class _RunRecorder:
         self.matrices = [*zip(run.qk, run.ov)]
 
     def take_readings(self, step: int, last: bool = False) -> None:
-        """Take the readings that are due; at the last step all of them."""
+        """Take the readings that are due; with `last`, take all of them."""
         run, c = self.run, self.config
 
         def due(every: int, steps: list[int]) -> bool:
@@ -258,10 +260,10 @@ class _RunRecorder:
         return qk.cpu(), torch.stack([o[..., -1] for o in ov]).cpu()
 
     def close(self) -> None:
-        """The state at the end is a reading too, once the run has come to it."""
+        """Take the readings of the final model if the run is finished, and store all readings in the run."""
         run = self.run
         if run.finished:
-            self.validation_prompts = self.validation_prompts.to("cpu")  # where the model is now
+            self.validation_prompts = self.validation_prompts.to("cpu")  # the model is on the CPU now
             self.take_readings(run.done, last=True)
         if self.dynamics:
             run.w, run.mu = (torch.stack(list(part)) for part in zip(*self.dynamics))

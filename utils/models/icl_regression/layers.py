@@ -1,9 +1,9 @@
-"""The attention layers of the experiment, and what their weights amount to.
+"""The attention layers of the experiment, and the products of their weights.
 
-A head's four matrices act only through two products. With the scores z_q · QK · zᵀ and the output Σ weights · z · OV,
-QK = W_Qᵀ W_K / √D and OV = W_Vᵀ W_Oᵀ for weights [out, in] as nn.Linear keeps them (Elhage et al., "A Mathematical
-Framework for Transformer Circuits", 2021). The layers here compute with these products, which is the same function
-and, for a token of 6 numbers, much less work.
+A head's four matrices act only through two products. The scores are z_q · QK · zᵀ and the output is Σ weights · z · OV,
+with QK = W_Qᵀ W_K / √D and OV = W_Vᵀ W_Oᵀ for weights [out, in] as in nn.Linear (Elhage et al., "A Mathematical
+Framework for Transformer Circuits", 2021). The layers here compute with these products. The function is the same, and
+for a token of 6 numbers it needs much less work.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ WRITES = ("token", "y")
 
 
 class Layer(nn.Module):
-    """Weights of `n_head` heads, each as wide as a token: `q_proj, k_proj, v_proj` [heads · D, D] and `o_proj` [n_out,
-    heads · D]."""
+    """The weights of `n_head` heads, each as wide as a token: `q_proj, k_proj, v_proj` [heads · D, D] and `o_proj`
+    [n_out, heads · D]."""
 
     def __init__(self, n_embd: int, n_head: int, n_out: int) -> None:
         super().__init__()
@@ -29,7 +29,8 @@ class Layer(nn.Module):
         self.o_proj = nn.Linear(n_embd * n_head, n_out, bias=False)
 
     def initialise(self, init: str, gain_qk: float, gain_ov: float) -> None:
-        """Start values: nn.Linear's own times a gain, or small multiples of the identity in every head."""
+        """Set the initial values: the defaults of nn.Linear times a gain, or small multiples of the identity in every
+        head."""
         eye, heads = torch.eye(self.n_embd), self.n_head
         with torch.no_grad():
             if init == "random":
@@ -44,7 +45,7 @@ class Layer(nn.Module):
             size = 1e-4 if init == "small_id_qk" else 1e-6
             self.q_proj.weight.copy_(size * eye.repeat(heads, 1))
             self.k_proj.weight.copy_(size * eye.repeat(heads, 1))
-            if init == "oppo_small_id":  # the sign on the queries alone: on both it would cancel
+            if init == "oppo_small_id":  # the sign is only on the queries; on keys too, it would cancel
                 self.q_proj.weight[heads // 2 * self.n_embd :].neg_()
             if init == "small_id":
                 self.v_proj.weight.copy_(size * eye.repeat(heads, 1))
@@ -52,7 +53,7 @@ class Layer(nn.Module):
                     self.o_proj.weight.copy_(size * eye.repeat(1, heads))
 
     def qk_ov_products(self) -> tuple[Tensor, Tensor]:
-        """QK [heads, D, D] with the scale 1/√D in it, and OV [heads, D, n_out]."""
+        """Return QK [heads, D, D], which includes the scale 1/√D, and OV [heads, D, n_out]."""
         q, k, v = (
             p.weight.view(self.n_head, self.n_embd, self.n_embd) for p in (self.q_proj, self.k_proj, self.v_proj)
         )
@@ -61,96 +62,100 @@ class Layer(nn.Module):
 
 
 class QueryLayer(Layer):
-    """One layer whose questions look at the examples, and not at themselves: (z_q, z) to [n, queries, n_out].
+    """One layer whose questions attend only to the examples, not to questions: (z_q, z) to [n, queries, n_out].
 
-    `allowed` [queries, L] says which examples a question may look at; one that may look at none gets zeros.
+    `allowed` [queries, L] is True at the examples to which a question may attend. The output is zero for a question
+    that may attend to no example.
     """
 
     def forward(self, z_q: Tensor, z: Tensor, allowed: Tensor | None = None) -> Tensor:
         qk, ov = self.qk_ov_products()
         n, queries, D = z_q.shape
-        asked = (z_q @ qk.permute(1, 0, 2).reshape(D, -1)).view(n, queries * self.n_head, D)
-        scores = asked @ z.mT
+        queries_by_head = (z_q @ qk.permute(1, 0, 2).reshape(D, -1)).view(n, queries * self.n_head, D)
+        scores = queries_by_head @ z.mT
         if allowed is None:
             weights = torch.softmax(scores, dim=-1)
         else:
             rows = allowed.repeat_interleave(self.n_head, dim=0)
             weights = torch.softmax(scores.masked_fill(~rows, -1e9), dim=-1) * rows
-        seen = (weights @ z).view(n, queries, self.n_head * D)
-        return seen @ ov.reshape(self.n_head * D, self.n_out)
+        mixed = (weights @ z).view(n, queries, self.n_head * D)
+        return mixed @ ov.reshape(self.n_head * D, self.n_out)
 
 
 class Stack(nn.Module):
-    """Several layers on one residual stream, and a linear map that reads the question's place: (z_q, z) to [n, queries,
+    """Several layers on one residual stream, and a linear map that reads out the questions: (z_q, z) to [n, queries,
     n_out].
 
-    Each layer adds to every token what its heads bring from the examples. Nobody looks at a question.
+    Each layer adds the output of its heads, which attend to the examples, to every token. No token attends to a
+    question.
 
     Args:
-        weight_tying: all layers share one set of weights.
-        causal: an example looks only at those before it, as in a language model; otherwise at all of them.
-        writes: "token", or "y" for layers that may change a token's last number alone.
+        weight_tying: True shares one set of weights between all layers.
+        causal: True lets an example attend only to earlier examples, as in a language model; False lets it attend to
+            all examples.
+        writes: "token", or "y" if the layers may change only the last number of a token.
     """
 
     def __init__(
         self, n_embd: int, n_head: int, n_layers: int, n_out: int, weight_tying: bool, causal: bool, writes: str
     ) -> None:
         super().__init__()
-        made = [QueryLayer(n_embd, n_head, n_embd) for _ in range(1 if weight_tying else n_layers)]
-        self.layers = nn.ModuleList(made * n_layers if weight_tying else made)
+        layers = [QueryLayer(n_embd, n_head, n_embd) for _ in range(1 if weight_tying else n_layers)]
+        self.layers = nn.ModuleList(layers * n_layers if weight_tying else layers)
         self.final_linear = nn.Linear(n_embd, n_out, bias=False)
         self.causal = causal
-        kept = torch.ones(n_embd) if writes == "token" else torch.eye(n_embd)[-1]
-        self.register_buffer("kept", kept, persistent=False)
+        written = torch.ones(n_embd) if writes == "token" else torch.eye(n_embd)[-1]
+        self.register_buffer("kept", written, persistent=False)
 
     def initialise(self, init: str, gain_qk: float, gain_ov: float) -> None:
         for layer in set(self.layers):
             layer.initialise(init, gain_qk, gain_ov)
 
     def streams(self, z_q: Tensor, z: Tensor) -> list[Tensor]:
-        """The questions' stream before the first layer and after each, [n, queries, D]."""
-        L, found = z.shape[1], [z_q]
+        """Return the residual stream of the questions before the first layer and after each layer, [n, queries, D]
+        each."""
+        L, streams = z.shape[1], [z_q]
         allowed = torch.ones(L, L, dtype=torch.bool, device=z.device).tril(-1) if self.causal else None
         for layer in self.layers:
-            found.append(found[-1] + self.kept * layer(found[-1], z))
-            if len(found) <= len(self.layers):
+            streams.append(streams[-1] + self.kept * layer(streams[-1], z))
+            if len(streams) <= len(self.layers):
                 z = z + self.kept * layer(z, z, allowed)
-        return found
+        return streams
 
     def forward(self, z_q: Tensor, z: Tensor) -> Tensor:
         return self.final_linear(self.streams(z_q, z)[-1])
 
 
 def build_model(config) -> nn.Module:
-    """The untrained model of a `RegressionConfig`, drawn from its seed; the global random numbers stay as they were."""
+    """Build the untrained model of a `RegressionConfig` from its seed; the global random state does not change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         if config.n_layers == 1:
             model = QueryLayer(config.d + 1, config.n_head, config.n_out)
         else:
-            how = (config.weight_tying, config.causal, config.writes)
-            model = Stack(config.d + 1, config.n_head, config.n_layers, config.n_out, *how)
+            options = (config.weight_tying, config.causal, config.writes)
+            model = Stack(config.d + 1, config.n_head, config.n_layers, config.n_out, *options)
         model.initialise(config.init, config.gain_qk, config.gain_ov)
     return model
 
 
 def circuits(model: nn.Module) -> tuple[Tensor, list[Tensor]]:
-    """Every head's two products: QK [layers, heads, D, D], and for each layer OV [heads, D, out].
+    """Return the two products of every head: QK [layers, heads, D, D], and for each layer OV [heads, D, out].
 
-    `model` is one of ours, or any module with `q_proj, k_proj, v_proj, o_proj` as `Layer` has them. In a stack the last
-    layer's OV includes the final linear map.
+    `model` is a `QueryLayer`, a `Stack`, or any module with `q_proj, k_proj, v_proj, o_proj` in the shapes of `Layer`.
+    In a stack, the last layer's OV includes the final linear map.
 
     Raises:
         ValueError: the module has no such weights.
     """
     layers = list(getattr(model, "layers", [model]))
     with torch.no_grad():
-        made = [_layer_products(layer) for layer in layers]
-        ov = [o for _, o in made]
+        products = [_layer_products(layer) for layer in layers]
+        ov = [o for _, o in products]
         if hasattr(model, "final_linear"):
             ov = [o * model.kept for o in ov]
             ov[-1] = ov[-1] @ model.final_linear.weight.mT
-        return torch.stack([qk for qk, _ in made]), ov
+        return torch.stack([qk for qk, _ in products]), ov
 
 
 def _layer_products(layer: nn.Module) -> tuple[Tensor, Tensor]:
@@ -161,23 +166,30 @@ def _layer_products(layer: nn.Module) -> tuple[Tensor, Tensor]:
     ]
     if missing:
         raise ValueError(
-            f"{type(layer).__name__} has no nn.Linear called {', '.join(missing)}; circuits are read from q_proj,"
+            f"{type(layer).__name__} has no nn.Linear called {', '.join(missing)}; circuits() needs q_proj,"
             " k_proj, v_proj and o_proj."
         )
     rows, D = layer.q_proj.weight.shape
     if rows % D:
-        raise ValueError(f"q_proj gives {rows} numbers for a token of {D}; each head has to be as wide as a token.")
-    same = Layer.__new__(Layer)
-    nn.Module.__init__(same)
-    same.n_embd, same.n_head, same.n_out = D, rows // D, layer.o_proj.weight.shape[0]
-    same.q_proj, same.k_proj, same.v_proj, same.o_proj = layer.q_proj, layer.k_proj, layer.v_proj, layer.o_proj
-    return same.qk_ov_products()
+        raise ValueError(f"q_proj returns {rows} numbers for a token of {D}; each head must be as wide as a token.")
+    folded = Layer.__new__(Layer)
+    nn.Module.__init__(folded)
+    folded.n_embd, folded.n_head, folded.n_out = D, rows // D, layer.o_proj.weight.shape[0]
+    folded.q_proj, folded.k_proj, folded.v_proj, folded.o_proj = layer.q_proj, layer.k_proj, layer.v_proj, layer.o_proj
+    return folded.qk_ov_products()
 
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """How close a head is to "w times the identity on x, and μ times y": its two numbers and the largest of all
-    others."""
+    """The deviation of a head from "w times the identity on x, and μ times y".
+
+    Attributes:
+        layer, head: the position of the head in the model.
+        w, w_variance: the mean and the variance of QK's diagonal on x.
+        qk_rest: the largest absolute value of the other entries in the x block of QK.
+        mu: OV's entry from y to the first output, or to y in a stack's inner layers.
+        ov_rest: the largest absolute value of the other entries in the same column of OV.
+    """
 
     layer: int
     head: int
@@ -189,18 +201,15 @@ class HeadStatistics:
 
 
 def statistics(model: nn.Module) -> list[HeadStatistics]:
-    """For each head: the mean w and the variance of QK's diagonal on x, the largest other entry of the x block,
-    μ (OV's entry from y to the first output, or in a stack's inner layers from y to y), and the largest of OV's other
-    entries.
-    """
+    """Compute the `HeadStatistics` of every head."""
     qk, ov = circuits(model)
     d = qk.shape[-1] - 1
-    found = []
+    head_statistics = []
     for layer, (qks, ovs) in enumerate(zip(qk, ov)):
         for head, (block, column) in enumerate(zip(qks[:, :d, :d], ovs[:, :, -1])):
             diagonal = block.diagonal()
             rest = (block - diagonal.diag()).abs().max().item() if d > 1 else 0.0
-            found.append(
+            head_statistics.append(
                 HeadStatistics(
                     layer,
                     head,
@@ -211,4 +220,4 @@ def statistics(model: nn.Module) -> list[HeadStatistics]:
                     column[:-1].abs().max().item(),
                 )
             )
-    return found
+    return head_statistics

@@ -1,7 +1,7 @@
-"""The runs that lesson 10 quotes beside its own: other starts, optimisers and rates, and stacks of two layers.
+"""The additional runs that lesson 10 quotes: other initial values, optimisers and rates, and stacks of two layers.
 
-`python -m utils.models.icl_regression.study` makes those that are missing, in about ten minutes on one core, and writes
-`study.json`, which `study()` reads; the first run of each way of stacking is kept whole, for `stored`.
+`python -m utils.models.icl_regression.study` computes the missing runs, in about ten minutes on one core, and writes
+`study.json`, which `study()` reads. For each stack, the run with seed 0 is saved completely, for `stored`.
 """
 
 from __future__ import annotations
@@ -41,23 +41,26 @@ STACKS: dict[str, dict[str, Any]] = {
 
 
 def study() -> dict[str, dict[str, Any]]:
-    """For each run, by its name and its seed as in "SGD 0": its `error` on 40,000 prompts, and each layer's `w` and
-    `mu`."""
+    """Read the results of every run, by its name and seed, for example "SGD 0".
+
+    A result has the `error` on 40,000 prompts, and `w` and `mu` of each layer.
+    """
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
 def run_missing() -> None:
-    """Make the runs that are not in `study.json`: three starts of the first two stacks, one of all else."""
+    """Compute the runs that are not in `study.json`: three seeds of the first two stacks, one seed of all other
+    runs."""
     torch.set_num_threads(1)
     fresh = draw(40_000, 40, 5, generator=torch.Generator().manual_seed(99))
-    found = study() if RESULTS.is_file() else {}
+    results = study() if RESULTS.is_file() else {}
     for name, changes in (STACKS | WAYS).items():
         for seed in (0, 1, 2) if name in ("two-layers", "two-layers-y") else (0,):
-            if f"{name} {seed}" in found:
+            if f"{name} {seed}" in results:
                 continue
             run = train(RegressionConfig(seed=seed, device="cpu", **changes), progress=False)
             qk, ov = circuits(run.model)
-            found[f"{name} {seed}"] = {
+            results[f"{name} {seed}"] = {
                 "error": round(mean_squared_error(run.model, fresh), 4),
                 "w": [
                     [round(w, 3) for w in layer] for layer in qk.diagonal(dim1=-2, dim2=-1)[..., :-1].mean(-1).tolist()
@@ -67,8 +70,8 @@ def run_missing() -> None:
             if seed == 0 and name in STACKS:
                 run.optimiser_state = None
                 run.save(ASSETS / f"{name}-2-seed-0")
-            write_atomically(RESULTS, json.dumps(found, indent=1).encode())
-            print(name, seed, found[f"{name} {seed}"]["error"], f"{run.seconds:.0f} s", flush=True)
+            write_atomically(RESULTS, json.dumps(results, indent=1).encode())
+            print(name, seed, results[f"{name} {seed}"]["error"], f"{run.seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
