@@ -245,9 +245,13 @@ def apply_dropout(p, x: Tensor, mask: Tensor | None = None) -> Tensor:
     return F.dropout(x, p.init_args["dropout"], p.training)
 
 
-def make_causal_attention(qkv=project_qkv, make_mask=causal_mask, transform_weights=apply_dropout, **options) -> Callable:
+def make_causal_attention(
+    qkv=project_qkv, make_mask=causal_mask, transform_weights=apply_dropout, **options
+) -> Callable:
     """Make attention that creates its own mask with `make_mask(size)` and drops weights in training."""
-    return make_attention(qkv, make_mask=lambda mask, size: make_mask(size), transform_weights=transform_weights, **options)
+    return make_attention(
+        qkv, make_mask=lambda mask, size: make_mask(size), transform_weights=transform_weights, **options
+    )
 
 
 def torch_causal_attention(p, q: Tensor, k: Tensor, v: Tensor) -> Tensor:

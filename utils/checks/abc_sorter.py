@@ -456,7 +456,7 @@ exercise(
         ),
     },
     hints=Hints(
-        "Only the way the three weights are made is new. The rest is lesson 05: heads, mask, softmax, mix, merge,"
+        "Only the computation of the three weights is new. The rest is lesson 05: heads, mask, softmax, mix, merge,"
         " output layer.",
         "A weight has the shape [heads, embed_dim, d_head]. Multiply x [batch, seq, embed_dim] by it to get [batch,"
         " heads, seq, d_head]: use einsum, or give x an axis for the heads.",
@@ -545,7 +545,7 @@ exercise(
         ),
         "no-warm-up": Wrong(
             lambda step, steps, base_lr, warmup_steps: _rate(max(step, warmup_steps), steps, base_lr, warmup_steps),
-            "Your rate is at its full height from the first step. It should rise to this height in equal steps during"
+            "Your rate has its maximum from the first step. It should rise to this maximum in equal steps during"
             " the warm-up.",
         ),
         "falls-to-zero": Wrong(
@@ -603,7 +603,7 @@ exercise(
         ),
         "tenth-added": Wrong(
             _warm_up_then(lambda t: 0.1 + 0.5 * (1 + math.cos(math.pi * t))),
-            "Your cosine part still has its full height of 1, and you add a tenth, so the rate jumps to 1.1 × base_lr"
+            "Your cosine part still starts at 1, and you add a tenth, so the rate jumps to 1.1 × base_lr"
             " after the warm-up. The two parts should sum to one: 0.1 for the floor and 0.9 for the cosine.",
         ),
     },

@@ -641,7 +641,7 @@ exercise(
         "SelfAttention_v2 is the skeleton. Three things are new: a batch axis in front, a mask before the softmax, and"
         " a dropout after it.",
         "__init__: three Linear layers, a dropout layer, and get_mask of the whole context as a buffer called mask."
-        " forward: transpose only the last two axes of the keys, and cut the mask to the length of the text.",
+        " forward: transpose only the last two axes of the keys, and slice the mask to the length of the text.",
         "Let n be the number of positions in x. Set scores where self.mask[:n, :n] is False to -inf; divide by the"
         " root of keys.shape[-1]; softmax along dim -1; self.dropout; @ values.",
     ),

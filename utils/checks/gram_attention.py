@@ -88,7 +88,7 @@ _VOLUME = "You return the volume. The determinant of the Gram matrix is its squa
 
 
 def _volumes(probe):
-    """Check the volume of bodies that are easy to picture."""
+    """Check the volume of simple solids."""
     if _are_roots(probe):
         return _VOLUME
     for q, k, r, why in _BODIES:
@@ -379,8 +379,8 @@ exercise(
         ),
         "reference-as-it-is": Wrong(
             _reference_not_orthogonalised,
-            "You measure the height above query and reference as if they were perpendicular, so you subtract twice"
-            " what they share. First subtract from the reference its part along the query.",
+            "You subtract the projections on query and reference as if they were perpendicular, so their common part is"
+            " subtracted twice. First subtract from the reference its part along the query.",
         ),
         "key-norms-along-rows": Wrong(
             _norms_along_rows,
@@ -619,7 +619,7 @@ exercise(
         **{
             f"heads-cut-across-positions{which}": Wrong(
                 _make_layer(split=_split_across_positions, **how),
-                "You cut the heads with a single view, straight to [batch, heads, seq, d_head], so a head gets whole"
+                "You split the heads with a single view, straight to [batch, heads, seq, d_head], so a head gets whole"
                 " vectors of only some positions. Split the last axis, then move the heads forward.",
             )
             for which, how in (("", {}), ("-and-back", {"merge": lambda m: m.reshape(len(m), m.shape[2], -1)}))
@@ -827,7 +827,7 @@ exercise(
         "rolled": Wrong(
             _make_copy_batch(target=lambda whole, inputs, targets: (whole, whole.roll(-1, dims=1))),
             "Your targets are the text rolled by one, so the last target is the first token. Nothing comes after the"
-            " last token: cut inputs and targets to seq_len - 1.",
+            " last token: slice inputs and targets to seq_len - 1.",
         ),
         "shifted-by-two": Wrong(
             _make_copy_batch(target=lambda whole, inputs, targets: (inputs, whole.roll(-2, dims=1)[:, :-1])),

@@ -644,14 +644,14 @@ exercise(
         **{
             f"heads-cut-across-positions{which}": Wrong(
                 _make_layer(heads=_split_across_positions, merge=merge),
-                "You cut the heads with a single view, straight to [n, heads, seq, n_embd], so a head gets whole"
+                "You split the heads with a single view, straight to [n, heads, seq, n_embd], so a head gets whole"
                 " vectors of only some positions. Split the last axis, then move the heads forward.",
             )
             for which, merge in (("", _merge_heads), ("-and-back", lambda t: t.reshape(len(t), t.shape[2], -1)))
         },
         "heads-in-turn": Wrong(
             _make_layer(heads=_split_in_turn),
-            "You deal the numbers out to the heads in turn. A head's numbers should be neighbours: the first n_embd"
+            "You assign the numbers to the heads in turn. A head's numbers should be neighbours: the first n_embd"
             " numbers belong to head 0.",
         ),
         "averaged-heads": Wrong(
@@ -784,7 +784,7 @@ exercise(
         ),
         "heads-cut-across": Wrong(
             lambda model: _interleaved_blocks(model, "q").mT @ _interleaved_blocks(model, "k") / model.n_embd**0.5,
-            "You deal the rows out to the heads in turn. A head's rows are neighbours: the first n_embd rows belong"
+            "You assign the rows to the heads in turn. A head's rows are neighbours: the first n_embd rows belong"
             " to head 0.",
         ),
         "heads-summed": Wrong(
@@ -839,12 +839,12 @@ exercise(
                 _blocks(model, "v").mT
                 @ model.o_proj.weight.detach().view(model.n_out, model.n_embd, model.n_head).permute(2, 1, 0)
             ),
-            "You deal the columns of o_proj out to the heads in turn. A head's columns are neighbours: the first"
+            "You assign the columns of o_proj to the heads in turn. A head's columns are neighbours: the first"
             " n_embd columns belong to head 0.",
         ),
         "values-cut-across": Wrong(
             lambda model: _interleaved_blocks(model, "v").mT @ _o_blocks(model),
-            "You deal the rows of v_proj out to the heads in turn. A head's rows are neighbours: the first n_embd"
+            "You assign the rows of v_proj to the heads in turn. A head's rows are neighbours: the first n_embd"
             " rows belong to head 0.",
         ),
         "reshaped": Wrong(

@@ -243,12 +243,13 @@ exercise(
         "view-without-transpose": Wrong(
             lambda x, num_heads: x.reshape(x.shape[0], num_heads, x.shape[1], -1),
             "The shape is right, but the numbers are in the wrong places: the view runs through the text row by row,"
-            " so head 0 got whole vectors of the first positions instead of its slice of every position. First cut the"
+            " so head 0 got whole vectors of the first positions instead of its slice of every position. First split"
+            " the"
             " width, then swap positions and heads.",
         ),
         "not-transposed": Wrong(
             lambda x, num_heads: x.unflatten(-1, (num_heads, -1)),
-            "You cut the width into heads, but the heads come after the positions. A product over positions needs"
+            "You split the width into heads, but the heads come after the positions. A product over positions needs"
             " [seq, d_head] as the last two axes, so swap positions and heads.",
         ),
         "interleaved": Wrong(
@@ -283,7 +284,7 @@ exercise(
     hints=Hints(
         "Take one position of 6 entries and 3 heads. Which entries belong to head 1?",
         "Two steps: view the last axis as two axes, num_heads and d_head; then swap two axes.",
-        "x.view(batch, seq, num_heads, -1) cuts the width; transpose(1, 2) moves the heads before the positions.",
+        "x.view(batch, seq, num_heads, -1) splits the width; transpose(1, 2) moves the heads before the positions.",
     ),
 )
 
@@ -527,7 +528,7 @@ exercise(
     misconceptions={
         "view-without-transpose": Wrong(
             _multi_head(split=lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)),
-            "You make the heads with only a view, which gives head 0 whole vectors of the first positions. Cut the"
+            "You make the heads with only a view, which gives head 0 whole vectors of the first positions. Split the"
             " width first, then swap positions and heads; your split_heads does both.",
         ),
         "merged-without-transpose": Wrong(
@@ -543,7 +544,7 @@ exercise(
         "dealt-out-and-merged": _wrong_step(
             "dealt-out-and-merged",
             "Each of your heads got every num_heads-th entry of queries, keys and values. The entries of a head should"
-            " be neighbours; your split_heads cuts them that way.",
+            " be neighbours; your split_heads takes neighbours.",
         ),
         "merged-interleaved": _wrong_step(
             "merged-interleaved",
@@ -971,7 +972,7 @@ def _two_habits(most, also, seq, rand):
 
 
 def _means(probe):
-    """Report the means and the bar for the first pattern that got a wrong name."""
+    """Report the means and the threshold for the first misnamed pattern."""
     for trial in probe.trials:
         yours, (pattern,) = trial.yours.value, trial.case.args
         if not isinstance(yours, str) or yours == trial.expected.value:

@@ -218,7 +218,7 @@ exercise(
         ),
         "cut-to-whole": Wrong(
             _by_formula(at=torch.trunc),
-            "You cut positions to whole numbers, so 2.5 gets the row of 2. A position may be any number, and the angle"
+            "You truncate positions to integers, so 2.5 gets the row of 2. A position may be any number, and the angle"
             " should follow it.",
         ),
         "exponents-up-to-one": Wrong(
@@ -269,7 +269,7 @@ def _rows_by_text(x):
 
 
 class _CutByFirstAxis(nn.Module):
-    """The lesson's class, with a mistake in how it cuts its table."""
+    """The lesson's class, with a mistake in how it slices its table."""
 
     def __init__(self, d_model, max_len=5000):
         super().__init__()
@@ -322,7 +322,8 @@ def _keeps_its_table(probe):
     short, long = (case(torch.zeros(seq, 2), init=(2,), fill=False) for seq in (3, 50))
     failure = probe.runner.run_after_earlier_case(long, earlier=short).failure
     return failure and (
-        f"After a text of 3 positions, a text of 50 positions stops with a {failure.type}: {failure.text}. Did you cut"
+        f"After a text of 3 positions, a text of 50 positions stops with a {failure.type}: {failure.text}. Did you"
+        " slice"
         " the table itself? Take rows from it, but keep the whole table for the next text."
     )
 
@@ -356,13 +357,13 @@ exercise(
     misconceptions={
         "batch-axis-of-three": Wrong(
             _BatchAxisOfThree,
-            "You cut the table by the first axis of x, which in a batch counts the texts: every position of text b"
+            "You slice the table by the first axis of x, which in a batch counts the texts: every position of text b"
             " gets row b. Take as many rows as there are positions, which the last axis but one counts; the middle"
             " axis of your table is not needed.",
         ),
         "first-axis": Wrong(
             _CutByFirstAxis,
-            "You cut the table by the first axis of x, which counts the positions of a single text but the texts of a"
+            "You slice the table by the first axis of x, which counts the positions of a single text but the texts of a"
             " batch, and then the shapes do not fit. The last axis but one counts the positions.",
         ),
         "not-cut": Wrong(
@@ -386,7 +387,8 @@ exercise(
         ),
         "batch-axis": Wrong(
             _make_module(_rows_by_text),
-            "In a batch, every position of a text gets the same vector, because you cut the table by the first axis of"
+            "In a batch, every position of a text gets the same vector, because you slice the table by the first axis"
+            " of"
             " x, which counts the texts. The last axis but one counts the positions.",
         ),
         "multiplied": Wrong(

@@ -161,7 +161,7 @@ exercise(
 exercise(
     "context_vec_2",
     oracle=F.scaled_dot_product_attention(QUERY[None], INPUTS, INPUTS, scale=1.0)[0],
-    atol=4e-5,  # accepts the printed numbers, but not a mix by weights that were made without exp
+    atol=4e-5,  # accepts the printed numbers, but not a mix whose weights lack exp
     returns=Float("d_in"),
     misconceptions={
         "plain-average": Wrong(
@@ -220,8 +220,8 @@ exercise(
         ),
         "last-only": Wrong(
             lambda: SCORES.softmax(0)[5] * INPUTS[5],
-            'Your result contains only the last token, "step". If you used a loop, each round replaced the vector of'
-            " the round before; add the vectors up instead.",
+            'Your result contains only the last token, "step". If you used a loop, each iteration replaced the previous'
+            " vector; add the vectors up instead.",
         ),
         "plain-sum": Wrong(
             lambda: INPUTS.sum(0),

@@ -39,7 +39,7 @@ exercise(
         ),
         "first-row-only": Wrong(
             lambda x: x[0].sum(),
-            "This is the sum of the first row only. In a loop, a `return` ends the function in the first round; the"
+            "This is the sum of the first row only. In a loop, a `return` ends the function in the first iteration; the"
             " exercise asks for one sum for each row.",
         ),
         "running-sum": Wrong(

@@ -419,7 +419,7 @@ def _most_frequent_first(probe):
         if len(yours) != n_merges:
             return (
                 f"train_bpe({_brief(text)!r}, {n_merges}) gave a dict of length {len(yours)}, but n_merges is"
-                f" {n_merges}. Each round should add one pair that was not merged before."
+                f" {n_merges}. Each iteration should add one pair that was not merged before."
             )
         if list(yours.values()) != list(range(256, 256 + n_merges)):
             return (
@@ -493,7 +493,8 @@ exercise(
         ),
         "never-merged": Wrong(
             _train_with(step=False),
-            "The ids never change, so each round finds the same pair, and the dict ends up with one entry. Carry out"
+            "The ids never change, so each iteration finds the same pair, and the dict ends up with one entry. Carry"
+            " out"
             " each merge before the next count.",
         ),
         "least-frequent": Wrong(
@@ -523,9 +524,11 @@ exercise(
         ),
     },
     hints=Hints(
-        "You already have both halves: a function that counts and a function that merges. What happens in one round,"
+        "You already have both halves: a function that counts and a function that merges. What happens in one"
+        " iteration,"
         " and in which order?",
-        "Start from the bytes of the text. In each round, count the pairs, take the most frequent one, store it in the"
+        "Start from the bytes of the text. In each iteration, count the pairs, take the most frequent one, store it in"
+        " the"
         " dict with the next id, and merge it everywhere.",
         "text.encode() gives the bytes. max with key=counts.get returns the first of equally frequent pairs, if the"
         " dict holds the pairs in the order in which they are first met. Remember to replace ids by the merged ids.",
@@ -606,7 +609,7 @@ exercise(
         "first-and-last-cut": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]) for i in tokenizer.encode(text)[1:-1]],
             "The first and the last token of the text are missing. This tokenizer adds nothing before or after a text,"
-            " so there is nothing to cut off.",
+            " so there is nothing to remove.",
         ),
         "first-cut": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]) for i in tokenizer.encode(text)[1:]],
@@ -847,7 +850,7 @@ exercise(
     misconceptions={
         "only-the-newest": Wrong(
             _only_the_newest,
-            "After the first round, you pass only the new token to the model. The model has no memory between calls"
+            "After the first iteration, you pass only the new token to the model. The model has no memory between calls"
             " and knows only the tokens that you pass, so pass the whole text so far.",
         ),
         "window": Wrong(
@@ -902,12 +905,12 @@ exercise(
         ),
         "one-too-few": Wrong(
             _generate_with(steps=lambda n: n - 1),
-            "One token is missing at the end. The token that is predicted in the last round must be appended too.",
+            "One token is missing at the end. The token that is predicted in the last iteration must be appended too.",
         ),
         "one-too-many": Wrong(
             _generate_with(steps=lambda n: n + 1),
-            "There is one token too many. n_tokens new tokens need n_tokens rounds in total; a prediction before or"
-            " after the loop is a round too.",
+            "There is one token too many. n_tokens new tokens need n_tokens iterations in total; a prediction before or"
+            " after the loop is an iteration too.",
         ),
         "at-the-front": Wrong(
             _generate_with(join=lambda tokens, new: torch.cat([new, tokens], dim=1)),
@@ -916,7 +919,8 @@ exercise(
         ),
         "every-position": Wrong(
             _generate_with(choose=lambda logits: logits.argmax(-1)),
-            "You append a prediction for every position, so the text doubles in each round. Only the prediction at the"
+            "You append a prediction for every position, so the text doubles in each iteration. Only the prediction at"
+            " the"
             " last position is for a token that is not there yet.",
         ),
         "draws": Wrong(
@@ -931,7 +935,7 @@ exercise(
         ),
     },
     hints=Hints(
-        "Do one round on paper: what do you pass to the model, which row of its logits do you read, what do you"
+        "Do one iteration on paper: what do you pass to the model, which row of its logits do you read, what do you"
         " append, and what do you pass next time?",
         "In a loop, get the logits of the whole text so far, take the most likely token at the last position of each"
         " text, and append it to that text.",

@@ -753,7 +753,7 @@ def _prompt_then_new(probe):
             return (
                 f"After {prompt!r} your text has {count} new character{'s' * (count != 1)}, but {due}"
                 f" {'is' if due == 1 else 'are'} expected ({trial.case.note}). Check when your loop ends (the model"
-                " predicts token 0, or max_len tokens are new), and what the model reads in each round."
+                " predicts token 0, or max_len tokens are new), and what the model reads in each iteration."
             )
     return None
 
@@ -811,7 +811,7 @@ exercise(
         ),
         "stripped": Wrong(
             _make_generate_text(tidy=str.strip),
-            "You cut off the spaces at the ends of the text. Return what the model wrote unchanged, even if its last"
+            "You removed the spaces at the ends of the text. Return what the model wrote unchanged, even if its last"
             " character is a space.",
         ),
         "never-stops": Wrong(
@@ -851,22 +851,23 @@ exercise(
         ),
         "forgets-the-text": Wrong(
             _make_generate_text(feed=lambda ids, n: ids[-1:]),
-            "Only the newest token goes into the model. The model remembers nothing between two rounds, so pass it"
+            "Only the newest token goes into the model. The model remembers nothing between two  calls, so pass it"
             " the whole text each time.",
         ),
         "forgets-the-prompt": Wrong(
             _make_generate_text(feed=lambda ids, n: ids if len(ids) == n else ids[-1:]),
-            "After the first round only the newest token goes into the model. The model remembers nothing between two"
-            " rounds, so pass it the whole text each time.",
+            "After the first iteration only the newest token goes into the model. The model remembers nothing between"
+            " two"
+            " calls, so pass it the whole text each time.",
         ),
         "forgets-the-first": Wrong(
             _make_generate_text(feed=lambda ids, n: ids[n:] or ids),
-            "After the first round the model sees what it wrote, but no longer the prompt. It remembers nothing"
-            " between two rounds, so pass it the whole text each time.",
+            "After the first iteration the model sees what it wrote, but no longer the prompt. It remembers nothing"
+            " between two  calls, so pass it the whole text each time.",
         ),
         "never-feeds-back": Wrong(
             _make_generate_text(feed=lambda ids, n: ids[:n]),
-            "The model reads only the prompt in each round, so it predicts the same token again and again. Append"
+            "The model reads only the prompt in each iteration, so it predicts the same token again and again. Append"
             " each new token to what the model reads.",
         ),
         "max-len-of-the-whole": Wrong(
@@ -889,12 +890,12 @@ exercise(
         ),
         "one-too-few": Wrong(
             _make_generate_text(rounds=lambda max_len, n: max_len - 1),
-            "If the model never predicts the stop, you add one token less than max_len. Count the rounds: each adds"
+            "If the model never predicts the stop, you add one token less than max_len. Count the iterations: each adds"
             " one token.",
         ),
         "one-too-many": Wrong(
             _make_generate_text(rounds=lambda max_len, n: max_len + 1),
-            "If the model never predicts the stop, you add one token more than max_len. Count the rounds: each adds"
+            "If the model never predicts the stop, you add one token more than max_len. Count the iterations: each adds"
             " one token.",
         ),
     },
@@ -903,7 +904,7 @@ exercise(
         " repeat.",
         'encode gives the ids, with return_tensors="pt" as a batch of one text. Look at the best token before you'
         " append it: if it is 0, leave the loop.",
-        "In each of max_len rounds, take the argmax of the logits at the last position; leave the loop if it is 0,"
+        "In each of max_len iterations, take the argmax of the logits at the last position; leave the loop if it is 0,"
         " otherwise torch.cat it to the ids along dim 1. After the loop, decode the first row.",
     ),
 )

@@ -184,7 +184,8 @@ exercise(
         ),
         "what-each-block-adds": Wrong(
             _lens(rows=lambda s: torch.cat((s[:1], s.diff(dim=0)))),
-            "Your rows read what each block adds. Read the stream itself, which is the sum of everything added so far.",
+            "Your rows apply the lens to what each block adds. Read the stream itself, which is the sum of everything"
+            " added so far.",
         ),
         "first-position": Wrong(
             _lens(place=lambda s: s[:, 0, 0]),
@@ -349,12 +350,12 @@ def _what_was_exchanged(probe):
         ):
             return (
                 f"For position {position}, earlier positions have different logits than in the clean run, although they"
-                " cannot see this position. You exchange something else, or your run differs from the model's forward."
+                " cannot see this position. You replace something else, or your run differs from the model's forward."
             )
         if your_logits.shape == clean_logits.shape and position:
             return (
-                f"For block {layer} and position {position}, the logits before this position are correct, but not all"
-                f" logits from it on. Put in only one vector: the corrupted run's input of block {layer}, unchanged."
+                f"For block {layer} and position {position}, the logits before this position are correct, but some"
+                f" later logits are wrong. Put in only one vector: the corrupted run's input of block {layer}, unchanged."
             )
     return None
 
@@ -406,7 +407,7 @@ exercise(
         ),
         "put-in-at-the-start": Wrong(
             _patch(where=lambda layer: 0),
-            "You take the vector before block `layer`, but put it in before block 0. Put it in before block `layer`.",
+            "You take the vector before block `layer`, but put it in before block 0. Insert it before block `layer`.",
         ),
         "all-positions": Wrong(
             _patch(positions=lambda position: slice(None)),

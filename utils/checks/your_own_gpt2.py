@@ -891,7 +891,8 @@ exercise(
         ),
         "cut-by-heads": Wrong(
             _state_answer(cut=_cut_by_heads),
-            "You cut c_attn as if each head had its query, key and value side by side. c_attn holds the queries of all"
+            "You split c_attn as if each head had its query, key and value side by side. c_attn holds the queries of"
+            " all"
             " heads first, then all keys, then all values.",
         ),
         "cut-in-turn": Wrong(
@@ -900,8 +901,8 @@ exercise(
         ),
         "rows-cut": Wrong(
             _state_answer(cut=lambda value, heads: value.chunk(3)),
-            "You cut the weight of c_attn along its rows, which are its inputs. Queries, keys and values are side by"
-            " side: cut the columns.",
+            "You split the weight of c_attn along its rows, which are its inputs. Queries, keys and values are side by"
+            " side: split the columns.",
         ),
         "only-the-first-block": Wrong(
             _state_answer(blocks=lambda n: range(1)),
@@ -934,16 +935,17 @@ exercise(
     },
     hints=Hints(
         "Take the names of the file one by one. What is each called in your model, and does its tensor have to be"
-        " transposed or cut?",
-        "There are five kinds: embeddings (unchanged), norms (w and b), c_attn (cut in three, the weights transposed),"
+        " transposed or split?",
+        "There are five kinds: embeddings (unchanged), norms (w and b), c_attn (split in three, the weights"
+        " transposed),"
         " attn.c_proj (out_proj, transposed), c_fc and mlp.c_proj (transposed). Biases are never transposed.",
         "Loop over config.n_layers with two prefixes, one for the file's names and one for your names. chunk(3,"
-        " dim=-1) cuts both the weight and the bias of c_attn; .T transposes a piece.",
+        " dim=-1) splits both the weight and the bias of c_attn; .T transposes a piece.",
     ),
 )
 
 
-# --- keys and values kept ----------------------------------------------------------------------------------
+# --- the cache for keys and values ----------------------------------------------------------------------------------
 
 
 def _cached_generation(

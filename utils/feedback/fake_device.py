@@ -19,11 +19,11 @@ from torch.utils._pytree import tree_map
 from utils.feedback.op_trace import collect_tensors
 
 FAKE_DEVICE = torch.device("meta")
-CROSS_DEVICE_OPS = ("copy", "index")  # operations with these words in their name accept tensors of two devices
+CROSS_DEVICE_OPS = ("copy", "index")  # operations with these words in their name accept tensors on different devices
 
 
 class DeviceMismatch(Exception):
-    """An operation got tensors of two devices."""
+    """An operation got tensors on two different devices."""
 
 
 class _FakeDeviceTensor(Tensor):

@@ -73,12 +73,12 @@ def _lint_early_return(node: ast.AST) -> str | None:
     ):
         return None
     if any(isinstance(statement, ast.Return) for statement in node.body):
-        return "`return` is inside the loop, so the function ends in the first round of the loop."
+        return "`return` is inside the loop, so the function ends in the first iteration of the loop."
     return None
 
 
 def _lint_overwritten_result(function: ast.AST) -> str | None:
-    """Find a variable that every round of a loop overwrites, although it is set before and used after the loop."""
+    """Find a variable that every iteration of a loop overwrites, although it is set before and used after the loop."""
     if not isinstance(function, ast.FunctionDef):
         return None
     for i, loop in enumerate(function.body):
@@ -88,7 +88,9 @@ def _lint_overwritten_result(function: ast.AST) -> str | None:
         used_after = set(_names(function.body[i + 1 :], ast.Load))
         for name in _names([s for s in loop.body if isinstance(s, ast.Assign)], ast.Store):
             if name in set_before & used_after and name not in set(_names([loop], ast.Load)):
-                return f"Each round of the loop overwrites `{name}`, so only the value of the last round remains."
+                return (
+                    f"Each iteration of the loop overwrites `{name}`, so only the value of the last iteration remains."
+                )
     return None
 
 

@@ -19,8 +19,8 @@ IDLE_FACTOR = 6  # how much longer than the limit an idle answer, such as one th
 class Timeout:
     """A context manager that raises a KeyboardInterrupt in the main thread after `seconds` of work.
 
-    It measures the CPU time of this process, because on a busy machine a slow but right answer takes long by any other
-    clock. Outside the main thread it does nothing, because Python delivers interrupts only to the main thread.
+    It measures the CPU time of this process, because wall time would punish a slow but correct answer on a busy
+    machine. Outside the main thread it does nothing, because Python delivers interrupts only to the main thread.
     `fired` tells whether it has interrupted the block.
 
     Args:

@@ -2,7 +2,7 @@
 
 Numbers, texts, tensors, and tuples, lists and dicts of these are converted completely in both directions. On the way to
 the runner, objects of `utils.test_doubles`, `utils.models` and `torch.nn` are also converted, as their class name and
-attributes. On the way back, any other object becomes its type name and its repr: the judge builds an opaque object of
+attributes. In a reply, any other object becomes its type name and its repr: the judge builds an opaque object of
 that name, which equals only itself.
 """
 

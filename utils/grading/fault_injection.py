@@ -86,7 +86,7 @@ def inject_faults(
 ) -> dict[tuple[str, str], str]:
     """Inject each fault into the files of one student in forty, and add the files of a student not on the roster.
 
-    Small classes get each fault once, as far as there are students for it. No student gets two faults.
+    Each fault occurs once, or not at all if the class has too few students. No student gets two faults.
 
     Returns:
         The fault for each (student id, lesson stem) that it affects.

@@ -210,7 +210,7 @@ class _Grading:
             return ParsedPage(unreadable_reason=f"{page} could not be read. {over.detail}")
 
     def _send_pages(self, session: Session, pages: list[str], more: Mapping[str, bytes] | None = None) -> None:
-        """Write pages of the student, and additional pages, into the runner's folder."""
+        """Write the student's pages, and additional pages, into the runner's folder."""
         contents = {page: self.submission.pages[page] for page in pages} | dict(more or {})
         sizes = [[page, len(text)] for page, text in contents.items()]
         session.ask("write_pages", b"".join(contents.values()), pages=sizes)

@@ -1,4 +1,4 @@
-"""Keep `python -m utils.instructor.cli` working, the command's name before the package `utils.cli` existed."""
+"""Keep the old command `python -m utils.instructor.cli` working."""
 
 from utils.cli.commands import app
 

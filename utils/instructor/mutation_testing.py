@@ -264,7 +264,7 @@ def explained_percent(row: Sequence[int]) -> int:
 
 
 def explained_percent_of_ran(row: Sequence[int]) -> int:
-    """Return the percentage of named or explained mutants among the rejected ones that ran to a wrong result.
+    """Return the percentage of named or explained mutants, among the rejected mutants that returned a wrong result.
 
     For these mutants, torch's own errors are of no help.
     """

@@ -1,7 +1,7 @@
 """Create a new lesson that passes all tests: its page, its checks and its test.
 
-Their templates are in `templates/lesson/`, and use the exercise of CONTRIBUTING.md. Every sentence of the page says
-what to write in its place, and meets the requirements of `tests/course/test_voice.py`.
+Their templates are in `templates/lesson/`, and use the exercise of CONTRIBUTING.md. Every sentence of the page is an
+instruction to replace it, and meets the requirements of `tests/course/test_voice.py`.
 """
 
 from __future__ import annotations

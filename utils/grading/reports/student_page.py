@@ -13,7 +13,7 @@ from utils.grading.results import ExerciseResult
 from utils.grading.roster import Student
 from utils.show.html import MARK, card, escape, inline_html
 
-# The notebook's status whose colour and sign represent a state; "todo" for all others.
+# The notebook status for each state, which sets its colour and sign; "todo" for other states.
 LIKE = {"passed": "passed", "failed": "failed", "stopped": "failed", "unreadable": "failed"}
 
 

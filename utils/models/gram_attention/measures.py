@@ -39,7 +39,8 @@ def accuracy_by_length(
         every = length // 2 if period is None else period
         if length % 2 or not 2 <= every < length:
             raise ValueError(
-                f"the length must be even, and the period at least 2 and below the length; got length {length} and period {every}."
+                f"the length must be even, and the period at least 2 and below the length; got length {length} and"
+                f" period {every}."
             )
         text = repeated_texts(comparison, n_texts, every, length)
         inputs, right = text[:, :-1], text[:, every:]

@@ -177,8 +177,8 @@ def train_comparison(
     batch, seeds = batch or lesson_batch_function(), list(seeds)
     if not layers or not seeds:
         raise ValueError(
-            "train_comparison needs at least one layer, for example {'standard': lambda: StandardAttention(64, 4)}, and one"
-            " seed."
+            "train_comparison needs at least one layer, for example {'standard': lambda: StandardAttention(64, 4)}, and"
+            " one seed."
         )
     held_out = batch(HELD_OUT_TEXTS, seq_len, vocab_size, generator=seeded_generator(HELD_OUT))
     runs = {name: [] for name in layers}

@@ -170,7 +170,7 @@ def _continue_run(run: Run, progress: bool) -> Run:
 
     def step_loss(step: int) -> Tensor:
         z_q, z, y_q = supply.next_batch()
-        # No broadcasting: the first reading of the validation loss has compared the shapes.
+        # Broadcasting cannot happen here: the first validation loss compares the shapes.
         return (model(z_q, z) - y_q).square().mean()
 
     history = loop.train(
