@@ -355,7 +355,8 @@ def _what_was_exchanged(probe):
         if your_logits.shape == clean_logits.shape and position:
             return (
                 f"For block {layer} and position {position}, the logits before this position are correct, but some"
-                f" later logits are wrong. Put in only one vector: the corrupted run's input of block {layer}, unchanged."
+                f" later logits are wrong. Insert only one vector: the corrupted run's input of block {layer},"
+                " unchanged."
             )
     return None
 
