@@ -1,7 +1,7 @@
-"""Measure the time that each explorer needs in the page to redraw, over 200 moves of a control: script, layout and
-paint, in milliseconds of the page's main thread. For comparison, the kernel draws the same picture with `utils.show`
-for each move (in milliseconds of CPU, without the transfer). Predictions, quizzes and the learner's own sentence redraw
-nothing, and the training display has no static figure.
+"""Measure how long each explorer takes to redraw when a control moves, over 200 moves. The unit is milliseconds of the
+page's main thread: script, layout and paint. For comparison, the kernel draws the same picture with `utils.show` for
+each move (in milliseconds of CPU, without the transfer). Predictions, quizzes and `explore.my_sentence` are not
+measured, because they do not redraw. The training display is not compared, because it has no static figure.
 
     $ bash .ci/install-browser    # once, if Chromium is not installed
 """

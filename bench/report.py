@@ -142,7 +142,7 @@ def render_section(name: str, measured: dict[str, dict[str, Any]], letters: dict
         ["measurement", "result", "compared with", "its result", "ratio", "limit"],
         [table_cells(Row(**row)) for row in entry["rows"]],
     )
-    load = f". The load average before it was {entry['load']}" if "load" in entry else ""
+    load = f" (load average before the run: {entry['load']})" if "load" in entry else ""
     return f"## {ALL[name]}\n\n{benchmark_summary(name)}\n\n{rows}\n\nMeasured on {date_text(entry, letters)}{load}."
 
 

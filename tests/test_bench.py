@@ -103,7 +103,7 @@ def test_what_was_not_measured_says_so_and_each_machine_has_a_letter():
     text = report.render_tables(measured)
     assert "A: Another, 4 cores; B: A processor, 2 cores." in text
     assert text.count("Never run.") == len(report.ALL) - 2
-    assert "Measured on 2026-01-02, machine B. The load average before it was 0.1." in report.render_section(
+    assert "Measured on 2026-01-02, machine B (load average before the run: 0.1)." in report.render_section(
         "build", measured, report.machine_letters(measured)
     )
     assert "| the build | a peer | 0.300 s (0.20 ×) | 2026-01-02, machine B |" in report.render_headlines(measured)

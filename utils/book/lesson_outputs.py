@@ -1,8 +1,8 @@
 """Run the lessons with their answers, and cache their outputs, including widgets.
 
 A lesson runs again if its code, the code that it takes from other lessons, the course's own modules or a library
-changes. Changes of prose do not matter. Changes of an explorer's JavaScript do not matter either, because the page runs
-it, not the kernel.
+changes. Changes to the prose do not matter. Changes of an explorer's JavaScript do not matter either, because the page
+runs it, not the kernel.
 """
 
 from __future__ import annotations

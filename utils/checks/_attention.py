@@ -210,7 +210,7 @@ def make_attention(
     mix=lambda p, weights, v, x: weights @ v,
     out=lambda p, mixed: mixed,
 ) -> Callable:
-    """Make the forward pass `(params, x, mask=None, return_weights=False)` of attention from its steps.
+    """Build an attention function `(params, x, mask=None, return_weights=False)` from its steps.
 
     Args:
         qkv: function of `(params, x)` that returns queries, keys and values.

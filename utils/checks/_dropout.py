@@ -186,7 +186,7 @@ def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
     for axis, first in (
         (0, kept[:1]),  # one random number for all texts
         (2, kept[:, :, :1]),  # one for all heads
-        (1, kept[:, -1:]),  # one for all queries, so whole keys are dropped
+        (1, kept[:, -1:]),  # the same mask for all queries, so whole keys are dropped
         (3, kept[..., :1]),  # one for all keys, so whole rows are dropped
     ):
         all_agree = (kept == first)[visible].all()

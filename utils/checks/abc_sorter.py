@@ -89,7 +89,8 @@ exercise(
         ),
         "log-softmax": Wrong(
             _make_gated_weight(lambda A, B, temp: F.log_softmax(A @ B / temp, dim=-1)),
-            "You return logarithms of shares, which are never positive. A gate is the share itself, between 0 and 1.",
+            "You return logarithms of probabilities, which are never positive. A gate is the share itself, between 0"
+            " and 1.",
         ),
         "base-divided": Wrong(
             _make_gated_weight(join=lambda gate, base: base / gate),
@@ -545,7 +546,7 @@ exercise(
         ),
         "no-warm-up": Wrong(
             lambda step, steps, base_lr, warmup_steps: _rate(max(step, warmup_steps), steps, base_lr, warmup_steps),
-            "Your rate has its maximum from the first step. It should rise to this maximum in equal steps during"
+            "Your rate is at its maximum from the first step. It should rise to this maximum in equal steps during"
             " the warm-up.",
         ),
         "falls-to-zero": Wrong(

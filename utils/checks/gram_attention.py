@@ -168,8 +168,7 @@ exercise(
         ),
         "squares-added": Wrong(
             _make_determinant(of_q=-1, of_k=-1, of_r=-1),
-            "You add the terms with the three squares. They come from the diagonals that go up, and these count as"
-            " minus.",
+            "You add the terms with the three squares. They come from the rising diagonals, which are subtracted.",
         ),
         "not-squared": Wrong(
             _make_determinant(power=1),

@@ -831,8 +831,8 @@ exercise(
         ),
         "output-side-first": Wrong(
             lambda model: (_blocks(model, "v").mT @ _o_blocks(model)).mT.contiguous(),
-            "Rows and columns are swapped: your result is [heads, n_out, D]. A token is on the left, as in z @ OV, so"
-            " its entries should be the rows.",
+            "Rows and columns are swapped: your result is [heads, n_out, D]. The token is multiplied from the left, z @"
+            " OV, so row a of the matrix belongs to entry a of the token.",
         ),
         "heads-cut-across": Wrong(
             lambda model: (

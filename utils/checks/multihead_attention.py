@@ -528,7 +528,7 @@ exercise(
     misconceptions={
         "view-without-transpose": Wrong(
             _multi_head(split=lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)),
-            "You make the heads with only a view, which gives head 0 whole vectors of the first positions. Split the"
+            "You split the heads with a single view, so head 0 gets the whole vectors of the first positions. Split the"
             " width first, then swap positions and heads; your split_heads does both.",
         ),
         "merged-without-transpose": Wrong(
@@ -806,7 +806,7 @@ exercise(
         ),
         "head-0-every-time": Wrong(
             lambda prompt, n_heads: torch.stack([_pattern(prompt, 0)] * n_heads),
-            "You return the pattern of head 0 n_heads times. Call get_split_l0_heads for each head.",
+            "You return the same pattern, that of head 0, for every head. Call get_split_l0_heads for each head.",
         ),
         "one-head-only": Wrong(
             lambda prompt, n_heads: _pattern(prompt, n_heads - 1),

@@ -290,7 +290,7 @@ exercise(
         ),
         "reversed": Wrong(
             lambda ids, pair, new_id: _merge(ids, pair[::-1], new_id),
-            "You merged the pair in reverse order: where the second id comes before the first. 'he' and 'eh' are"
+            "You merged the pair in reverse order, the second id before the first. 'he' and 'eh' are"
             " different texts, so the first id of the pair must come first.",
         ),
         "either-order": Wrong(

@@ -436,8 +436,8 @@ exercise(
             lambda logits, tokens, asked: (
                 -_mean_over_asked(asked, _gather_next_tokens(logits.softmax(-1), tokens)).log()
             ),
-            "You take the logarithm of the mean probability. Take the logarithm of each asked token's probability"
-            " first, then the mean.",
+            "You take the logarithm of the mean probability. First take the logarithm of each target token's"
+            " probability, then the mean.",
         ),
         "softmax-twice": Wrong(
             lambda logits, tokens, asked: _loss(logits.softmax(-1), tokens, asked),

@@ -417,7 +417,7 @@ exercise(
         ),
         "and-all-before": Wrong(
             _patch(positions=lambda position: slice(position + 1)),
-            "You exchange every position up to `position`. Exchange only the vector at `position` itself.",
+            "You replace the vectors of all positions up to `position`. Exchange only the vector at `position` itself.",
         ),
         "and-all-behind": Wrong(
             _patch(positions=lambda position: slice(position, None)),
@@ -455,7 +455,7 @@ exercise(
         ),
         "token-exchanged": Wrong(
             _token_exchanged,
-            "You exchange the token, so the text itself is different from the start. Exchange the vector in the stream"
+            "You exchange the token, so the text itself is different from the start. Replace the vector in the stream"
             " before block `layer`.",
         ),
         "nothing-exchanged": Wrong(

@@ -104,8 +104,7 @@ exercise(
         ),
         "square-for-cube": Wrong(
             lambda x: 0.5 * x * (1 + torch.tanh(_ROOT * (x + 0.044715 * x**2))),
-            "You square x where the formula has its cube. With a square, the curve bends differently on the two sides"
-            " of zero.",
+            "You square x where the formula has its cube. The square makes the curve asymmetric around zero.",
         ),
         "root-forgotten": Wrong(
             lambda x: _tanh_form(x, root=2 / math.pi),
@@ -223,8 +222,8 @@ exercise(
         ),
     },
     hints=Hints(
-        "Two layers and a function in between: make the vector wide, apply the function, and bring the vector back to"
-        " its width.",
+        "Two layers and a function in between: widen the vector, apply the function, and project it back to its"
+        " original width.",
         "__init__ should create c_fc, from d_model to d_mlp, and c_proj, which maps back. forward should call them in"
         " this order, with gelu on the result of c_fc.",
         "nn.Linear has a bias by default. Call c_proj on gelu of c_fc of x, and add nothing.",
@@ -414,7 +413,7 @@ _BLOCK_MISTAKES = {
     ),
     "heads-interleaved": _BlockMistake(
         {"attend": lambda *a: _attend(*a, split=lambda x, heads: x.unflatten(-1, (-1, heads)).movedim(-1, -3))},
-        "Each head takes every n_heads-th entry. The entries of one head should be neighbours.",
+        "Each head takes every n_heads-th entry. The entries of one head should be adjacent.",
     ),
     "query-and-key-exchanged": _BlockMistake(
         {"attend": lambda *a: _attend(*a, order=(1, 0, 2))},

@@ -13,7 +13,7 @@ STATE = {"rise": 30, "length": 1.5, "angle": 90, "turn": -23, "tilt": 24}
 def volume() -> Any:
     """Show the volume, score and dot product of a query and a reference of length 1 and a key between them.
 
-    Sliders move the vectors. Dragging the picture, or two more sliders, rotates the view. The static version is
+    Sliders move the vectors. To rotate the view, drag the picture or use the two view sliders. The static version is
     `show.volume(query, key, reference)`.
 
     Returns:

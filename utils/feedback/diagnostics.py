@@ -258,7 +258,7 @@ def diagnose_dtype(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_nonfinite(probe: Probe, trial: Trial) -> str | None:
-    """Check that the result is finite everywhere where the expected result is finite."""
+    """Check that the result is finite wherever the expected result is finite."""
     if trial.case.note and any(_is_plainly_wrong(probe, other) for other in probe.trials):
         return None  # this case has deliberately hard numbers; a mistake on ordinary numbers is reported first
     for part in probe.result_parts(trial):

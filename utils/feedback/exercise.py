@@ -140,7 +140,7 @@ class Wrong(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An intermediate value that the cell of a value computes first."""
+    """A value that the learner's cell computes on the way to the result."""
 
     oracle: Any
     misconceptions: Mapping[str, Wrong]
@@ -239,7 +239,7 @@ class Sampler:
 
 
 def sample_parameter(name: str, shape: Sequence[int], seed: int) -> torch.Tensor:
-    """Sample the order-one values that a case with this seed gives to the parameter `name`.
+    """Sample values of order one for the parameter `name`, from the seed of the case.
 
     A matrix of n numbers is divided by n ** 0.25, so that attention scores have a standard deviation near one.
     """

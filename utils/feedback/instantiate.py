@@ -15,7 +15,7 @@ from utils.feedback.exercise import Case, sample_parameter
 
 
 def copy_value(value: Any) -> Any:
-    """Copy an argument of a case deeply. A random generator is copied with its state."""
+    """Deep-copy an argument of a case. A random generator is copied with its state."""
     if isinstance(value, torch.Generator):
         return torch.Generator(value.device).set_state(value.get_state())
     if isinstance(value, Tensor):

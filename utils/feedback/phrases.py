@@ -210,7 +210,7 @@ def missing_parameters_text(missing: list[str]) -> str:
 
 
 def expected_parameters_text(expected: dict, extra: list[str]) -> str:
-    """List the expected parameters of an object that has `extra` ones, and suggest a buffer for a single tensor."""
+    """List the expected parameters if a module has `extra` ones; for a single extra tensor, suggest a buffer."""
     listed = f"It should have only {name_list_text(expected)}" if expected else "It should have none"
     if expected and all("." in name for name in extra):  # these belong to an additional layer
         return f"{listed}."

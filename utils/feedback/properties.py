@@ -246,7 +246,7 @@ def draws_nothing(why: str) -> Property:
 
 
 def refuses(init: tuple, shape: tuple, why: str) -> Property:
-    """Check that an invalid input raises a ValueError: no result, and no error of torch about shapes.
+    """Check that an invalid input raises a ValueError, instead of giving a result or torch's error about shapes.
 
     Args:
         init: the constructor's arguments.

@@ -134,7 +134,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"view size is not compatible with input",
-        "view needs another order of the numbers in memory: after a transpose, call `.contiguous()` first, or use"
+        "view does not fit the memory layout of this tensor: after a transpose, call `.contiguous()` first, or use"
         " reshape. Are the axes that you join next to each other at that point?",
     ),
     ErrorExplanation(

@@ -1,9 +1,9 @@
 """Convert the arguments of cases and the results of answers to JSON and safetensors, and back.
 
 Numbers, texts, tensors, and tuples, lists and dicts of these are converted completely in both directions. On the way to
-the runner, objects of `utils.test_doubles`, `utils.models` and `torch.nn` are also converted, as their class name and
-attributes. In a reply, any other object becomes its type name and its repr: the judge builds an opaque object of
-that name, which equals only itself.
+the runner, objects of `utils.test_doubles`, `utils.models` and `torch.nn` are also sent, as class name and attributes.
+In a reply, any other object becomes its type name and its repr: the judge builds an opaque object of that name, which
+equals only itself.
 """
 
 from __future__ import annotations

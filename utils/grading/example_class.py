@@ -43,7 +43,7 @@ Abe Acosta Adeyemi Almeida Andersson Bakker Banerjee Becker Bianchi Çelik Cohen
 Dubois Eriksen Farouk Fischer Fontaine García Gupta Haddad Hansen Horvat Ibrahim Ito Jansen Jensen Kaya Keller Khan Kim
 Kovács Laurent Lindqvist López Mbeki Meyer Moreau Müller Nakamura Ndiaye Nguyen Novák O'Neill Okafor Olsen Park Patel
 Pereira Rossi Sato Schmidt Silva Tanaka Weber Wójcik Yilmaz Zhang""".split()
-MOST = len(GIVEN_NAMES) * len(FAMILY_NAMES)  # students, because every student needs another name
+MOST = len(GIVEN_NAMES) * len(FAMILY_NAMES)  # students, because every student needs a different name
 
 
 class ExampleError(ValueError):

@@ -216,7 +216,7 @@ class _Grading:
         session.ask("write_pages", b"".join(contents.values()), pages=sizes)
 
     def yours(self, stem: str) -> dict[str, str]:
-        """Return the page from which `yours` takes each exercise that a page requests, directly or indirectly.
+        """Map each exercise that a page requests with `yours`, directly or indirectly, to the page that `yours` loads.
 
         Exercises are left out if the student's answer does not pass and the reference answer may not be used.
         """

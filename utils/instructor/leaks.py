@@ -107,8 +107,8 @@ def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
 def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
     """Return one line for each file that contains more than one short answer (at most three informative lines).
 
-    A single short answer may be a coincidence, for example as a part of a wrong answer or of a model. Two short answers
-    are a copy.
+    A single short answer may be a coincidence, for example as a part of a wrong answer or of a model. If two short
+    answers match, the file is taken for a copy of the solution.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     answers_in_file: dict[str, list[str]] = {}

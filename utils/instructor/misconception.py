@@ -42,7 +42,7 @@ class MisconceptionStub:
 
 
 def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> MisconceptionStub:
-    """Make the misconception `id` whose function is the answer in `source`.
+    """Turn the answer in `source` into the misconception `id`.
 
     Raises:
         ValueError: the source does not parse, it does not define the exercise's name, the id is invalid, or the

@@ -18,7 +18,7 @@ _CELL_MAGICS_OVER_PYTHON = ("time", "timeit", "capture", "prun")
 
 
 def strip_magics(source: str) -> str | None:
-    """Replace each `%` and `!` line by `pass`, so that line numbers stay. Return None for another language."""
+    """Replace each `%` and `!` line by `pass`, so that line numbers stay. Return None for any other language."""
     lines = source.split("\n")
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if lines[first].startswith("%%"):

@@ -59,7 +59,8 @@ def distributions(groups: Mapping[str, Any], title: str | None = None, limit: fl
     )
 
 
-# Each tuple has the parts on the branch, the parts on the stream if there is no branch, and the parts after the sum.
+# Each tuple has the parts on the branch, the parts on the stream itself (for a layout without a branch), and the
+# parts after the sum.
 PLACES = {
     "only attention": ((), ("attention",), ()),
     "no norm": (("attention",), (), ()),

@@ -135,7 +135,7 @@ def variants(title: str | None = None) -> Picture:
 def _draw_attention_table(
     axes: Any, x: float, y: float, side: float, fill: str, edge: str, causal: bool, n: int = 4
 ) -> None:
-    """Draw a table of who looks at whom; the allowed cells are filled."""
+    """Draw a table of queries and keys; the visible keys are filled."""
     from matplotlib.patches import Rectangle
 
     cell = side / n

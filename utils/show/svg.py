@@ -70,7 +70,7 @@ def render_svg(figure: Any, alt: str) -> str:
 
 
 def css_colour(colour: Any) -> str:
-    """Return a palette colour by name, with its light tone as fallback, and any other colour in hexadecimals."""
+    """Return a palette colour by name, with its light tone as fallback; other colours in hexadecimal notation."""
     if not isinstance(colour, str):
         colour = "#%02x%02x%02x" % tuple(round(255 * part) for part in colour[:3])  # noqa: UP031
     return f"var(--{_NAMED[colour]},{colour})" if colour in _NAMED else colour

@@ -74,8 +74,7 @@ def accuracy_with_scaled_keys(
 ) -> SeedResults:
     """Return the share of the copied half that is predicted correctly when some key vectors are multiplied by a factor.
 
-    The output of `W_k` is multiplied at `n_scaled` random positions of the seq − 1 positions; each text has its own
-    positions.
+    The keys are scaled at `n_scaled` random positions, chosen for each text separately.
 
     Args:
         factors: above 1, keys are loud; below 1, quiet.
