@@ -1,4 +1,4 @@
-"""Render parts of the first page: the wrong answers to try, and the map of the lessons."""
+"""Render two parts of the first page: the wrong answers that readers can try, and the map of the lessons."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ WRONG = (
 
 
 def render_wrong_answers(chosen: Sequence[WrongAnswer] = WRONG) -> str:
-    """Return Markdown with the wrong answers to choose from. The course's own check judges each of them now."""
+    """Return Markdown with a choice of wrong answers, each judged during the build by the course's own check."""
     answers = AnswerFactory.from_name(EXERCISE)
     choices, panels = [], []
     for number, wrong in enumerate(chosen):

@@ -12,11 +12,11 @@ from utils.instructor.strip import StrippedLesson, strip_answers
 from utils.lessons import ROOT, Lesson
 
 READ = (".html", ".json", ".js", ".css", ".txt", ".xml", ".inv", ".svg", ".ipynb", ".md")
-WITH_MARKERS = "CONTRIBUTING.html"  # the page that explains them
+WITH_MARKERS = "CONTRIBUTING.html"  # this page explains the markers
 
 
 def find_site_leaks(site: Path, shown_stems: Collection[str] = ()) -> list[str]:
-    """Return one line `file:line: description` for each answer, name of an answer or marker in the site.
+    """Return one line `file:line: description` for each answer, name from an answer, or marker in the site.
 
     Args:
         shown_stems: the stems of the lessons whose answers the site may show.

@@ -1,7 +1,7 @@
 """Run the lessons with their answers, and cache their outputs, including widgets.
 
 A lesson runs again if its code, the code that it takes from other lessons, the course's own modules or a library
-changes. Changes to the prose do not matter. Changes of an explorer's JavaScript do not matter either, because the page
+changes. Changes to the prose do not matter. Changes to an explorer's JavaScript do not matter either, because the page
 runs it, not the kernel.
 """
 
@@ -43,15 +43,15 @@ def collect_outputs(
     cache_folder: Path = CACHE_FOLDER,
     workers: int = 2,
 ) -> dict[str, Outputs]:
-    """Return the outputs of each lesson's run with answers, by the lesson's stem.
+    """Run each lesson with its answers if necessary. Return the outputs by the lesson's stem.
 
     Args:
-        log: called with a line about each lesson that had to run.
+        log: called with one line for each lesson that had to run.
         cache_folder: the folder in which outputs are cached.
         workers: the number of lessons that run at the same time.
 
     Raises:
-        BookError: a lesson with its own answers does not run to the end.
+        BookError: a lesson fails although it has its reference answers.
     """
     every, course = lessons.all_lessons(), environment_fingerprint()
     outputs: dict[str, Outputs] = {}
@@ -90,7 +90,7 @@ def _run_lessons(
 
 
 def outputs_key(lesson: Lesson, earlier: Iterable[Lesson], course: str) -> str:
-    """Return a key of everything on which the outputs of a lesson depend."""
+    """Return a cache key for a lesson: a hash of everything that can change its outputs."""
     own = [cell.source for cell in solved_cells(lesson) if cell.kind == "code"]
     handed_on = [
         cell.source
@@ -132,8 +132,8 @@ def run_lesson(path: Path) -> tuple[Outputs, float]:
 def _widget_states(saved: dict[str, Any]) -> dict[str, Any]:
     """Return each widget's kind, its initial values, its state, and its bytes in base64.
 
-    The kind is "" if the widget is not one of the course's. The widget's module is not stored, because the page uses
-    the current one.
+    The kind is "" if the widget does not belong to the course. The widget's JavaScript module is not stored, because
+    the page uses the current one.
     """
     own = {
         path.stem: build_es_module(path.stem).removeprefix(read_asset("page.js"))

@@ -1,4 +1,4 @@
-"""Make the page of a lesson: gaps as learners see them, the outputs of the solved run, and folded hints.
+"""Create the page of a lesson: gaps as learners see them, the outputs of the solved run, and folded hints.
 
 The page is a notebook that Sphinx reads. Each explorer, prediction or quiz becomes a container with its initial values.
 `static/live.js` builds the widget in this container, without a kernel and a widget manager.
@@ -57,7 +57,7 @@ def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers:
             cells.append(_markdown_cell(lesson, cell, source, intro if not cells else ""))
             continue
         is_gap = source != lessons.solved_source(cell)
-        if _PROGRESS.search(source):  # this output shows the progress of the solved run, not of the reader
+        if _PROGRESS.search(source):  # the output would show the progress of the solved run, not the reader's
             shown = [{"output_type": "display_data", "data": {"text/html": html.card(IN_LAB)}, "metadata": {}}]
         cells.append(
             _code_cell(lesson, cell, source, [_page_output(each, outputs["widgets"], lesson) for each in shown], is_gap)

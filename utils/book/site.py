@@ -66,12 +66,12 @@ def build_book(
     cache_folder: Path = CACHE_FOLDER,
     vendor_folder: Path = vendor.VENDOR,
 ) -> BookSummary:
-    """Build the book and replace the folder `out` by it.
+    """Build the book, and replace the folder `out` with it.
 
     Args:
         lesson_names: numbers or names of the lessons in the book; by default, all lessons.
         solved_lessons: the lessons whose answers the book shows.
-        log: called with a line about each slow step.
+        log: called with one line for each slow step.
         work_folder: the folder for files that the next build can reuse.
         cache_folder: the folder of the lessons' outputs.
         vendor_folder: the folder of the packages that pages load.
@@ -142,7 +142,7 @@ def _require_sphinx() -> None:
 
 
 def _require_own_folder(out: Path) -> None:
-    """Raise `BookError` if the folder is not empty and no build of the book made it."""
+    """Raise `BookError` if the folder is not empty and was not written by an earlier build of the book."""
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARKER_FILE).is_file())):
         raise BookError(f"{out} already exists and is not a book. Name another folder with --out, or move it away.")
 
@@ -173,7 +173,7 @@ def _front_page(course: Sequence[Lesson]) -> bytes:
 
 
 def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
-    """Return the pages other than lessons. Their links to files that the site lacks are resolved by `resolve_links`."""
+    """Return the pages other than lessons, with their links resolved by `resolve_links`."""
     site_pages, public = _site_pages(course), online_links.repository_name()
     files = {
         name: resolve_links(lessons.read_text(ROOT / name), name, site_pages, public).encode() for name in DOCUMENTS
@@ -182,12 +182,12 @@ def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
 
 
 def _site_pages(course: Sequence[Lesson]) -> set[str]:
-    """Return the paths of the site's pages in the clone, which links use."""
+    """Return the paths of the site's pages relative to the clone. Links use these paths."""
     return {*DOCUMENTS, *(f"course/{lesson.stem}.{end}" for lesson in course for end in ("md", "ipynb"))}
 
 
 def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> str:
-    """Replace a page's links to files that the site lacks by links to the public clone.
+    """Replace a page's links to files outside the site with links to the public clone.
 
     If the clone is not public, such a link becomes plain text.
 
@@ -313,7 +313,7 @@ def run_sphinx(stage: Path, site: Path, work: Path) -> None:
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         status = build_main([*options, str(stage), str(site)])
-    if os.strerror(errno.ENOSPC) in output.getvalue():  # one error instead of a hundred lines with this text
+    if os.strerror(errno.ENOSPC) in output.getvalue():  # raise one error instead of a hundred warnings
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if status:
         raise BookError(f"Sphinx reported errors or warnings:\n{output.getvalue().strip()}")
@@ -321,7 +321,7 @@ def run_sphinx(stage: Path, site: Path, work: Path) -> None:
 
 @contextlib.contextmanager
 def _reraise_full_disk() -> Iterator[None]:
-    """Replace shutil's error on a full disk, which lists every file that did not fit, by a plain OSError."""
+    """If the disk is full, replace shutil's long error, which lists every file, with a plain OSError."""
     try:
         yield
     except shutil.Error as error:

@@ -45,7 +45,7 @@ class Package:
         return f"{self.name}-{self.version}.tgz"
 
 
-# Pages of lessons render formulas with MathJax. The explorers are plain modules of the course, and need no package.
+# Lesson pages render formulas with MathJax. The explorers are plain modules of the course, and need no package.
 PACKAGES = (
     Package(
         name="mathjax",

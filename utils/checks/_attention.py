@@ -1,4 +1,4 @@
-"""Provide what the checks of several lessons share: example inputs, masks, attention, messages and positions.
+"""Provide helpers for the checks of several lessons: inputs, masks, attention, messages and position encodings.
 
 Oracles use torch's own attention (`torch_attention`). Misconceptions use `attention_weights` and `make_attention`,
 which have a parameter for each step of attention.
@@ -25,7 +25,7 @@ from utils.feedback.properties import (
     remembers_nothing,
 )
 
-# --- the six word vectors that lessons 02 to 05 use: "Your journey starts with one step" ------------------
+# --- word vectors of "Your journey starts with one step", used in lessons 02 to 05 ------------------------
 
 INPUTS = torch.tensor(
     [
@@ -58,7 +58,7 @@ def strictly_causal_mask(size: int) -> Tensor:
 
 
 def mask_scores(scores: Tensor, mask: Tensor | None, value: float = -torch.inf) -> Tensor:
-    """Replace the scores by `value` at the False entries of the mask, or return them unchanged if there is no mask."""
+    """Set the scores to `value` where the mask is False. Without a mask, return them unchanged."""
     return scores if mask is None else scores.masked_fill(~mask.to(scores.device), value)
 
 
@@ -79,12 +79,12 @@ def qkv_parameters(d_in: int, d_out: int, bias: bool, names: tuple[str, ...] = Q
 
 
 def project_qkv(p: Mapping[str, Tensor], x: Tensor, names: tuple[str, ...] = QKV, prefix: str = "") -> list[Tensor]:
-    """Compute queries, keys and values of x with the layers of these names, including their biases if there are any."""
+    """Compute the queries, keys and values of x with the layers `names`; their biases are optional."""
     return [F.linear(x, p[f"{prefix}{name}.weight"], p.get(f"{prefix}{name}.bias")) for name in names]
 
 
 def fix_arguments(initial: Callable, **settings: object) -> Callable:
-    """Wrap the constructor `initial` so that some of its arguments are always the given ones."""
+    """Wrap the constructor `initial` so that the arguments in `settings` have fixed values."""
     signature = inspect.signature(initial)
 
     @functools.wraps(initial)
@@ -97,13 +97,13 @@ def fix_arguments(initial: Callable, **settings: object) -> Callable:
 
 
 def initialisation_case(x: Tensor, init: tuple, seed: int) -> Case:
-    """Return a case in which a module keeps the weights that its constructor samples after this seed."""
+    """Return a case that keeps the initial weights, which the constructor samples with this seed."""
     note = f"with the weights that __init__ creates after manual_seed({seed})"
     return case(x, init=init, fill=False, seed=seed, note=note)
 
 
 def starts_as_linear(init: tuple, shape: tuple) -> Property:
-    """Check that all weight matrices start with the distribution of `nn.Linear`, in whatever order they are created."""
+    """Check that all weight matrices have the initial distribution of `nn.Linear`, in any order of creation."""
 
     def broken(probe: Probe) -> str | None:
         observation = probe.run(case(torch.zeros(shape), init=init, fill=False), state=True)
@@ -134,11 +134,11 @@ def restrict_to_cases(broken: Property, predicate: Callable[[Case], bool]) -> Pr
 
 
 def hides_with_minus_infinity(probe: Probe) -> str | None:
-    """Check that a row in which every position is hidden gives no position any weight.
+    """Check that a row whose positions are all hidden has no positive weights.
 
-    Such a row may be nan or 0, or the answer may raise an error. If hidden scores become a finite number instead of
-    -inf, the softmax distributes weight over the hidden positions. Only answers with correct values are checked, on the
-    cases that have a mask and return weights, either as the only result or as the last part of a tuple.
+    Such a row may be nan or 0, or the answer may raise an error. If the code sets hidden scores to a finite number
+    instead of -inf, the softmax distributes weight over the hidden positions. Only correct answers are checked. The
+    cases must have a mask and return weights, either as the only result or as the last element of a tuple.
     """
     several = isinstance(probe.exercise.returns, tuple)
     for trial in probe.trials if probe.has_correct_values else ():
@@ -168,8 +168,8 @@ def torch_attention(
 ) -> Tensor:
     """Compute attention with torch's own function, for any number of leading axes.
 
-    torch needs at least one leading axis, so one is added and removed again. Without values, the identity takes their
-    place, so the result is the weights [..., seq, seq].
+    torch needs at least one leading axis, so this function adds one and removes it again. If no values are given, it
+    uses the identity matrix, so it returns the weights [..., seq, seq].
     """
     if v is None:
         v = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device).expand(*k.shape[:-1], k.shape[-2])
@@ -214,11 +214,11 @@ def make_attention(
 
     Args:
         qkv: function of `(params, x)` that returns queries, keys and values.
-        make_mask: function of `(the mask of the call, the number of positions)` that returns the mask to use.
+        make_mask: function of `(mask, seq)` that returns the mask to use; `mask` is the argument of the call.
         scale: function of `(d_head, d_in)` that returns the factor for the scores.
         masked_value: the value of a hidden score; with None, the mask is ignored.
         axis: the axis along which the softmax runs.
-        order: which of the three results of `qkv` are used as queries, keys and values.
+        order: the indices of the queries, keys and values in the result of `qkv`.
         transform_scores: function of `(params, scores)` that changes the scores before they are masked.
         transform_weights: function of `(params, weights, mask)` that changes the weights after the softmax.
         mix: function of `(params, weights, values, x)` that returns the context vectors.
@@ -241,14 +241,14 @@ def make_attention(
 
 
 def apply_dropout(p, x: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Apply the dropout of a module that was built with the argument `dropout`; in evaluation mode, change nothing."""
+    """Apply dropout to x with the rate of the module. In evaluation mode, return x unchanged."""
     return F.dropout(x, p.init_args["dropout"], p.training)
 
 
 def make_causal_attention(
     qkv=project_qkv, make_mask=causal_mask, transform_weights=apply_dropout, **options
 ) -> Callable:
-    """Make attention that creates its own mask with `make_mask(size)` and drops weights in training."""
+    """Build an attention function that creates its own mask with `make_mask(size)` and drops weights in training."""
     return make_attention(
         qkv, make_mask=lambda mask, size: make_mask(size), transform_weights=transform_weights, **options
     )
@@ -259,7 +259,7 @@ def torch_causal_attention(p, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch_attention(q, k, v, is_causal=True, dropout_p=p.init_args["dropout"] if p.training else 0.0)
 
 
-# In training mode dropout changes the results at random, so these properties are checked only in evaluation mode.
+# Dropout makes the results random in training mode, so these properties are checked only in evaluation mode.
 _after_eval = functools.partial(restrict_to_cases, predicate=lambda case: not case.train)
 CAUSAL_LAYER = (
     _after_eval(causal()),
@@ -299,7 +299,7 @@ WORDS = {
 
 
 def scale_by_length(p, scores: Tensor) -> Tensor:
-    """Divide the scores by the root of the number of positions; for `transform_scores`."""
+    """Divide the scores by the square root of the number of positions. Used as `transform_scores`."""
     return scores / scores.shape[-1] ** 0.5
 
 
@@ -315,7 +315,7 @@ def divided_by_width_message(width: str) -> str:
 
 
 def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[str, Wrong]:
-    """Return two misconceptions in which the layers that `initial` creates ignore qkv_bias."""
+    """Return two misconceptions about the constructor `initial`: its layers ignore qkv_bias."""
     return {
         "always-a-bias": Wrong(
             right,
@@ -335,14 +335,14 @@ def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[
 
 
 def rotation_factors(position: Tensor, d: int, base: float) -> Tensor:
-    """Return unit complex numbers [seq, d/2], complex128: pair i rotates by base^(-2i/d) radians per position."""
+    """Return rotations as complex128 numbers [seq, d/2]; the angle of pair i is position × base^(-2i/d)."""
     frequency = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     angle = position.to(torch.float64)[:, None] * frequency
     return torch.polar(torch.ones_like(angle), angle)
 
 
 def sinusoids(position: Tensor, d_model: int, base: float = 100.0) -> Tensor:
-    """Return sinusoidal positions [seq, d_model]: the sine and the cosine of each angle are next to each other."""
+    """Return sinusoidal position encodings [seq, d_model], with the sine and cosine of each angle side by side."""
     rotations = rotation_factors(position, d_model, base)
     return torch.stack((rotations.imag, rotations.real), dim=-1).flatten(1).float()
 

@@ -1,7 +1,7 @@
-"""Check dropout by its effect on the result, because an answer may sample its random numbers in any way.
+"""Check dropout by its effect on the result, because answers may sample random numbers in different ways.
 
-In training, each row of the result must be a sum of weight × value in which some terms are missing and the others are
-scaled up.
+In training, each row of the result must be a sum of products weight × value. Some products are missing, and the rest
+are scaled up.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from utils.feedback.probe import Probe
 
 @dataclass(frozen=True)
 class _ResultTerms:
-    """A layer's result on a case, split into terms.
+    """The result of a layer on a case, split into the contributions of the attention weights.
 
     Attributes:
-        base: the result if all attention weights are dropped, [text, query, width].
-        per_weight: the contribution of each attention weight, [text, query, head, key, width].
+        base: the result if all attention weights are dropped, [batch, query, width].
+        per_weight: the contribution of each attention weight, [batch, query, head, key, width].
         rate: the dropout rate.
     """
 
@@ -42,7 +42,7 @@ class _ResultTerms:
 
     @functools.cached_property
     def sums_of_subsets(self) -> Tensor:
-        """Return the sum of the terms of each subset of weights, [text, query, subset, width]."""
+        """Return one sum of contributions for each subset of weights, [batch, query, subset, width]."""
         subsets = _subsets(self.per_weight.shape[2] * self.per_weight.shape[3])
         return torch.einsum("sm,bqmw->bqsw", subsets, self.per_weight.flatten(2, 3))
 
@@ -61,7 +61,7 @@ class _DropoutPattern:
         fraction: the probability that an entry is dropped.
         axes: the shape of the random mask. It has the axes of `_ResultTerms.per_weight`; along an axis of size 1, all
             entries share one random number.
-        on_output: whether the entries of the result are dropped, instead of weights or values.
+        on_output: whether dropout is applied to the result instead of the weights or values.
     """
 
     factor: float
@@ -70,7 +70,7 @@ class _DropoutPattern:
     on_output: bool = False
 
     def sample_result(self, terms: _ResultTerms) -> Tensor:
-        """Return a result with this kind of dropout; the seed is fixed, so every call returns the same result."""
+        """Return a result with this kind of dropout. It is deterministic because the seed is fixed."""
         keep = torch.rand(self.axes, generator=torch.Generator().manual_seed(11)) >= self.fraction
         if self.on_output:
             return terms.sum() * keep[:, :, 0, 0] * self.factor
@@ -78,13 +78,13 @@ class _DropoutPattern:
 
 
 def make_dropout_parser(mix_values: Callable[[Params, Tensor, Tensor], Tensor], initial: Callable) -> Callable:
-    """Make a `parse_result` for an exercise with dropout: it gives equal results for equal kinds of dropout.
+    """Build a `parse_result` that maps all results with the same kind of dropout to one fixed result.
 
-    Answers may sample their random numbers in any way, so two right results can differ. The parser finds out which
-    weights a result dropped: it tries all subsets, so texts must be short. It then replaces the result by a fixed
-    result with the same kind of dropout. It does the same for known mistakes, such as dropping values instead of
-    weights, so that a misconception agrees with them. It does not change a result without dropout, or with an unknown
-    kind of dropout.
+    Answers may sample random numbers in different ways, so two correct results can differ. The parser finds out which
+    weights were dropped. It tries all subsets of the weights, so the input sequences must be short. It then returns a
+    fixed result for this kind of dropout. The parser also recognises known mistakes, such as dropping values instead
+    of weights, so that these results match a misconception. Results without dropout, or with an unknown kind of
+    dropout, are returned unchanged.
 
     Args:
         mix_values: function of `(params, x, keep)` that returns the result without dropout, with each weight multiplied
@@ -99,7 +99,7 @@ def make_dropout_parser(mix_values: Callable[[Params, Tensor, Tensor], Tensor], 
         values = result.detach().double()
         if values.shape != terms.base.shape or not values.isfinite().all():
             return result
-        if _is_close((values - terms.sum()).abs(), values):  # nothing was dropped
+        if _is_close((values - terms.sum()).abs(), values):  # No weight was dropped.
             return result
         pattern = _infer_pattern(values, terms)
         return result if pattern is None else pattern.sample_result(terms).to(result.dtype)
@@ -107,15 +107,15 @@ def make_dropout_parser(mix_values: Callable[[Params, Tensor, Tensor], Tensor], 
     return parse
 
 
-@functools.lru_cache(maxsize=64)  # the answer and every misconception need the terms of the same case
+@functools.lru_cache(maxsize=64)  # The answer and all misconceptions use the terms of a case.
 def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _ResultTerms | None:
-    """Split the right result of a case into terms, or return None if the parser cannot handle the case."""
+    """Split the correct result of a case into terms. Return None if the parser cannot handle the case."""
     try:
         bound = inspect.signature(initial).bind(**case.init) if isinstance(case.init, dict) else None
         bound = bound or inspect.signature(initial).bind(*case.init)
         bound.apply_defaults()
         parameters = initial(*bound.args, **bound.kwargs)
-    except ValueError:  # the constructor must reject these arguments, so there is no result
+    except ValueError:  # The constructor must reject these arguments, so there is no result.
         return None
     rate, heads = bound.arguments["dropout"], bound.arguments.get("num_heads", 1)
     x = case.args[0]
@@ -128,7 +128,7 @@ def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _R
     keep = torch.zeros(heads * seq + 1, batch, heads, seq, seq, dtype=torch.float64)
     for i in range(heads * seq):
         keep[i, :, i // seq, :, i % seq] = 1.0
-    with torch.no_grad():  # one large batch holds the result of each single weight, and of none
+    with torch.no_grad():  # One batch computes the result without weights and with each single weight.
         *each, base = mix_values(p, x.repeat(len(keep), 1, 1), keep.flatten(0, 1)).unflatten(0, (-1, batch))
     return _ResultTerms(base, (torch.stack(each, dim=2) - base[:, :, None]).unflatten(2, (heads, seq)), rate)
 
@@ -153,7 +153,7 @@ def _is_close(difference: Tensor, result: Tensor) -> bool:
 
 
 def _explain_by_weights(result: Tensor, terms: _ResultTerms, factor: float) -> _DropoutPattern | None:
-    """Test whether single weights are missing, in every row."""
+    """Return the dropout pattern if each row of the result lacks some of its weights, or None."""
     batch, seq, heads, keys, _ = terms.per_weight.shape
     candidates = factor * terms.sums_of_subsets
     best = (candidates - (result - terms.base)[:, :, None]).abs().amax(-1).min(-1)
@@ -167,7 +167,7 @@ def _explain_by_weights(result: Tensor, terms: _ResultTerms, factor: float) -> _
 
 
 def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> float | None:
-    """Infer the intended fraction: rate, 1 - rate or 0.5, if the observed count is within six standard deviations."""
+    """Infer the fraction: rate, 1 - rate or 0.5. The count may deviate by six standard deviations."""
     if not dropped:
         return None
     deviations = {f: abs(dropped - total * f) / math.sqrt(total * f * (1 - f)) for f in (rate, 1 - rate, 0.5)}
@@ -178,16 +178,16 @@ def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> flo
 
 
 def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
-    """Infer the shape of the random mask: an axis has size 1 if all entries along it agree, and not by chance."""
+    """Infer the shape of the random mask. An axis has size 1 if all its entries agree, and chance cannot explain it."""
     seq = kept.shape[1]
     agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries agree
     axes = [*kept.shape, 1]
     visible = causal_mask(seq)[:, None].expand_as(kept)
     for axis, first in (
-        (0, kept[:1]),  # one random number for all texts
-        (2, kept[:, :, :1]),  # one for all heads
-        (1, kept[:, -1:]),  # the same mask for all queries, so whole keys are dropped
-        (3, kept[..., :1]),  # one for all keys, so whole rows are dropped
+        (0, kept[:1]),  # One random number is used for the whole batch.
+        (2, kept[:, :, :1]),  # One random number is used for all heads.
+        (1, kept[:, -1:]),  # All queries have the same mask, so whole keys are dropped.
+        (3, kept[..., :1]),  # One random number is used for all keys, so whole rows are dropped.
     ):
         all_agree = (kept == first)[visible].all()
         comparisons = int(visible.sum()) * (1 - 1 / kept.shape[axis])
@@ -197,7 +197,7 @@ def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
 
 
 def _explain_by_values(result: Tensor, terms: _ResultTerms, factor: float) -> _DropoutPattern | None:
-    """Test whether single entries of the values are missing, the same ones for all queries."""
+    """Return the dropout pattern if entries of the values were dropped before the weighted sums, or None."""
     batch, _, heads, keys, width = terms.per_weight.shape
     if heads > 1:
         return None
@@ -211,7 +211,7 @@ def _explain_by_values(result: Tensor, terms: _ResultTerms, factor: float) -> _D
 
 
 def _explain_by_output(result: Tensor, terms: _ResultTerms, factor: float) -> _DropoutPattern | None:
-    """Test whether single entries of the result are missing."""
+    """Return the dropout pattern if entries of the result were dropped, or None."""
     if_dropped, if_kept = result.abs(), (result - factor * terms.sum()).abs()
     if not _is_close(torch.minimum(if_dropped, if_kept), result):
         return None
@@ -226,7 +226,7 @@ def make_dropout(
     fraction: Callable[[float], float] = lambda rate: rate,
     mask_shape: Callable[[Sequence[int]], Sequence[int]] = lambda shape: shape,
 ) -> Callable:
-    """Make a `transform_weights` for `make_attention` that drops weights in training.
+    """Build a function that drops weights in training, for the argument `transform_weights` of `make_attention`.
 
     Args:
         factor: function of the dropout rate that returns the scale of the weights that are kept.
@@ -248,7 +248,7 @@ def dropout_misconceptions(make_layer: Callable, has_heads: bool = False) -> dic
     """Return the misconceptions about dropout on attention weights.
 
     Args:
-        make_layer: makes the layer with the dropout that it gets as `transform_weights`.
+        make_layer: builds the layer; its argument `transform_weights` applies the dropout.
         has_heads: whether the layer has several heads.
     """
     wrong = {
@@ -287,7 +287,7 @@ def dropout_misconceptions(make_layer: Callable, has_heads: bool = False) -> dic
 
 
 def drops_weights(probe: Probe) -> str | None:
-    """Check that results are right in training too, if all of them are right in evaluation mode."""
+    """If all results in evaluation mode are right, check that the results in training are right too."""
     in_training = [t.is_correct(probe.exercise) for t in probe.trials if t.case.train]
     in_evaluation = [t.is_correct(probe.exercise) for t in probe.trials if not t.case.train]
     if all(in_training) or not all(in_evaluation):

@@ -1,4 +1,4 @@
-"""Find the order in which the layers of a module were created: for the same seed, it decides their initial weights."""
+"""Find the order in which a module creates its layers. With a fixed seed, it determines the initial weights."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from utils.feedback.properties import Property
 
 
 def made_in_order(*names: str) -> Property:
-    """Check that the `nn.Linear` layers of these names are created in this order.
+    """Check that the `nn.Linear` layers are created in the order of `names`.
 
-    Only cases that keep the initial weights (`fill=False`) and have a wrong result are checked.
+    The property only checks cases with a wrong result that keep the initial weights (`fill=False`).
     """
 
     def broken(probe: Probe) -> str | None:
@@ -38,7 +38,7 @@ def made_in_order(*names: str) -> Property:
 
 
 def _order(weights: Mapping[str, Tensor], biased: set[str], seed: int) -> tuple[str, ...]:
-    """Return the order in which layers with these weights were created after a seed, or an empty tuple if none fits."""
+    """Return the order of creation that explains these weights, or an empty tuple if no order does."""
     order: list[str] = []
     with preserve_global_state(seed):
         seed_torch(seed)

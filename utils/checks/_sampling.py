@@ -13,14 +13,14 @@ from utils.feedback.probe import Probe
 
 
 def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Probe], str | None]:
-    """Check that all randomness of a function comes from the generator, which is its last argument.
+    """Check that a function samples only from the generator, which is its last argument.
 
     Args:
         arguments: the arguments before the generator; by default, the arguments of the first case.
-        messages: a message for each test to make. `elsewhere`: the same generator state gives different samples the
-            second time. `restarted`: a second call repeats the samples of the first. `ignored`: two generators in
-            different states give the same samples. `disturbing`: torch's global random numbers are used too.
-            `constant`: without a generator, two calls give the same samples.
+        messages: one message for each test to run. `elsewhere`: two calls with the same generator state return
+            different samples. `restarted`: a second call repeats the samples of the first call. `ignored`: generators
+            with different states lead to the same samples. `disturbing`: the function also uses torch's global
+            generator. `constant`: without a generator, two calls return the same samples.
     """
 
     def broken(probe: Probe) -> str | None:
@@ -48,10 +48,10 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
 def batches_from_their_generator(
     noun: str, *arguments: Any, elsewhere: str, constant: str
 ) -> Callable[[Probe], str | None]:
-    """Check that all randomness of a function that samples training batches comes from its generator.
+    """Check that a function samples training batches only from its generator.
 
     Args:
-        noun: a plural for the contents of a batch, for the messages.
+        noun: a plural noun that names the contents of a batch in the messages.
         arguments: the arguments before the generator; by default, the arguments of the first case.
         elsewhere, constant: the ends of these two messages.
     """

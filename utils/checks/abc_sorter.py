@@ -1,4 +1,4 @@
-"""Exercises of lesson 09: attention with gated Q/K/V weights, its learning rate, and greedy sorting."""
+"""Exercises of lesson 09: attention with gated Q/K/V weights, a learning-rate schedule, and greedy sorting."""
 
 import functools
 import math
@@ -39,7 +39,7 @@ def _gate(A, B, temp=1.0):
 
 
 def _make_gated_weight(gate=_gate, join=torch.mul):
-    """Build an answer from `gate(A, B, temp)` and the operation that joins gate and base."""
+    """Build an answer from `gate(A, B, temp)` and the operation that combines the gate with the base."""
 
     def answer(A, B, base=None, temp=1.0):
         shares = gate(A, B, temp)
@@ -209,7 +209,7 @@ def _make_deep_attention(
     transform_weights=lambda p, weights, mask: weights,
     **how,
 ):
-    """Build a forward pass; each argument replaces one step. `empty` replaces nan in the weights."""
+    """Build a forward pass; each argument replaces one step. `empty` replaces every nan in the attention weights."""
     return make_causal_attention(
         qkv,
         transform_weights=lambda p, weights, mask: transform_weights(p, weights.nan_to_num(empty), mask),
@@ -233,7 +233,7 @@ def _is_close(a, b):
 
 
 def _temperature(probe):
-    """Check that `temp` reaches the gates, by building the module with another temperature."""
+    """Check that `temp` affects the gates: build the module with a different temperature."""
     first = probe.trials[0]
     plain = {
         name: sample_parameter(name, shape, first.case.seed) for name, shape in (first.yours.parameters or {}).items()
@@ -243,7 +243,8 @@ def _temperature(probe):
         or set(plain) != set(_parameters(*first.case.init))
         or not _is_close(first.yours.value, _oracle(plain, *first.case.args))
     ):
-        return None  # the answer is already wrong at temp=1; other messages explain that
+        # If the answer is already wrong at temp=1, other messages explain the mistake.
+        return None
     case = replace(first.case, init={"embed_dim": 6, "num_heads": 2, "context_length": 7, "temp": 0.5})
     observation = probe.run(case)
     if observation.failure:
@@ -264,7 +265,7 @@ def _temperature(probe):
 
 
 def _starts_somewhere(probe):
-    """Check that the initial parameters are finite, small, and depend on the seed only."""
+    """Check that the initial parameters are finite and small, and that they depend only on the seed."""
     x = torch.zeros(1, 2, 6)
     observations = [probe.run(case(x, init=(6, 2, 7), fill=False, seed=seed), state=True) for seed in (1, 1, 2)]
     for name in observations[0].parameters or ():
@@ -283,7 +284,7 @@ def _starts_somewhere(probe):
 
 
 def _restrict_to_trials(*places):
-    """Restrict a property to these trials, because each trial builds and runs the answer several times."""
+    """Restrict a slow property to the trials at these indices."""
 
     def restrict(check_property):
         @functools.wraps(check_property)
@@ -296,7 +297,7 @@ def _restrict_to_trials(*places):
 
 
 def _only_if_wrong(check_property):
-    """Skip a property if the numbers are correct: correct numbers have it anyway."""
+    """Skip a property if the result is correct, because a correct result always has it."""
 
     @functools.wraps(check_property)
     def broken(probe):
@@ -306,7 +307,7 @@ def _only_if_wrong(check_property):
 
 
 def _made_anew(probe):
-    """Check that the weights follow the current values of A, B and the bases."""
+    """Check that the weights are computed from the current values of A, B and the bases."""
     trial = probe.trials[0]
     after_change = (
         None
@@ -481,7 +482,7 @@ def _cosine_schedule(low=0.1, turn=math.pi):
 
 
 def _warm_up_then(rate):
-    """Build a schedule: the right warm-up, then `rate(t)` times base_lr with t from 0 to 1."""
+    """Build a schedule with a correct warm-up, followed by `rate(t)` times base_lr as t rises from 0 to 1."""
 
     def answer(step, steps, base_lr, warmup_steps):
         if step < warmup_steps:
@@ -492,7 +493,7 @@ def _warm_up_then(rate):
 
 
 def _describe_step(step, steps, base, warmup):
-    """Describe as a clause how the schedule should behave at a step."""
+    """Return a clause that describes the correct behaviour of the schedule at a step."""
     if step == 0:
         return (
             f"the warm-up rises in {warmup} equal steps, and its first step already has base_lr / {warmup},"
@@ -511,7 +512,7 @@ def _describe_step(step, steps, base, warmup):
 
 
 def _landmarks(probe):
-    """Report the first step whose rate is wrong, with its place in the schedule."""
+    """Report the first step with a wrong rate, and the part of the schedule to which it belongs."""
     for trial in probe.trials:
         yours, wanted, (step, steps, base, warmup) = trial.yours.value, trial.expected.value, trial.case.args
         if not isinstance(yours, float) or abs(yours - wanted) < 1e-6 * base:
@@ -628,7 +629,7 @@ def _make_greedy_sort(
     written=lambda ids: [],
     show=lambda ids: "".join(VOCAB[i] for i in ids[4:]),
 ):
-    """Build a greedy loop; each argument replaces one step. `sign` -1 takes the least likely token."""
+    """Build a greedy loop; each argument replaces one step. With `sign` -1, it chooses the least likely token."""
 
     def answer(model, letters):
         ids = context = start(letters)
@@ -673,7 +674,7 @@ _GREEDY = draws_nothing(
 
 
 def _three_letters(probe):
-    """Check that the answer is three letters without the separator."""
+    """Check that the answer consists of three letters and no separator."""
     for trial in probe.trials:
         yours, letters = trial.yours.value, trial.case.args[1]
         if not isinstance(yours, str) or yours == trial.expected.value:

@@ -1,6 +1,6 @@
-"""Exercises of lesson 04: hide the future.
+"""Define the exercises of lesson 04: attention that hides the future.
 
-The oracle of the attention exercises is torch's attention with `is_causal`; the other oracles are masked arithmetic.
+The attention exercises use torch's attention with `is_causal` as their oracle; the other oracles apply masks directly.
 """
 
 import torch
@@ -112,7 +112,7 @@ def _divide_by_sum(rest, dim=-1):
 
 
 def _causal_mask_like(weights, mask):
-    """Return a causal mask of the same shape as `mask`, which need not be square."""
+    """Return a causal mask with the shape of `mask`; this shape need not be square."""
     return torch.ones_like(mask).tril()
 
 
@@ -123,7 +123,7 @@ def _spread_hidden_evenly(weights, mask):
 
 exercise(
     "masked_then_renormalised",
-    # F.normalize divides by the sum of absolute values, and weights are not negative.
+    # F.normalize divides by the sum of the absolute values, which is the plain sum because no weight is negative.
     oracle=lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1),
     cases=lambda rand: [
         case((_SCORES / 2**0.5).softmax(-1), causal_mask(6), page_example="this page's attn_weights"),
@@ -230,7 +230,7 @@ def _make_weights(
 
 
 def _weights_by_torch(scores, d_k):
-    """Return the weights of torch's attention, with the scores as queries and unit vectors as keys."""
+    """Compute the weights with torch's attention. The queries are the scores, and the keys are unit vectors."""
     eye = torch.eye(scores.shape[-1], dtype=scores.dtype, device=scores.device).expand_as(scores)
     return torch_attention(scores, eye, is_causal=True, scale=d_k**-0.5)
 
@@ -290,7 +290,7 @@ exercise(
             torch.tensor([[0.0, 400.0], [0.0, 0.0]]) + rand(1), 1, note="with a hidden score far above the visible one"
         ),
         case(
-            # Row 0 sees only itself, and that score is lower than a fill value such as -1e9.
+            # The only visible score of row 0 is lower than a finite fill value such as -1e9.
             rand.integers(4, 4, high=5).float() - torch.tensor([[2e10], [0], [0], [0]]),
             4,
             note="with a visible score of minus twenty billion",
@@ -485,12 +485,12 @@ def _keep_weights(p, weights, mask):
 
 
 def _dropout_at_rate(rate):
-    """Return a step that drops weights at `rate(the module's dropout)`."""
+    """Return a function that drops weights; `rate` maps the dropout rate of the module to the applied rate."""
     return lambda p, weights, mask: F.dropout(weights, rate(p.init_args["dropout"]), p.training)
 
 
 def _mix_with_keep(p, x, keep):
-    """Compute the result without dropout, but with each weight multiplied by keep [batch, 1, seq, seq]."""
+    """Compute the result without dropout, with each weight multiplied by `keep` [batch, 1, seq, seq]."""
     return make_causal_attention(transform_weights=lambda p, weights, mask: weights * keep[:, 0])(p, x)
 
 

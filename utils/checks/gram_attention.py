@@ -1,4 +1,4 @@
-"""Exercises of lesson 11: the Gram determinant, its attention scores, the layer that uses them, and texts to copy."""
+"""Exercises of lesson 11: the Gram determinant, attention scores computed from it, a layer, and texts to copy."""
 
 import torch
 from torch import Tensor, nn
@@ -26,13 +26,13 @@ def _dot(a, b):
 
 
 def _det(q, k, r):
-    """Compute the Gram determinant with `torch.linalg.det`, from the three vectors as rows."""
+    """Compute the Gram determinant of three vectors with `torch.linalg.det`."""
     rows = torch.stack(torch.broadcast_tensors(q, k, r), dim=-2).double()
     return torch.linalg.det(rows @ rows.mT).to(q.dtype)
 
 
 def _make_determinant(first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
-    """Build a determinant from its five terms; arguments change factors, and which square goes with which norm."""
+    """Build a determinant from its five terms. `pairs` selects the factors of the squares."""
 
     def answer(q, k, r):
         qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
@@ -51,13 +51,13 @@ def _make_determinant(first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", p
 
 
 def _entry_table(q, k, r):
-    """Return the wrong table [d, d]: products over the vectors instead of over the entries."""
+    """Return a wrong table, [d, d], whose products are summed over the vectors instead of the entries."""
     rows = torch.stack((q, k, r), dim=-2)
     return rows.mT @ rows
 
 
 def _area_times_height(q, k, r):
-    """Compute the squared area of query and reference times the squared height of the key above them."""
+    """Multiply the squared area of query and reference by the squared height of the key above their plane."""
     unit = F.normalize(q, dim=-1)
     rest = r - _dot(r, unit)[..., None] * unit
     other = F.normalize(rest, dim=-1)
@@ -66,7 +66,7 @@ def _area_times_height(q, k, r):
 
 
 def _are_roots(probe):
-    """Return whether the results are roots of the expected results, with a wide tolerance for flat bodies."""
+    """Return whether the results are the square roots of the expected ones. The tolerance allows for zero volumes."""
     pairs = [(trial.yours.value, trial.expected.value) for trial in probe.trials]
     return not probe.has_correct_values and all(
         isinstance(a, Tensor) and a.shape == b.shape and torch.allclose(a.square(), b.abs(), atol=1e-3, rtol=1e-3)
@@ -88,7 +88,7 @@ _VOLUME = "You return the volume. The determinant of the Gram matrix is its squa
 
 
 def _volumes(probe):
-    """Check the volume of simple solids."""
+    """Check the determinants of simple solids."""
     if _are_roots(probe):
         return _VOLUME
     for q, k, r, why in _BODIES:
@@ -145,8 +145,8 @@ exercise(
         ),
         "squares-beside-their-own": Wrong(
             _make_determinant(pairs="own"),
-            "You multiply the squares by the wrong norms. The square of a mixed product goes with the norm of the"
-            " vector that is not in it: |q|² with (k·r)².",
+            "You multiply the squares by the wrong norms. The square of a mixed product is multiplied by the squared"
+            " norm of the third vector: |q|² with (k·r)².",
         ),
         "squares-beside-others": Wrong(
             _make_determinant(pairs="other"),
@@ -156,8 +156,8 @@ exercise(
         **{
             f"squares-of-{a}-and-{b}-swapped": Wrong(
                 _make_determinant(pairs=f"{a} and {b} swapped"),
-                f"You multiply two squares by the wrong norms, those of {a} and {b}. The square of a mixed product goes"
-                " with the norm of the vector that is not in it: |q|² with (k·r)².",
+                f"You multiply two squares by the wrong norms, those of {a} and {b}. The square of a mixed product is"
+                " multiplied by the squared norm of the third vector: |q|² with (k·r)².",
             )
             for a, b in ("qk", "qr", "kr")
         },
@@ -227,7 +227,7 @@ exercise(
 
 
 def _all_pairs(q, k, r, by="query"):
-    """Broadcast to all triples: q at i, k at j, and r at i (or at j)."""
+    """Combine q at each i with k at each j. The reference r is taken at i, or at j if `by` is not "query"."""
     q_, k_ = q[..., :, None, :], k[..., None, :, :]
     r_ = r[..., :, None, :] if by == "query" else r[..., None, :, :]
     return torch.broadcast_tensors(q_, k_, r_)
@@ -242,7 +242,7 @@ def _scores_from(f, **how):
 
 
 def _norms_along_rows(q, k, r):
-    """Compute scores with the keys' squared lengths along the queries' axis, which is wrong."""
+    """Compute wrong scores, with the squared lengths of the keys along the axis of the queries."""
     kk = _dot(k, k)[..., :, None]
     qq, rr, rq = _dot(q, q)[..., None], _dot(r, r)[..., None], _dot(r, q)[..., None]
     qk, rk = q @ k.mT, r @ k.mT
@@ -250,7 +250,7 @@ def _norms_along_rows(q, k, r):
 
 
 def _divided_by_lengths(q, k, r):
-    """Compute scores as area times height, with directions that are 0 / 0 for vectors of length 0."""
+    """Compute scores as area times height. Vectors of length 0 lead to 0 / 0."""
     unit = q / q.norm(dim=-1, keepdim=True)
     rest = r - (r * unit).sum(-1, keepdim=True) * unit
     other = rest / rest.norm(dim=-1, keepdim=True)
@@ -259,29 +259,31 @@ def _divided_by_lengths(q, k, r):
 
 
 def _reference_not_orthogonalised(q, k, r):
-    """Compute scores whose height assumes that query and reference are perpendicular."""
+    """Compute wrong scores: the height is correct only if query and reference are perpendicular."""
     area = _dot(q, q) * _dot(r, r) - _dot(q, r) ** 2
     along = [(F.normalize(t, dim=-1) @ k.mT) ** 2 for t in (q, r)]
     return -area[..., None] * (_dot(k, k)[..., None, :] - sum(along))
 
 
 def _degenerate_case(rand):
-    """Return a case with a query, a reference and a key of length 0, and two references along their queries."""
+    """Return a case with vectors of length 0, and with two references that are parallel to their queries."""
     q, k, r = (rand(2, 1, 5, 4, scale=0.5) for _ in range(3))
-    q[1, 0, 4] = torch.tensor([0.0, 2.0, 0.0, 0.0])  # a reference along this query leaves a rest of exactly 0
+    # If the reference is parallel to this query, its perpendicular part is exactly 0, without a rounding error.
+    q[1, 0, 4] = torch.tensor([0.0, 2.0, 0.0, 0.0])
     q[0, 0, 1], r[0, 0, 2], r[1, 0, 3:], k[1, 0, 0] = 0, 0, 0.5 * q[1, 0, 3:], 0
     return case(q, k, r, note="with a query, a key and a reference of length 0, and references along their queries")
 
 
 def _by_matrix_products(probe):
-    """Check that there is no loop, and no tensor with a vector for each pair."""
+    """Check that the answer uses neither a loop nor a tensor with a vector for each pair of positions."""
 
     def run(*shape):
         vectors = [torch.randn(*shape, generator=torch.Generator().manual_seed(i)) for i in range(3)]
         return probe.run(case(*vectors), count=True)
 
     short, long = run(1, 1, 6, 4), run(2, 3, 24, 16)
-    if long.operations > short.operations + 12:  # a product of larger tensors may need a few more copies
+    # The margin is for a few additional copies that a product of larger tensors may need.
+    if long.operations > short.operations + 12:
         return (
             f"The scores are right, but you compute them in a loop: {short.operations} operations for one head with 6"
             f" positions, {long.operations} for 2 times 3 heads with 24 positions. All dot products of queries with"
@@ -297,7 +299,7 @@ def _by_matrix_products(probe):
 
 
 def _one_at_a_time(probe):
-    """Check the scores of bodies that are easy to picture, and that a score depends only on its own three vectors."""
+    """Check the scores of simple solids, and that each score depends on only three vectors."""
     for q, k, r, why in _BODIES:
         vectors = [torch.tensor(v, dtype=torch.float32).view(1, 1, 1, 3) for v in (q, k, r)]
         observation, wanted = probe.run(case(*vectors)), -round(abs(float(_det(*vectors))), 6) or 0.0
@@ -328,7 +330,7 @@ def _one_at_a_time(probe):
 
 
 def _has_room(probe):
-    """Check that float16 vectors do not overflow, because their scores are computed in a wider dtype."""
+    """Check that the scores of float16 vectors do not overflow; they should be computed in a wider dtype."""
     vectors = [
         torch.full((1, 1, 2, 4), 4.0, dtype=torch.float16) * torch.tensor(signs, dtype=torch.float16)
         for signs in ([1, 1, 1, 1], [1, -1, 1, 1], [1, 1, -1, 1])
@@ -450,7 +452,7 @@ def _split_heads(t, heads):
 
 
 def _split_across_positions(t, heads):
-    """Split heads wrongly with a single reshape: a head gets whole vectors of some positions."""
+    """Split heads wrongly with a single reshape: each head gets the whole vectors of a few positions."""
     return t.reshape(len(t), heads, t.shape[1], -1)
 
 
@@ -714,11 +716,12 @@ _CLAIMS = (
 
 
 def _all_equal(a, b):
-    return (a == b).all()  # torch.equal raises an error if the dtypes differ, and tokens may be floats
+    # Tokens may be floats, and torch.equal raises an error if the dtypes differ.
+    return (a == b).all()
 
 
 def _evaluate_claims(result, case):
-    """Replace a result by zeros of its shapes and dtypes, and the truth of each claim in _CLAIMS as a number."""
+    """Return zeros with the shapes and dtypes of a result, followed by one number for each claim in _CLAIMS."""
     if not isinstance(result, (tuple, list)) or len(result) != 2 or not all(isinstance(t, Tensor) for t in result):
         return result
     batch_size, seq_len, vocab_size = case.args[:3]
@@ -730,7 +733,7 @@ def _evaluate_claims(result, case):
     first, second = text[:, : seq_len // 2], text[:, seq_len // 2 :]
 
     def by_chance(shares, draws):
-        """Return whether these shares of `draws` samples are within six standard deviations of 1 / vocab_size."""
+        """Return whether all shares are within six standard deviations of 1 / vocab_size, given `draws` samples."""
         return (shares - 1 / vocab_size).abs().max() < 6 * (1 / vocab_size / draws) ** 0.5
 
     repeated = first[:, 1:] == first[:, :-1]
@@ -751,7 +754,7 @@ def _evaluate_claims(result, case):
 
 
 def _describe_claim(claim, yours, expected):
-    """Return a clause that compares a claim about the result with its expected truth or token id."""
+    """Return a clause that compares the value of a claim with its expected value."""
     if claim.endswith("token"):
         return f"the {claim} is {yours:g}, expected {expected:g}"
     return f'"{claim}" is {"true, but should be false" if yours else "false, but should be true"}'
@@ -766,7 +769,7 @@ _from_the_generator = batches_from_their_generator(
 
 
 def _few_and_odd(probe):
-    """Check that small sizes work and that an odd length raises a ValueError."""
+    """Check that small sizes work, and that an odd length raises a ValueError."""
     for sizes in ((1, 2, 5), (3, 2, 1)):
         failure = probe.run(case(*sizes)).failure
         if failure:

@@ -1,5 +1,6 @@
-"""Exercises of lesson 10: linear regression prompts, an attention layer that answers them, its QK and OV circuits, and
-the estimators that describe it."""
+"""Exercises of lesson 10: in-context linear regression with one attention layer.
+
+The exercises cover a sampler of prompts, the layer, its QK and OV circuits, and the estimators that describe it."""
 
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ def _make_sampler(
     order="xy",
     only_examples=False,
 ):
-    """Build a sampler of prompts; each argument replaces one step. All random numbers come from the generator."""
+    """Build a sampler of prompts that uses only the given generator; each argument replaces one step."""
 
     def sample(n, L, d, noise_std, generator=None):
         x = spread(n, L, d, generator=generator) if x_like is None else x_like(n, L, d, generator)
@@ -59,9 +60,9 @@ class _Statistic(NamedTuple):
     """A statistic of the sampled prompts.
 
     Attributes:
-        size: the statistic is a size, whose deviation is given in octaves; otherwise the deviation is only a sign.
-        slack: the largest deviation that is accepted. It is at least six standard deviations at 1500 prompts (a test
-            measures this), so that correct answers pass.
+        size: whether the statistic is a magnitude. Its deviation is then in octaves, otherwise it is only a sign.
+        slack: the largest accepted difference. It is at least six standard deviations at 1500 prompts, so that
+            correct answers pass. A test measures the standard deviations.
         words: the message template for a deviation.
     """
 
@@ -153,7 +154,7 @@ _X_STATISTICS = ("mean of x and x_q", "spread of x", "fourth moment of x", "like
 _X_Q_STATISTICS = ("likeness of x_q and x", "spread of x_q", "fourth moment of x_q", "likeness in x_q")
 _BETA_STATISTICS = ("mean of β", "β between prompts", "fourth moment of β", "likeness in β")
 _Y_STATISTICS = ("shared error", "mean of the errors", "noise within a prompt", "noise", "y_q off β·x_q")
-# If a statistic deviates, these others carry no further information: they follow from it or vary at random.
+# If the statistic on the left deviates, those on the right are ignored, because they deviate as a consequence.
 _CONSEQUENCES = {
     "y in front": (
         *_X_STATISTICS,
@@ -180,7 +181,7 @@ _CONSEQUENCES = {
     "noise within a prompt": ("noise", "y_q off β·x_q"),
     "noise": ("y_q off β·x_q",),
 }
-# The consequences of these statistics count only if the statistic is near 0.
+# These statistics have the consequences above only if they are near 0.
 _ONLY_IF_NEAR_ZERO = ("x between prompts", "x within a prompt", "β between prompts")
 _FLOOR = torch.tensor([2.0 ** (-3 if name in _ONLY_IF_NEAR_ZERO else -12) for name in _STATISTICS], dtype=torch.float64)
 
@@ -226,7 +227,7 @@ def measured(z_q, z, y_q, d):
         "likeness in β": _correlation(beta.mT),
         "fourth moment of β": _fourth_moment(beta),
         "shared error": residuals.mean(dim=0).std() / (1 - d / L) / noise.clamp_min(1e-6),
-        "mean of the errors": residuals.mean() / (1 - d / L),  # the fit of d slopes absorbs d / L of the errors
+        "mean of the errors": residuals.mean() / (1 - d / L),  # fitting d slopes absorbs d / L of the errors
         "noise within a prompt": (within.square().sum() / (n * (L - d - 1 + d / L))).sqrt(),
         "noise": noise,
         "end of z_q": z_q[..., d].abs().max(),
@@ -236,7 +237,7 @@ def measured(z_q, z, y_q, d):
 
 
 def known(L, d, noise_std):
-    """Return the statistics of infinitely many prompts, from E (XᵀX)⁻¹ = I / (L − d − 1) for normal x."""
+    """Return the expected statistics. For normal x, they follow from E (XᵀX)⁻¹ = I / (L − d − 1)."""
     variance = d * noise_std**2
     beta_variance = variance / (L - d - 1)
     ideal = {
@@ -250,11 +251,14 @@ def known(L, d, noise_std):
 
 
 def _deviations(numbers, n, L, d, noise_std):
-    """Return the deviation of each statistic: 0 within the slack, otherwise rounded octaves for sizes and a sign for
-    the rest. The slack is wider if there are fewer prompts."""
+    """Return the deviation of each statistic.
+
+    The deviation is 0 within the slack. Otherwise, it is in rounded octaves for magnitudes, and a sign for the other
+    statistics. With fewer prompts, the slack is larger.
+    """
     ideal = known(L, d, noise_std)
     octaves = torch.log2((numbers / ideal).clamp(_FLOOR, torch.full_like(_FLOOR, 2**8)))
-    # No misconception is close to the border of two steps (a test measures this).
+    # Round to steps. No misconception is close to the border between two steps; a test measures this.
     octaves = (octaves * 2.6).round() / 2.6
     octaves = torch.where(octaves == 0, (numbers - ideal).sign() / 4, octaves)
     deviations = torch.where(_SIZES & (ideal > 0), octaves, (numbers - ideal).sign())
@@ -267,7 +271,7 @@ def _deviations(numbers, n, L, d, noise_std):
 
 
 def _has_right_sizes(result, case):
-    """Return whether the result is three floating-point tensors of the right sizes."""
+    """Return whether the result consists of three floating-point tensors with the right sizes."""
     if not isinstance(result, (tuple, list)) or len(result) != 3 or not all(isinstance(t, Tensor) for t in result):
         return False
     n, L, d = case.args[:3]
@@ -280,7 +284,7 @@ def _result_statistics(result, case):
 
 
 def _parse_prompts(result, case):
-    """Replace a result by zeros of its shapes and dtypes, and the deviations of its statistics."""
+    """Return zeros with the shapes and dtypes of a result, followed by the deviations of its statistics."""
     if not isinstance(result, (tuple, list)) or not all(isinstance(t, Tensor) for t in result):
         return result
     shapes = tuple(torch.zeros_like(t) for t in result)
@@ -290,7 +294,7 @@ def _parse_prompts(result, case):
 
 
 def _drawn_otherwise(probe):
-    """Report the first statistic that deviates; prompts without noise come first, because they determine β exactly."""
+    """Report the first deviating statistic. Prompts without noise come first, because they determine β exactly."""
     for trial in sorted(probe.trials, key=lambda trial: trial.case.args[3]):
         result = probe.run(trial.case).value
         if not _has_right_sizes(result, trial.case):
@@ -309,7 +313,7 @@ def _drawn_otherwise(probe):
 
 
 def _describe_uniform_entries(result, case):
-    """Return a message if all entries of x, x_q or β are between 0 and 1, otherwise an empty string."""
+    """Return a message if all entries of x, x_q or β are between 0 and 1. Otherwise, return an empty string."""
     d, noise_std = case.args[2:4]
     z_q, z, _ = (t.detach().double() for t in result)
     parts = {"x": z[..., :d], "x_q": z_q[..., :d]}
@@ -326,7 +330,7 @@ def _describe_uniform_entries(result, case):
 
 
 def _sample_question_from_examples(n, L, d, noise_std, generator=None):
-    """Sample prompts whose question repeats the first example's x."""
+    """Sample prompts in which x_q equals the x of the first example."""
     x = torch.randn(n, L, d, generator=generator)
     beta = torch.randn(n, d, 1, generator=generator)
     y = x @ beta + d**0.5 * noise_std * torch.randn(n, L, 1, generator=generator)
@@ -345,7 +349,7 @@ _from_the_generator = batches_from_their_generator(
 
 
 def _errors_from_the_generator(probe):
-    """Check that the noise comes from the generator too: compare results with and without noise."""
+    """Check that the noise also comes from the generator, by comparing results with and without noise."""
 
     def sample(seed, noise_std):
         return probe.run(case(6, 5, 3, noise_std, torch.Generator().manual_seed(seed)))
@@ -363,7 +367,7 @@ def _errors_from_the_generator(probe):
 
 
 def _few_prompts(probe):
-    """Check calls with one prompt, one example or one entry."""
+    """Check calls with a single prompt, a single example or a single entry."""
     for small_case in (case(1, 1, 1, 0.1), case(2, 1, 3, 0.0), case(1, 2, 1, 0.5)):
         observation = probe.run(small_case)
         call = f"sample_regression{small_case.args}"
@@ -500,13 +504,13 @@ def _split_heads(p, t, name):
 
 
 def _split_across_positions(p, t, name):
-    """Split heads wrongly with a single reshape: a head gets whole vectors of some positions."""
+    """Split heads wrongly with a single reshape: each head gets the whole vectors of a few positions."""
     projected = t @ p[f"{name}_proj.weight"].mT
     return projected.reshape(len(t), -1, *t.shape[1:])
 
 
 def _split_in_turn(p, t, name):
-    """Split heads wrongly: head h gets every n_head-th number instead of neighbouring numbers."""
+    """Split heads wrongly: each head gets every n_head-th number instead of a block of adjacent numbers."""
     return (t @ p[f"{name}_proj.weight"].mT).unflatten(-1, (t.shape[-1], -1)).permute(0, 3, 1, 2)
 
 
@@ -550,7 +554,7 @@ def _initial_parameters(n_embd, n_head, n_out=1, bias=False, width=None, keys_fi
 
 
 def _prompts_alone(probe):
-    """Check that the answer to a prompt does not depend on the other prompts of its batch."""
+    """Check that the result for a prompt does not depend on the other prompts in its batch."""
     if batch_independent(0)(probe) or batch_independent(1)(probe):
         return (
             "Prompts leak into each other: prompt 0 got another answer when only the other prompts changed. Each"
@@ -564,7 +568,7 @@ def _filled_batch(case):
 
 
 def _keeps_its_sizes(probe):
-    """Check the attributes n_embd, n_head and n_out, which the circuits read."""
+    """Check the attributes n_embd, n_head and n_out, because the exercises on circuits read them."""
     sizes = {"n_embd": 6, "n_head": 3, "n_out": 2}
     observation = probe.run(
         case(torch.zeros(1, 1, 6), torch.zeros(1, 2, 6), init=tuple(sizes.values())), attributes=sizes
@@ -704,14 +708,14 @@ exercise(
 
 
 def _qk_by_basis(model):
-    """Compute QK from unit vectors: entry [a, b] is the score of question e_a with example e_b."""
+    """Compute QK from unit vectors: entry [a, b] is the score of question e_a for example e_b."""
     eye = torch.eye(model.n_embd)
     q, k = (proj(eye).detach().view(model.n_embd, model.n_head, -1) for proj in (model.q_proj, model.k_proj))
     return torch.stack([q[:, h] @ k[:, h].T for h in range(model.n_head)]) / model.n_embd**0.5
 
 
 def _ov_by_basis(model):
-    """Compute OV from unit vectors: row a is the output of a head that sees only e_a."""
+    """Compute OV from unit vectors: row a is the output of a head that attends only to e_a."""
     values = model.v_proj(torch.eye(model.n_embd)).detach()
     outputs = []
     for h in range(model.n_head):
@@ -727,12 +731,12 @@ def _blocks(model, name):
 
 
 def _o_blocks(model):
-    """Return the part of o_proj of each head, transposed: [heads, D, n_out]."""
+    """Return the block of o_proj that belongs to each head, transposed: [heads, D, n_out]."""
     return model.o_proj.weight.detach().view(model.n_out, model.n_head, model.n_embd).permute(1, 2, 0)
 
 
 def _interleaved_blocks(model, name):
-    """Cut a weight into heads wrongly: head h gets every n_head-th row instead of neighbouring rows."""
+    """Split a weight into heads wrongly: each head gets every n_head-th row instead of a block of adjacent rows."""
     return getattr(model, f"{name}_proj").weight.detach().view(model.n_embd, model.n_head, model.n_embd).transpose(0, 1)
 
 
@@ -907,14 +911,14 @@ def _mean(terms):
 
 
 def _softmax_of_all(z_q, z, w, mu, dim):
-    """Apply one softmax along `dim` of all heads' scores [heads, n, queries, L]."""
+    """Estimate with one softmax over the scores of all heads, [heads, n, queries, L], along `dim`."""
     scores = torch.stack([a * (z_q[..., :-1] @ z[..., :-1].mT) for a in w])
     weights = torch.exp(scores - scores.logsumexp(dim, keepdim=True))
     return sum(m * (head @ z[..., -1:]) for m, head in zip(mu, weights))
 
 
 def _nadaraya_watson(z_q, z, w, mu):
-    """Compute Σ K(x_i) y_i / Σ K(x_i), the definition of a kernel estimate, with K divided by its maximum."""
+    """Compute the kernel estimate Σ K(x_i) y_i / Σ K(x_i). K is first divided by its maximum to avoid overflow."""
     x_q, x, y = z_q[..., :-1].double(), z[..., :-1].double(), z[..., -1].double()
     total = torch.zeros(*z_q.shape[:-1], dtype=torch.float64)
     for a, m in zip(w, mu):
@@ -1060,7 +1064,7 @@ exercise(
 
 
 def _gradient_step_by_autograd(z_q, z):
-    """Take one gradient step with rate 1 from β = 0 on half the mean squared error, by automatic differentiation."""
+    """Take one step of gradient descent from β = 0 with rate 1. The loss is half the mean squared error."""
     with torch.enable_grad():
         beta = torch.zeros(len(z), z.shape[-1] - 1, 1, requires_grad=True)
         x, y = z[..., :-1].detach(), z[..., -1:].detach()

@@ -1,4 +1,4 @@
-"""Exercises of lesson 06: layer norm by hand, layer norm as a module, and an attention layer with a residual."""
+"""Define the exercises of lesson 06: layer norm by hand and as a module, and attention with a residual."""
 
 import torch
 from torch.nn import functional as F
@@ -34,7 +34,7 @@ def _zero_and_one(probe):
 exercise(
     "normalised",
     oracle=torch.tensor([-1.3416, -0.4472, 0.4472, 1.3416]),
-    atol=6e-5,  # The oracle is computed by hand to four decimals: (x - 5) / sqrt(5).
+    atol=6e-5,  # The expected values are (x - 5) / sqrt(5), rounded to four decimals.
     returns=Float("d_model"),
     properties=[_zero_and_one],
     misconceptions={
@@ -104,7 +104,7 @@ def _parameters(d_model, eps=1e-6):
 
 
 def _norm(x, w, b, eps, centre=True, correction=0, dim=-1, inside=True):
-    """Compute layer norm; the options replace single steps of it."""
+    """Compute layer norm; each optional argument changes one step."""
     mean = x.mean(dim, keepdim=True) if centre else 0.0
     variance = x.var(dim, keepdim=True, correction=correction) if centre else x.pow(2).mean(dim, keepdim=True)
     size = (variance + eps).sqrt() if inside else variance.sqrt() + eps
@@ -112,7 +112,7 @@ def _norm(x, w, b, eps, centre=True, correction=0, dim=-1, inside=True):
 
 
 def _mean_and_variance(probe):
-    """Check that with the initial w and b, a vector of ordinary size gets mean 0 and variance 1."""
+    """Check that the initial w and b produce mean 0 and variance 1, unless the input variance is tiny."""
     for trial in probe.trials:
         if trial.case.fill or not isinstance(trial.yours.value, torch.Tensor):
             continue
@@ -129,7 +129,7 @@ def _mean_and_variance(probe):
 
 
 def _far_from_zero(probe):
-    """Check numbers far from zero: the mean of the squares minus the square of the mean is too inexact there."""
+    """Check numbers far from zero, where the formula mean(x²) - mean(x)² is too inexact."""
     x = torch.tensor([[3000.0, 3001.0, 3002.0, 3005.0]])
     observation = probe.run(case(x, init=(4,), fill=False))
     expected = F.layer_norm(x.double(), (4,), eps=1e-6).float()
@@ -143,12 +143,12 @@ def _far_from_zero(probe):
 
 
 def _own_default(d_model, eps=1e-5):
-    """Return the parameters of a layer whose default eps is that of torch."""
+    """Return the parameters of a layer whose default eps is 1e-5, as in torch."""
     return _parameters(d_model)
 
 
 def _with_eps(forward):
-    """Return a forward pass that gets w, b and the eps of its module."""
+    """Return a forward pass that calls `forward` with w, b and eps of the module."""
     return lambda p, residual: forward(residual, p["w"], p["b"], p.init_args["eps"])
 
 
@@ -305,7 +305,7 @@ def _attend(p, x, mask=None):
 
 
 def _attend_by_hand(p, x, mask):
-    """Compute the same as `_attend`, except that a position that sees nothing gets nan, as from a plain softmax."""
+    """Compute `_attend` with a plain softmax, so that a fully masked row becomes nan."""
     q, k, v = project_qkv(p, x, _LAYERS)
     return attention_weights(q, k, mask) @ v
 
@@ -315,7 +315,7 @@ def _norm1(p, x, eps=1e-6):
 
 
 def _norm_without_parameters(x):
-    """Apply a norm without trained parameters."""
+    """Apply layer norm without trainable parameters."""
     return F.layer_norm(x, x.shape[-1:], eps=1e-6)
 
 
@@ -352,7 +352,7 @@ exercise(
         case(rand(4, 8), causal_mask(4), init=(8,), seed=4),
         case(rand(2, 1, 3, 4), init=(4,), seed=5),
         case(rand(1, 1, 6), init=(6,), seed=6, note="of one position"),
-        # Attention returns almost v_layer's biases here. With this seed they differ by only 0.03, so eps matters.
+        # The attention result is close to the biases of v_layer. With this seed, they differ by 0.03, so eps matters.
         case(rand(3, 2) * 1e-3, init=(2,), seed=3372, note="in which attention returns two numbers that hardly differ"),
     ],
     returns=Float("... seq embed_dim"),
@@ -397,7 +397,7 @@ exercise(
             _INVERTED_MASK,
         ),
         "sees-what-is-hidden-and-0": Wrong(
-            _transform_mask(invert_mask),  # torch's attention returns 0 instead of nan for an empty row
+            _transform_mask(invert_mask),  # torch's attention returns 0, not nan, for a fully masked row.
             _INVERTED_MASK,
         ),
         "residual-of-the-normed": Wrong(

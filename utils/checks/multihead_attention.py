@@ -1,4 +1,4 @@
-"""Exercises of lesson 05: several heads side by side, the same heads in one product, and the heads of a GPT-2."""
+"""Define the exercises of lesson 05: separate heads, heads computed together, and the heads of a GPT-2."""
 
 import functools
 
@@ -62,7 +62,7 @@ def _head_without_dropout(p, x, i):
 
 
 def _wrapper_with_keep(p, x, keep):
-    """Compute the result without dropout, but with each weight multiplied by keep [batch, heads, seq, seq]."""
+    """Compute the result without dropout, with each weight multiplied by `keep` [batch, heads, seq, seq]."""
 
     def head(i):
         return make_causal_attention(
@@ -85,7 +85,7 @@ class _Head(nn.Module):
 
 
 class _HeadsInAList(nn.Module):
-    """The lesson's class, except that the heads are in a plain list."""
+    """The lesson's class, with the heads in a Python list instead of an `nn.ModuleList`."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -96,7 +96,7 @@ class _HeadsInAList(nn.Module):
 
 
 def _heads_start_apart(probe):
-    """Check that each head samples its own initial weights, as copies of one head do not."""
+    """Check that each head samples its own initial weights, instead of copying those of one head."""
     observation = probe.run(case(torch.zeros(1, 2, 3), init=(3, 2, 4, 0.0, 2), fill=False), state=True)
     first, second = ((observation.state or {}).get(f"heads.{i}.W_query.weight") for i in (0, 1))
     if first is None or second is None or not torch.equal(first, second):
@@ -194,7 +194,8 @@ exercise(
         ),
         "last-head-only": Wrong(
             _join_heads(_side_by_side, lambda num_heads: [num_heads - 1]),
-            "You return only the last head's result. Each head looks at something else, so return the results of all"
+            "You return only the last head's result. Each head looks at something different, so return the results of"
+            " all"
             " heads.",
         ),
         "split-d_out": Wrong(
@@ -360,7 +361,7 @@ def _any_width_parameters(d_in, d_out, context_length, dropout, num_heads, qkv_b
 
 
 def _require_even_split(make):
-    """Return a constructor that raises a ValueError if the heads cannot divide d_out evenly."""
+    """Return a constructor that raises a ValueError if d_out is not divisible by the number of heads."""
 
     def initial_parameters(d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         if d_out % num_heads:
@@ -390,7 +391,7 @@ _OUT_PROJ_LIKE_THE_OTHERS = _require_even_split(
 
 
 def _refuses_when_made(probe):
-    """Check that the constructor, not `forward`, raises the error for a width that the heads cannot divide evenly."""
+    """Check that the constructor, not `forward`, rejects a width that the number of heads does not divide."""
     observation = probe.run(case(torch.zeros(2, 3, 3), init=(3, 5, 4, 0.0, 2)))
     if observation.failure is None or observation.parameters is None:
         return None
@@ -442,8 +443,8 @@ def _undo_interleave(x):
     return x.permute(0, 2, 3, 1).flatten(2)
 
 
-# Wrong steps by the id of their misconception. With each of them a row is still a sum of weights times vectors, so the
-# dropout of a wrong answer can be recognised too.
+# The keys are ids of misconceptions. With these wrong steps, each row is still a weighted sum of vectors, so the parser
+# can recognise dropout in wrong answers too.
 _WRONG_STEPS = {
     "heads-interleaved": {"split": _interleave, "merge": _undo_interleave},
     "dealt-out-and-merged": {"split": _interleave},
@@ -467,13 +468,13 @@ def _wrong_step(id, message):
 
 
 def _make_parser():
-    """Return a `parse_result` that recognises dropout in the results of the right layer and of the wrong ones.
+    """Return a `parse_result` that recognises dropout in the results of the correct layer and of known wrong layers.
 
-    Results in training that dropped weights in the same way, whatever they sampled, become equal.
+    It maps all training results with the same kind of dropout to one fixed result.
     """
 
     def mix_with_keep(steps):
-        # keep [batch, heads, seq, seq] multiplies each weight.
+        # Each weight is multiplied by `keep`, which has the shape [batch, heads, seq, seq].
         return lambda p, x, keep: _multi_head(transform_weights=lambda p, weights, mask: weights * keep, **steps)(p, x)
 
     parsers = [make_dropout_parser(mix_with_keep(steps), _initial_parameters) for steps in ({}, *_WRONG_STEPS.values())]
@@ -703,7 +704,7 @@ _PROMPTS = (
 
 
 def _head_weights(head):
-    """Return the weights and biases of a head, which are read only once from each GPT-2."""
+    """Return the weights and biases of a head. They are cached for each GPT-2."""
     return _read_head_weights(gpt2.source(), head)
 
 
@@ -824,7 +825,7 @@ exercise(
         ),
     },
     equivalent={
-        # The bias of the keys adds the same number to every score of a row, which does not change the softmax.
+        # The key bias adds one number to all scores of a row, so the softmax does not change.
         "no-key-bias": _all_patterns(k_bias=False),
         "ones-appended": lambda prompt, n_heads: torch.stack([_with_ones(prompt, head) for head in range(n_heads)]),
     },
@@ -840,7 +841,7 @@ exercise(
 
 
 def _with_ones(prompt, head):
-    """Compute a pattern with the biases as an additional row of the weights, and with a 1 appended to each x."""
+    """Compute a pattern after appending the biases to the weight matrices as a row, and a 1 to each input vector."""
     _, x = gpt2.get_pre_attn(prompt)
     W_Q, W_K, b_Q, b_K = _head_weights(head)
     x = torch.cat((x, torch.ones(len(x), 1)), dim=-1)
@@ -851,12 +852,12 @@ _KINDS = ("previous", "current", "first")
 
 
 def _mean_weights(pattern, rows):
-    """Return the mean weights on the previous, the current and the first position, over `rows`."""
+    """Return the mean weights over `rows` on the previous, the current and the first position."""
     return torch.stack([pattern[rows, rows - 1].mean(), pattern[rows, rows].mean(), pattern[rows, 0].mean()])
 
 
 def _uniform_mean(pattern, rows):
-    """Return the mean weight that a uniform pattern gives to each of the three positions."""
+    """Return the mean weight over `rows` on any position of a uniform pattern."""
     return (1 / (rows + 1.0)).mean()
 
 
@@ -873,7 +874,7 @@ def _make_head_kind(bar=1.4, rows=lambda seq: torch.arange(2, seq), means=_mean_
 
 
 def _first_over_the_bar(order):
-    """Return an answer that tries the kinds in this order and stops at the first mean that is high enough."""
+    """Return an answer that names the first kind in `order` whose mean weight reaches the threshold."""
 
     def answer(pattern):
         at = torch.arange(2, len(pattern))
@@ -890,7 +891,7 @@ def _against_the_second(pattern):
 
 
 def _skip_rows(skipped):
-    """Return a `means` that leaves out the first `skipped[i]` rows for kind i."""
+    """Return a function that computes the mean weights, but skips the first `skipped[i]` rows for kind i."""
     return lambda p, at: torch.stack(
         [
             _mean_weights(p, at[late:])[place] if len(at) > late else torch.tensor(0.0)
@@ -900,7 +901,7 @@ def _skip_rows(skipped):
 
 
 def _head_kind(pattern):
-    """Name the kind from sums over diagonals of the pattern without its first two rows."""
+    """Classify the pattern by sums over its diagonals and first column, without the first two rows."""
     rows = pattern.double()[2:]
     n = len(rows)
     sums = {"previous": rows.diagonal(1).sum(), "current": rows.diagonal(2).sum(), "first": rows[:, 0].sum()}
@@ -909,7 +910,7 @@ def _head_kind(pattern):
 
 
 def _sample_pattern(kind, seq, strength, rand):
-    """Sample a causal pattern whose scores on one kind of place are higher by `strength`."""
+    """Sample a causal pattern in which the scores on the positions of `kind` are increased by `strength`."""
     scores = rand(seq, seq, scale=0.3)
     at = torch.arange(seq)
     column = {"previous": (at - 1).clamp_min(0), "current": at, "first": torch.zeros_like(at)}[kind]
@@ -918,7 +919,7 @@ def _sample_pattern(kind, seq, strength, rand):
 
 
 def _sample_other_pattern(seq, rand):
-    """Sample a causal pattern with low weights on all three kinds of place."""
+    """Sample a causal pattern with low weights on the previous, current and first positions."""
     scores = rand(seq, seq, scale=0.3)
     at = torch.arange(2, seq)
     for column in (at - 1, at, 0):
@@ -927,7 +928,7 @@ def _sample_other_pattern(seq, rand):
 
 
 def _sample_misleading_top(seq, rand):
-    """Sample a "previous" pattern whose rows 0 and 1, if they are counted, make it look like "first"."""
+    """Sample a "previous" pattern that looks like "first" to an answer that includes rows 0 and 1."""
     pattern = _sample_pattern("previous", seq, 1.1, rand)
     pattern[0], pattern[1] = 0.0, 0.0
     pattern[0, 0], pattern[1, 0] = 1.0, 1.0
@@ -935,7 +936,7 @@ def _sample_misleading_top(seq, rand):
 
 
 def _uniform_pattern(seq):
-    """Return a pattern in which each row gives the same weight to every visible position."""
+    """Return a causal pattern in which all visible positions of a row have equal weights."""
     return torch.ones(seq, seq).tril() / torch.arange(1, seq + 1)[:, None]
 
 
@@ -944,7 +945,7 @@ def _column(kind, row):
 
 
 def _one_row_looks(row, kind="first", seq=4, share=1.0):
-    """Return a uniform pattern in which one row gives `share` to one kind of place and spreads the rest evenly."""
+    """Return a uniform pattern, except that `row` has the weight `share` on the position of `kind`."""
     pattern = _uniform_pattern(seq)
     pattern[row, : row + 1] = (1 - share) / row
     pattern[row, _column(kind, row)] = share
@@ -952,7 +953,7 @@ def _one_row_looks(row, kind="first", seq=4, share=1.0):
 
 
 def _times_uniform(kind, seq, times):
-    """Return a pattern in which, from row 2 on, one kind of place gets `times` its uniform weight."""
+    """Return a uniform pattern, but multiply the weights on the positions of `kind` by `times` from row 2 on."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         pattern[row] = _one_row_looks(row, kind, seq, times / (row + 1))[row]
@@ -960,7 +961,7 @@ def _times_uniform(kind, seq, times):
 
 
 def _two_habits(most, also, seq, rand):
-    """Sample a pattern with two kinds of place above the bar: `most` is a fifth higher than `also`."""
+    """Sample a pattern with two kinds above the threshold: `most` has weight 0.48, and `also` has weight 0.40."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         shares = rand(row + 1).abs()
@@ -972,7 +973,7 @@ def _two_habits(most, also, seq, rand):
 
 
 def _means(probe):
-    """Report the means and the threshold for the first misnamed pattern."""
+    """Report the mean weights and the threshold for the first pattern that the answer names wrongly."""
     for trial in probe.trials:
         yours, (pattern,) = trial.yours.value, trial.case.args
         if not isinstance(yours, str) or yours == trial.expected.value:

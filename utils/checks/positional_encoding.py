@@ -1,4 +1,4 @@
-"""Exercises of lesson 07: sinusoids, the module that adds them, and rotary position embeddings."""
+"""Define the exercises of lesson 07: sinusoids, a module that adds them, and rotary position embeddings."""
 
 import math
 
@@ -20,7 +20,7 @@ from utils.feedback.report import format_number
 
 
 def _alternating(first, second):
-    """Combine two tables [..., d/2] into one [..., d] with alternating columns."""
+    """Combine two tables [..., d/2] into one table [..., d] with alternating columns."""
     return torch.stack((first, second), dim=-1).flatten(-2)
 
 
@@ -42,7 +42,7 @@ def _by_formula(
     base_is=lambda base: base,
     unit=1.0,
 ):
-    """Return an answer that computes sinusoids; each argument replaces one piece of the formula."""
+    """Return an answer that computes sinusoids; each argument replaces one part of the formula."""
 
     def answer(position, d_model, base=100.0):
         angle = at(position.float())[:, None] * base_is(base) ** -power(d_model) * unit
@@ -58,12 +58,12 @@ def _by_logarithm(position, d_model, base=100.0):
 
 
 def _angle_difference(a, b):
-    """Return how much two angles differ, without whole turns."""
+    """Return the difference between two angles, without full turns."""
     return float(((a - b + math.pi) % (2 * math.pi) - math.pi).abs())
 
 
 def _angles(probe):
-    """Check that each pair of entries is the sine and the cosine of position times speed."""
+    """Check that each pair of entries is the sine and the cosine of position × speed."""
     for trial in probe.trials:
         yours, position = trial.yours.value, trial.case.args[0]
         d_model, base = trial.case.args[1], trial.case.kwargs.get("base", 100.0)
@@ -92,7 +92,7 @@ def _angles(probe):
 
 
 def _keeps_lengths(probe):
-    """Check that each pair keeps its length and is rotated by position times speed."""
+    """Check that each pair keeps its length and is rotated by the angle position × speed."""
     for trial in probe.trials:
         yours, x = trial.yours.value, trial.case.args[0].double()
         base = trial.case.kwargs.get("base", 10000.0)
@@ -250,7 +250,7 @@ def _no_parameters(d_model, max_len=5000):
 
 
 def _encode_positions(x, position=None, base=100.0):
-    """Return the encoding of `position`, by default of x's own positions 0, 1, 2, …"""
+    """Return the encoding of `position`; the default is the positions 0, 1, 2, … of x."""
     return sinusoids(torch.arange(x.shape[-2]) if position is None else position, x.shape[-1], base)
 
 
@@ -269,7 +269,7 @@ def _rows_by_text(x):
 
 
 class _CutByFirstAxis(nn.Module):
-    """The lesson's class, with a mistake in how it slices its table."""
+    """The lesson's class, except that it slices the table by the size of the first axis."""
 
     def __init__(self, d_model, max_len=5000):
         super().__init__()
@@ -280,7 +280,7 @@ class _CutByFirstAxis(nn.Module):
 
 
 class _BatchAxisOfThree(_CutByFirstAxis):
-    """The class of the source text, with a table [max_len, 1, d_model]."""
+    """The class in the source text, which has a table [max_len, 1, d_model]."""
 
     def forward(self, x):
         return x + self.pe[:, None][: x.size(0)]
@@ -298,7 +298,7 @@ _NO_DROPOUT = draws_nothing(
 
 
 def _adds_its_rows(probe):
-    """Report what the answer added at the first position that is wrong."""
+    """Report what the answer added at the first wrong position."""
     for trial in probe.trials:
         x = trial.case.args[0]
         added, expected = (observation.value.detach() - x for observation in (trial.yours, trial.expected))
@@ -318,7 +318,7 @@ def _pair_text(pair):
 
 
 def _keeps_its_table(probe):
-    """Check that a long text still gets all its rows after a short text."""
+    """Check that all rows of the table are still available for a long text after a short text."""
     short, long = (case(torch.zeros(seq, 2), init=(2,), fill=False) for seq in (3, 50))
     failure = probe.runner.run_after_earlier_case(long, earlier=short).failure
     return failure and (
@@ -345,7 +345,7 @@ exercise(
         batch_independent(),
         moves_with_its_module,
         refuses((4, 6), (2, 7, 4), "the text is longer than max_len"),
-        # torch would broadcast a table of one row to every position.
+        # Without a check, torch would broadcast the single row of the table to all positions.
         refuses((4, 1), (2, 3, 4), "the text is longer than max_len"),
         takes((2,), (5000, 2), "max_len is 5000 by default, and a text may have up to max_len positions."),
         takes((2, 5100), (5001, 2), "max_len may be larger than 5000, and a text may have up to max_len positions."),
@@ -456,7 +456,7 @@ def _rotate_pair(a, b, cos, sin):
 def _make_rope(
     at=_positions, power=_pairs, cut=_split_neighbours, turn=_rotate_pair, join=_alternating, base_is=lambda base: base
 ):
-    """Return an answer that rotates pairs; each argument replaces one piece of it."""
+    """Return an answer that rotates pairs; each argument replaces one step."""
 
     def answer(x, base=10000.0):
         angle = at(x)[..., None] * base_is(base) ** -power(x.shape[-1])
@@ -466,7 +466,7 @@ def _make_rope(
 
 
 def _count_along(axis):
-    """Return an `at` that counts along `axis` instead of along the positions."""
+    """Return a function that uses the indices along `axis` as positions."""
 
     def at(x):
         if x.dim() < 3:

@@ -33,7 +33,7 @@ from utils.test_doubles.self_attention import NAMES, FakeSelfAttentionV1, FakeSe
 
 
 def _page_matrices():
-    """Return the three matrices that the lesson samples with seed 123."""
+    """Sample the lesson's three matrices with seed 123."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(123)
         return [torch.rand(3, 2) for _ in QKV]
@@ -104,7 +104,7 @@ _WRONG_WEIGHTS = {
 
 
 def _in_weights(use_weights):
-    """Return the misconceptions about the weights of "journey", each with the result `use_weights(weights)`."""
+    """Return the misconceptions about the weights of "journey"; their answers are `use_weights(weights)`."""
     scores = _Q[1] @ _K.T
     return {
         id: Wrong(lambda w=wrong: use_weights(w.answer(scores)), wrong.message) for id, wrong in _WRONG_WEIGHTS.items()
@@ -115,7 +115,7 @@ exercise(
     "scaled_context_vec_2",
     oracle=torch_attention(_Q[1:2], _K, _V)[0],
     returns=Float("d_out"),
-    atol=2e-6,  # two of the queries are almost equal, so their context vectors are too
+    atol=2e-6,  # Two queries are almost equal, so the difference between their context vectors is tiny.
     steps={"attn_weights_2": Step(torch_attention(_Q[1:2], _K)[0], _in_weights(lambda weights: weights))},
     misconceptions={
         **_in_weights(lambda weights: weights @ _V),
@@ -150,7 +150,7 @@ def _matrices(p, x):
 
 
 def _parameters(init, names=QKV):
-    """Return a constructor of the three parameters, each made by `init(d_in, d_out)`, in the order of `names`."""
+    """Return a constructor that creates the parameters `names` in this order with `init(d_in, d_out)`."""
     return lambda d_in, d_out: {name: init(d_in, d_out) for name in names}
 
 
@@ -306,7 +306,7 @@ exercise(
 
 
 def _copy(names=NAMES, to=lambda name: name, transform=lambda w: w.T.clone()):
-    """Make an answer that copies v2's weights of these names, each transformed, to v1's parameter `to(name)`."""
+    """Build an answer that sets each parameter `to(name)` of v1 to the transformed weight `name` of v2."""
 
     def answer(v2, v1):
         for name in names:
@@ -316,7 +316,7 @@ def _copy(names=NAMES, to=lambda name: name, transform=lambda w: w.T.clone()):
 
 
 def _copy_from(source):
-    """Make an answer that copies each parameter of v1 from layer `source[name]` of v2, or from `name` by default."""
+    """Build an answer that copies layer `source.get(name, name)` of v2 to each parameter `name` of v1."""
 
     def answer(v2, v1):
         for name in NAMES:
@@ -428,7 +428,7 @@ def _weigh(
     transform_weights=None,
     **options,
 ):
-    """Make an answer to compute_attn_weights; `transform_weights(weights, mask)` is applied after the softmax."""
+    """Build an answer to compute_attn_weights that applies `transform_weights(weights, mask)` after the softmax."""
 
     def answer(W_Q, W_K, x, mask=None):
         q, k = (x @ W_K, x @ W_Q) if swap else (x @ W_Q, x @ W_K)
@@ -489,7 +489,7 @@ def _transpose_mask(mask):
 
 exercise(
     "compute_attn_weights",
-    # Without values, `torch_attention` returns the weights.
+    # `torch_attention` returns the weights because no values are given.
     oracle=lambda W_Q, W_K, x, mask=None: torch_attention(x @ W_Q, x @ W_K, mask=mask),
     cases=lambda rand: [
         _square_head(rand, 2, 3, 4),

@@ -1,6 +1,6 @@
 """Define the exercises of lesson 02: attention without parameters.
 
-The oracles of the values are the numbers that the course's source text prints in section 3.3.1.
+The expected values are the printed numbers in section 3.3.1 of the course's source text.
 """
 
 import torch
@@ -10,8 +10,8 @@ from utils.checks._attention import INPUTS, QUERY
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
-PRINTED = 6e-5  # the tolerance for oracles that are printed to four decimals
-SCORES = INPUTS @ QUERY  # results of earlier exercises, which wrong answers to later exercises use
+PRINTED = 6e-5  # the tolerance for expected values with four decimals
+SCORES = INPUTS @ QUERY  # Wrong answers to later exercises use these scores.
 DIVIDED_SCORES = SCORES / SCORES.sum()
 
 exercise(
@@ -161,7 +161,7 @@ exercise(
 exercise(
     "context_vec_2",
     oracle=F.scaled_dot_product_attention(QUERY[None], INPUTS, INPUTS, scale=1.0)[0],
-    atol=4e-5,  # accepts the printed numbers, but not a mix whose weights lack exp
+    atol=4e-5,  # The printed numbers pass, but a weighted sum with weights computed without exp does not.
     returns=Float("d_in"),
     misconceptions={
         "plain-average": Wrong(
@@ -239,14 +239,14 @@ exercise(
 
 
 def _rows_apart(rand):
-    """Sample two rows so far apart that, with one maximum for both, all powers of the lower row become 0."""
+    """Sample two distant rows: exp of the lower row underflows if one maximum is subtracted from both."""
     x = rand(2, 3)
     x[1] -= 500
     return x
 
 
 def _one_apart(rand):
-    """Sample rows with one number far above, or far below, the mean, so that only subtracting the maximum is safe."""
+    """Sample rows with an outlier far above or below the mean, so that only subtracting the maximum is safe."""
     x = rand(3, 4)
     x[1, 2] += 300
     x[2, 0] -= 120
@@ -480,7 +480,7 @@ def _attend(inputs):
 
 
 def _with_weights(compute_weights):
-    """Make an answer with other weights, but otherwise the same steps as the right answer."""
+    """Build an answer that differs from the correct one only in how it computes the weights."""
 
     def answer(inputs):
         weights = compute_weights(inputs)

@@ -15,7 +15,7 @@ from utils.gpt2.tokenizer import END_OF_TEXT, backend_tokenizer
 from utils.test_doubles.tokenization import END, FakeCausalLM, LazyTokenizer
 
 # --- byte pairs -------------------------------------------------------------------------------------
-# The oracles work on strings, in which each id is one character. Then Python's own str.replace does the merge.
+# The oracles represent ids as a string with one character per id, so str.replace can merge pairs.
 
 
 def _text_of(ids):
@@ -50,7 +50,7 @@ def _random_ids(rand, size, low=97, high=100):
 
 
 def _starts_anew(probe):
-    """Check that a second call returns an equal result in a new object, with nothing left from the first call."""
+    """Check that a second call returns an equal result in a new object."""
     for trial in probe.trials:
         first, again = trial.yours.value, probe.run(trial.case).value
         if isinstance(first, (dict, list)) and type(first) is type(again) and (first is again or first != again):
@@ -64,7 +64,7 @@ def _starts_anew(probe):
 
 
 def _first_met_first(probe):
-    """Check the order of the pairs: training breaks ties by it."""
+    """Check the order of the pairs, because it decides which of two equally frequent pairs is merged."""
     for trial in probe.trials:
         yours, expected = trial.yours.value, trial.expected.value
         if isinstance(yours, dict) and yours == expected and list(yours) != list(expected):
@@ -76,7 +76,7 @@ def _first_met_first(probe):
 
 
 def _as_many_as_neighbours(probe):
-    """Check that the keys are pairs of neighbours, and that n ids have n - 1 of them."""
+    """Check that the keys are pairs of neighbouring ids, and that the counts of n ids add up to n - 1."""
     for trial in probe.trials:
         yours, ids = trial.yours.value, list(trial.case.args[0])
         if not isinstance(yours, dict) or yours == trial.expected.value:
@@ -185,7 +185,7 @@ def _step_by_one(ids, pair, new_id):
 
 
 def _overlapping(ids, pair, new_id):
-    """Put in the new id for every occurrence of the pair, even for occurrences that overlap."""
+    """Replace every occurrence of the pair, even if occurrences overlap."""
     hits = [i for i in range(len(ids) - 1) if (ids[i], ids[i + 1]) == tuple(pair)]
     covered = {j for i in hits for j in (i, i + 1)}
     return [new_id if i in hits else x for i, x in enumerate(ids) if i in hits or i not in covered]
@@ -223,7 +223,7 @@ def _either_order(ids, pair, new_id):
 
 
 def _spells_the_same(probe):
-    """Check that the merged ids still spell the same text, and that every occurrence of the pair was merged."""
+    """Check that merging does not change the text, and that no occurrence of the pair is left."""
     for trial in probe.trials:
         yours, (ids, pair, new_id) = trial.yours.value, trial.case.args
         if not isinstance(yours, list) or yours == trial.expected.value:
@@ -337,7 +337,7 @@ exercise(
 
 
 def _train_with(first=None, best=None, count=None, step=True, number=None):
-    """Make an answer that trains with one step replaced."""
+    """Build an answer that trains a tokenizer; each argument replaces one step."""
 
     def train(text, n_merges):
         ids = first(text) if first else list(text.encode())
@@ -398,7 +398,7 @@ def _ids_after(text, n_merges):
 
 
 def _reads_its_text(probe):
-    """Check that different texts give different merges."""
+    """Check that the merges depend on the text."""
     merges = [list(t.yours.value.items()) for t in probe.trials if isinstance(t.yours.value, dict)]
     if len(merges) < len(probe.trials) or min(map(len, merges)) == 0:
         return None
@@ -411,7 +411,7 @@ def _reads_its_text(probe):
 
 
 def _most_frequent_first(probe):
-    """Check the number of merges, their ids, and that the first merge is the most frequent pair."""
+    """Check the number of merges, their ids, and whether the first merge is the most frequent pair."""
     for trial in probe.trials:
         yours, (text, n_merges) = trial.yours.value, trial.case.args
         if not isinstance(yours, dict) or yours == trial.expected.value:
@@ -539,12 +539,12 @@ exercise(
 
 
 def _stored(text):
-    """Return the tokens as the vocabulary stores them, with one character for each byte."""
+    """Return the tokens in the form that the vocabulary stores, with one character for each byte."""
     return backend_tokenizer().encode(text).tokens
 
 
 def _pieces(text, tokenizer):
-    """Return the text of each token, with GPT-2's table of bytes."""
+    """Return the text of each token; GPT-2's table maps its characters to bytes."""
     table = {chr(c): c for c in (*range(33, 127), *range(161, 173), *range(174, 256))}
     for byte in range(256):
         if byte not in table.values():
@@ -653,7 +653,7 @@ exercise(
         case(rand(3, 1, 5), note="with a single position"),
     ],
     returns=Float("batch vocab"),
-    differentiable=False,  # generation needs no gradients, so an answer may use no_grad
+    differentiable=False,  # Generation needs no gradients, so an answer may use no_grad.
     misconceptions={
         "over-positions": Wrong(
             lambda logits: logits.softmax(dim=1)[:, -1],
@@ -747,7 +747,7 @@ exercise(
         ),
     },
     equivalent={
-        # The lesson describes softmax as exp and divide. Overflow for large logits is a topic of lesson 02.
+        # The lesson defines softmax as exp divided by its sum, so overflow for large logits is accepted here.
         "exp-and-divide": lambda logits: logits[:, -1].exp() / logits[:, -1].exp().sum(dim=-1, keepdim=True),
     },
     hints=Hints(
@@ -782,7 +782,7 @@ def _greedy(model, tokens, n_tokens):
 
 
 def _generate_with(choose=None, read=None, join=None, steps=lambda n: n):
-    """Make an answer that generates greedily with one step replaced."""
+    """Build an answer that generates greedily; each argument replaces one step."""
 
     def generate(model, tokens, n_tokens):
         for _ in range(steps(n_tokens)):
@@ -812,7 +812,7 @@ def _window(model, tokens, n_tokens):
 
 
 def _stop_at_end(keep):
-    """Make an answer that stops when all texts end; `keep` says whether it appends the last token."""
+    """Build an answer that stops when all texts have ended; `keep` decides whether it appends the last token."""
 
     def generate(model, tokens, n_tokens):
         for _ in range(n_tokens):
@@ -945,14 +945,14 @@ exercise(
 )
 
 # --- sampling ---------------------------------------------------------------------------------------
-# Two right answers can sample different tokens, so the check compares distributions. Hundreds of rows with the same
-# logits give the share of each token, and the check looks for a known distribution that fits these shares. Two cases
-# have that many rows, with a high and a low temperature. In the other cases only one token is likely, so a few rows
-# are enough. There are not more rows because a right answer may process them one by one.
+# Two correct answers can sample different tokens, so the check compares distributions. It computes the share of each
+# token over hundreds of rows with the same logits, and looks for a known distribution that fits these shares. One such
+# case has a high temperature and one has a low temperature. In all other cases, only one token is likely, so a few
+# rows are enough. More rows would be slow for correct answers that process the rows one by one.
 
-_ROWS = 600  # rows for each text if several tokens are likely
-_LIMIT = 6.0  # the largest accepted deviation of all shares from their probabilities, in standard deviations
-_NEVER = 1e-6  # tokens with a smaller probability must not be sampled
+_ROWS = 600  # the number of rows for each text if several tokens are likely
+_LIMIT = 6.0  # the largest accepted deviation of the shares from the probabilities, in standard deviations
+_NEVER = 1e-6  # Tokens with a smaller probability must not be sampled.
 
 
 def _cut(logits, top_k, fill=-torch.inf, largest=True):
@@ -1002,16 +1002,16 @@ def _multinomial(probs, generator):
 
 
 def _sample_from(name):
-    """Make an answer that samples from one of the distributions above."""
+    """Build an answer that samples from the distribution `name`."""
     return lambda logits, temperature, top_k, generator: _multinomial(
         DISTRIBUTIONS[name](logits, temperature, top_k), generator
     )
 
 
 def parse_samples(result, case):
-    """Parse the sampled tokens into a zero tensor of their shape and dtype, and the distribution that they follow.
+    """Replace the samples by a zero tensor of the same shape and dtype, and the distribution that fits them.
 
-    The distribution is the first known one that fits the samples; if none fits, it is the observed share of each token.
+    If no known distribution fits the samples, the observed share of each token is returned instead.
     """
     if result is None:
         return None
@@ -1030,7 +1030,7 @@ def parse_samples(result, case):
 
 
 def _fits(observed, p, rows):
-    """Test whether the observed shares of `rows` samples fit the probabilities `p`.
+    """Test whether the observed shares, computed from `rows` samples, fit the probabilities `p`.
 
     The statistic is Pearson's chi-squared, transformed into a normal deviation (Wilson and Hilferty).
     """
@@ -1040,13 +1040,13 @@ def _fits(observed, p, rows):
     freedom = int(possible.sum()) - len(p)
     if freedom == 0:
         return True
-    # The lower bound on p keeps one occurrence of a very rare token from deciding the test.
+    # Without a lower bound on p, a single occurrence of a very rare token could decide the test.
     chi2 = float((rows * (observed - p) ** 2 / p.clamp_min(0.5 / rows))[possible].sum())
     return ((chi2 / freedom) ** (1 / 3) - (1 - 2 / (9 * freedom))) / (2 / (9 * freedom)) ** 0.5 <= _LIMIT
 
 
 def _by_inverse(logits, temperature, top_k, generator):
-    """Sample with the inverse of the cumulative distribution over the tokens, sorted by probability."""
+    """Sort the tokens by probability, then sample with the inverse of the cumulative distribution."""
     ranked, tokens = logits.sort(dim=-1, descending=True)
     sums = (torch.softmax(ranked[:, :top_k].double() / temperature, dim=-1)).cumsum(-1)
     place = (torch.rand(len(logits), 1, generator=generator, dtype=torch.float64) > sums).sum(-1, keepdim=True)
@@ -1061,7 +1061,7 @@ def _one_number(logits, temperature, top_k, generator):
 
 
 def _naive(logits, temperature, top_k, generator):
-    """Sample in proportion to exp of the logits, without subtracting the maximum first."""
+    """Sample with exp of the logits as weights, without subtracting the maximum first."""
     return _multinomial(torch.where(_cut(logits, top_k) > -torch.inf, (logits / temperature).exp(), 0.0), generator)
 
 
@@ -1098,13 +1098,13 @@ def sampling_cases(rand):
     def rows(logits, temperature, top_k, count, note=""):
         seed = int(rand.integers(1, high=1000))
         while torch.rand(1, generator=torch.Generator().manual_seed(seed)) < 0.95:
-            seed += 1  # the first random number is at least 0.95: an answer that uses it for all rows gets rare tokens
+            seed += 1  # An answer that reuses the first random number (at least 0.95) samples rare tokens.
         generator = torch.Generator().manual_seed(seed)
         return case(logits.repeat_interleave(count, 0), temperature, top_k, generator, note=note)
 
     cold = [0.5, 0.25, 0.0, -0.25, -0.5, -0.75]
     hot = [1.0, -1.8, -4.6, -4.9, -5.2, -5.5, -5.8]
-    return [  # with these logits and so many rows, the samples tell the known distributions apart
+    return [  # These logits and numbers of rows distinguish the known distributions.
         rows(texts(cold, 0.0, 2.0), 0.25, 3, _ROWS),
         rows(texts(hot, 0.0, 2.0), 4.0, 3, _ROWS),
         rows(texts([80.0, 60.0, 40.0, 20.0, 0.0], 0.0), 1.0, 1, 1, note="with one text"),

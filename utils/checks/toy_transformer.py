@@ -1,4 +1,4 @@
-"""Exercises of lesson 08: the toy transformer, its loss, a training step, and the loop that generates text."""
+"""Exercises of lesson 08: the toy transformer, its loss, a training step, and the generation loop."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ _EPS = 1e-6
 
 
 def _model_parameters(vocab_size, embed_dim, num_layers):
-    """Return every parameter of a CogModel by name, in the lesson's order of the parts, filled with zeros."""
+    """Return all parameters of a CogModel by name, filled with zeros and in the order of the lesson's parts."""
     square, row = (embed_dim, embed_dim), (embed_dim,)
     sizes = {"embed.weight": (vocab_size, embed_dim)}
     for i in range(num_layers):
@@ -35,7 +35,7 @@ def _model_parameters(vocab_size, embed_dim, num_layers):
 
 
 def _linear(wide, narrow):
-    """Return the names and sizes of the parameters of a linear layer with `narrow` inputs and `wide` outputs."""
+    """Return the names and sizes of the parameters of a linear layer from `narrow` inputs to `wide` outputs."""
     return ("weight", (wide, narrow)), ("bias", (wide,))
 
 
@@ -51,7 +51,7 @@ def _attend(p, layer, x, mask):
     q, k, v = project_qkv(p, x, _attention(layer))
     if mask is None or mask.any(-1).all():
         return torch_attention(q, k, v, mask)
-    # A row that may see nothing must become nan, as in a learner's softmax; torch's own attention gives 0.
+    # In a fully masked row, a learner's softmax returns nan, but torch's attention returns 0. Therefore, compute nan.
     return attention_weights(q, k, mask) @ v
 
 
@@ -92,7 +92,7 @@ def _make_model(
 
 
 def _future_changes_nothing(probe):
-    """Check that replacing the last token leaves all earlier logits unchanged; skip correct answers."""
+    """Check that all earlier logits stay the same when the last token is replaced. Correct answers are skipped."""
     for trial in [] if probe.has_correct_values else probe.trials:
         src = trial.case.args[0]
         changed = src.clone()
@@ -261,12 +261,12 @@ exercise(
 
 
 def _negative_log_probabilities(logits, tokens):
-    """Return -log p of each token from the second on, predicted by the logits one position earlier."""
+    """Return -log p of every token except the first, where p comes from the logits at the previous position."""
     return -logits[:, :-1].log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
 
 
 def _mean_over_asked(asked, values):
-    """Average values [batch, seq - 1] over the asked tokens."""
+    """Average values [batch, seq - 1] over the tokens that `asked` selects."""
     return values[asked[:, 1:]].mean()
 
 
@@ -275,7 +275,7 @@ def _loss(logits, tokens, asked):
 
 
 def _gather_next_tokens(logits, tokens):
-    """Return the value of each token from the second on in the row one position earlier."""
+    """Return, for every token except the first, its logit at the previous position."""
     return logits[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0]
 
 
@@ -293,7 +293,7 @@ def _asked_or_stop(logits, tokens, asked):
 
 
 def _sample_texts(rand, batch, seq, vocab, scattered=False):
-    """Sample tokens and `asked`: in each text an answer that ends in a stop, or `scattered` single tokens."""
+    """Sample tokens and `asked`, which selects one answer per text that ends with STOP, or `scattered` tokens."""
     tokens, place = rand.integers(batch, seq, high=vocab), torch.arange(seq)
     start = rand.integers(batch, 1, low=1, high=seq - 2)
     end = start + 1 + torch.arange(batch)[:, None] % (seq - 1 - start)
@@ -371,14 +371,14 @@ exercise(
             lambda logits, tokens, asked: (
                 (_negative_log_probabilities(logits, tokens) * asked[:, 1:]).sum() / asked.numel()
             ),
-            "You divide the sum over the asked tokens by the number of all tokens. Divide by the number of asked"
+            "You divide the sum over the target tokens by the number of all tokens. Divide by the number of asked"
             " tokens.",
         ),
         "summed-for-each-text": Wrong(
             lambda logits, tokens, asked: (
                 (_negative_log_probabilities(logits, tokens) * asked[:, 1:]).sum() / len(tokens)
             ),
-            "You divide the sum over the asked tokens by the number of texts, so longer answers make the loss larger."
+            "You divide the sum over the target tokens by the number of texts, so longer answers make the loss larger."
             " Divide by the number of asked tokens.",
         ),
         "mean-of-means": Wrong(
@@ -486,7 +486,7 @@ def _make_training_step(
     move=lambda model, optimizer: optimizer.step(),
     returns=lambda loss, recompute: loss.item(),
 ):
-    """Build a training step; each argument replaces one part. `returns` maps the loss and a recompute function."""
+    """Build a training step; each argument replaces one part. `returns(loss, recompute)` computes the result."""
 
     def answer(model, optimizer, batch):
         tokens, asked = batch
@@ -540,7 +540,7 @@ _FACT_MESSAGES = (
 
 
 def _one_step_of_its_optimizer(probe):
-    """Check that the optimizer that is passed in makes exactly one step."""
+    """Check that the answer calls `step` exactly once on the given optimizer."""
     for trial in probe.trials:
         value = trial.yours.value
         if isinstance(value, tuple) and value[2][3] != 1:
@@ -738,7 +738,7 @@ _GREEDY = draws_nothing(
 
 
 def _prompt_then_new(probe):
-    """Check that the text is the prompt plus the right number of new characters."""
+    """Check that the text consists of the prompt and the right number of new characters."""
     for trial in probe.trials:
         yours, wanted, prompt = trial.yours.value, trial.expected.value, trial.case.args[2]
         if not isinstance(yours, str) or yours == wanted:

@@ -17,10 +17,10 @@ from utils.models.your_own_gpt2 import GPTConfig
 from utils.test_doubles.where_the_answer_comes_from import HeadOutputModel, view_without_hooks
 from utils.test_doubles.your_own_gpt2 import FakeGPT
 
-# The widths and the numbers of heads and blocks differ, and a head's width differs from the number of heads.
+# The two models differ in all sizes, and in each the width of a head differs from the number of heads.
 _WIDE = GPTConfig(vocab_size=17, n_positions=12, d_model=12, n_layers=3, n_heads=3, eps=1e-2)
 _NARROW = GPTConfig(vocab_size=13, n_positions=9, d_model=10, n_layers=2, n_heads=5, eps=1e-2)
-# This model has more blocks than the model of the page.
+# This model has more blocks than the model on the lesson page.
 _DEEP = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=6, n_heads=2, eps=1e-2)
 
 
@@ -31,13 +31,13 @@ def _model(config: GPTConfig, rand: Callable[..., Tensor]) -> FakeGPT:
 
 
 def _logits(model, x):
-    """Turn the stream after the last block into logits, with torch's own layer norm."""
+    """Compute logits from the stream after the last block, with torch's layer norm."""
     norm = model.ln_f
     return F.linear(F.layer_norm(x, x.shape[-1:], norm.w, norm.b, norm.eps), model.wte.weight)
 
 
 def _streams(model, tokens):
-    """Return the stream before each block and after the last block, [layers + 1, batch, seq, d_model]."""
+    """Return the stream before each block and after the last one, as [layers + 1, batch, seq, d_model]."""
     streams, parts = [], (*model.blocks, model.ln_f)
     hooks = [part.register_forward_pre_hook(lambda _, inputs: streams.append(inputs[0].clone())) for part in parts]
     model(tokens)
@@ -50,7 +50,7 @@ def _streams(model, tokens):
 
 
 def _as_it_was(probe):
-    """Check, for correct results, that the model after the call is the same as before."""
+    """If the results are correct, check that the call left the model unchanged."""
     values = [trial.yours.value for trial in probe.trials]
     if any(trial.yours.failure or trial.yours.changed for trial in probe.trials):
         return None
@@ -115,7 +115,7 @@ def _by_a_loop(
     """Return an answer to logit_lens that loops over the blocks, with one step replaced.
 
     Args:
-        written_over: make every row equal to the last one, as if all rows were views of one tensor.
+        written_over: replace every row by the last row, as if all rows were views of a single tensor.
     """
 
     def answer(model, tokens):
@@ -272,7 +272,7 @@ def _patch(
     leave=False,
     norm=True,
 ):
-    """Return an answer to patch_stream with one step replaced. It uses hooks."""
+    """Return an answer to patch_stream that uses hooks, with one step replaced."""
 
     def answer(model, clean, corrupted, layer, position):
         theirs = _streams(model, source(clean, corrupted))
@@ -290,7 +290,7 @@ def _patch(
         for depth, block in enumerate((*model.blocks, model.ln_f)):
             if depth == start or (again and start < depth < len(model.blocks)):
                 hooks.append(part(block).register_forward_pre_hook(exchange(depth)))
-        if not norm:  # the head then reads the stream without ln_f
+        if not norm:  # bypass ln_f
             hooks.append(model.ln_f.register_forward_hook(lambda _, inputs, result: inputs[0]))
         logits = model(into(clean, corrupted))
         for hook in [] if leave else hooks:
@@ -324,7 +324,7 @@ def _first_text_only(mine, theirs):
 
 
 def _what_was_exchanged(probe):
-    """Say which vector was exchanged, if it was the wrong one."""
+    """Name the vector that was exchanged, if it was not the right one."""
     oracle = make_runner(probe.exercise, probe.exercise.oracle)
     for trial in probe.trials:
         if trial.is_correct(probe.exercise) or trial.yours.failure or not isinstance(trial.yours.value, tuple):
@@ -480,7 +480,7 @@ exercise(
 
 
 def _listed(places):
-    """Format indices as text, with consecutive ones as a range: "0 to 3, 7"."""
+    """Format indices as text, with a range for consecutive indices: "0 to 3, 7"."""
     runs = []
     for place in places:
         if runs and runs[-1][-1] == place - 1:
@@ -500,7 +500,7 @@ def _columns(model, head):
 
 
 def _without(columns=_columns, layers=lambda layer, n: [layer], silence=None):
-    """Return an answer to without_head with one step replaced. It changes parameters and then restores them."""
+    """Return an answer to without_head that changes parameters and restores them, with one step replaced."""
 
     def zero(block, columns):
         block.attn.out_proj.weight[:, columns] = 0
@@ -552,7 +552,7 @@ def _looks_at_all(block, columns):
 
 
 def _reads_less(model, tokens, layer, head):
-    """Set entries of the input that all heads of the block share to zero."""
+    """Set the head's entries of the attention layer's input to zero. This is wrong: all heads read this input."""
 
     def hook(_, inputs):
         x = inputs[0].clone()
@@ -568,7 +568,7 @@ def _values_but_no_bias(block, columns):
 
 
 def _at(places):
-    """Return an answer that removes the head only at some positions, with a hook."""
+    """Return an answer that uses a hook to remove the head, but only at some positions."""
 
     def answer(model, tokens, layer, head):
         def hook(_, inputs):
@@ -600,7 +600,7 @@ def _weights_left(model, tokens, layer, head):
 
 
 def _which_entries_are_zero(probe):
-    """Say which input entries of out_proj are zero, if they are not the entries of the head."""
+    """Name the input entries of out_proj that are zero, if they are not those of the head."""
     for trial in [] if probe.has_correct_values else probe.trials:
         model, tokens, layer, head = trial.case.args
         parameters = dict(model.named_parameters())
@@ -761,7 +761,7 @@ def _score(rows=lambda n: torch.arange(n, 2 * n), ahead=1, turned=False, over=la
 
 
 def _patterns(rand, *shape, hidden=True):
-    """Return the softmax of random scores, so that each row sums to 1."""
+    """Return random attention patterns. `hidden` applies the causal mask."""
     scores = 2 * rand(*shape)
     if hidden:
         scores = scores.masked_fill(torch.ones(shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
@@ -779,9 +779,9 @@ def _favourite(pattern):
 
 
 def _which_cells_count(probe):
-    """Name the weights of a small pattern that wrongly affect the score, or wrongly do not.
+    """Name the weights that wrongly affect the score, or that wrongly have no effect on it.
 
-    In each pattern of the batch, one weight is 1 and the rest are 0.
+    To find these weights, score a batch of small patterns. In each pattern, one weight is 1 and the rest are 0.
     """
     if probe.has_correct_values:
         return None

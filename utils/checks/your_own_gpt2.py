@@ -1,4 +1,4 @@
-"""Exercises of lesson 12: GPT-2's MLP and block, the whole model, its checkpoint, and a key-value cache."""
+"""Exercises of lesson 12: GPT-2's MLP and block, the whole model, its checkpoint, and the key-value cache."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _torch_gelu(x):
 
 
 def _landmarks(probe):
-    """Compare the curve with five values that are known without the formula."""
+    """Compare the function with five values that are known without its formula."""
     if probe.has_correct_values:
         return None
     for x, expected, reason in (
@@ -151,8 +151,8 @@ exercise(
 
 
 _NO_DROPOUT = draws_nothing(
-    "Your forward uses random numbers, so each call gives a different result. If there is a dropout, remove it: the"
-    " exercise asks for none."
+    "Your forward uses random numbers, so each call gives a different result. If there is a dropout layer, remove it:"
+    " the exercise asks for none."
 )
 
 
@@ -235,7 +235,7 @@ exercise(
 
 
 def _parameters(d, prefix=""):
-    """Return the parameters of a block of width d, in the order in which the block creates its parts."""
+    """Return the parameters of a block of width d, in the order in which the block creates them."""
     norms = {f"{prefix}ln_{i}": {f"{prefix}ln_{i}.{kind}": torch.zeros(d) for kind in "wb"} for i in (1, 2)}
     square = {n: nn.Linear(d, d) for n in ("W_query", "W_key", "W_value", "out_proj")}
     attention = {f"{prefix}attn.{name}": value for name, value in layer_parameters(**square).items()}
@@ -287,7 +287,7 @@ def _block(
 
     Args:
         order: combines the four parts of the block.
-        note: called with the name, input and result of each part; returns the result that the block goes on with.
+        note: a function that gets the name, input and result of each part, and returns the result to be used.
     """
 
     def part(name, make):
@@ -315,9 +315,9 @@ def _up_to_1024(p, x):
     return _block(p, x, p.init_args["config"])
 
 
-# The check of Block names these mistakes; the check of GPT names them too, because a GPT consists of blocks.
+# Both the check of Block and the check of GPT recognise these mistakes, because a GPT consists of blocks.
 class _BlockMistake(NamedTuple):
-    """A mistake inside a block: the steps that replace those of `_block`, and the message."""
+    """A mistake inside a block: the arguments of `_block` that reproduce it, and the message."""
 
     replaced_steps: dict[str, Callable]
     message: str
@@ -423,10 +423,10 @@ _BLOCK_MISTAKES = {
 
 
 def _first_wrong_part(run, at_the_end):
-    """Return a property that compares every part of the module with the oracle and names the first wrong part.
+    """Return a property that compares the parts of the module with those of the oracle, and names the first wrong one.
 
     Args:
-        run: `(params, args, note)` runs the oracle, which calls `note` with the name, input and result of each part.
+        run: runs the oracle, as `run(params, args, note)`, and calls `note` with each part's name, input and result.
         at_the_end: the message if all parts are correct.
     """
 
@@ -441,7 +441,7 @@ def _first_wrong_part(run, at_the_end):
                 trial.case.args,
                 lambda name, *input_and_result, right=right: right.setdefault(name, input_and_result)[1],
             )
-            right.pop("", None)  # the block itself is not one of its parts
+            right.pop("", None)  # the entry of the block itself, which is not a part
             parts = probe.run(trial.case, parts=list(right)).parts or {}
             for name, (part_input, result) in right.items():
                 if name not in parts or parts[name][0].shape != part_input.shape:
@@ -477,7 +477,7 @@ exercise(
         case(rand(3, 4, 4), init=(_TINY_EPS,), seed=1),
         case(rand(2, 3, 4) * 0.01, init=(_TINY_EPS,), seed=2, train=True, note="small numbers, in training"),
         case(rand(2, 1, 6), init=(_SMALL,), seed=3),
-        # In training mode, because the slow properties below skip the cases in training mode.
+        # This case is in training mode, so that the slow properties below skip it.
         case(rand(1, 1030, 4), init=(_LONG,), seed=4, train=True, note="longer than GPT-2's texts, in training"),
     ],
     returns=Float("batch seq d_model"),
@@ -491,7 +491,7 @@ exercise(
         ),
         moves_with_its_module,
         *(
-            restrict_to_cases(broken, lambda case: not case.train)  # a block computes the same in training
+            restrict_to_cases(broken, lambda case: not case.train)  # training mode changes nothing in a block
             for broken in (causal(), batch_independent(), remembers_nothing, finite_when_scaled())
         ),
     ],
@@ -534,7 +534,7 @@ def _gpt_answer(
     note=lambda name, part_input, result: result,
     **within,
 ):
-    """Return an answer to GPT with one step replaced; `within` replaces steps of its blocks."""
+    """Return an answer to GPT with one step replaced; `within` replaces steps inside its blocks."""
 
     def answer(p, tokens):
         config = p.init_args["config"]
@@ -548,7 +548,7 @@ def _gpt_answer(
 
 
 def _future_changes_nothing(probe):
-    """Check that changing the last token leaves the logits before it unchanged."""
+    """Check that a change of the last token does not affect earlier logits."""
     for trial in [] if probe.has_correct_values else probe.trials:
         tokens = trial.case.args[0]
         moved = tokens.clone()
@@ -736,7 +736,7 @@ def _state_answer(
     block="blocks",
     taken_from=lambda tensors, found: found,
 ):
-    """Return an answer to gpt2_state with one step replaced. It follows a table of names."""
+    """Return an answer to gpt2_state with one step replaced."""
 
     def answer(tensors, config):
         found = {name.removeprefix("transformer."): value for name, value in tensors.items()}
@@ -768,12 +768,12 @@ def _state_answer(
 
 
 def _cut_by_heads(value, heads):
-    """Cut a tensor into three, as if each head had its query, key and value side by side."""
+    """Split a tensor wrongly into three, as if the query, key and value of each head were adjacent."""
     return [piece.flatten(-2) for piece in value.unflatten(-1, (heads, 3, -1)).unbind(-2)]
 
 
 def _names_fit_the_model(probe):
-    """Check that the state has exactly the names of the model's parameters."""
+    """Check that the names in the state are exactly those of the model's parameters."""
     for trial in probe.trials:
         your_state, expected = trial.yours.value, trial.expected.value
         if not isinstance(your_state, dict) or your_state.keys() == expected.keys():
@@ -792,7 +792,7 @@ def _names_fit_the_model(probe):
 
 
 def _from_which_tensor(probe):
-    """Say which tensor of the file, or which part of it, the first wrong tensor of the state holds."""
+    """Name the tensor of the file, or the part of a tensor, that the first wrong tensor of the state contains."""
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
         if not isinstance(yours, dict) or yours.keys() != wanted.keys():
@@ -823,7 +823,7 @@ _TRANSPOSED = "the transpose of "
 
 
 def _pieces(tensors):
-    """Yield each tensor of a checkpoint, each third of c_attn and each matrix transposed, with descriptions."""
+    """Yield all tensors of a checkpoint, the thirds of c_attn, and all transposed matrices, with descriptions."""
     for name, value in tensors.items():
         whole = [(f"`{name}`", value)]
         if value.dim() and "c_attn" in name:
@@ -963,7 +963,7 @@ def _cached_generation(
     ends=lambda new, c: False,
     **within,
 ):
-    """Return an answer to generate_cached with one step replaced; `within` replaces steps of the blocks.
+    """Return an answer to generate_cached with one step replaced; `within` replaces steps inside the blocks.
 
     The answer reads the model's parameters and does not call its modules.
     """
@@ -1000,7 +1000,7 @@ def _cached_generation(
 
 
 def _generate_without_cache(model, tokens, n_tokens):
-    """Continue the texts with torch's own functions, and compute every position again for each token."""
+    """Continue the texts without a cache: compute all positions again for each new token."""
     p = Params(dict(model.named_parameters()))
     p.init_args = {"config": model.config}
     for _ in range(n_tokens):
@@ -1009,8 +1009,9 @@ def _generate_without_cache(model, tokens, n_tokens):
 
 
 def _keeps_keys_and_values(probe):
-    """Check that after the prompt only one position at a time goes through the model."""
-    for trial in probe.trials[:1]:  # one trial is enough: the numbers do not change which positions go through
+    """Check that the model processes only one position per pass after the prompt."""
+    # One trial is enough, because the number of positions per pass does not depend on the numbers in the model.
+    for trial in probe.trials[:1]:
         model, tokens, n_tokens = trial.case.args
         held = dict(model.named_parameters())
         strict = FakeGPT(model.config, lambda name, shape, held=held: held[name], strict=True)
@@ -1023,13 +1024,13 @@ def _keeps_keys_and_values(probe):
     return None
 
 
-_N_PROMPTS = 64  # for the test of the prompt pass
+_N_PROMPTS = 64  # the number of prompts in _prompt_pass_is_wrong
 
 
 def _prompt_pass_is_wrong(probe):
-    """Check the first new token after many prompts.
+    """Check the first new token after each of many prompts.
 
-    The vocabulary is so large that even a slightly wrong stream is nearest to a different token.
+    The vocabulary is so large that even a small error in the stream changes the most likely token.
     """
     config = replace(_WRITING, vocab_size=4001)
     model = FakeGPT(config, lambda name, shape: sample_parameter(name, shape, 1))
@@ -1048,7 +1049,7 @@ def _prompt_pass_is_wrong(probe):
 
 
 def _first_wrong_pass(probe):
-    """Name the first pass that chooses a different token than the whole model."""
+    """Name the first pass whose token differs from the token that the model chooses without a cache."""
     if not probe.has_correct_values and (message := _prompt_pass_is_wrong(probe)):
         return message
     for trial in probe.trials:
@@ -1099,7 +1100,7 @@ _SHALLOW = replace(_DEEPER, n_layers=1)
 
 @functools.lru_cache  # safe to share, because each run gets a copy
 def _writer(config, seed):
-    """Return a model in which positions and attention have large effects, so that a mistake soon changes a token."""
+    """Return a model with large effects of positions and attention, so that mistakes quickly change a token."""
 
     def fill(name, shape):
         loud = 3.0 if name.startswith("wpe") or ".attn." in name else 1.0
@@ -1108,9 +1109,9 @@ def _writer(config, seed):
     return FakeGPT(config, fill)
 
 
-# The token that the model predicts at each position. Token 0 and the last token of the vocabulary are among them, so
-# that the check notices an answer that stops at one of them. The vocabulary is as large as GPT-2's, whose last token
-# ends a text.
+# The token that the model predicts at each position. The plan contains token 0 and the last token of the vocabulary, so
+# that the check detects an answer that stops at one of these tokens. The vocabulary has the size of GPT-2's, in which
+# the last token ends a text.
 _PLAN = (7, 300, 0, 300, 50256, 7)
 _PLANNED = GPTConfig(vocab_size=50257, n_positions=len(_PLAN) + 1, d_model=4, n_layers=1, n_heads=2, eps=1e-3)
 
@@ -1118,7 +1119,7 @@ _PLANNED = GPTConfig(vocab_size=50257, n_positions=len(_PLAN) + 1, d_model=4, n_
 def _planned_parameter(name, shape):
     """Return a parameter of a model whose predictions depend only on the position.
 
-    The vector of a position is the vector of the token in `_PLAN`.
+    The embedding of each position points in the direction of the token that `_PLAN` lists for the position.
     """
     rows = dict(zip(dict.fromkeys(_PLAN), torch.eye(shape[-1])))
     parameter = torch.zeros(shape)
@@ -1263,7 +1264,7 @@ exercise(
         **{
             name: Wrong(_cached_generation(order=how["order"]), f"In the blocks: {message[0].lower()}{message[1:]}")
             for name, (how, message) in _BLOCK_MISTAKES.items()
-            if "order" in how and name != "no-sums"  # no-sums writes the same text as no-second-sum
+            if "order" in how and name != "no-sums"  # no-sums and no-second-sum write equal texts
         },
     },
     hints=Hints(

@@ -1,7 +1,7 @@
-"""The explorers of the course: widgets that compute in the browser, start at an interesting setting and show the number
-that changes.
+"""The explorers of the course: widgets that compute in the browser, start at an interesting setting and show which
+number changes.
 
-Each function returns a widget that works without a kernel; its `state` has the values of the controls. A terminal, a
+Each function returns a widget that works without a kernel; its `state` holds the values of the controls. A terminal, a
 printed page and CI show one sentence instead of the widget; `utils.show` has static versions of the pictures.
 """
 

@@ -1,4 +1,4 @@
-"""Explorer of the ABC sorter: type three letters and see how the model sorts them."""
+"""Explorer of the ABC sorter: type three letters to see how the model sorts them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def sorter(model: Any, letters: str = "cab") -> Any:
     `show.trace(sorting.trace(model, letters))`; in a terminal, `python -m utils.models.abc_sorter` asks for letters.
 
     Args:
-        model: a trained `utils.models.abc_sorter.Sorter` around lesson 09's `DeepQKVAttention`, the learner's own
-            or the course's; its parameters are read by name.
+        model: a trained `utils.models.abc_sorter.Sorter` around lesson 09's `DeepQKVAttention`, either the learner's or
+            the course's. Its parameters are read by name.
         letters: the initial content of the text box.
 
     Returns:
-        A widget whose `state` has `letters`, and `head_0`, `head_1`, …: whether the output of a head is used.
+        A widget whose `state` has `letters`, and `head_0`, `head_1`, …: whether the output of this head is used.
 
     Raises:
-        ValueError: the letters are not three of a, b, c, or the model has a missing or an additional parameter.
+        ValueError: `letters` is not three letters from a, b and c, or a model parameter is missing or unexpected.
     """
     sorting.encode(letters)
     parameters = require_parameters(model, _shapes(model), EXPECTED)
@@ -54,7 +54,7 @@ def sorter(model: Any, letters: str = "cab") -> Any:
 
 
 def _shapes(model: Any) -> dict[str, list[int]]:
-    """Return the shapes of a sorter's parameters, with the number of heads, the rank and the bases of this model."""
+    """Return the parameter shapes of a sorter that has the number of heads, the rank and the bases of `model`."""
     own = dict(model.named_parameters()) if isinstance(model, torch.nn.Module) else {}
     try:
         heads, width, rank = own["attention.qA"].shape

@@ -9,7 +9,7 @@ from utils.feedback import progress
 
 
 def handle_answer_event(widget: Any, message: Any) -> None:
-    """Record a first answer, `{"event": "answered", "right", "sure", "said"}`, and ignore every other message."""
+    """Record a first answer, `{"event": "answered", "right", "sure", "said"}`, and ignore all other messages."""
     if not isinstance(message, Mapping) or message.get("event") != "answered":
         return
     progress.record_answer(

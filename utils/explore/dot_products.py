@@ -1,4 +1,4 @@
-"""Explorer of the dot product: two arrows to rotate and to stretch."""
+"""Explorer of the dot product: rotate and stretch two arrows."""
 
 from __future__ import annotations
 

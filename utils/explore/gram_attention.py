@@ -1,4 +1,4 @@
-"""Explorer of the Gram score: move the key, and see the volume that it spans with query and reference."""
+"""Explorer of the Gram score: move the key, and see the volume spanned by key, query and reference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STATE = {"rise": 30, "length": 1.5, "angle": 90, "turn": -23, "tilt": 24}
 
 
 def volume() -> Any:
-    """Show the volume, score and dot product of a query and a reference of length 1 and a key between them.
+    """Show the volume, the score and the dot product for a key, and a query and a reference of length 1.
 
     Sliders move the vectors. To rotate the view, drag the picture or use the two view sliders. The static version is
     `show.volume(query, key, reference)`.

@@ -1,4 +1,4 @@
-"""Explorer of in-context regression: set the two numbers of a pair of heads, and see the error."""
+"""Explorer of in-context regression: set w and μ of a pair of heads, and see the error."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from utils.explore.widget import make_widget
 
 D, L, N = 5, 40, 4000
 LOWEST, STEP, COUNT = 0.04, 0.01, 57  # w runs from 0.04 to 0.6
-HIGHEST = 11.0  # the largest μ
+HIGHEST = 11.0  # The largest value of μ on the slider.
 
 
 def regression() -> Any:
     """Show the mean squared error of a pair of opposite heads on 4,000 prompts, with sliders for w and μ.
 
-    For a given w, the error is a parabola in μ. The page has the coefficients of this parabola for every value of the
-    slider for w, so it shows the exact error on the 4,000 prompts. The point can also be dragged. The static version
+    For a given w, the error is a parabola in μ. The page has the coefficients of this parabola for every w on the
+    slider, so it shows the exact error on the 4,000 prompts. The point can also be dragged. The static version
     is `show.valley`.
 
     Returns:
@@ -30,7 +30,9 @@ def regression() -> Any:
 
 @functools.cache
 def parabolas() -> dict[str, Any]:
-    """Return the means of y², y·k and k² over the prompts, the last two for each w; k is the estimate for μ = 1.
+    """Return the means of y², y·k and k² over the prompts, where k is the estimate for μ = 1.
+
+    The means of y·k and k² are lists with one number for each w.
 
     The error is mean(y²) − 2μ · mean(y·k) + μ² · mean(k²).
     """
@@ -39,7 +41,7 @@ def parabolas() -> dict[str, Any]:
     z_q, z, y_q = (t.double() for t in lab.draw(N, L, D, generator=torch.Generator().manual_seed(1)))
     answers, y = y_q.flatten(), z[..., -1]
     scores = (z[..., :-1] @ z_q[:, 0, :-1, None]).squeeze(-1)
-    up, factor = (LOWEST * scores).exp(), (STEP * scores).exp()  # exp cannot overflow: every score is far below 100
+    up, factor = (LOWEST * scores).exp(), (STEP * scores).exp()  # every score is far below 100, so exp cannot overflow
     linear, square = [], []
     for _ in range(COUNT):
         down = 1 / up

@@ -1,4 +1,4 @@
-"""Keep a sentence of the learner's own, which later lessons draw next to their own example."""
+"""Save the learner's sentence, so that later lessons can draw it next to their example."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from utils.gpt2.tokenizer import backend_tokenizer
 from utils.lessons.files import write_atomically
 from utils.show.tokenization import decode_token, quote_token
 
-FEWEST, MOST = 2, 16  # tokens that the pictures of lessons 02 to 05 can show
+FEWEST, MOST = 2, 16  # the numbers of tokens that the pictures of lessons 02 to 05 can show
 
 
 def my_sentence(default: str = "Mary likes the cat and Tom likes the dog") -> str:
-    """Return the sentence of 2 to 16 tokens that the learner kept with `explore.sentence()`, or else `default`."""
+    """Return the sentence that the learner saved with `explore.sentence()`, or `default` if there is none."""
     return _read_sentence() or default
 
 
 def sentence() -> Any:
-    """Show a text box for the learner's own sentence, which is kept on this machine; `my_sentence` returns it.
+    """Show a text box for the learner's sentence and save it on this machine; `my_sentence` returns it.
 
-    The sentence is kept next to the progress file, unless COURSE_PROGRESS is "off". An empty sentence removes it.
+    The sentence is saved next to the progress file, unless COURSE_PROGRESS is "off". An empty sentence removes it.
 
     Returns:
         A widget whose `state` has `text`.
@@ -42,7 +42,7 @@ def _handle_message(widget: Any, message: Mapping[str, Any]) -> None:
 
 
 def save_sentence(text: str) -> str:
-    """Keep a sentence if its number of tokens fits the pictures. Return a message for the learner."""
+    """Save a sentence if it is neither too short nor too long for the pictures. Return a message for the learner."""
     path = _sentence_path()
     if path is None:
         return "Your sentence is not kept, because COURSE_PROGRESS is off."
@@ -81,7 +81,7 @@ def _describe_unknown_tokens(ids: list[int]) -> str:
     try:
         with Checkpoint(find_source()) as checkpoint:
             known = set(checkpoint.read_trained_ids().tolist())
-    except WeightsError:  # The real GPT-2 knows all of them.
+    except WeightsError:  # Only the small GPT-2 has a list of the tokens that it was trained on.
         return ""
     unknown = [
         quote_token(decode_token(backend_tokenizer(), number)) for number in dict.fromkeys(ids) if number not in known

@@ -18,7 +18,7 @@ def require_parameters(model: Any, shapes: Mapping[str, Sequence[int]], expected
         expected: a description of the expected model, for the error message.
 
     Raises:
-        ValueError: `model` is not a torch module, or its parameters have other names or shapes.
+        ValueError: `model` is not a torch module, or the names or shapes of its parameters differ from `shapes`.
     """
     if not isinstance(model, torch.nn.Module):
         raise ValueError(f"model must be {expected}, a torch module; got {type(model).__name__}.")
@@ -36,7 +36,7 @@ def require_parameters(model: Any, shapes: Mapping[str, Sequence[int]], expected
 
 
 def pack_tables(tables: Mapping[str, Tensor]) -> tuple[list[tuple[str, list[int]]], bytes]:
-    """Return the shapes and the bytes that `float32Tables` of page.js reads.
+    """Pack tables for `float32Tables` in page.js: return their shapes and their bytes.
 
     The shapes are a list of pairs, because a saved notebook keeps the order of a list but sorts the keys of a dict.
     """

@@ -1,4 +1,4 @@
-"""Explorer of the next token: the likeliest tokens under temperature and top-k, and a text that grows by sampling."""
+"""Explorer of the next token: the likeliest tokens for a temperature and top-k, and a text that grows by sampling."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from utils.explore.tokenization import encode, require_tokenizer
 from utils.explore.widget import make_widget, parse_text
 from utils.show.tokenization import chip_text, decode_token, quote_token
 
-NAMED = 1000  # the likeliest tokens, whose names are sent to the page
-CHIPS = 60  # the last tokens of a text, which the page shows
+NAMED = 1000  # The page receives the names of this many likeliest tokens.
+CHIPS = 60  # The page shows this many tokens from the end of a text.
 KS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
@@ -27,8 +27,8 @@ def next_token(
 ) -> Any:
     """Show the likeliest next tokens of a prompt, with sliders for temperature and k, and a button that samples one.
 
-    The page has all logits, so its probabilities are exact. It asks the kernel for the logits after another token or
-    another prompt. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
+    The page has all logits, so its probabilities are exact. For each new token or prompt, it asks the kernel for new
+    logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
 
     Args:
         model: a function of ids [1, seq] that returns an object with `.logits` [1, seq, vocab]; for example GPT-2.
@@ -67,7 +67,7 @@ def next_token(
 
 
 class _NextTokenService:
-    """Answers the page's questions by running the model."""
+    """Run the model to answer the page's requests."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model, self.tokenizer = model, tokenizer
@@ -78,8 +78,8 @@ class _NextTokenService:
         """Return the tokens of a text and the logits that follow it.
 
         Args:
-            message: `{"text"}`, or `{"ids", "drawn"}`, where the last `drawn` ids were sampled. If it has a `rank`, the
-                token of this rank after the ids is appended to them first.
+            message: `{"text"}`, or `{"ids", "drawn"}`, where the last `drawn` ids were sampled. If the message has
+                a `rank`, the next token with this rank is first appended to the ids.
 
         Raises:
             ValueError: the text is empty or longer than the model can read, or the logits contain nan.
@@ -123,16 +123,17 @@ class _NextTokenService:
 
 
 def _rank_tokens(logits: torch.Tensor) -> torch.Tensor:
-    """Return the ids sorted by logit, highest first; of equal logits, the lower id comes first."""
+    """Return the ids sorted by descending logit; ties are sorted by ascending id."""
     return torch.argsort(logits, descending=True, stable=True)
 
 
 def pack_descending(values: np.ndarray) -> bytes:
-    """Pack descending float32 numbers without loss: as integers in the same order, each by its distance below the
-    previous integer.
+    """Pack descending float32 numbers without loss.
 
-    A distance is written in bytes of seven bits, the lowest bits first; the eighth bit is set in all but the last byte.
-    A distance of 0 is followed by its number of repetitions, because most tokens of the small GPT-2 have equal logits.
+    The numbers are mapped to integers that have the same order. Only the differences between successive integers are
+    stored. Each difference takes as many bytes as it needs, with seven bits per byte and the lowest bits first; the
+    eighth bit is set in all bytes but the last. A difference of 0 is followed by the number of its repetitions, because
+    most tokens of the small GPT-2 have equal logits.
     """
     bits = (values.astype(np.float32) + 0.0).view(np.int32).astype(np.int64)
     ordered = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits)

@@ -1,4 +1,4 @@
-"""Explorer of layer norm: shift and scale its input, and see what remains of it."""
+"""Explorer of layer norm: shift and scale the input, and see how the output changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from utils.explore.widget import make_widget
 
-VECTOR = (-1.2, -0.4, 0.1, 0.3, 1.6, -0.9, 0.8, -0.3)  # eight numbers of mean 0 and variance near 0.8
+VECTOR = (-1.2, -0.4, 0.1, 0.3, 1.6, -0.9, 0.8, -0.3)  # eight numbers with mean 0 and a variance of about 0.8
 
 
 def layer_norm() -> Any:

@@ -1,4 +1,4 @@
-"""Explorer of sinusoidal encodings: base and width decide which positions look similar."""
+"""Explorer of sinusoidal encodings: see how the base and the width decide which positions look similar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START = {
 
 
 def positions() -> Any:
-    """Show the dot products of position 0's encoding with all others, with sliders for the base and the width.
+    """Show the dot product of position 0's encoding with each encoding, with sliders for base and width.
 
     The static version is `show.lines(distances, {"dot product": …})`.
 

@@ -15,13 +15,14 @@ SURE = "fairly sure"  # the initial choice
 def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "") -> Any:
     """Ask for a guess, and show the answer and its explanation only after the guess.
 
-    Enter or the button submits the guess, "Show me" gives up. A text that cannot be read as an answer of the right kind
-    reveals nothing. The first guess counts; it is recorded for `progress()`, with how sure the learner was.
+    Enter or the button submits the guess; "Show me" shows the answer without a guess. A guess of the wrong type, such
+    as a word instead of a number, does not reveal the answer. The first guess counts: it is recorded for `progress()`,
+    together with how sure the learner was.
 
     Args:
         question: plain text with `code` in backticks.
         answer: a number, a short string (case and spaces do not matter), a bool, or a list of numbers such as a shape.
-        tolerance: the distance from the answer up to which a number is right.
+        tolerance: the largest difference from the answer at which a number still counts as right.
         explain: a text that is shown with the answer.
 
     Returns:

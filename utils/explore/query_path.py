@@ -11,7 +11,7 @@ import numpy as np
 from utils.explore.widget import make_widget
 from utils.show.arguments import parse_names, parse_numbers, parse_position, shape_text
 
-MOST = 8  # tokens whose labels fit into the pictures
+MOST = 8  # The labels of more tokens would not fit into the pictures.
 EXAMPLE = {  # the example of lesson 03, with matrices rounded to four decimals
     "inputs": [
         [0.43, 0.15, 0.89],
@@ -44,12 +44,12 @@ def query(
     Args:
         inputs: [seq, d_in], seq from 2 to 8.
         tokens: seq strings.
-        query: the token that asks at first: its index, or its text if it occurs only once.
+        query: the initial query token: its index, or its text if it occurs only once.
         W_query, W_key, W_value: [d_in, 2] each, so that queries, keys and values can be drawn in a plane. For an
             `nn.Linear`, pass `.weight.T`.
 
     Returns:
-        A widget whose `state` has `asks`, the index of the token that asks; `x` and `y`, the query; and `scaled`,
+        A widget whose `state` has `asks`, the index of the query token; `x` and `y`, the query; and `scaled`,
         whether scores are divided by √d_k.
 
     Raises:
@@ -89,7 +89,7 @@ def _matrix(values: Any, name: str, d_in: int) -> np.ndarray:
 
 
 def _reach(points: np.ndarray) -> float:
-    """Return how far a query can be dragged: twice the largest coordinate, rounded up to one digit."""
+    """Return the range in which the query can be dragged: twice the largest coordinate, rounded up to one digit."""
     far = 2 * float(np.abs(points).max())
     if far == 0:
         return 1.0

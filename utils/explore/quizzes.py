@@ -13,16 +13,16 @@ from utils.explore.widget import make_widget, parse_text
 def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
     """Ask a question with choices. The explanation of a choice appears when the learner chooses it.
 
-    Learners may try any number of choices. The first choice counts; it is recorded for `progress()`, with how sure the
-    learner was.
+    Learners may try any number of choices. The first choice counts: it is recorded for `progress()`, together with
+    how sure the learner was.
 
     Args:
-        question: plain text with `code` in backticks, as are the choices and explanations.
-        choices: {choice: explanation}, 2 to 8 of them.
+        question: plain text with `code` in backticks; the choices and explanations have the same format.
+        choices: {choice: explanation}, with 2 to 8 choices.
         answer: the right choice.
 
     Returns:
-        A widget whose `state` has `chosen`, the choices in the order in which they were made, and `sure`.
+        A widget whose `state` has `chosen`, the learner's choices in order, and `sure`.
     """
     parse_text("question", question)
     if not isinstance(choices, Mapping) or not 2 <= len(choices) <= 8:

@@ -15,9 +15,9 @@ WIDTHS = [2**k for k in range(11)]
 def scaling(seq: int = 6, seed: int = 29) -> Any:
     """Show the softmax of one row of random scores, with a slider for d_k and a switch for the division by √d_k.
 
-    The query and the `seq` keys have standard normal entries. A smaller d_k uses their first entries, so the slider
-    changes only d_k, not the sample. With the default seed, the first sample behaves like the mean of many samples.
-    The page makes all later samples. The static version is `show.saturation()`.
+    The query and the `seq` keys have standard normal entries. For a smaller d_k, only their first d_k entries are used,
+    so the slider does not change the sample. With the default seed, the first sample behaves like the mean
+    of many samples. The page draws all later samples. The static version is `show.saturation()`.
 
     Returns:
         A widget whose `state` has `d_k`, `divide` and `draw`, the number of times that "New sample" was pressed.
@@ -30,7 +30,7 @@ def scaling(seq: int = 6, seed: int = 29) -> Any:
 
 
 def sample_scores(seq: int, seed: int) -> torch.Tensor:
-    """Return [widths, seq] dot products of a random query with random keys; each width uses the first entries."""
+    """Return the dot products [widths, seq] of a random query and random keys, cut to each width."""
     generator = torch.Generator().manual_seed(seed)
     rows = torch.randn(seq + 1, WIDTHS[-1], generator=generator, dtype=torch.float64)
     return torch.stack([rows[1:, :d_k] @ rows[0, :d_k] for d_k in WIDTHS])

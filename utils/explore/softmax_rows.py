@@ -10,7 +10,7 @@ from utils.show.arguments import parse_names, parse_numbers
 
 
 def softmax(scores: Any, labels: Sequence[str]) -> Any:
-    """Show a row of scores and its softmax, with sliders for a factor, which sharpens it, and a shift, which does not.
+    """Show a row of scores and its softmax, with a slider that multiplies the scores and a slider that shifts them.
 
     The static version is `show.bars({"scores": …, "weights": …}, labels)`.
 

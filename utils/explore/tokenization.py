@@ -1,4 +1,4 @@
-"""Explorer of tokens: type a text and see how a tokenizer splits it."""
+"""Explorer of tokens: type a text to see how a tokenizer splits it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from utils.explore.widget import make_widget, parse_text
 from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, read_merges
 from utils.show.tokenization import chip_text, decode_token
 
-LONGEST = 2000  # characters whose tokens are shown
-# Texts that another tokenizer with GPT-2's vocabulary may split differently.
+LONGEST = 2000  # Only the tokens of this many characters are shown.
+# A tokenizer that has GPT-2's vocabulary but different rules may split these texts differently.
 AWKWARD = ("a b", " a", "I'll pay\n\n12,50 €  now", "<|endoftext|>é\u200d😀\x00")
 
 
 def encode(tokenizer: Any, text: str) -> list[int]:
-    """Return the ids of a text. Half a surrogate pair, which a browser may send, becomes the replacement character."""
+    """Return the ids of a text. A lone surrogate, which a browser may send, becomes the replacement character."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     try:
-        encoding = tokenizer.encode(whole, verbose=False)  # no warning about long texts: no model reads this one
+        encoding = tokenizer.encode(whole, verbose=False)  # no model reads this text, so its length needs no warning
     except TypeError:
         encoding = tokenizer.encode(whole)
     return [int(number) for number in getattr(encoding, "ids", encoding)]
@@ -36,13 +36,13 @@ def require_tokenizer(tokenizer: Any) -> Any:
 
 
 def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestablishmentarianism, 12345, 😀.") -> Any:
-    """Show a text box and, while the learner types, the coloured tokens of the text with their ids and their number.
+    """Show a text box and, while the learner types, the coloured tokens of the text with their ids and count.
 
     GPT-2's tokenizer runs in the page; every other tokenizer runs in the kernel. The static version is
     `show.tokens(to_str_tokens(text, tokenizer), tokenizer.encode(text))`.
 
     Args:
-        tokenizer: GPT-2's, or anything with `encode` and `decode`.
+        tokenizer: GPT-2's tokenizer, or any object with `encode` and `decode`.
         text: the initial content of the text box.
 
     Returns:
@@ -63,7 +63,7 @@ def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestab
 
 
 def _describe_tokens(tokenizer: Any, text: str) -> dict[str, Any]:
-    """Return the tokens of the beginning of a text, as the page shows them."""
+    """Return the data from which the page draws the first tokens of a text."""
     start = text[:LONGEST]
     tokens = []
     for number in encode(tokenizer, start):
@@ -73,7 +73,7 @@ def _describe_tokens(tokenizer: Any, text: str) -> dict[str, Any]:
 
 
 def _is_gpt2s(tokenizer: Any) -> bool:
-    """Tell whether a tokenizer gives GPT-2's ids: it has GPT-2's vocabulary and splits awkward texts as GPT-2 does."""
+    """Tell whether a tokenizer has GPT-2's vocabulary and splits difficult texts as GPT-2's tokenizer does."""
     if not hasattr(tokenizer, "get_vocab") or tokenizer.get_vocab() != build_vocabulary(read_merges()):
         return False
     return all(encode(tokenizer, text) == encode(backend_tokenizer(), text) for text in AWKWARD)
@@ -81,9 +81,9 @@ def _is_gpt2s(tokenizer: Any) -> bool:
 
 @functools.cache
 def packed_merges() -> bytes:
-    """Return the two ids that each of GPT-2's merges joins, packed by zlib.
+    """Return GPT-2's merges, each as the two ids that it joins, compressed with zlib.
 
-    The low bytes of all left ids come first, then their high bytes, then both for the right ids.
+    The low bytes of all left ids come first, then their high bytes; the low and the high bytes of all right ids follow.
     """
     merges = read_merges()
     ids = build_vocabulary(merges)

@@ -10,7 +10,7 @@ from utils.explore.model_parameters import pack_tables, require_parameters
 from utils.explore.widget import make_widget, parse_text
 from utils.models import toy_transformer as toy
 
-MOST = 28  # new characters that the model writes at most
+MOST = 28  # The model writes at most this many new characters.
 EXPECTED = "lesson 08's CogModel"
 SAMPLE = "attention upper"  # on this text, the page compares its logits with the model's
 
@@ -22,7 +22,7 @@ def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Any:
     version is `print(generate_text(model, tokenizer, prompt))`.
 
     Args:
-        model: lesson 08's CogModel, the learner's own or the course's; its parameters are read by name.
+        model: lesson 08's CogModel, either the learner's or the course's. Its parameters are read by name.
         tokenizer: an object whose `decode` turns an id into a character.
         prompt: the initial content of the text box.
 
@@ -30,7 +30,7 @@ def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Any:
         A widget whose `state` has `prompt`.
 
     Raises:
-        ValueError: the model has a missing or an additional parameter; the message names it.
+        ValueError: a parameter of the model is missing or unexpected; the message names the parameter.
     """
     parse_text("prompt", prompt, empty=True)
     if not hasattr(tokenizer, "decode"):
@@ -63,7 +63,7 @@ def _norms(model: Any) -> dict[str, Any]:
 
 
 def _shapes(model: Any) -> dict[str, list[int]]:
-    """Return the shapes of the parameters of a CogModel with the width and the depth of this model."""
+    """Return the parameter shapes of a CogModel that has the width and the depth of `model`."""
     try:
         width, depth = model.embed.weight.shape[1], len(model.layers)
     except (AttributeError, TypeError, IndexError):

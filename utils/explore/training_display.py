@@ -12,13 +12,16 @@ from typing import Any
 from utils.explore.widget import make_widget
 
 PAUSE = 0.1  # seconds between two messages to the page
-POINTS = 400  # the most points of the loss curve
-LINES = 14  # about how many answers of the model are shown
+POINTS = 400  # The loss curve has at most this many points.
+LINES = 14  # The display shows about this many answers of the model.
 
 
 @dataclass(frozen=True)
 class WritingSample:
-    """A prompt that the model answers now and then; `write()` returns its answer, and `expected` is the right one."""
+    """A prompt that the model answers at regular intervals during training.
+
+    `write()` returns the model's answer; `expected` is the right answer.
+    """
 
     prompt: str
     expected: str
@@ -36,7 +39,7 @@ def open_training_display(
 
 
 def is_in_notebook() -> bool:
-    """Tell whether a notebook shows the output of this process; a script and IPython's prompt have a terminal."""
+    """Tell whether a notebook shows the output of this process; return False in a script and in terminal IPython."""
     ipython = sys.modules.get("IPython")
     return hasattr(ipython.get_ipython() if ipython else None, "kernel")
 
@@ -61,7 +64,7 @@ class TerminalDisplay:
 class NotebookDisplay:
     """The loss curve and the model's answers, line by line, for a notebook. It appears after the first step.
 
-    The last state stays in the saved notebook; it shows whether the training was stopped early.
+    The saved notebook keeps the last state, which shows whether the training was stopped early.
 
     Attributes:
         widget: its `state` has `done`, `loss`, `losses` (pairs of step and loss), `lines` (pairs of step and text) and
@@ -77,7 +80,7 @@ class NotebookDisplay:
         self.widget, self.began, self.sent = None, time.monotonic(), 0.0
 
     def update(self, done: int, loss: float | None = None) -> None:
-        """Record that `done` steps are done. `loss` is the loss of the last step, or None if it was not read."""
+        """Record that `done` steps are complete. `loss` is the loss of the last step, or None if it was not read."""
         self.done = done
         if loss is not None:
             self._record_loss(float(loss))
@@ -107,7 +110,7 @@ class NotebookDisplay:
 
     def _state(self, running: bool) -> dict[str, Any]:
         state = {"done": self.done, "loss": self.loss, "losses": [*self.losses], "lines": [*self.lines]}
-        if running:  # The final state must not depend on the clock.
+        if running:  # The final state must not depend on how fast the training ran.
             share = (self.steps - self.done) / (self.done - self.first)
             state["left"] = round((time.monotonic() - self.began) * share, 1)
         return {**state, "running": running}
@@ -124,7 +127,7 @@ class NotebookDisplay:
         self.sent = time.monotonic()
 
     def _words(self) -> str:
-        """Return the text that is shown if the page cannot be shown."""
+        """Return the fallback text for places that cannot show the widget."""
         if self.done < self.steps:
             stopped = f"{self.done} of {self.steps} steps; the model is only partly trained"
             return f"Training ({self.start['title']}): {stopped}."

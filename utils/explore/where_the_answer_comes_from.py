@@ -1,4 +1,4 @@
-"""Explorer of activation patching: exchange one vector of a sentence for its twin's, and see the answer."""
+"""Explorer of activation patching: replace one vector in a run and see how the answer changes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from utils.explore.widget import make_widget, parse_text
 from utils.gpt2 import load_tokenizer
 from utils.show.text_format import token_label
 
-MOST = 24  # tokens of a sentence; the table has a button for each token and each block
-AT_ONCE = 5e9  # parameters × tokens × places that are computed before the explorer appears; this takes about a second
+MOST = 24  # The most tokens of a sentence: the table has one button per token and block.
+AT_ONCE = 5e9  # parameters × tokens × places: up to this number, the whole table takes about a second
 
 Result = dict[str, Any]
 
 
 class _Pair:
-    """Two texts of the same length, and the model's answers to both, also with one vector exchanged."""
+    """Two texts of equal length, with the model's answers to both, before and after one vector is replaced."""
 
     def __init__(self, model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> None:
         self.model, self.patch = model, patch
@@ -51,16 +51,16 @@ class _Pair:
         return [decode([a]) if a == b else f"{decode([a])}/{decode([b]).strip()}" for a, b in pairs]
 
     def differs(self, layer: int, position: int) -> bool:
-        """Tell whether the two streams can differ at a place.
+        """Tell whether the two residual streams can differ at this layer and position.
 
-        A position sees itself and earlier positions, so the streams are equal before the first exchanged token. Before
-        block 0, they are equal at every position with equal tokens.
+        A position attends only to itself and to earlier positions, so the streams are equal before the first token that
+        differs. Before block 0, they are equal wherever the tokens are equal.
         """
         changed = self.clean[0] != self.corrupted[0]
         return bool(changed[position] if layer == 0 else changed[: position + 1].any())
 
     def patched_answer(self, layer: int, position: int) -> Result:
-        """Return the answer with the vector at one place exchanged."""
+        """Return the answer after the vector at this layer and position is replaced."""
         if not self.differs(layer, position):
             return self.summarize_answer(self.clean_log_probs)
         with torch.no_grad():
@@ -71,8 +71,8 @@ class _Pair:
         """Summarise log probabilities [vocab].
 
         Returns:
-            how much of the answer has moved (0: as in the sentence, 1: as in the twin), and the probabilities of the
-            sentence's answer, of the twin's answer and of the likeliest other token.
+            How far the answer has moved from the first text's answer (0) to the second text's answer (1), and the
+            probabilities of the first text's answer, of the second text's answer and of the likeliest other token.
         """
         clean, corrupted, patched = (
             float(x[self.right] - x[self.wrong]) for x in (self.clean_log_probs, self.corrupted_log_probs, logs)
@@ -87,11 +87,11 @@ class _Pair:
 
 
 def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> Any:
-    """Show a table of buttons, one for each block and position, coloured by how much of the answer moves there.
+    """Show a table of buttons, one for each block and position, coloured by how far the answer moves.
 
-    Pointing at a button shows the answer. The table is computed before the page appears if that takes about a second,
-    as for the small GPT-2; the page then needs no kernel. For a larger model, and for sentences that the learner types,
-    the page asks the kernel, which answers row by row. The static version is `show.effects`.
+    Pointing at a button shows the answer. For a small model, such as the small GPT-2, the whole table is computed in
+    advance, and the page needs no kernel. For larger models, and for sentences that the learner types, the page asks
+    the kernel, which answers row by row. The static version is `show.effects`.
 
     Args:
         model: lesson 12's GPT.
@@ -100,7 +100,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
 
     Returns:
         A widget whose `state` has `clean` and `corrupted` (the two texts), `place` (the chosen block and position, or
-        None) and `found` (the table, or the reason why there is none).
+        None) and `found` (the table, or the reason why there is no table).
     """
     texts = [parse_text("clean", clean).strip(), parse_text("corrupted", corrupted).strip()]
     about = "Explorer: type a sentence and its twin, click a place, and see the answer with the twin's vector there."
@@ -132,7 +132,7 @@ def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]
 
 
 def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iterator[Result]:
-    """Yield the table with one more row each time, or the reason why there is none."""
+    """Yield the growing table after each new row, or the reason why there is no table."""
     try:
         pair = _Pair(model, patch, *texts)
     except ValueError as error:
@@ -140,7 +140,7 @@ def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iter
         return
     try:
         yield from _rows(pair)
-    except Exception as error:  # A learner's function may raise anything; the page must not wait for ever.
+    except Exception as error:  # A learner's function may raise anything; the page must not wait forever.
         yield {"refused": f"The exchange failed. {type(error).__name__}: {error}"}
 
 

@@ -1,8 +1,8 @@
-"""The widget behind every explorer, prediction and quiz: it computes in the page.
+"""The widget class behind every explorer, prediction and quiz; all computation happens in the page.
 
 Each kind of widget has a Python file, which prepares the page's initial data, and a .js file of the same name, which
-computes and draws. The kinds share `page.js` and `page.css`. The numbers are sent once; then the page works without a
-kernel: while the kernel is busy, after a restart, in a saved notebook and on a web page.
+computes and draws. The kinds share `page.js` and `page.css`. The numbers are sent once. After that, the page needs no
+kernel, so it also works while the kernel is busy, after a restart, in a saved notebook and on a web page.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def read_asset(name: str) -> str:
 
 @functools.cache
 def widget_class(name: str) -> type:
-    """Return the class of a kind's widgets.
+    """Return the widget class for a kind.
 
-    The class is created on first use, because importing this module must not import ipywidgets.
+    The class is created on first use, so that importing this module does not import ipywidgets.
     """
     import anywidget
     import traitlets

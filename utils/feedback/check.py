@@ -22,7 +22,7 @@ from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
 from utils.feedback.progress import read_progress, record_attempt
 from utils.feedback.report import Note, Report
 
-STRICT = "COURSE_CHECKS"  # CI sets this variable to "strict": then a check that does not pass raises CheckFailed
+STRICT = "COURSE_CHECKS"  # CI sets this to "strict", so that a check that does not pass raises CheckFailed
 
 
 class CheckFailed(AssertionError):
@@ -53,7 +53,7 @@ def check(*answers: Any, **values: Any) -> Report:
         report = diagnose(exercise, answer)
         if not report and not report.misconception:
             report.message += _intermediate_messages(exercise, sys._getframe(1).f_globals)
-        if (report.reason, report.status) != ("stopped", "todo"):  # a check that the learner interrupts is no attempt
+        if (report.reason, report.status) != ("stopped", "todo"):  # an interrupted check is not an attempt
             record_attempt(exercise.lesson, exercise.name, report.status)
     except _BadCall as error:
         report = Report("check", "failed", str(error), reason="structure")
@@ -63,7 +63,7 @@ def check(*answers: Any, **values: Any) -> Report:
 
 
 def _intermediate_messages(exercise: Exercise, names: dict[str, Any]) -> str:
-    """Check the intermediate values of an exercise that the notebook has. Return sentences with a space before them."""
+    """Check those intermediate values of an exercise that exist in the notebook. Return sentences after a space."""
     messages = ""
     for name, (oracle, misconceptions) in exercise.steps.items():
         if names.get(name, ...) is not ...:
@@ -79,7 +79,7 @@ class _BadCall(ValueError):
 
 
 def _resolve_check_call(answers: tuple, values: dict) -> tuple[Exercise, Any]:
-    """Return the exercise that a call of `check` names, and the answer that it passes."""
+    """Return the exercise and the answer for the arguments of `check`."""
     if len(answers) + len(values) != 1:
         count = len(answers) + len(values)
         passed = "none" if count == 0 else str(count)
@@ -150,7 +150,7 @@ def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
 
     Args:
         exercise: the function or class, `hint(get_mask)`; for a value its name, `hint("context_vec_2")`.
-        grade: 1 for a nudge, 2 for the idea, 3 for almost the code. Without a grade, each call gives the next hint.
+        grade: 1 for a nudge, 2 for the idea, 3 for almost the code. Without a grade, each call returns the next hint.
         value: alternatively a value by keyword, `hint(context_vec_2=...)`.
     """
     try:
@@ -231,8 +231,8 @@ def yours(name: str) -> Any:
     return answer
 
 
-# The names of the running calls of `yours`, the outermost first. A lesson that `yours` loads may call `yours` itself;
-# only the outermost call prints a note, because the learner did not make the others.
+# The exercises of the nested calls of `yours`, outermost first. A lesson that `yours` loads may call `yours` again;
+# only the outermost call prints a note, because the learner did not write the inner calls in this notebook.
 _pending_names: list[str] = []
 
 
@@ -248,7 +248,7 @@ def _load_reference_answer(exercise: Exercise, why: str) -> Any:
 
 
 def _find_own_answer(exercise: Exercise) -> tuple[Any, str]:
-    """Return the learner's passing answer, or None and a sentence that says why there is none."""
+    """Return the learner's passing answer, or None together with the reason as a sentence."""
     siblings = sorted(Path.cwd().parent.glob(f"[0-9][0-9]_{exercise.lesson}"))
     for folder in (Path.cwd(), *siblings, lessons.ROOT / "course"):
         try:
@@ -259,7 +259,7 @@ def _find_own_answer(exercise: Exercise) -> tuple[Any, str]:
             answer = getattr(lessons.load_lesson(path), exercise.name)
         except lessons.LessonError as error:
             return None, str(error)
-        except AttributeError as error:  # its cause, if any, is the error that stopped the definition
+        except AttributeError as error:  # the cause, if any, is the error that stopped the definition
             return None, f"{error}." if error.__cause__ else f"{path.name} does not define it."
         report = diagnose(exercise, answer)
         if report:

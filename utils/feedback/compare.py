@@ -9,12 +9,12 @@ from torch import Tensor
 
 from utils.feedback.observe import Failure, Observation
 
-# Which dtypes are accepted. "wider" accepts a more precise one, such as float64 if float32 is expected.
+# Which dtypes are accepted. "wider" also accepts a more precise dtype, such as float64 instead of float32.
 Dtypes = Literal["same", "wider", "any"]
 
 
 def difference_mask(yours: Tensor, expected: Tensor, atol: float) -> Tensor:
-    """Return a bool tensor that marks where two tensors of one shape differ.
+    """Return a bool tensor that marks where two tensors of the same shape differ.
 
     Two numbers differ if they are more than `atol` apart, relative to 1 or to the expected number.
     """
@@ -28,7 +28,7 @@ def is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def is_compatible_dtype(yours: torch.dtype, expected: torch.dtype, dtypes: Dtypes) -> bool:
-    """Tell whether a dtype is accepted if `expected` is the expected one."""
+    """Tell whether a dtype is accepted where `expected` is the expected dtype."""
     if dtypes == "any" or yours == expected:
         return True
     floats = yours.is_floating_point and expected.is_floating_point
@@ -36,7 +36,7 @@ def is_compatible_dtype(yours: torch.dtype, expected: torch.dtype, dtypes: Dtype
 
 
 def values_equal(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
-    """Tell whether a result equals the expected one, `b`: the same structure, with numbers within `atol`."""
+    """Tell whether a result equals the expected result `b`: their structures match, and their numbers within `atol`."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if (
             a.shape != b.shape
@@ -75,7 +75,7 @@ def observations_agree(
 def _gradients_match(a: Observation, b: Observation) -> bool:
     """Tell whether gradients reach the same inputs and parameters.
 
-    Inputs and parameters that do not influence the result of `b` may differ.
+    Inputs and parameters that do not influence the result of `b` are ignored.
     """
     if bool(a.backward) != bool(b.backward) or not set(a.broken) <= set(b.broken):
         return False

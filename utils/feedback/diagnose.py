@@ -42,13 +42,13 @@ WAIT_MESSAGE = (
     f"The check is still running. It stops automatically after about {TIME_LIMIT:.0f} seconds of work; press ■ above to"
     " stop it now."
 )
-TABLE_SIZE = 6  # the table of a misconception shows the largest failing case with at most so many rows and columns
+TABLE_SIZE = 6  # for a misconception, the table shows the largest failing case with at most this many rows and columns
 
 
 def diagnose(exercise: Exercise, answer: Any) -> Report:
     """Check an answer in this process. Never raises because of what the answer does.
 
-    An answer is interrupted after `TIME_LIMIT` seconds, or earlier by the learner. In both cases the reason of the
+    An answer is interrupted after `TIME_LIMIT` seconds, or earlier by the learner. In both cases, the reason in the
     report is "stopped". Its status is "failed" after a timeout, and "todo" if the learner interrupted the check.
     """
     notebook_output = sys.stdout  # sys.stdout is redirected while an answer runs
@@ -82,7 +82,7 @@ def diagnose_with_runner(exercise: Exercise, runner: Runner) -> Report:
     with preserve_global_state():
         try:
             return _diagnose(exercise, runner)
-        except Exception as error:  # a result whose own methods fail when it is compared or displayed
+        except Exception as error:  # the result may be an object whose methods fail when it is compared or displayed
             summary = f"{type(error).__name__}: {error}"
             message = f"Your result cannot be compared with the expected result ({summary})."
             return Report(exercise.name, "failed", message, reason="structure")
@@ -115,7 +115,7 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
             )
         return report
     broken = _broken_property(probe)
-    if broken is not None:  # not `if broken`: the truth value of a failed report is False
+    if broken is not None:  # `if broken` would be wrong, because a failed report is falsy
         return broken
     return Report(exercise.name, "passed", _praise(probe), reason="passed")
 
@@ -128,7 +128,7 @@ def _praise(probe: Probe) -> str:
 
 
 def _todo_message(probe: Probe) -> str | None:
-    """Return the message for an answer, or a part of it, that is not attempted yet; None if it is complete."""
+    """Return the message for an answer that is unfinished or partly unfinished; None if it is complete."""
     name = probe.exercise.name
     unfinished = [f.todo for t in probe.trials if (f := t.yours.failure) and f.todo is not None]
     if not unfinished:
@@ -150,13 +150,13 @@ def _all_right(probe: Probe, gradients: bool) -> bool:
 
 
 def _is_nearly_right(probe: Probe) -> bool:
-    """Tell whether the results differ by so little that other numbers may hide the difference."""
+    """Tell whether the results differ so little that other numbers could hide the difference."""
     atol = 100 * probe.exercise.atol
     return all(values_equal(t.yours.value, t.expected.value, atol, probe.exercise.dtypes) for t in probe.trials)
 
 
 def _printed_text(probe: Probe, report: Report) -> str:
-    """Return what the answer printed on the case that the report shows; without such a case, on the first one."""
+    """Return what the answer printed on the case in the report, or on the first case if the report shows none."""
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
     shown = select_table_trial(probe, TABLE_SIZE if report.misconception else 0) if report.table else None
     shown = None if report.reason == "difference" else shown
@@ -167,7 +167,7 @@ def _printed_text(probe: Probe, report: Report) -> str:
 
 
 def _failure_report(probe: Probe) -> Report:
-    """Report what is wrong, followed by what the source shows: an unused argument, a lint finding."""
+    """Report what is wrong, then any unused argument and any lint finding in the source."""
     report = _explain_failure(probe)
     unused = probe.runner.inspect_code().unused_arguments
     if unused and report.reason in ("difference", "shape", "property"):
@@ -203,7 +203,7 @@ def _explain_failure(probe: Probe) -> Report:
 
 
 def find_misconception(probe: Probe) -> Misconception | None:
-    """Return the misconception that agrees with the answer on every case. A match with equal dtypes is preferred."""
+    """Return the misconception that agrees with the answer on every case, preferably one with equal dtypes."""
     exercise, trials = probe.exercise, probe.trials
 
     rounds: tuple[Dtypes, ...] = ("same", "any")
@@ -240,10 +240,10 @@ def _broken_property(probe: Probe) -> Report | None:
     with_result = [t for t in probe.trials if not t.yours.failure]
     result_probe = Probe(probe.exercise, probe.runner, with_result)
     for broken in probe.exercise.properties if with_result else ():
-        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure is called by the function that made it
+        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure is called by the function that creates it
         try:
             message = broken(result_probe)
-        except Exception as error:  # the Runner catches errors of the answer, so this one is a bug in the property
+        except Exception as error:  # the Runner catches the errors of answers, so this error is a bug in the property
             message = (
                 f"The check itself failed, in {name} ({type(error).__name__}: {error}). Please tell the authors of the"
                 " course."

@@ -1,4 +1,4 @@
-"""The diagnostics: functions that look for one kind of fault each, in the order in which they run.
+"""The diagnostics, in the order in which they run. Each function looks for one kind of fault.
 
 A diagnostic takes a `Probe` and one of its trials. It returns a sentence, or None if it finds nothing wrong. The first
 sentence becomes the message of the report.
@@ -42,7 +42,7 @@ from utils.feedback.torch_errors import explain_failure, hard_coded_size_hint
 
 
 class Diagnostic(NamedTuple):
-    """A diagnostic with the reason that its report gives and, for a property, the name of the property."""
+    """A diagnostic, the reason for its report and, for a property, the name of the property."""
 
     reason: str
     diagnose: Callable[[Probe, Trial], str | None]
@@ -56,7 +56,7 @@ def diagnose_notebook_globals(probe: Probe, trial: Trial) -> str | None:
     """Check that the answer reads no variable of the notebook instead of an argument or its own parameter."""
     traits = probe.runner.inspect_code()
     for name, kind in traits.notebook_globals:
-        if not kind:  # other values, such as a table of settings, are a fault only if an argument goes unused
+        if not kind:  # reading any other value, such as a table of settings, is a fault only if an argument is unused
             if traits.unused_arguments:
                 return (
                     f"Your code uses the notebook's variable `{name}`, but never its argument"
@@ -102,7 +102,7 @@ def diagnose_exception(probe: Probe, trial: Trial) -> str | None:
 
 
 def _wrong_exception_text(failure: Failure) -> str:
-    """Describe an exception whose type is not the expected one."""
+    """Describe an exception of an unexpected type."""
     text = f"{article(failure.type)}{error_summary(failure).rstrip('.')}."
     if failure.type == "AssertionError":
         text += " `assert` is meant for states that cannot occur, and `python -O` removes it."
@@ -192,7 +192,7 @@ def _tuple_message(probe: Probe, call: str, yours: tuple | list, expected: tuple
 
 
 def _without_facts(probe: Probe, trial: Trial) -> Any:
-    """Return the expected result, without its facts if the exercise's view could not derive facts from the answer."""
+    """Return the expected result. Omit its facts if the exercise's view could not derive any from the answer."""
     yours, expected, specs = trial.yours.value, trial.expected.value, probe.exercise.specs
     if not isinstance(expected, tuple) or len(specs) < 2 or not specs[-1].is_facts:
         return expected
@@ -223,7 +223,7 @@ _FULL_REDUCTION = re.compile(r"\.(sum|mean|max|min|prod|norm|var|std)\(\s*\)|tor
 
 
 def _fixed_shape_hint(probe: Probe, shape: Size) -> str:
-    """Return what the code shows about why a shape never changes, with a space before it, or ""."""
+    """Explain from the code why a shape never changes. Return a sentence after a space, or ""."""
     traits = probe.runner.inspect_code()
     if not shape and (match := _FULL_REDUCTION.search(traits.source)):
         return f" Without a `dim`, `{match[1] or match[2]}` reduces the whole tensor to a single number."
@@ -260,7 +260,7 @@ def diagnose_dtype(probe: Probe, trial: Trial) -> str | None:
 def diagnose_nonfinite(probe: Probe, trial: Trial) -> str | None:
     """Check that the result is finite wherever the expected result is finite."""
     if trial.case.note and any(_is_plainly_wrong(probe, other) for other in probe.trials):
-        return None  # this case has deliberately hard numbers; a mistake on ordinary numbers is reported first
+        return None  # a case with a note has deliberately hard numbers; a mistake on ordinary numbers is reported first
     for part in probe.result_parts(trial):
         if not is_float(part.yours):
             continue
@@ -276,7 +276,7 @@ def diagnose_nonfinite(probe: Probe, trial: Trial) -> str | None:
 
 
 def _is_plainly_wrong(probe: Probe, trial: Trial) -> bool:
-    """Tell whether a case without a note has a wrong result that is finite everywhere."""
+    """Tell whether the answer returned a finite but wrong result on a case without a note."""
     if trial.case.note or trial.expected.failure or trial.is_correct(probe.exercise):
         return False
     return all(bool(part.yours.isfinite().all()) for part in probe.result_parts(trial) if is_float(part.yours))
@@ -297,7 +297,7 @@ def diagnose_modified_inputs(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
-    """Check that gradients reach the inputs and parameters that they reach in the oracle."""
+    """Check that gradients reach every input and parameter that they reach in the oracle."""
     if not probe.exercise.requires_gradients or not probe.has_correct_values:
         return None
     if trial.yours.backward and not trial.expected.backward:
@@ -321,10 +321,10 @@ def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
-    """Find inputs and parameters that a wrong result depends on in no case, although it depends on others."""
+    """Find inputs and parameters that never influence a wrong result, if at least one of them does."""
     if probe.exercise.differentiable is False or trial is not probe.trials[0]:
         return None
-    # For each name, one entry for each case whose expected result depends on it: whether a gradient reaches it.
+    # Maps each name to a list that tells, for each case whose expected result depends on it, if a gradient reaches it.
     reached: dict[str, list[bool]] = {}
     for t in probe.trials:
         if t.expected.failure:

@@ -1,4 +1,4 @@
-"""Describe how results differ from the expected ones: one wrong number as a sentence, and a table."""
+"""Describe how results differ from the expected results: in a sentence on one wrong number, and in a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from utils.feedback.probe import Probe, ResultPart, Trial
 
 
 def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
-    """Say how many trials are wrong, and describe the first wrong number of the trial that is reported."""
+    """Say how many trials are wrong, and describe the first wrong number of the reported trial."""
     trial = select_reported_trial(wrong) if wrong else probe.trials[0]
     difference = _first_difference(probe, trial)
     if len(probe.trials) == 1:
@@ -22,11 +22,11 @@ def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
 
 
 def select_reported_trial(wrong: list[Trial]) -> Trial:
-    """Return the wrong trial to report: the page's example if possible, otherwise the trial with the fewest numbers.
+    """Return the wrong trial to report: the page's example if it is wrong, otherwise the trial with the fewest numbers.
 
     A trial with nan in its result is reported only if every wrong trial has nan.
     """
-    # A case with a note (for example on its large numbers) is interesting only if the ordinary cases are right.
+    # A case with a note (for example, about its large numbers) is reported only if the ordinary cases are right.
     return min(wrong, key=lambda t: (_has_nan(t), not t.case.page_example, bool(t.case.note), _numbers_in(t)))
 
 
@@ -40,7 +40,7 @@ def _numbers_in(trial: Trial) -> int:
 
 
 def _differing(probe: Probe, trial: Trial) -> list[ResultPart]:
-    """Return the parts that differ; for a tuple the last part first, because the weights come last and explain more."""
+    """Return the parts that differ. For a tuple, the last part comes first: the weights, which explain more."""
     parts = [p for p in probe.result_parts(trial) if p.yours.shape == p.expected.shape]
     parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]
     return [p for p in parts if difference_mask(p.yours, p.expected, probe.exercise.atol).any()]
@@ -79,7 +79,7 @@ def _dict_difference(yours: dict, expected: dict, atol: float) -> str:
 
 
 def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -> report.Table | None:
-    """Make the table of a trial: the learner's result next to the expected one, with small inputs.
+    """Build the table of a trial: the learner's result next to the expected result, with the inputs if they are small.
 
     Args:
         probe: the answer under test.
@@ -97,7 +97,7 @@ def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -
     name = str(keys[part.index]) if keys else name
     table = report.comparison_table(part.yours, part.expected, probe.exercise.atol, axes, name)
     if table and probe.exercise.kind == "function":
-        # The page itself shows the inputs of its example.
+        # The inputs of the page's example are omitted, because the page itself shows them.
         table.inputs = [] if trial.case.page_example else report.input_rows(probe.bind_arguments(trial.case))
     if table and probe.exercise.kind != "value":
         call = phrases.call_text(probe.exercise, trial.case) if include_call and not (table.inputs or keys) else ""

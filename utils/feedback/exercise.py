@@ -25,13 +25,13 @@ from utils import lessons
 
 @dataclass(frozen=True, eq=False)  # tensors do not compare to a single bool, so a case equals only itself
 class Case:
-    """One call of an answer and, for a module, the way it is built.
+    """One call of an answer and, for a module, the arguments and settings for building it.
 
     Attributes:
         args: the positional arguments.
         kwargs: the keyword arguments.
         init: the arguments of the constructor, for a module.
-        fill: whether every parameter, biases included, gets order-one values, so that a forgotten bias or a swapped
+        fill: whether every parameter, including biases, gets values of order one, so that a forgotten bias or a swapped
             pair changes the result. Without it, the module keeps the parameters that its constructor sampled with
             `seed`, so that the initialisation itself is checked.
         train: whether the module is in training mode.
@@ -52,13 +52,13 @@ class Case:
 
 
 def case(*args, init=(), fill=True, train=False, seed=0, note="", page_example="", **kwargs) -> Case:
-    """Make a `Case` from a call: `case(x, mask=m, init=(3, 2))`."""
+    """Create a `Case` from a call: `case(x, mask=m, init=(3, 2))`."""
     return Case(args, kwargs, init, fill, train, seed, note or page_example, page_example)
 
 
 @dataclass(frozen=True)
 class Spec:
-    """The names that messages use for a result: those of its axes and, if there are several results, its own."""
+    """The names that messages use for a result: of its axes and, if there are several results, of the result itself."""
 
     kind: str  # "float", "bool", "int", or "facts"
     axes: tuple[str, ...]
@@ -66,7 +66,7 @@ class Spec:
 
     @property
     def is_facts(self) -> bool:
-        """Tell whether the result holds facts from a view. Messages describe facts in words, not as numbers."""
+        """Tell whether a view converts the result to facts. Messages describe facts in words, not as numbers."""
         return self.kind == "facts"
 
 
@@ -115,7 +115,7 @@ class AnswerSignature:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong answer that can be run, and its message to a learner who gives this answer.
+    """A wrong answer that can be run, and the message to a learner who gives this answer.
 
     Attributes:
         id: the name of the misconception.
@@ -140,7 +140,7 @@ class Wrong(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A value that the learner's cell computes on the way to the result."""
+    """An intermediate value that the learner's cell computes."""
 
     oracle: Any
     misconceptions: Mapping[str, Wrong]
@@ -156,7 +156,7 @@ class Hints(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """One exercise, made by `exercise(...)`, which explains the fields."""
+    """One exercise, created by `exercise(...)`. The docstring of `exercise` explains the fields."""
 
     name: str
     lesson: str
@@ -215,12 +215,12 @@ class Exercise:
 
     @property
     def has_random_cases(self) -> bool:
-        """Tell whether another seed gives other numbers, so that a check can find hard-coded results."""
+        """Tell whether a different seed yields different numbers, so that a check can find hard-coded results."""
         return callable(self.cases)
 
 
 class Sampler:
-    """Samples order-one numbers for cases with a seed: `rand(6, 3)` is a float32 tensor of shape [6, 3]."""
+    """Samples numbers of order one for cases, from a seed: `rand(6, 3)` is a float32 tensor of shape [6, 3]."""
 
     def __init__(self, seed: str):
         self.generator = torch.Generator().manual_seed(zlib.crc32(seed.encode()))
@@ -233,7 +233,7 @@ class Sampler:
         return torch.randint(low, high, shape, generator=self.generator)
 
     def mask(self, *shape: int, fraction: float = 0.5) -> torch.Tensor:
-        """Sample a bool tensor. About `fraction` of its entries are True, and every entry on the diagonal is."""
+        """Sample a bool tensor. About `fraction` of its entries are True, and so are all entries on the diagonal."""
         sampled = torch.rand(*shape, generator=self.generator) < fraction
         return sampled | torch.eye(*shape[-2:], dtype=torch.bool)
 
@@ -282,7 +282,7 @@ def exercise(
     Args:
         name: the function, class or variable that the learner writes.
         oracle: for a function, a function with the learner's signature that uses torch's own functions; for a class, a
-            function of `(params, *args)`; for a value, the value itself. It must never be our reference answer.
+            function of `(params, *args)`; for a value, the value itself. It must never be the reference answer.
         hints: `Hints(nudge, idea, almost_the_code)`, one or two sentences each.
         misconceptions: `{id: Wrong(answer, message)}`. `answer` has the form of the oracle, or is a class; a third item
             replaces `initial_parameters`.

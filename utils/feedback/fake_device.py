@@ -1,4 +1,4 @@
-"""Device emulation: tensors that report another device but compute on the CPU, so that every machine can test devices.
+"""Emulate a device with tensors that report it but compute on the CPU, so that tests need no second device.
 
 A `_FakeDeviceTensor` wraps a CPU tensor. It reports the meta device, and each operation runs on the wrapped tensor, so
 numbers and shapes are correct. An operation on tensors of both devices raises an error, as on a GPU.
@@ -30,7 +30,7 @@ class _FakeDeviceTensor(Tensor):
     """A tensor on the emulated device; `cpu_tensor` is the wrapped tensor."""
 
     cpu_tensor: Tensor
-    # torch documents this line for subclasses that implement only __torch_dispatch__.
+    # torch's documentation recommends this line for subclasses that implement only __torch_dispatch__.
     __torch_function__ = torch._C._disabled_torch_function_impl  # pyright: ignore[reportAssignmentType]
 
     @staticmethod
@@ -52,7 +52,7 @@ class _FakeDeviceTensor(Tensor):
         return _compute(func, args, kwargs or {})
 
     def new_tensor(self, data: Any, **options: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Make a tensor on the emulated device. torch's own method would put it on the real meta device."""
+        """Create a tensor on the emulated device. torch's method would put it on the real meta device."""
         return _FakeDeviceTensor(self.cpu_tensor.new_tensor(data, **options))
 
 
@@ -81,17 +81,17 @@ class _TensorCreationMode(TorchFunctionMode):
 class _FakeDeviceMode(TorchDispatchMode):
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # otherwise torch imports its compiler, 800 modules, although it never compiles this mode
+        return False  # otherwise torch imports the 800 modules of its compiler, although it never compiles this mode
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         return _compute(func, args, kwargs or {})
 
 
 def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Run one operation on the CPU, and put its result on the device on which a real operation would put it."""
+    """Run one operation on the CPU, and put its result on the device that a real operation would use."""
     inputs = collect_tensors([*args, *kwargs.values()])
     emulated = [t for t in inputs if isinstance(t, _FakeDeviceTensor)]
-    # A tensor with a single number may be on any device, so only the others count as CPU tensors.
+    # A tensor with a single number may be on any device, so only larger ones count as CPU tensors.
     local = [t for t in inputs if not isinstance(t, _FakeDeviceTensor) and t.dim()]
     if emulated and local and not any(word in func.__name__ for word in CROSS_DEVICE_OPS):
         raise DeviceMismatch(func.__name__)
@@ -115,7 +115,7 @@ def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
 
 
 def _unwrap(value: Any) -> Any:
-    """Replace the emulated tensors among the arguments of an operation by the CPU tensors that they wrap."""
+    """Replace each emulated tensor among the arguments of an operation with the CPU tensor that it wraps."""
     if isinstance(value, _FakeDeviceTensor):
         return value.cpu_tensor
     if isinstance(value, (tuple, list)):

@@ -42,7 +42,7 @@ class Params(dict[str, Tensor]):
 
 
 def make_module_class(initial: Callable[..., Mapping[str, Tensor]], forward: Callable[..., Any]) -> type[nn.Module]:
-    """Make a module class from a function of `(params, *args)`, the form of oracles and misconceptions of modules.
+    """Create a module class from a function of `(params, *args)`, such as an oracle or a misconception.
 
     Args:
         initial: a function of the constructor's arguments that returns `{parameter name: initial value}`.
@@ -77,7 +77,7 @@ def _register_parameter(module: nn.Module, name: str, parameter: nn.Parameter) -
 
 
 def build_module(answer: Callable[..., nn.Module], case: Case) -> nn.Module:
-    """Build the module of a case, fill its parameters if the case says so, and set its mode."""
+    """Build the module of a case, fill its parameters if `fill` is set, and set its mode."""
     init = copy_value(case.init)  # an answer may change its arguments
     module = answer(**init) if isinstance(init, dict) else answer(*init)
     if case.fill:
@@ -86,7 +86,7 @@ def build_module(answer: Callable[..., nn.Module], case: Case) -> nn.Module:
 
 
 def fill_parameters(module: nn.Module, seed: int) -> None:
-    """Give every parameter the order-one values of a case with this seed."""
+    """Fill every parameter with values of order one, sampled with `seed`."""
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             parameter.copy_(sample_parameter(name, parameter.shape, seed))

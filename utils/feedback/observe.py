@@ -30,7 +30,7 @@ from utils.feedback.instantiate import build_module, copy_value
 from utils.feedback.op_trace import OperationCounter, collect_tensors
 from utils.lessons.stubs import unfinished_name
 
-ZERO_GRADIENT = 1e-5  # a smaller gradient of order-one numbers counts as 0 with rounding errors
+ZERO_GRADIENT = 1e-5  # a smaller gradient counts as 0, because it can result from rounding errors
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RunOptions:
     """Options of a run: what to record in addition to its result.
 
     Attributes:
-        gradients: run the answer again, if that makes sense, to see which inputs and parameters its gradients reach.
+        gradients: run the answer again, if possible, to see which inputs and parameters its gradients reach.
         calls: how often to call the answer with the same arguments; above 1, `value` is the list of results.
         state: record the state_dict of a module before the call.
         attributes: record the attributes of a module with these names.
@@ -56,15 +56,15 @@ class RunOptions:
 
 @dataclass
 class Failure:
-    """An exception that an answer raised: its type and text, its line, and whether it is only a stub's."""
+    """An exception that an answer raised: its type and text, its line, and whether a stub raised it."""
 
     type: str
     text: str
     line: int | None = None
     code: str = ""
     body: str = ""  # the source of the function that contains the line
-    bases: tuple[str, ...] = ()  # the names of the base classes of its type
-    todo: str | None = None  # of a stub: the name that is not attempted yet, "" if the name is unknown
+    bases: tuple[str, ...] = ()  # the names of the base classes of the exception type
+    todo: str | None = None  # for a stub: the name that the learner has yet to define, or "" if the name is unknown
 
 
 @dataclass
@@ -78,16 +78,16 @@ class Observation:
     failure: Failure | None = None
     changed: tuple[str, ...] = ()  # the arguments that were modified
     detached: tuple[str, ...] = ()  # the inputs and parameters that no gradient reaches
-    level: tuple[str, ...] = ()  # those that do not influence the result: the detached ones, and those with gradient 0
+    level: tuple[str, ...] = ()  # the inputs and parameters whose gradient is missing or 0
     broken: tuple[str, ...] = ()  # the inputs and parameters whose gradient contains nan or inf
     backward: Failure | None = None  # the exception that stopped the gradients, if there was one
-    parameters: dict[str, tuple[int, ...]] | None = None  # of a module: the shapes of its parameters by name
-    aliases: tuple[str, ...] = ()  # of a module: additional names of parameters that already have a name
-    state: dict[str, Tensor] | None = None  # of a module: its state_dict, if the options ask for it
-    attributes: dict[str, Any] | None = None  # of a module: the attributes that the options name
-    parts: dict[str, tuple[Tensor, Tensor]] | None = None  # of a module: (input, output) of each part's first call
+    parameters: dict[str, tuple[int, ...]] | None = None  # for a module: the shapes of its parameters by name
+    aliases: tuple[str, ...] = ()  # for a module: additional names of shared parameters
+    state: dict[str, Tensor] | None = None  # for a module: its state_dict, if the options request it
+    attributes: dict[str, Any] | None = None  # for a module: the attributes that the options name
+    parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: first (input, output) of each part
     drew: bool = False  # whether the call used or seeded torch's global random generator
-    operations: int = 0  # the number of torch operations, if the options ask to count them
+    operations: int = 0  # the number of torch operations, if the options request it
     largest: int = 0  # the size of the largest tensor that an operation returned
     printed: str = ""  # what the answer printed, cut to MOST_PRINTED characters
 
@@ -110,7 +110,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
     cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
     python_state, grad, dtype = random.getstate(), torch.is_grad_enabled(), torch.get_default_dtype()
     threads = torch.get_num_threads()
-    # Saving numpy's state costs more than all the rest together, so only the outermost of nested blocks does it.
+    # Saving numpy's state takes longer than everything else, so only the outermost of nested blocks saves it.
     numpy_state = numpy.random.get_state() if numpy and outermost else None
     devices = list(range(torch.cuda.device_count())) if cuda else []
     printed = io.StringIO()
@@ -120,7 +120,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
             _is_preserving = True
             torch.set_grad_enabled(True)
             torch.set_default_dtype(torch.float32)
-            if threads > 1:  # cases are tiny: on a busy machine, threads that wait for each other cost 20 times as much
+            if threads > 1:  # cases are tiny: on a busy machine, waiting for several threads takes 20 times as long
                 torch.set_num_threads(1)
             seed_torch(seed)
             random.seed(seed)
@@ -139,7 +139,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
 
 
 def seed_torch(seed: int) -> None:
-    """Seed torch's generators, but not CUDA's if CUDA was never used, because manual_seed would queue work on it."""
+    """Seed torch's generators. Skip CUDA's if CUDA was never used, because manual_seed would queue work for it."""
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
@@ -189,7 +189,7 @@ def record_run(
         try:
             call = answer
             if form.kind == "module":
-                if options.state:  # leaves nan in freed memory, so that an uninitialised tensor is likely to hold nan
+                if options.state:  # leaves nan in freed memory, which an uninitialised tensor is likely to reuse
                     torch.empty(64).fill_(torch.nan)
                 module = call = build_module(answer, case)
                 _record_module(module, options, observation)
@@ -236,13 +236,13 @@ def _record_module(module: nn.Module, options: RunOptions, observation: Observat
 def _record_part_call(
     parts: dict[str, tuple[Tensor, Tensor]], name: str, _: nn.Module, inputs: tuple, output: Any
 ) -> None:
-    """Record the first input and output of a submodule, as a forward hook, if both are floating-point tensors."""
+    """Record the first input and output of a submodule if both are floating-point tensors. Used as a forward hook."""
     if inputs and is_float(inputs[0]) and is_float(output):
         parts.setdefault(name, (inputs[0].detach().clone(), output.detach().clone()))
 
 
 def _call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Call the answer once. Return its result, or what the exercise's `view` makes of the result."""
+    """Call the answer once. Return its result, converted by the exercise's `view` if there is one."""
     result = to_plain_tensors(call(*args, **kwargs))
     if form.view is None:
         return result
@@ -255,7 +255,7 @@ def _scalar_or_value(value: Any) -> Any:
 
 
 def _trace_gradients(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[tuple[str, ...], ...]:
-    """Compute the gradient of a random weighted sum of the results, and see what it reaches.
+    """Compute the gradient of a random weighted sum of the results, and find the leaves that it reaches.
 
     Returns:
         The names of three groups of leaves, the fields of `Observation`: `detached` (no gradient), `level` (no gradient
@@ -304,7 +304,7 @@ def build_failure(error: BaseException, answer: Any) -> Failure:
 
 
 def function_source(code: types.CodeType) -> str:
-    """Return the source of a function, unreachable code included; "" if the source is unknown."""
+    """Return the source of a function, including unreachable code; "" if the source is unknown."""
     lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
     try:
         return "".join(inspect.getblock(lines))

@@ -1,4 +1,4 @@
-"""Trace torch's operations while an answer runs: count them, and find the operation that makes the first nan or inf."""
+"""Trace torch's operations while an answer runs: count them, and find the source of the first nan or inf."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OperationCounter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # as in utils.feedback.fake_device
+        return False  # otherwise torch imports its compiler; see utils.feedback.fake_device
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -43,7 +43,7 @@ class OperationCounter(TorchDispatchMode):
 
 @dataclass(frozen=True)
 class NonfiniteOrigin:
-    """The cause of the first nan or, without any nan, of the first inf, and the learner's line that produced it."""
+    """The cause and the learner's line of the first nan, or of the first inf if there is no nan."""
 
     cause: str
     line: int | None
@@ -51,7 +51,7 @@ class NonfiniteOrigin:
 
 
 class FirstNonfinite(TorchDispatchMode):
-    """Finds the first operation that makes nan and the first that makes inf, while the mode is active.
+    """Finds, while the mode is active, the first operation that produces nan and the first that produces inf.
 
     An inf that the learner writes (a mask, `torch.full`) does not count; an inf that is computed does.
 
@@ -67,7 +67,7 @@ class FirstNonfinite(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # as in utils.feedback.fake_device
+        return False  # otherwise torch imports its compiler; see utils.feedback.fake_device
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         output = func(*args, **(kwargs or {}))

@@ -14,7 +14,7 @@ from utils.feedback.exercise import Case, Exercise, Spec
 from utils.feedback.observe import Failure
 from utils.feedback.op_trace import NonfiniteOrigin
 
-LONGEST = 80  # characters; a longer value is cut when a message quotes it
+LONGEST = 80  # in characters; a message truncates a longer value
 LAMBDA_MESSAGE = (
     "A lambda has no name, so its exercise is unknown: define a function with `def` and the exercise's name."
 )
@@ -72,7 +72,7 @@ def result_text(exercise: Exercise, case: Case, part: int) -> str:
 
 
 def part_text(spec: Spec | None, part: int) -> str:
-    """Name a part of a result; a part without a name is called by its number."""
+    """Name a part of a result, by its number if it has no name."""
     return f"`{spec.name}`" if spec and spec.name else f"part {part}"
 
 
@@ -148,12 +148,12 @@ def type_text(value: Any) -> str:
 
 
 def _is_function(value: Any) -> bool:
-    # The name of the type is all that the grader receives of a function.
+    # When the answer is a function, the grader receives only the name of its type.
     return type(value).__name__ in ("function", "method", "builtin_function_or_method")
 
 
 def type_cause_text(value: Any) -> str:
-    """Return the likely cause of an unexpected type as a sentence with a space before it, or ""."""
+    """Return the likely cause of an unexpected type as a sentence after a space, or ""."""
     if _is_function(value):
         return " Without parentheses after its name, a function is not called."
     if isinstance(value, tuple) and len(value) == 1:
@@ -162,7 +162,7 @@ def type_cause_text(value: Any) -> str:
 
 
 def comparable_type(value: Any) -> type:
-    """Return the type by which results are compared: any tensor is a Tensor, a Counter a dict, an int a float."""
+    """Return the type for comparing results: Tensor for any tensor, dict for a Counter, and float for an int."""
     if isinstance(value, Tensor):
         return Tensor
     if isinstance(value, dict):
@@ -171,7 +171,7 @@ def comparable_type(value: Any) -> type:
 
 
 def value_text(value: Any) -> str:
-    """Write a value as Python shows it, cut to `LONGEST` characters."""
+    """Write the repr of a value, truncated to `LONGEST` characters."""
     text = repr(value.tolist() if isinstance(value, Tensor) else value)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
@@ -182,7 +182,7 @@ def dtype_name(tensor: Tensor) -> str:
 
 
 def dtype_reason_text(yours: Tensor, expected: Tensor) -> str:
-    """Return why the dtype matters, as a sentence with a space before it, or ""."""
+    """Explain why the dtype matters, in a sentence after a space; "" if there is nothing to explain."""
     if expected.dtype == torch.bool:
         return " `masked_fill` and `~` need True and False."
     if expected.is_floating_point() and yours.is_floating_point():
@@ -191,7 +191,7 @@ def dtype_reason_text(yours: Tensor, expected: Tensor) -> str:
 
 
 def actual_parameters_text(yours: dict, extra: list[str]) -> str:
-    """List the parameters of an object that lacks one; if it has unexpected parameters, list only these."""
+    """List the parameters of an object that lacks an expected parameter; only the unexpected ones if there are any."""
     if extra:
         return f"it has {name_list_text(extra)} instead"
     if yours:
@@ -200,7 +200,7 @@ def actual_parameters_text(yours: dict, extra: list[str]) -> str:
 
 
 def missing_parameters_text(missing: list[str]) -> str:
-    """Explain why torch may miss layers in a list, as a sentence with a space before it; "" for other parameters."""
+    """Explain why torch may miss layers in a list, in a sentence after a space; "" for other parameters."""
     if not any(part.isdigit() for name in missing for part in name.split(".")):
         return ""
     return (
@@ -210,9 +210,9 @@ def missing_parameters_text(missing: list[str]) -> str:
 
 
 def expected_parameters_text(expected: dict, extra: list[str]) -> str:
-    """List the expected parameters if a module has `extra` ones; for a single extra tensor, suggest a buffer."""
+    """List the expected parameters of a module with `extra` parameters. For a single extra one, suggest a buffer."""
     listed = f"It should have only {name_list_text(expected)}" if expected else "It should have none"
-    if expected and all("." in name for name in extra):  # these belong to an additional layer
+    if expected and all("." in name for name in extra):  # a dotted name belongs to an additional layer
         return f"{listed}."
     return f"{listed}: a tensor that is not trained should be a buffer (register_buffer), not an nn.Parameter."
 

@@ -57,7 +57,7 @@ class Probe:
         return cls(exercise, runner, [Trial(*fields) for fields in zip(cases, yours, expected)])
 
     def with_gradients(self) -> Probe:
-        """Return a copy that keeps the results and adds what gradients reach."""
+        """Return a copy with the same results that also records which inputs and parameters the gradients reach."""
 
         def add_gradients(trial: Trial) -> Trial:
             observation = self.runner.run(trial.case, RunOptions(gradients=True))
@@ -77,7 +77,7 @@ class Probe:
 
     @cached_property
     def has_correct_values(self) -> bool:
-        """Tell whether every trial gave the expected values, so that only side effects can be wrong."""
+        """Tell whether every trial has the expected values, so that only side effects can be wrong."""
         return all(trial.is_correct(self.exercise) for trial in self.trials)
 
     def bind_arguments(self, case: Case) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Probe:
         return specs[part] if part < len(specs) else None
 
     def result_parts(self, trial: Trial) -> list[ResultPart]:
-        """Pair the tensors of a result with the expected ones. Returns an empty list if the structures differ."""
+        """Pair the tensors of a result with the expected tensors. Returns an empty list if the structures differ."""
         yours, expected = trial.yours.value, trial.expected.value
         pairs: list[tuple[Any, Any]] = []
         if isinstance(expected, Tensor):

@@ -1,4 +1,4 @@
-"""A learner's progress: passed exercises and answered questions, in one small file on this machine and nowhere else.
+"""A learner's progress: passed exercises and answered questions, stored in one small file on this machine only.
 
 The file is `.progress.json` in the folder of the course, or the path in COURSE_PROGRESS ("off" disables progress). A
 write replaces the whole file, so a crash leaves either the old file or the new one. Writers use a lock that the
@@ -19,7 +19,7 @@ from typing import Any
 from utils import lessons
 from utils.lessons.files import hold_lock, write_atomically
 
-LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer hangs
+LOCK_TIMEOUT = 2.0  # in seconds; a write takes milliseconds, so a process that holds the lock for longer must have hung
 STATES = ("passed", "failed", "todo")
 ANSWERS = "answers"  # a key next to the names of the lessons; no lesson has this name
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
@@ -46,7 +46,7 @@ def read_progress() -> ProgressTable:
 def read_answers() -> dict[str, dict[str, Any]]:
     """Return `{question: {"kind", "start", "right", "sure", "when"}}` of predictions and quizzes, the oldest first.
 
-    `start` holds the arguments from which the question was made, so that it can be asked again.
+    `start` contains the arguments from which the question was created, so that it can be repeated.
     """
     table = _load_or_empty().get(ANSWERS)
     answers = table if isinstance(table, dict) else {}
@@ -55,7 +55,7 @@ def read_answers() -> dict[str, dict[str, Any]]:
 
 
 def record_attempt(lesson: str, exercise: str, status: str) -> None:
-    """Record the outcome of a check. A passed exercise stays passed. Never raises, because a check matters more."""
+    """Record the outcome of a check. A passed exercise stays passed. Never raises, because the check must not fail."""
 
     def update(content: dict[str, Any]) -> None:
         entries = _table(content, lesson)
@@ -74,7 +74,7 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
 
     Args:
         kind: the kind of question, such as "predictions".
-        start: the arguments from which the question was made, its text under "question" included.
+        start: the arguments from which the question was created, including its text under "question".
         right: whether the answer was right.
         sure: how sure the learner was.
     """
@@ -101,7 +101,7 @@ def _load_or_empty() -> dict[str, Any]:
 
 
 def _update_file(change: Callable[[dict[str, Any]], None]) -> None:
-    """Read the file, apply `change`, and replace the file, under its lock if possible. A damaged file is renamed first.
+    """Read the file, apply `change`, and replace the file, while holding its lock if possible. Rename a damaged file.
 
     If the file cannot be written, print a warning once.
     """
@@ -129,7 +129,7 @@ def _warn_not_saved(path: Path, why: str) -> None:
 
 @contextlib.contextmanager
 def _exclusive_access(path: Path) -> Iterator[None]:
-    """Hold the lock of `path`. After LOCK_TIMEOUT seconds, continue without it: at most one entry can get lost."""
+    """Hold the lock of `path`. After LOCK_TIMEOUT seconds, continue without it, which can lose at most one entry."""
 
     def continue_without_lock() -> None:
         raise TimeoutError

@@ -1,4 +1,4 @@
-"""Properties: claims that must hold of every result of an answer, beyond its agreement with the oracle.
+"""Properties: claims that must be true of every result of an answer, in addition to agreement with the oracle.
 
 A property is a function of a `Probe` that returns a sentence if the claim is false, else None. It explains wrong
 results ("a row does not sum to one"), and rejects answers that are wrong but agree with the oracle on every case.
@@ -52,7 +52,7 @@ def rows_sum_to_one(part: int | None = None) -> Property:
 def causal(argument: int = 0, axis: int = -2, scale: float = 1e6) -> Property:
     """Check that a later token does not change the results of earlier positions.
 
-    The inputs are tried unchanged and `scale` times as large: with large inputs, a score that was masked with some low
+    The inputs are tried unchanged and `scale` times as large: with large inputs, a score that was masked with a low
     number becomes visible again.
     """
 
@@ -81,7 +81,7 @@ def _past_changed(probe: Probe, trial: Trial, argument: int, axis: int, factor: 
 
 
 def _past_change_message(past: list[Tensor], axis: int, size: int) -> str | None:
-    """Compare the results of the earlier positions from before and after the last token changed."""
+    """Compare the results of the earlier positions before and after a change of the last token."""
     before, after = past
     if torch.allclose(before, after, atol=1e-5):
         return None
@@ -129,7 +129,7 @@ def batch_independent(argument: int = 0) -> Property:
 
 
 def finite_when_scaled(factor: float = 1000.0) -> Property:
-    """Check that results stay finite with inputs `factor` times as large, if the oracle's do (softmax overflow)."""
+    """Check that results stay finite, as the oracle's do, with inputs `factor` times as large (softmax overflow)."""
 
     def broken(probe: Probe) -> str | None:
         for trial in _representative_trials(probe.trials):
@@ -190,7 +190,7 @@ def _representative_trials(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _select_trials(probe: Probe, fits: Callable[[Case], bool]) -> list[Trial]:
-    """Return the trials whose case fits: all of them to explain wrong numbers, two of each kind if all are right."""
+    """Return the trials with a suitable case: all of them if a number is wrong, otherwise two of each kind."""
     trials = [trial for trial in probe.trials if fits(trial.case)]
     return _representative_trials(trials) if probe.has_correct_values else trials
 
@@ -246,7 +246,7 @@ def draws_nothing(why: str) -> Property:
 
 
 def refuses(init: tuple, shape: tuple, why: str) -> Property:
-    """Check that an invalid input raises a ValueError, instead of giving a result or torch's error about shapes.
+    """Check that an invalid input raises a ValueError, rather than returning a result or raising torch's shape error.
 
     Args:
         init: the constructor's arguments.

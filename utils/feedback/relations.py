@@ -1,4 +1,4 @@
-"""Find a simple relation between wrong numbers and the expected ones: a fact that points to the mistake.
+"""Find a simple relation between the wrong and the expected numbers that points to the mistake.
 
 Each finder gets all wrong results of an answer, and returns a sentence only if its relation holds for all of them.
 """
@@ -21,7 +21,7 @@ from utils.feedback.wrong_regions import Pairs, ResultPair, places
 
 
 class Relation(NamedTuple):
-    """A relation: its name, for tests and tables, and a sentence for the learner."""
+    """A relation, with a name for tests and tables and a sentence for the learner."""
 
     name: str
     sentence: str
@@ -30,7 +30,7 @@ class Relation(NamedTuple):
 def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     """Return the first relation that holds for every wrong result, or None."""
     if any(isinstance(t.expected.value, dict) and _wrong_parts(probe, t) > 1 for t in wrong):
-        return None  # a relation of one wrong tensor need not hold for the other wrong tensors of the dict
+        return None  # in a dict, a relation of one wrong tensor need not hold for the rest
     parts = [(trial, part) for trial in wrong if (part := _wrong_part(probe, trial)) is not None]
     if parts and all(part.spec and part.spec.is_facts for _, part in parts):
         return Relation("fact", "")  # the description of a difference between facts is already a sentence
@@ -48,7 +48,7 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
 
 
 def _wrong_part(probe: Probe, trial: Trial) -> ResultPart | None:
-    """Return the last part that differs, because the weights come last and explain more; None if a shape differs."""
+    """Return the last part that differs: the weights, which explain more, come last. None if a shape differs."""
     for part in reversed(probe.result_parts(trial)):
         if part.yours.shape != part.expected.shape:
             return None
@@ -117,7 +117,7 @@ _POWERS = {-1.0: "1/{}", 1.0: "{}", -0.5: "1/√{}", 0.5: "√{}", 2.0: "{}²", 
 
 
 def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
-    """Describe the factors as one power of a named size, such as "1/√3, and `d_in` is 3"; "" if no size fits."""
+    """Describe the factors as a power of one named size, such as "1/√3, and `d_in` is 3"; "" if no size matches."""
     found = []
     for power, form in _POWERS.items():
         for name in pairs[0].named_sizes():
@@ -129,7 +129,7 @@ def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
 
 
 def _as_power(factor: float) -> str:
-    """Write a factor as a root or reciprocal of a small integer, such as " (1/√3)"; "" if it is none."""
+    """Write a factor as a root or reciprocal of a small integer, such as " (1/√3)"; "" if it is neither."""
     for power, form in ((-1.0, "1/{}"), (-0.5, "1/√{}"), (0.5, "√{}")):
         for n in range(2, 17):
             if math.isclose(n**power, factor, rel_tol=1e-4):
@@ -172,7 +172,7 @@ def _argument_form_matches(p: ResultPair, made: Callable[[Tensor, Tensor], Tenso
         return False
     try:
         return p.is_equal(p.yours, made(p.expected, given))
-    except RuntimeError:  # the sizes do not match
+    except RuntimeError:  # the sizes of the argument and the result do not match
         return False
 
 
@@ -232,7 +232,7 @@ def _by_line(
     redo: Callable[[Tensor, Tensor], Tensor],
     words: str,
 ) -> str:
-    """Detect differences that one number for each row (`axis` -1) or each column (-2) explains.
+    """Detect rows (`axis` -1) or columns (-2) that each differ from the expected ones by a single number.
 
     Args:
         pairs: the wrong results.

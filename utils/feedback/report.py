@@ -11,8 +11,8 @@ import torch
 from utils.feedback.compare import difference_mask
 from utils.show import html
 
-MAX_CELLS = 8  # a table shows at most so many rows and columns
-MAX_GIVEN = 36  # an input is shown next to the result only if it has at most so many numbers
+MAX_CELLS = 8  # a table shows at most this many rows and columns
+MAX_GIVEN = 36  # an input is shown next to the result only if it has at most this many numbers
 PRINTED = "Your code printed:"
 REASONS = (
     "passed",
@@ -57,10 +57,10 @@ class Report:
         status: "passed", "failed" or "todo".
         message: the message to the learner, as plain text.
         misconception: the id of the misconception that matches the answer, or None.
-        table: the learner's result next to the expected one, or None.
+        table: the learner's result next to the expected result, or None.
         reason: the kind of verdict, one of `REASONS`.
         property: the broken property, such as "rows_sum_to_one", if the reason is "property"; otherwise None.
-        relation: for the reason "difference", how the numbers are related to the expected ones ("factor",
+        relation: for the reason "difference", how the numbers are related to the expected numbers ("factor",
             "transpose" …), or "slip" if only a lint finding explains them; otherwise None.
         printed: what the answer printed on the case that the report shows.
     """
@@ -104,7 +104,7 @@ class Report:
 def comparison_table(
     yours: Any, expected: Any, atol: float, axes: tuple[str, ...] = (), name: str = ""
 ) -> Table | None:
-    """Make a `Table` of two tensors of one shape: the matrix with the first difference, cut to 8 × 8 around it.
+    """Build a `Table` of two tensors of the same shape: at most 8 × 8 cells around the first difference.
 
     Args:
         yours: the learner's result.
@@ -168,13 +168,13 @@ def _window(wrong: torch.Tensor, axis: int) -> range:
 def format_number(value: Any, digits: int = 4) -> str:
     """Write a number of a result with `digits` decimals; a bool or an int is written unchanged."""
     if isinstance(value, float):
-        value = 0.0 if abs(value) < 0.5 * 10**-digits else value  # avoids -0.0000
+        value = 0.0 if abs(value) < 0.5 * 10**-digits else value  # prevents the output -0.0000
         return f"{value:.{digits}f}" if abs(value) < 1e4 else f"{value:.{digits - 1}g}"
     return str(value)
 
 
 def _text_table(table: Table) -> list[str]:
-    """Write both results side by side, with wrong cells in [brackets]."""
+    """Write both results next to each other, with wrong cells in [brackets]."""
 
     def block(title: str, rows: list[list[str]], wrong: Collection[tuple[int, int]] = ()) -> list[str]:
         cells = [[f"[{v}]" if (i, j) in wrong else f" {v} " for j, v in enumerate(row)] for i, row in enumerate(rows)]

@@ -47,17 +47,17 @@ RESULT_ONLY = RunOptions()  # record nothing but the result
 class CodeTraits:
     """The findings of a static analysis of an answer's code."""
 
-    source: str = ""  # the source of its own functions
-    integers: frozenset[int] = frozenset()  # the integers above 2 in the code; a 1 or a 2 is mostly an axis
-    notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook's variables that it reads: (name, "a tensor")
-    unused_arguments: tuple[str, ...] = ()  # the arguments of a function that it never reads
+    source: str = ""  # the source of the functions that the answer defines
+    integers: frozenset[int] = frozenset()  # the integers above 2 in the code; smaller ones are usually axes
+    notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook variables in the code: (name, "a tensor")
+    unused_arguments: tuple[str, ...] = ()  # the arguments that a function never reads
 
 
 @dataclass(frozen=True)
 class DeviceMoveResult:
     """The result of a run on an emulated device."""
 
-    unmoved_tensor: str | None = None  # the name of a tensor of the object that did not move with the object
+    unmoved_tensor: str | None = None  # the name of a tensor that did not move with its object
     has_device_mix: bool = False  # whether an operation mixed tensors of two devices
 
 
@@ -73,7 +73,7 @@ class Runner(Protocol):
         ...
 
     def run_after_earlier_case(self, case: Case, earlier: Case) -> Observation:
-        """Run an object on `case` that was first called on `earlier`, with other parameters."""
+        """Call an object on `earlier`, change its parameters, and run it on `case`."""
         ...
 
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
@@ -81,11 +81,11 @@ class Runner(Protocol):
         ...
 
     def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
-        """Find the operation that makes the first nan or inf on a case; None if there is none."""
+        """Find the operation that produces the first nan or inf on a case. Return None if there is none."""
         ...
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
-        """Return the gradient of a weighted sum of the first result for each input and parameter; empty on failure."""
+        """Differentiate a weighted sum of the first result by each input and parameter. Return {} on failure."""
         ...
 
 
@@ -203,17 +203,17 @@ def _todo_observation() -> Observation:
 
 
 def make_runner(exercise: Exercise, answer: Any, initial: Callable | None = None) -> InProcessRunner:
-    """Make a runner for an answer in the learner's form, or in the form of an oracle or a misconception."""
+    """Create a runner for an answer in the form of a learner's answer, an oracle or a misconception."""
     return InProcessRunner(exercise.signature, to_learner_answer(exercise, answer, initial))
 
 
 def to_learner_answer(exercise: Exercise, answer: Any, initial: Callable | None = None) -> Any:
-    """Convert an oracle or a misconception to what a learner would pass to `check`: a value, a function or a class."""
+    """Convert an oracle or a misconception to a value, function or class that a learner could pass to `check`."""
     if exercise.kind == "value":
         return answer() if isinstance(answer, types.FunctionType) else answer
     if exercise.kind == "module" and not inspect.isclass(answer):
         initial_parameters = initial or exercise.initial_parameters
-        assert initial_parameters is not None  # every exercise of this kind has them
+        assert initial_parameters is not None  # every exercise whose answer is a module has initial parameters
         return make_module_class(initial_parameters, answer)
     return answer
 
@@ -224,12 +224,12 @@ def misconception_answer(exercise: Exercise, wrong: Misconception) -> Any:
 
 
 def observe_answer(exercise: Exercise, answer: Any, case: Case) -> Observation:
-    """Run an answer, in any form, on `case`, and again to see what its gradients reach."""
+    """Run an answer, in any form, on `case`, and record which inputs and parameters its gradients reach."""
     return parse_observation(exercise, case, make_runner(exercise, answer).run(case, RunOptions(gradients=True)))
 
 
 def parse_observation(exercise: Exercise, case: Case, observation: Observation) -> Observation:
-    """Replace the value of an observation by the exercise's `parse_result` of it, if the exercise has one."""
+    """Apply the exercise's `parse_result`, if any, to the value of an observation."""
     if exercise.parse_result is None or observation.failure:
         return observation
     return replace(observation, value=exercise.parse_result(observation.value, case))
@@ -267,7 +267,7 @@ def _cases_identical(a: Case, b: Case) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
-    """Run the oracle on a case of `cached_cases`, and cache the observation; without `gradients`, only the result."""
+    """Run the oracle on a case of `cached_cases`, with `gradients` if requested, and cache the observation."""
     return parse_observation(
         exercise, case, make_runner(exercise, exercise.oracle).run(case, RunOptions(gradients=gradients))
     )
@@ -327,7 +327,7 @@ _KINDS = {int: "a number", float: "a number"}
 
 
 def _find_unmoved_tensor(module: nn.Module) -> str | None:
-    """Return the name of an attribute, of the module or a submodule, whose tensor did not move with the module."""
+    """Return the name of a tensor attribute of the module or a submodule that did not move with the module."""
     for part in module.modules():
         for name, value in vars(part).items():
             if name not in ("_parameters", "_buffers") and any(t.device != FAKE_DEVICE for t in collect_tensors(value)):

@@ -1,4 +1,4 @@
-"""Find a simple relation between a wrong list or string and the expected one."""
+"""Find a simple relation between a wrong list or string and the expected list or string."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def find_sequence_relation(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, str] 
 
 
 def _common_prefix_length(a: Sequence[Any], b: Sequence[Any]) -> int:
-    """Count the items at the beginning of two sequences that are equal."""
+    """Count the equal items at the beginning of two sequences."""
     return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
 
 

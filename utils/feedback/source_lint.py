@@ -1,4 +1,4 @@
-"""Static findings in a learner's source: lines that do something other than what their author probably meant.
+"""Find lines in a learner's source that probably do not do what the learner intended.
 
 A finding is reported only if the code proves it. It need not be the cause of a wrong result.
 """
@@ -16,7 +16,7 @@ METHODS_WITHOUT_INPLACE = {"softmax", "log_softmax", "permute", "view", "reshape
 
 
 def find_lint(source: str) -> str | None:
-    """Return the first finding in an answer's source as a sentence; None without a finding, or if it does not parse."""
+    """Return the first finding in an answer's source as a sentence; None if there is none or it does not parse."""
     try:
         tree = ast.parse(textwrap.dedent(source))
     except SyntaxError:
@@ -29,7 +29,7 @@ def _lint_power(node: ast.AST) -> str | None:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
         return None
     dividend = node.left
-    if isinstance(dividend, ast.BinOp) and not isinstance(dividend.op, ast.Pow):  # in x / d ** 1 / 2, look at d ** 1
+    if isinstance(dividend, ast.BinOp) and not isinstance(dividend.op, ast.Pow):  # in x / d ** 1 / 2, check d ** 1
         dividend = dividend.right
     if isinstance(dividend, ast.BinOp) and isinstance(dividend.op, ast.Pow) and _is_constant(dividend.right, 1):
         return (
@@ -58,7 +58,7 @@ def _lint_unused_result(node: ast.AST) -> str | None:
 
 
 def _returns_new_tensor(method: ast.Attribute, keywords: list[ast.keyword]) -> bool:
-    """Tell whether a call is an operation of torch that returns a new tensor and changes no old one."""
+    """Tell whether a call is a torch operation that returns a new tensor and does not work in place."""
     name = method.attr
     is_pure = name in METHODS_WITHOUT_INPLACE or (hasattr(Tensor, name) and hasattr(Tensor, f"{name}_"))
     is_own_method = isinstance(method.value, ast.Name) and method.value.id == "self"

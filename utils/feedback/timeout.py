@@ -1,4 +1,4 @@
-"""The timeout of a check: interrupt an answer that does not end, in the same way as a learner would."""
+"""The timeout of a check: interrupt an answer that does not end, as a learner would."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-INTERRUPT_INTERVAL = 1.0  # seconds until the next interrupt, if the answer catches the first one
-POLL_INTERVAL = 0.1  # seconds between two looks at the clock
-IDLE_FACTOR = 6  # how much longer than the limit an idle answer, such as one that sleeps, may take
+INTERRUPT_INTERVAL = 1.0  # seconds until the next interrupt, if the answer catches an interrupt
+POLL_INTERVAL = 0.1  # seconds between two readings of the clock
+IDLE_FACTOR = 6  # an idle answer, such as one that sleeps, may take the limit times this factor of wall time
 
 
 class Timeout:
@@ -38,7 +38,7 @@ class Timeout:
 
     def __enter__(self) -> Timeout:
         if threading.current_thread() is threading.main_thread():
-            # A process that was started in the background may ignore interrupts, and an event loop may handle them.
+            # Restore the default handler: a background process may ignore interrupts, or an event loop may handle them.
             self._previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
             threading.Thread(target=self._watch, name="check-timeout", daemon=True).start()
         return self

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ErrorExplanation(NamedTuple):
-    r"""A pattern in the text of an error, and its explanation; `\1` is replaced by the pattern's first group."""
+    r"""A pattern for the text of an error, and its explanation; `\1` is replaced by the pattern's first group."""
 
     pattern: str
     explanation: str

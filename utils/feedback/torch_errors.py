@@ -36,7 +36,7 @@ def _is_product(line: str) -> bool:
 
 
 def _state_dict_text(text: str) -> str:
-    """Return the complaints of `load_state_dict` in one sentence, without the name of the class."""
+    """Combine the errors that `load_state_dict` reports into one sentence, without the name of the class."""
     faults = [line.strip().rstrip(". ") for line in text.splitlines()[1:] if line.strip()]
     return f"the state_dict does not match the model. {_SIZES.sub(_sizes_text, '; '.join(faults))}."
 
@@ -103,7 +103,7 @@ _AXES = re.compile(r"(?:transpose|permute|swapaxes|movedim)\([^()]*\)|\b(?:dim|a
 
 
 def hard_coded_size_hint(probe: Probe, failed_trial: Trial) -> str:
-    """Ask about a number in the code that is a size of a case that ran, but not of the case that failed.
+    """Ask about a number in the code that matches a size in a successful case but no size in the failed case.
 
     Returns a sentence with a space before it, or "" if the code has no such number.
     """

@@ -15,7 +15,7 @@ from utils.feedback.observe import is_float
 
 @dataclass(frozen=True)
 class ResultPair:
-    """A wrong result and the expected one, both as float64, with the inputs of the call."""
+    """A wrong result and the expected result, both as float64, with the inputs of the call."""
 
     yours: Tensor
     expected: Tensor
@@ -44,11 +44,11 @@ Pairs = list[ResultPair]
 
 
 def places(pairs: Pairs) -> str:
-    """Name the first region that contains all wrong numbers of every result and is mostly wrong; "" without one."""
+    """Name the first mostly wrong region that contains all wrong numbers of every result; "" if there is none."""
     wrong = [difference_mask(p.yours, p.expected, p.atol) for p in pairs]
     for name, region in _regions(pairs):
         inside = [region(w) for w in wrong]
-        is_partial = any(bool((~r).any()) for r in inside)  # a region that covers everything says nothing
+        is_partial = any(bool((~r).any()) for r in inside)  # a region that covers the whole table explains nothing
         if is_partial and all(not (w & ~r).any() and w[r].double().mean() > 0.5 for w, r in zip(wrong, inside)):
             zero = all(bool((p.yours[r & w] == 0).all()) for p, w, r in zip(pairs, wrong, inside))
             return f"Only {name} {'is 0 where it should not be' if zero else 'differs'}; all else is right."
@@ -59,7 +59,7 @@ Region = Callable[[Tensor], Tensor]
 
 
 def _regions(pairs: Pairs) -> Iterator[tuple[str, Region]]:
-    """Yield the regions of a table as (name, function that makes the mask), the smallest regions first."""
+    """Yield the regions of a table as (name, function that creates the mask), the smallest regions first."""
     dims = {p.expected.dim() for p in pairs}
     if len(dims) > 1 or 0 in dims:
         return

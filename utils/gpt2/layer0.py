@@ -1,4 +1,4 @@
-"""The inputs and weights of attention in layer 0 of a GPT-2, read from slices of the file without loading the model."""
+"""Read the inputs and weights of attention in layer 0 of a GPT-2 from its file, without loading the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from utils.gpt2.tokenizer import backend_tokenizer
 def get_pre_attn(prompt: str, path: str | os.PathLike | None = None) -> tuple[list[str], Float[Tensor, "seq d_model"]]:
     """Return the prompt's tokens as strings, and the input of layer 0's attention.
 
-    The input is the sum of token and position embeddings, after the layer norm `ln_1`.
+    The input is the sum of token and position embeddings, normalised by `ln_1`.
 
     Raises:
         ValueError: the prompt is empty, or has more tokens than the model has positions.
@@ -40,11 +40,11 @@ def get_split_l0_heads(head_idx: int, bias: bool = False, path: str | os.PathLik
     """Return the query and key weights of one head of layer 0.
 
     Args:
-        head_idx: from 0 to n_heads - 1.
-        bias: also return the biases. GPT-2 adds them: its queries are `x @ W_Q + b_Q`.
+        head_idx: the index of the head, from 0 to n_heads - 1.
+        bias: whether to return the biases too. GPT-2 computes its queries as `x @ W_Q + b_Q`.
 
     Returns:
-        (W_Q, W_K), each [d_model, d_head]; with `bias` (W_Q, W_K, b_Q, b_K), the latter [d_head].
+        (W_Q, W_K), or (W_Q, W_K, b_Q, b_K) with `bias`. Weights are [d_model, d_head], and biases [d_head].
     """
     weights = source(path)
     (W_Q, b_Q), (W_K, b_K) = (_read_head(weights, head_idx, part) for part in (0, 1))
@@ -59,7 +59,7 @@ def get_l0_values(
 
 
 def _read_head(weights: Source, head_idx: int, part: int) -> tuple[Tensor, Tensor]:
-    """Read one head's columns of `c_attn`: weights and biases of its queries (part 0), keys (1) or values (2)."""
+    """Read the weights and biases of one head's queries (part 0), keys (part 1) or values (part 2) from `c_attn`."""
     if isinstance(head_idx, bool) or not hasattr(head_idx, "__index__"):
         raise ValueError(f"head_idx must be a whole number; got {head_idx!r}.")
     head = head_idx.__index__()
@@ -108,7 +108,7 @@ def encode_prompt(prompt: str, weights: Source) -> Int[Tensor, "seq"]:
 class Checkpoint:
     """The open safetensors files of a GPT-2, from which slices of tensors are read as float32.
 
-    Keys may have the prefix `transformer.`, which save_pretrained writes, or no prefix, as in the file on the hub.
+    The names of tensors start with `transformer.` in files from save_pretrained, but not in the file on the hub.
     """
 
     def __init__(self, weights: Source) -> None:
@@ -120,7 +120,8 @@ class Checkpoint:
                 file = self._open(name)
                 keys = file.keys()
                 self._locations |= {key.removeprefix("transformer."): (file, key) for key in keys}
-            self._files = self._files.pop_all()  # All files opened without an error, so keep them open until __exit__.
+            # All files are open, so keep them open until __exit__. After an error, the stack closes them here.
+            self._files = self._files.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -160,10 +161,10 @@ class Checkpoint:
         rows: tuple[int, int] | None = None,
         columns: tuple[int, int] | None = None,
     ) -> Float[Tensor, "..."]:
-        """Read a tensor, or its rows or columns from `start` to `stop`.
+        """Read a tensor, or only its rows or columns from `start` to `stop`.
 
         Args:
-            shape: the required shape of the whole tensor; None instead of a size, or of the shape, accepts any.
+            shape: the required shape of the whole tensor. None, as the shape or as one of its sizes, accepts anything.
         """
         tensor = self._slice(name, shape)
         if columns is not None:
@@ -180,7 +181,7 @@ class Checkpoint:
     def read_embeddings(self, ids: Tensor) -> Float[Tensor, "seq d_model"]:
         """Read the token embeddings of `ids`.
 
-        The small GPT-2 stores only the trained rows, and one vector for all other tokens.
+        The small GPT-2 stores only the rows of trained tokens, and one vector for all other tokens.
         """
         d = self.weights.d_model
         if "wte.rows" not in self._locations:

@@ -1,4 +1,4 @@
-"""Load the whole GPT-2, for example to write text."""
+"""Load the whole GPT-2, for example to generate text."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ if TYPE_CHECKING:
 def load_gpt2(path: str | os.PathLike | None = None) -> tuple[GPT2LMHeadModel, GPT2TokenizerFast]:
     """Return the model (in eval mode, float32, on the CPU) and its tokenizer. Later calls return the same model.
 
-    The model uses the "eager" implementation of attention, so that `output_attentions=True` returns the weights.
+    The model uses the "eager" implementation of attention, so that `output_attentions=True` returns the attention
+    weights.
 
     Raises:
         WeightsError: the files are damaged or incomplete, or a tensor has the wrong shape or is not finite.
     """
-    return _load(source(path)).eval(), load_tokenizer()  # eval() each time, because a caller may have trained the model
+    # A caller may have set the cached model to training mode, so call eval() each time.
+    return _load(source(path)).eval(), load_tokenizer()
 
 
 @functools.lru_cache(maxsize=2)
 def _load(weights: Source) -> GPT2LMHeadModel:
-    with Checkpoint(weights) as checkpoint:  # raises our own errors if a file is damaged
+    with Checkpoint(weights) as checkpoint:  # raises a WeightsError if a file is damaged
         small = "wte.rows" in checkpoint.tensor_names()
-    # fork_rng, because a new model samples random weights before it gets the weights of the file.
+    # A new model first samples random weights, so fork_rng preserves the caller's random state.
     with torch.random.fork_rng(devices=[]), _silence_transformers():
         model = _load_expanded(weights) if small else _load_pretrained(weights)
     for name, parameter in model.named_parameters():
@@ -43,7 +45,8 @@ def _load(weights: Source) -> GPT2LMHeadModel:
                 f"{name} in {weights.path} contains numbers that are not finite (nan or inf)."
                 f" {remedy_for(weights.path)}"
             )
-    return model.to("cpu", torch.float32)  # independent of the default device and dtype of this process
+    # Convert explicitly, because this process may have a different default device or dtype.
+    return model.to("cpu", torch.float32)
 
 
 def _load_pretrained(weights: Source) -> GPT2LMHeadModel:
@@ -56,7 +59,8 @@ def _load_pretrained(weights: Source) -> GPT2LMHeadModel:
             attn_implementation="eager",
             dtype=torch.float32,
             output_loading_info=True,
-            ignore_mismatched_sizes=True,  # reported below with the names; transformers only prints a table
+            # Wrong sizes are reported below, in an error that names the tensors.
+            ignore_mismatched_sizes=True,
         )
     except Exception as error:
         raise WeightsError(
@@ -74,7 +78,7 @@ def _load_pretrained(weights: Source) -> GPT2LMHeadModel:
 
 
 def _load_expanded(weights: Source) -> GPT2LMHeadModel:
-    """Load the small GPT-2 with all 50,257 rows of its embedding. All tokens that were never trained share one row."""
+    """Load the small GPT-2 with all 50,257 rows of its embedding. All untrained tokens get the same vector."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     with Checkpoint(weights) as checkpoint:
@@ -106,7 +110,7 @@ def _load_expanded(weights: Source) -> GPT2LMHeadModel:
 
 @contextlib.contextmanager
 def _silence_transformers():
-    """Hide the progress bar and the reports of transformers, which loads these files within a second; keep errors."""
+    """Hide the progress bar and the reports of transformers, but not its errors."""
     from transformers.utils import logging as transformers_logging
 
     level = logging.getLogger("transformers").level

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "gpt2-mini"
-REPOSITORIES = ("openai-community/gpt2", "gpt2")  # the names of GPT-2; the Hugging Face cache has a folder for each
+# GPT-2 has two names on the hub, and the Hugging Face cache may have a folder for each.
+REPOSITORIES = ("openai-community/gpt2", "gpt2")
 WEIGHTS, INDEX, PICKLE, CONFIG = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "config.json"
 
 _COMES = "it comes with the course"
@@ -17,7 +18,7 @@ _announced: set[Source] = set()
 
 
 class WeightsError(ValueError):
-    """A GPT-2 cannot be used. The message names the file, the problem and the remedy."""
+    """An error for a GPT-2 that cannot be used. The message names the file, the problem and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +43,19 @@ class Source:
 
     @property
     def is_explicit(self) -> bool:
-        """Return whether a path or COURSE_GPT2 chose it; then fetching the real GPT-2 would change nothing."""
+        """Return whether a path or COURSE_GPT2 determined the choice, so that fetching GPT-2 would not change it."""
         return not self.reason.startswith(_COMES) and self.reason != _CACHED
 
     @property
     def announcement(self) -> str:
-        """Return the sentence that is printed at the first use."""
+        """Return the sentence that is printed when this source is first used."""
         size = f"{self.n_layers} layers of {self.n_heads} heads, width {self.d_model}"
         more = "" if self.real or self.is_explicit else " `coginst fetch gpt2` gets the real one."
         return f"Using {self.name} ({size}): {self.reason}.{more}"
 
 
 def source(path: str | os.PathLike | None = None) -> Source:
-    """Choose a GPT-2, and print one line about it at its first use.
+    """Choose a GPT-2, and print one line about it when it is first used.
 
     The order is: `path`; the environment variable COURSE_GPT2 (a path, or the word "bundled"); a real GPT-2 in the
     Hugging Face cache, which `coginst fetch gpt2` fills; the small GPT-2 that comes with the course.
@@ -70,7 +71,7 @@ def source(path: str | os.PathLike | None = None) -> Source:
 
 
 def find_source(path: str | os.PathLike | None = None) -> Source:
-    """Choose a GPT-2 like `source`, without printing."""
+    """Choose a GPT-2 by the rules of `source`, but print nothing."""
     if path is not None:
         return _source_at(path, "the path argument names it")
     if os.environ.get("COURSE_GPT2"):
@@ -82,14 +83,15 @@ def find_source(path: str | os.PathLike | None = None) -> Source:
 
 
 def find_in_cache() -> tuple[Path | None, str]:
-    """Return the folder of a real GPT-2 in the Hugging Face cache, or None, and a note if a copy is incomplete."""
+    """Return the folder of a real GPT-2 in the Hugging Face cache or None, and a note about incomplete copies."""
     from huggingface_hub import constants
 
     note = ""
     for repository in REPOSITORIES:
         if not (Path(constants.HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}").is_dir():
             continue
-        from huggingface_hub import try_to_load_from_cache  # imports 100 modules, so only if the folder exists
+        # This import is slow, so do it only if the folder exists.
+        from huggingface_hub import try_to_load_from_cache
 
         files = {name: try_to_load_from_cache(repository, name) for name in (CONFIG, WEIGHTS, INDEX, PICKLE)}
         here = {name for name, file in files.items() if isinstance(file, str)}
@@ -130,8 +132,8 @@ def read_source(folder: Path, name: str, real: bool, reason: str) -> Source:
     """Read the configuration of the GPT-2 in `folder`.
 
     Raises:
-        WeightsError: the configuration is missing, damaged or of another kind of model, or there are no weights except
-            as a pickle.
+        WeightsError: the configuration is missing, is damaged or belongs to a different kind of model, or there are
+            no weights, or only pickled ones.
     """
     config = _read_config(folder)
     if not any((folder / file).exists() for file in (WEIGHTS, INDEX)):
@@ -185,7 +187,7 @@ def _pickle_message(file: Path) -> str:
 
 
 def remedy_for(folder: Path) -> str:
-    """Say what to do about a damaged file in `folder`."""
+    """Return a sentence that says how to replace a damaged file in `folder`."""
     if folder.resolve() == BUNDLED:
         return "It comes with the course: `git checkout -- utils/assets/gpt2-mini` restores it."
     from huggingface_hub import constants

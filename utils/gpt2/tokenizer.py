@@ -15,10 +15,10 @@ END_OF_TEXT = "<|endoftext|>"
 
 
 def byte_symbols() -> list[str]:
-    """Return the 256 one-byte tokens in GPT-2's order, each as the printable character that represents it in the table.
+    """Return the printable characters that represent the 256 one-byte tokens in the table, in GPT-2's order.
 
-    Printable bytes come first and represent themselves. The other 68 bytes, including the space, follow as the
-    characters from U+0100 on.
+    Printable bytes come first and represent themselves. The other 68 bytes, including the space, follow; they are
+    represented by the characters from U+0100.
     """
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in printable]
@@ -26,20 +26,20 @@ def byte_symbols() -> list[str]:
 
 
 def read_merges(path: Path = MERGES) -> list[tuple[str, str]]:
-    """Read the pairs of a merge table in order, without its first line, which is a version."""
+    """Read the pairs of a merge table in order. The first line, which contains a version, is skipped."""
     lines = path.read_text(encoding="utf-8").split("\n")[1:]
     return [(left, right) for left, right in (line.split(" ") for line in lines if line)]
 
 
 def build_vocabulary(merges: list[tuple[str, str]]) -> dict[str, int]:
-    """Return the id of every token: first the bytes, then the result of each merge, then the end of the text."""
+    """Return the id of every token. The order is: the bytes, the result of each merge, the end of the text."""
     tokens = [*byte_symbols(), *(left + right for left, right in merges), END_OF_TEXT]
     return {token: i for i, token in enumerate(tokens)}
 
 
 @functools.cache
 def backend_tokenizer() -> Tokenizer:
-    """Return the tokenizer without transformers, whose import takes longer than all work on layer 0."""
+    """Return the tokenizer without importing transformers, because this import is slow."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
     merges = read_merges()
@@ -51,7 +51,7 @@ def backend_tokenizer() -> Tokenizer:
 
 @functools.cache
 def load_tokenizer() -> GPT2TokenizerFast:
-    """Return GPT-2's tokenizer: 50,257 tokens, of which `<|endoftext|>` (50256) begins, ends and pads texts."""
+    """Return GPT-2's tokenizer of 50,257 tokens. `<|endoftext|>` (id 50256) begins, ends and pads texts."""
     from transformers import GPT2TokenizerFast
 
     merges = read_merges()

@@ -1,4 +1,4 @@
-"""Find the answers on a student's page, find what each answer depends on, and load one of them in the runner."""
+"""Find the answers on a student's page and their dependencies, and load a single answer in the runner."""
 
 from __future__ import annotations
 import __future__
@@ -28,7 +28,7 @@ class PageAnswer:
 
     Attributes:
         source: for a function or class, its last definition; for a value, every cell that assigns its name.
-        uses: the other exercises that the answer reads: from this page, and through `yours` from earlier lessons.
+        uses: the other exercises that the answer reads, from this page or, through `yours`, from earlier lessons.
     """
 
     source: str = ""
@@ -59,7 +59,7 @@ def find_answers(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str,
 
 
 def _add_source(entry: PageAnswer, cell: lessons.Cell, node: ast.stmt, kind: str) -> None:
-    """Record one more statement that binds the name: definitions replace earlier ones, cells of a value add up."""
+    """Record a statement that binds the name. A definition replaces earlier ones; the cells of a value accumulate."""
     if kind == "value":
         if cell.source not in entry.source:
             entry.source = f"{entry.source}\n\n{cell.source}".strip()
@@ -125,7 +125,7 @@ class AnswerNotFound(Exception):
 
 
 class NotADefinition(Exception):
-    """The page binds the exercise's name to something that is not a definition; `check` gives the same message."""
+    """The page binds the exercise's name to something that is not a definition; `check` shows the same message."""
 
 
 def load_answer(path: Path, name: str, kind: str, names: dict[str, Any], timeout: float) -> Any:
@@ -186,7 +186,7 @@ def _is_refused(module: types.ModuleType, name: str) -> bool:
 
 
 def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
-    """Return the global names that an answer's code reads, including the code of the page's functions that it uses."""
+    """Return the global names that an answer reads, directly or in the page's functions that it calls."""
     referenced: set[str] = set()
     waiting = [answer]
     while waiting:
@@ -214,7 +214,7 @@ def _code_objects(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
 def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
     """Run the page up to the answer and return the value of `name`.
 
-    The last cell to run is the last one that binds the name. A value runs up to the last cell that checks it, if any.
+    Execution stops after the last cell that binds the name or, for a value, after the last cell that checks it, if any.
 
     Raises:
         AnswerNotFound: no cell binds the name, or its cell failed.
@@ -236,7 +236,7 @@ def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any
             code = compile(tree, traceback_filename(cell, lesson), "exec", futures, dont_inherit=True)
             futures |= code.co_flags & _FUTURES
             _execute_cell(code, names, None if cell.index in binding else patience)
-        except (Exception, SystemExit) as error:  # As in a notebook, the next cell can still run.
+        except (Exception, SystemExit) as error:  # As in a notebook, the remaining cells still run.
             stopped = error if cell.index in binding else stopped
     if name not in names:
         text = f"{type(stopped).__name__}: {stopped}" if stopped else f"No cell assigns a value to `{name}`."
@@ -272,7 +272,7 @@ def _is_checked(tree: ast.Module, name: str) -> bool:
 
 
 class NullObject:
-    """Do nothing, whatever the page calls on it: replaces names such as `check`, `show` and `display` in the runner."""
+    """An object whose calls all do nothing. It replaces `check`, `show` and similar names in the runner."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> NullObject:
         return self

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 MEGABYTE = 10**6
-MAX_FILE = 64 * MEGABYTE  # A notebook with pictures has a few megabytes, the largest ones a few tens.
+MAX_FILE = 64 * MEGABYTE  # A notebook with pictures usually has a few megabytes, and at most a few tens of megabytes.
 LEFT_BEHIND = ("__MACOSX", ".ipynb_checkpoints", "__pycache__", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
@@ -27,7 +27,7 @@ class ArchiveError(ValueError):
 
 @dataclass(frozen=True)
 class ArchiveLimits:
-    """How many files an archive may hold, and how many bytes they may have in total."""
+    """The maximum number of files in an archive, and their maximum total size in bytes."""
 
     max_files: int
     max_bytes: int
@@ -126,7 +126,7 @@ def _read_file(path: Path) -> bytes:
     """Return the bytes of a regular file.
 
     Raises:
-        ArchiveError: since it was listed, the file has become a link, a device or too large, or it cannot be read.
+        ArchiveError: the file cannot be read, or it has become a link, a device or too large since it was listed.
     """
     try:
         # The file may have been replaced since it was listed: do not follow a link, do not wait for a pipe.
@@ -180,7 +180,7 @@ def _entry_refusal_reason(entry: zipfile.ZipInfo) -> str:
         return f"Its path leads out of the zip ({entry.filename[:80]!r})."
     if entry.flag_bits & 1:
         return "It is protected with a password."
-    # A high compression ratio is no reason to refuse a file: a loop that prints one line a million times is no attack.
+    # A high compression ratio is not a reason for refusal: the output of a harmless loop also has one.
     return _refusal_reason(entry.external_attr >> 16 if entry.create_system == 3 else 0, entry.file_size)
 
 

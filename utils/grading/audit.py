@@ -1,6 +1,6 @@
-"""Record in the runner what a page attempts although no answer needs it, for the instructor to read.
+"""Record suspicious actions of a page in the runner, so that the instructor can read them.
 
-The record only informs. The sandbox enforces the limits; a hostile page can prevent an entry from being recorded.
+The record is only informative, because a hostile page can suppress entries. The sandbox enforces the limits.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SYSTEM = (
 
 
 class AuditLog:
-    """A record of suspicious events, from the call of `start` on.
+    """A record of suspicious events after the call to `start`.
 
     Args:
         own: folders in which a page may read and write anything.
@@ -88,7 +88,7 @@ class AuditLog:
                 self._add_entry("tampering", f"{module}.{name} was replaced")
 
     def _is_of_a_library(self, value: Any) -> bool:
-        # torch replaces some of its own functions while it runs.
+        # torch replaces some of its functions at run time.
         code = getattr(value, "__code__", None)
         return code is not None and code.co_filename.startswith(self.read)
 
@@ -101,7 +101,7 @@ class AuditLog:
         if (event not in _KINDS and event not in _PATHS) or getattr(self.busy, "now", False):
             return
         if event == "socket.__new__" and _is_importing():
-            return  # `import requests` creates a socket to find out whether the machine has IPv6.
+            return  # `import requests` creates a socket to detect IPv6.
         self.busy.now = True
         try:
             if event in _KINDS:

@@ -129,7 +129,7 @@ def fork_server_command(isolation: Isolation, number: int) -> list[str]:
     course = COURSE if confined else str(ROOT)
     path = [course, *(_package_mounts().values() if confined else _package_folders())]
     code = f"import sys; sys.path[:0] = {path[:1]!r}; sys.path += {path[1:]!r};"
-    if confined:  # before the imports, because `enter_pid_namespace` forks and a small process forks quickly
+    if confined:  # `enter_pid_namespace` comes before the imports, because a small process forks quickly.
         code += f" from utils.grading import isolation; isolation.enter_pid_namespace({number});"
     code += f" from utils.grading import fork_server; fork_server.main({number}, {confined})"
     start = [_python_executable(), "-I", "-S", "-B", "-c", code]
@@ -151,7 +151,7 @@ def _bwrap_command(bwrap: str) -> list[str]:
 
 
 def _system_mounts() -> Iterator[str]:
-    """Yield mounts of Python, its libraries and its packages, read-only, that hide the course and the home folder."""
+    """Yield read-only mounts of Python, its libraries and its packages; the course and the home folder stay hidden."""
     for place in SYSTEM:
         if os.path.islink(place):
             yield from ("--symlink", os.readlink(place), place)

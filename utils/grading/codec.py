@@ -1,9 +1,9 @@
 """Convert the arguments of cases and the results of answers to JSON and safetensors, and back.
 
-Numbers, texts, tensors, and tuples, lists and dicts of these are converted completely in both directions. On the way to
-the runner, objects of `utils.test_doubles`, `utils.models` and `torch.nn` are also sent, as class name and attributes.
-In a reply, any other object becomes its type name and its repr: the judge builds an opaque object of that name, which
-equals only itself.
+Numbers, texts, tensors, and tuples, lists and dicts of these are converted completely in both directions. In
+requests to the runner, objects of `utils.test_doubles`, `utils.models` and `torch.nn` are also sent, as class name and
+attributes. In a reply, any other object is reduced to its type name and its repr. From these, the judge builds an
+opaque object, which equals only itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Packer:
     """Converts values to JSON data and collects their tensors, which `blob` returns.
 
     Args:
-        objects: whether to convert objects of the trusted classes completely, as on the way to the runner.
+        objects: whether to convert objects of the trusted classes completely, as requests to the runner require.
         largest: the maximum total bytes of the tensors.
     """
 
@@ -279,7 +279,8 @@ class Unpacker:
             return tuple(items)
         if name != "Size":
             return type(_identifier(name), (tuple,), {})(items)
-        if not all(type(size) is int and abs(size) < 2**62 for size in items):  # torch fails to print larger sizes
+        # torch cannot print a `Size` with larger numbers.
+        if not all(type(size) is int and abs(size) < 2**62 for size in items):
             raise ProtocolError("a torch.Size whose items are not whole numbers, or too large")
         return torch.Size(items)
 

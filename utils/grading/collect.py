@@ -1,8 +1,8 @@
 """Sort the files of an LMS export into `handed-in/ID/NN_stem.ipynb`, and list every oddity in `intake.csv`.
 
-Earlier intakes are kept: the previous folder counts as one more source. So the zip of one lesson can follow the zip of
-another, and collecting the same files again changes nothing. The new folder is written next to the old one and then
-replaces it, so that an interrupted run leaves the old intake complete.
+Earlier intakes are kept, because the previous folder counts as an additional source. The zips of different lessons can
+therefore be collected one after the other, and collecting the same files again changes nothing. The new folder is
+written next to the old one and then replaces it, so that an interrupted run leaves the old intake complete.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class CollectSummary:
 
     @property
     def oddity_counts(self) -> Counter[str]:
-        """How many rows of `intake.csv` have each category."""
+        """The number of rows of `intake.csv` in each category."""
         return Counter(row.what for row in self.rows)
 
 
@@ -238,7 +238,7 @@ class _Intake:
     # --- what was collected before ----------------------------------------------------------------------
 
     def add_previous_intake(self, out: Path) -> None:
-        """Add the files collected earlier in `out`, and its rows about files that are not among the new sources."""
+        """Add the files that `out` already contains, and its rows about files that are not in the new sources."""
         by_folder = {student.folder: student for student in self.students}
         for folder in sorted(out.iterdir()) if out.is_dir() else ():
             paths, student = _lesson_files(folder), by_folder.get(folder.name)
@@ -252,7 +252,8 @@ class _Intake:
             for path in paths:
                 stem = path.name.split(".")[0]
                 place = f"{out.name}: {path.relative_to(out).as_posix()}"
-                current = (0, int(path.parent == folder))  # If the times are equal, the file that counted still counts.
+                # If the times are equal, the previously chosen version is kept.
+                current = (0, int(path.parent == folder))
                 self._add_version(student, stem, path.suffix, path.read_bytes(), place, path.stat().st_mtime, current)
             for path in folder.glob(PROGRESS):
                 kept = PurePosixPath(folder.name, PROGRESS)
@@ -307,13 +308,13 @@ class _Intake:
         return CollectSummary(out, [s for s in self.students if s in present], stems, files, rows)
 
     def _add_version_row(self, version: SubmissionVersion, what: str, why: str) -> None:
-        # The row has no file: an earlier version now comes from `out`, and a second run must give the same row.
+        # The row names no file: on a second run, the earlier version comes from `out`, and the row must not change.
         student = version.student
         self.rows.append(IntakeRow(student.id, student.name, version.stem, what, "", why))
 
 
 def _shared_file_rows(versions: Sequence[SubmissionVersion]) -> Iterator[IntakeRow]:
-    """Yield a row for each student who handed in the same bytes as another, except for untouched copies of a lesson."""
+    """Yield a row for each student whose file equals another student's, except for unchanged copies of a lesson."""
     owners: dict[tuple[str, str, str], dict[str, Student]] = {}
     for version in versions:
         if version.code_digest is not None:
@@ -355,7 +356,7 @@ def _merge_stranger_rows(rows: Iterable[IntakeRow]) -> Iterator[IntakeRow]:
 
 
 def _has_usual_name(name: str, stem: str) -> bool:
-    """Return whether a file has its lesson's name, apart from the number of a copy."""
+    """Return whether a file has its lesson's name, ignoring a copy number."""
     return _COPY.sub("", PurePosixPath(name).stem).strip().casefold() == stem.casefold()
 
 

@@ -1,4 +1,4 @@
-"""Write CSV tables that are safe to open in a spreadsheet: no cell is taken for a formula."""
+"""Write CSV tables that are safe to open in a spreadsheet: no cell is interpreted as a formula."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def format_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def guard_formula(text: str) -> str:
-    """Return the text with a guard in front if a spreadsheet could take it for a formula."""
+    """Return the text, prefixed with a guard if a spreadsheet could interpret it as a formula."""
     text = text.replace("\0", "")
     return GUARD + text if text.lstrip(" ").startswith(FORMULA) else text
 

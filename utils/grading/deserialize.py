@@ -1,4 +1,4 @@
-"""Rebuild in the runner what the judge sent: cases, including the test doubles in them, which are built by name."""
+"""Rebuild the cases that the judge sent to the runner; classes, such as those of test doubles, are found by name."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class TrustedUnpacker(Unpacker):
 
 
 def qualified_name(thing: Any) -> str:
-    """Return the name by which `resolve_name` finds a function or class, such as "torch.nn.modules.linear:Linear"."""
+    """Return the name from which `resolve_name` finds a function or class, such as "torch.nn.modules.linear:Linear"."""
     return f"{thing.__module__}:{thing.__qualname__}"
 
 
 def resolve_name(name: str) -> Any:
-    """Return the function or class of a name from `qualified_name`."""
+    """Return the function or class with this name, in the format of `qualified_name`."""
     module, _, path = name.partition(":")
     if not name.startswith(TRUSTED_PREFIXES):
         raise ProtocolError(f"{name} is not in a trusted module")

@@ -43,7 +43,7 @@ JUDGE_MODULES = (
     "remote_runner",
     "sandbox",
 )  # verdicts depend only on these modules of this package
-ATTEMPTS = 3  # at a submission whose worker process dies
+ATTEMPTS = 3  # maximum for a submission whose worker process dies
 LIMITS = ResourceLimits()
 _YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
 
@@ -68,11 +68,11 @@ class GradingSummary:
     """The outcome of a grading run.
 
     Attributes:
-        reused_count: how many results already existed.
-        graded_count: how many results this run produced.
-        state_counts: how many exercises of the new results are in each state.
-        wait_counts: how many of these exercises wait for an earlier lesson, by the number of that lesson.
-        lost_submissions: the submissions whose worker died at every attempt, each with the error.
+        reused_count: the number of results that already existed.
+        graded_count: the number of results that this run produced.
+        state_counts: the number of exercises of the new results in each state.
+        wait_counts: the number of these exercises that wait for an earlier lesson, by that lesson's number.
+        lost_submissions: the submissions whose worker died at every attempt, and the error for each.
     """
 
     reused_count: int = 0

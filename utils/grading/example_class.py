@@ -1,8 +1,8 @@
 """Generate a class of simulated students to try grading on: correct answers, wrong answers and faulty files.
 
-The answers come from `tests/checks/blind`: they were written blind, from the student pages alone, before any check was
-run. Who gives which answer is sampled: each student has an ability, finishes a number of lessons, and can repeat a
-mistake from one lesson in the next. The same seed gives the same class.
+The answers come from `tests/checks/blind`. They were written from the student pages alone, before any check was run.
+Each student's answers are sampled: a student has an ability, finishes a number of lessons, and can repeat a mistake
+from one lesson in the next. The same seed always generates the same class.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ Abe Acosta Adeyemi Almeida Andersson Bakker Banerjee Becker Bianchi Çelik Cohen
 Dubois Eriksen Farouk Fischer Fontaine García Gupta Haddad Hansen Horvat Ibrahim Ito Jansen Jensen Kaya Keller Khan Kim
 Kovács Laurent Lindqvist López Mbeki Meyer Moreau Müller Nakamura Ndiaye Nguyen Novák O'Neill Okafor Olsen Park Patel
 Pereira Rossi Sato Schmidt Silva Tanaka Weber Wójcik Yilmaz Zhang""".split()
-MOST = len(GIVEN_NAMES) * len(FAMILY_NAMES)  # students, because every student needs a different name
+# the maximum number of students, because every student needs a different name
+MOST = len(GIVEN_NAMES) * len(FAMILY_NAMES)
 
 
 class ExampleError(ValueError):
@@ -55,7 +56,7 @@ class ExpectedResult:
     """A row of `expected.csv`: the answer of a simulated student to one exercise.
 
     Attributes:
-        verdict: the verdict that a check gives, in the notation of `coginst answers`.
+        verdict: the verdict of the check, in the notation of `coginst answers`.
         mishap: the fault that was injected into the student's file, or "".
         answer: the source of the answer; "" if the exercise was not attempted.
     """
@@ -70,7 +71,7 @@ class ExpectedResult:
 
 @dataclass
 class ExampleClassSummary:
-    """The generated class: its folder, its students, and for how many students each fault was injected."""
+    """The generated class: its folder, its students, and the number of students with each injected fault."""
 
     folder: Path
     students: list[Student]
@@ -85,7 +86,7 @@ def make_example_class(
 
     Args:
         students: the number of students on the roster.
-        seed: the same seed gives the same class.
+        seed: the seed of the random generator.
         names: the lessons to hand in; by default all.
 
     Raises:
@@ -236,7 +237,7 @@ class _SimulatedStudent:
         return ipynb.notebook_text(notebook).encode()
 
     def _sample_answer(self, gap: Gap) -> tuple[str, str]:
-        """Sample a verdict and an answer that gets it; the answer is "" if the gap is not attempted."""
+        """Sample a verdict and an answer with this verdict; the answer is "" if the gap is not attempted."""
         draw, name = self.draw, gap.exercise
         wrong = self.course.wrong.get(name, [])
         habitual = [answer for answer in wrong if _misconception(answer) in self.habits]

@@ -84,9 +84,9 @@ COPIED, UNKNOWN = "another's file", "not on the roster"
 def inject_faults(
     handed_in: dict[str, Files], roster: Sequence[Student], rng: random.Random
 ) -> dict[tuple[str, str], str]:
-    """Inject each fault into the files of one student in forty, and add the files of a student not on the roster.
+    """Inject each fault into the files of one in forty students, and add files of a student who is not on the roster.
 
-    Each fault occurs once, or not at all if the class has too few students. No student gets two faults.
+    Each fault occurs once, or not at all if the class has too few students. No student receives two faults.
 
     Returns:
         The fault for each (student id, lesson stem) that it affects.

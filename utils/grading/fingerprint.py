@@ -1,9 +1,9 @@
 """Compute a short digest of an observation, so that equal wrong results can be grouped.
 
-Two implementations of the same mistake give numbers that differ in their last digits. Rounding each number separately
-would not help: among many numbers one is always at a rounding boundary, and a number that should be 0 consists only of
-rounding error. Therefore two weighted sums of each tensor are rounded, relative to its largest number. The weights are
-irrational; with rational weights, sums of round numbers would fall exactly on rounding boundaries.
+Two implementations of the same mistake return numbers that differ in their last digits. Rounding each number separately
+would not help: among many numbers, some are always close to a rounding boundary, and a number that should be 0 consists
+only of rounding error. Therefore two weighted sums of each tensor are rounded, relative to its largest number. The
+weights are irrational, because with rational weights, sums of round numbers would lie exactly on rounding boundaries.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from torch import Tensor
 
 from utils.feedback.observe import Observation
 
-MOST = 4096  # elements of a tensor that count
-TEXT = 1000  # characters that count of everything except numbers
-SUMS = 2  # weighted sums of each tensor
+MOST = 4096  # maximum number of elements of a tensor to include
+TEXT = 1000  # maximum number of characters to include for anything except numbers
+SUMS = 2  # number of weighted sums of each tensor
 STEP = 1e-3  # the rounding step of a sum, relative to the largest number
 LEAST, HUGE = 1e-3, 1e100  # the smallest scale for rounding; the size from which numbers count as 0
 
@@ -39,7 +39,7 @@ def fingerprint_observation(observation: Observation) -> str:
 
 
 def _parts(value: Any) -> Iterator[Tensor | float | str]:
-    """Yield the tensors and floats in a value, and its containers and other objects as texts."""
+    """Yield the tensors and floats in a value, and a string for each container and each other object."""
     if isinstance(value, (Tensor, float)):
         yield value
     elif isinstance(value, (tuple, list, dict)):
@@ -59,7 +59,7 @@ def tensor_summary(tensor: Tensor) -> list[int]:
     flat = (torch.view_as_real(flat).flatten() if flat.is_complex() else flat).double()
     odd = [int(flat.isnan().sum()), int((flat == math.inf).sum()), int((flat == -math.inf).sum())]
     flat = flat.where(flat.abs() < HUGE, 0.0)
-    # The factor 1.37 keeps a largest number of exactly 1, which is common, away from a power of two.
+    # The largest number is often exactly 1. The factor 1.37 moves it away from a power of two.
     size = 2.0 ** math.frexp(1.37 * max(flat.abs().max().item(), LEAST))[1]
     places = torch.arange(1, len(flat) + 1, dtype=torch.float64)
     sums = [(flat * torch.cos(math.sqrt(2 + k) * places)).sum().item() / len(flat) ** 0.5 for k in range(SUMS)]

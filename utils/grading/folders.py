@@ -1,4 +1,4 @@
-"""Write a folder atomically: a reader finds the old contents or the new ones, never a mixture."""
+"""Write a folder atomically: a reader finds the old contents or the new ones, never a mixture of both."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from utils.lessons.files import replace_folder_atomically
 
 
 class FolderError(ValueError):
-    """A folder is not one that the command wrote, so it is not replaced; the message says what to do."""
+    """A folder is not replaced, because the command did not write it; the message says what to do."""
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text as UTF-8 without changing its line ends. Lone surrogates become "?"."""
+    """Write a text as UTF-8 without changing its line endings. Lone surrogates become "?"."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode("utf-8", "replace"))
 

@@ -1,8 +1,9 @@
 """Run the fork server: a process that has imported everything a page needs, and forks a child for each exercise.
 
-The fork server never runs a page. For each exercise, the judge sends it the child's end of a connection, the resource
-limits, and hints about slow preparations that the page may need. The fork server starts a confined child that answers
-the judge on this connection, waits for it, and reports its exit status to the judge. Only one child runs at a time.
+The fork server never runs a page. For each exercise, the judge sends the fork server the child's end of a connection,
+the resource limits, and the names of optional preloads that the page may need. The fork server starts a confined child,
+which answers the judge on this connection, waits for the child to exit, and reports the exit status to the judge. Only
+one child runs at a time.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def main(number: int, confined: bool) -> None:
         if not packet:
             return
         if not descriptors:
-            continue  # This is a request to end a child that has already ended.
+            continue  # This request would end a child that has already ended.
         request = json.loads(packet)
         for hint in request["likely"]:
             _preload_optional(hint)
@@ -69,16 +70,16 @@ def _preload() -> None:
 
 @functools.cache
 def _preload_optional(what: str) -> None:
-    """Do once for all children what would take each page a second or more: "optimisers" or "gpt2"."""
-    with contextlib.suppress(Exception):  # A page that needs it gets the error itself.
-        importlib.import_module("torch._dynamo")  # Creating an optimiser imports it.
+    """Load once, for all children, what would take each page a second or more: "optimisers" or "gpt2"."""
+    with contextlib.suppress(Exception):  # If a page needs the module, the error occurs again there.
+        importlib.import_module("torch._dynamo")  # Creating an optimiser imports its module.
         if what == "gpt2":
             utils.gpt2.load_gpt2()
     _freeze_memory()
 
 
 def _freeze_memory() -> None:
-    """Keep the present memory shared with the children, until they write to it.
+    """Prepare the current memory for sharing with the children, so that few pages are copied after a fork.
 
     The cost of a fork grows with the number of memory pages, so the pages are merged into large ones if the kernel
     supports it (Linux 6.1).

@@ -18,7 +18,7 @@ _HEAD = struct.Struct(">II")
 
 
 class ProtocolError(ValueError):
-    """The other side violated the protocol; the message names what it sent, as a noun phrase."""
+    """The other side violated the protocol; the message is a noun phrase for what it sent."""
 
 
 class ChannelClosed(Exception):
@@ -26,7 +26,7 @@ class ChannelClosed(Exception):
 
 
 class ChannelTimeout(Exception):
-    """Nothing could be received, or sent, in time."""
+    """A frame could not be sent or received in time."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Channel:
         return bytes(data)
 
     def has_unread_data(self) -> bool:
-        """Return whether unread data has arrived, without waiting."""
+        """Return without waiting whether unread data has arrived."""
         self.connection.settimeout(0)
         try:
             return bool(self.connection.recv(1, socket.MSG_PEEK))

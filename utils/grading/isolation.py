@@ -1,7 +1,7 @@
-"""Confine the process of one exercise, in addition to the isolation by bubblewrap, which all exercises share.
+"""Confine the process of one exercise, in addition to bubblewrap's isolation, which all exercises share.
 
 The fork server runs in bubblewrap's namespaces. For each exercise it starts a child in a new PID namespace: the child
-sees no other process, and everything that it started ends with it. The child has a temporary folder of its own, no
+sees no other process, and its descendants end when it ends. The child has a private temporary folder, no
 capabilities, resource limits, and a system call filter. The filter forbids new processes, sockets, and kinds of memory
 that no limit counts.
 """
@@ -57,8 +57,8 @@ def enter_pid_namespace(*descriptors: int) -> None:
     """Fork, and continue in the child as the first process of a new PID namespace.
 
     The parent closes the given file descriptors, waits for the child and exits with its status. This step is necessary
-    because `fork_child` must return to its own namespace. That requires rights over the namespace, and an ordinary user
-    has none over bubblewrap's.
+    because `fork_child` must return to the fork server's namespace. This requires rights over that namespace, and an
+    ordinary user has no rights over bubblewrap's namespace.
     """
     _call_libc("unshare", _NEWPID)
     pid = os.fork()
@@ -91,7 +91,8 @@ def fork_child(work: Callable[[], None], limits: ResourceLimits, confined: bool)
                 work()
     finally:
         if confined:
-            _call_libc("setns", own, _NEWPID)  # Return to the own namespace; otherwise no further fork could get one.
+            # Return to the original namespace; otherwise no later fork could create a new one.
+            _call_libc("setns", own, _NEWPID)
         os.close(own)
     return pid
 
@@ -109,7 +110,7 @@ def kill_child(pid: int, confined: bool) -> None:
 
 
 class _ExitOnLeave:
-    """A context manager that exits the process at the end of the block, also after an exception."""
+    """A context manager that exits the process at the end of the block, even after an exception."""
 
     def __enter__(self) -> None: ...
 
@@ -142,7 +143,7 @@ def _apply_limits(limits: ResourceLimits) -> None:
     for what, most in {
         resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_DATA: data + limits.memory,  # An allocation fails with an exception; nothing is killed.
-        resource.RLIMIT_AS: used + limits.memory + (1 << 28),  # It also counts shared memory.
+        resource.RLIMIT_AS: used + limits.memory + (1 << 28),  # This limit also counts shared memory.
         resource.RLIMIT_FSIZE: TMP_BYTES,
         resource.RLIMIT_NOFILE: 256,
         resource.RLIMIT_CORE: 0,
@@ -216,7 +217,7 @@ def seccomp_program(machine: Architecture) -> bytes:
     steps = [
         (_LOAD, 0, 0, 4),  # the architecture of the call
         (_EQUAL, 1, 0, machine.audit_arch),
-        (_RETURN, 0, 0, _KILL),  # The call uses the numbers of another architecture.
+        (_RETURN, 0, 0, _KILL),  # The call uses the numbers of a different architecture.
         (_LOAD, 0, 0, 0),  # the number of the call
         (_AT_LEAST, 0, 1, 0x40000000),  # the numbers of the x32 ABI
         (_RETURN, 0, 0, refuse),
@@ -260,5 +261,5 @@ def probe() -> None:
         os.write(1, path.read_bytes())
 
     enter_pid_namespace()
-    for _ in range(2):  # The second child shows that returning to the own namespace works.
+    for _ in range(2):  # The second child shows that returning to the original namespace works.
         os.waitpid(fork_child(work, ResourceLimits(), confined=True), 0)

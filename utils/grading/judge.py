@@ -27,7 +27,7 @@ from utils.lessons.answers import solved_source
 
 T = TypeVar("T")
 OUT_OF_MEMORY = "It requested more memory than the limit allows."
-POINTS = 1.0  # points of an exercise, as in the assignments for nbgrader
+POINTS = 1.0  # points for an exercise, as in the assignments for nbgrader
 LARGEST = 20 << 20  # bytes of a page that can still be graded
 
 
@@ -79,7 +79,7 @@ class Verdict:
 
 
 class BoundedCache(dict[str, T]):
-    """A dict that keeps only the newest entries; the next lesson of the same student needs them again."""
+    """A dict that keeps only the newest entries, which the next lesson of the same student needs again."""
 
     MAX_ENTRIES = 512
 
@@ -173,7 +173,7 @@ class _Grading:
     # --- a page -----------------------------------------------------------------------------------------
 
     def read(self, stem: str) -> ParsedPage:
-        """Parse a page, in a runner because its content is not trusted."""
+        """Parse a page. This happens in a runner, because the page is not trusted."""
         known = self.judge.reads
         key = f"{stem} {self.hashes[stem]}"
         return known[key] if key in known else known.store(key, self._parse_page(stem))
@@ -210,7 +210,7 @@ class _Grading:
             return ParsedPage(unreadable_reason=f"{page} could not be read. {over.detail}")
 
     def _send_pages(self, session: Session, pages: list[str], more: Mapping[str, bytes] | None = None) -> None:
-        """Write the student's pages, and additional pages, into the runner's folder."""
+        """Write the student's pages and additional pages into the runner's folder."""
         contents = {page: self.submission.pages[page] for page in pages} | dict(more or {})
         sizes = [[page, len(text)] for page, text in contents.items()]
         session.ask("write_pages", b"".join(contents.values()), pages=sizes)
@@ -257,7 +257,7 @@ class _Grading:
             return _exercise_result(_todo_report(name, f"{self.pages[stem]} defines no `{name}`."), "not attempted")
         source, uses = answers[name]
         if stuck := next((n for n in uses if n in before and before[n].state == "stopped"), None):
-            # Loading the page would run into the same limit again.
+            # Loading the page would exceed the same limit again.
             return self._waiting_result(_exercise_result(_todo_report(name, ""), "failed", source), stuck)
         yours = self.yours(stem)
         verdict, seconds = self.verdict(stem, exercise, yours)
@@ -302,7 +302,7 @@ class _Grading:
             return Verdict(self._stopped_report(exercise, stop), "stopped", may_be_blocked=True)
         except RemoteAnswerNotFound as missing:
             return _missing_verdict(name, missing)
-        except Exception as error:  # The runner raised it, for example while it loaded the page.
+        except Exception as error:  # The runner raised the exception, for example while it loaded the page.
             what = f"{type(error).__name__}: {error}"
             return Verdict(Report(name, "failed", what, reason="raised"), "failed", may_be_blocked=True)
         if report:
@@ -347,7 +347,7 @@ def _is_pending(
 
 
 def _missing_verdict(name: str, missing: RemoteAnswerNotFound) -> Verdict:
-    """Return the verdict for a page without the answer: not attempted, or failed if an exception prevented it."""
+    """Return the verdict for a missing answer: failed if an exception prevented it, otherwise not attempted."""
     failure = missing.failure
     if failure is None or failure.todo is not None:
         return Verdict(_todo_report(name, str(missing)), "not attempted", may_be_blocked=failure is not None)

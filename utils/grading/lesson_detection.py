@@ -12,7 +12,7 @@ from pathlib import Path
 from utils import lessons
 from utils.instructor.ipynb import cell_id
 
-ENOUGH_CELLS = 3  # shared cell ids that identify a lesson; a single one may be chance or a copied cell
+ENOUGH_CELLS = 3  # shared cell ids that identify a lesson; a single match may be chance or a copied cell
 _CHECKED = re.compile(r"\bcheck\(\s*(\w+)")
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)|\b(\w+)\s*=(?!=)")
 _IDS = re.compile(r'"id":\s*"([0-9a-f]{8})"')
@@ -21,7 +21,7 @@ _NUMBERED = re.compile(r"(?<!\d)(\d\d)[_ -]?([a-z]\w*)?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class KnownLesson:
-    """The signature of a lesson: the exercises that it checks, and the ids of its cells."""
+    """The signature of a lesson: the exercises that the lesson checks, and the ids of its cells."""
 
     stem: str
     exercises: frozenset[str]
@@ -46,14 +46,14 @@ def known_lessons(folder: str | Path | None = None) -> list[KnownLesson]:
 
 @functools.lru_cache(maxsize=64)
 def _lesson_signature(path: Path, age: int) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the exercises that a lesson checks and its cell ids; `age` invalidates the cache after a change."""
+    """Return a lesson's exercises and cell ids; `age` is a cache key that changes when the file changes."""
     lesson = lessons.read_lesson(path)
     code = "\n".join(cell.source for cell in lesson.cells if cell.kind == "code")
     return frozenset(_CHECKED.findall(code)), frozenset(cell_id(path.stem, n) for n in range(len(lesson.cells)))
 
 
 def detect_lesson(text: str, known: Sequence[KnownLesson]) -> str | None:
-    """Return the stem of the lesson that a file's text is a copy of, or None.
+    """Return the stem of the lesson to which a file's text belongs, or None.
 
     The text may be JSON or markdown, and it may be truncated: a damaged notebook must still be assigned to its lesson.
     """
@@ -78,8 +78,8 @@ def mentions_lesson(text: str, stem: str, known: Sequence[KnownLesson]) -> bool:
 
 
 def _mentioned_names(text: str) -> tuple[set[str], set[str]]:
-    """Return the names that a text checks, and the names that it checks or defines."""
-    text = text.replace("\\n", "\n")  # JSON escapes line ends.
+    """Return two sets: the names of the checked exercises, and these together with all defined names."""
+    text = text.replace("\\n", "\n")  # JSON escapes line breaks.
     checked = set(_CHECKED.findall(text))
     return checked, checked | {name for pair in _DEFINED.findall(text) for name in pair}
 

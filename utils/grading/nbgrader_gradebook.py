@@ -28,8 +28,8 @@ class GradebookSummary:
     """The outcome of `record_points`.
 
     Attributes:
-        submission_count: how many submissions were written.
-        undecided_count: how many exercises still need a decision by the instructor.
+        submission_count: the number of submissions written.
+        undecided_count: the number of exercises that still need a decision by the instructor.
         without_cell: the exercises without a cell in the gradebook, such as "02_simplified_attention softmax".
     """
 
@@ -69,7 +69,7 @@ def record_points(
 
     Args:
         path: the gradebook; call `check_gradebook` first.
-        ids: the gradebook's ids of students, by folder name, for students whose id there is different.
+        ids: the gradebook's student ids by folder name, for students whose gradebook id differs from the folder name.
 
     Raises:
         GradebookError: see `check_gradebook`.
@@ -103,7 +103,7 @@ def _submission_notebook(book: Any, missing: type[Exception], student: str, stem
         book.find_submission(stem, student)
     except missing:
         book.update_or_create_student(student)
-        with book.db.no_autoflush:  # Otherwise, nbgrader's code causes a warning of SQLAlchemy.
+        with book.db.no_autoflush:  # Otherwise, nbgrader's code causes a warning from SQLAlchemy.
             book.add_submission(stem, student)
     return book.find_submission_notebook(stem, stem, student)
 
@@ -122,7 +122,7 @@ def _comment_text(exercise: ExerciseResult) -> str | None:
     """Return the comment on an answer, or None if the answer passed."""
     if exercise.state == "passed":
         return None
-    # nbgrader renders comments as Markdown with HTML. Indented text is code, so a message cannot contain tags or links.
+    # nbgrader renders comments as Markdown with HTML. Indented text is rendered as code, without tags or links.
     lines = [part for line in exercise.message.splitlines() for part in textwrap.wrap(line, WIDTH) or [""]]
     return f"{exercise.state}\n\n" + "\n".join(f"    {line}" for line in lines) if lines else exercise.state
 

@@ -36,7 +36,7 @@ class RemoteAnswerNotFound(Exception):
 
 
 class RemoteRunner:
-    """A `Runner` over a session.
+    """A `Runner` that sends its calls through a session.
 
     Attributes:
         fingerprints: a digest of the observation of each run, in the order of the runs.

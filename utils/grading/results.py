@@ -1,7 +1,7 @@
-"""Read and write the result of one submission, `results/ID/NN_stem.json`: the judge writes it, and reports read it.
+"""Read and write the result of one submission, `results/ID/NN_stem.json`.
 
-A file is written atomically. It contains a key, a hash of everything that the verdicts depend on: as long as the key
-stays the same, grading again changes nothing.
+A file is written atomically. It contains a key, which is a hash of everything that the verdicts depend on. As
+long as the key stays the same, grading again changes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, Literal, get_args
 from utils.lessons.files import write_atomically
 
 SCHEMA = 1
-NOT_COLLECTED = "This file was not collected: "  # `collect` writes this and the reason in place of a refused file
+# the beginning of the text that `collect` writes in place of a refused file
+NOT_COLLECTED = "This file was not collected: "
 
 State = Literal[
     "passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable", "absent"
@@ -59,11 +60,11 @@ class ExerciseResult:
         misconception: the id of the detected misconception, or None.
         message: the message to the student, in plain text.
         html: the card that a notebook shows, including its table; "" if the answer was not judged.
-        seconds: the CPU time of the answer's process, measured outside of it.
+        seconds: the CPU time of the answer's process, measured from outside the process.
         waits_for: the exercise that must pass first, if `state` is "waits for another exercise".
         answer: the student's source; "" if there is none.
-        fingerprint: a hash of the wrong results on the cases, which are the same for all students: failures with the
-            same fingerprint are taken for the same mistake. "" if the answer passed or gave no result.
+        fingerprint: a hash of the wrong results on the cases, which are the same for all students: failures with
+            equal fingerprints count as the same mistake. "" if the answer passed or returned no result.
     """
 
     name: str

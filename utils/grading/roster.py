@@ -32,7 +32,7 @@ COLUMN = {spelling: column for column, spellings in HEADERS.items() for spelling
 DELIMITERS = ",;\t"
 # Moodle's grading worksheet can have these numbers in its "ID" column.
 PARTICIPANT = re.compile(r"(Participant|Teilnehmer/in) ?\d+")
-# Windows does not allow the first names for folders; our own tables end in .csv.
+# Windows reserves the first of these names; .csv is the suffix of the tables that are written here.
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*\.csv")
 
 
@@ -46,7 +46,7 @@ class Student:
 
     Attributes:
         id: the unique id of the student at the university or in the LMS.
-        name: the name as the roster writes it, such as "Ada Lovelace" or "Lovelace, Ada".
+        name: the name as written in the roster, such as "Ada Lovelace" or "Lovelace, Ada".
         email: the email address; "" if the roster has none.
         section: the section or group; "" if the roster has none.
         canvas: Canvas's internal number of the student, which is part of the file names in its downloads.
@@ -71,7 +71,7 @@ class Student:
 
 
 def safe_file_name(text: str) -> str:
-    """Return a name for a file or folder on every system: `text` itself, or its plain letters and a hash of it."""
+    """Return a file name that is valid on every system: `text` itself, or its plain letters and a hash of `text`."""
     if re.fullmatch(r"[A-Za-z0-9]([\w.@+-]{0,62}[\w@+-])?", text, re.ASCII) and not RESERVED.fullmatch(text):
         return text
     harmless = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:24]

@@ -1,7 +1,7 @@
 """Serve the judge from inside the sandbox: load one student's page, run the answer, and return observations.
 
 The answer runs with `InProcessRunner`, as in a notebook. The judge does not trust this process: a page can change all
-the code here, but this gains it no more than returning another result.
+the code here, but the only effect is a different result.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RunnerServer:
     """Answers the judge's requests one after the other until the judge closes the connection.
 
     Args:
-        folder: an empty folder for the pages, which no other process uses.
+        folder: an empty folder for the pages; no other process uses this folder.
     """
 
     def __init__(self, channel: Channel, limits: ResourceLimits, folder: Path) -> None:
@@ -92,7 +92,7 @@ class RunnerServer:
     # --- requests -------------------------------------------------------------------------------------
 
     def do_write_pages(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
-        """Write the student's pages into the folder; `blob` contains their bytes one after the other."""
+        """Write the student's pages into the folder; `blob` contains their concatenated bytes."""
         start = 0
         for name, size in message["pages"]:
             (self.folder / name).write_bytes(blob[start : start + size])
@@ -103,7 +103,8 @@ class RunnerServer:
         try:
             lesson = lessons.read_lesson(self.folder / message["page"])
             answers = find_answers(lesson, message["exercises"])
-        except lessons.LessonError as error:  # Its message contains the runner's folder, which means nothing outside.
+        except lessons.LessonError as error:
+            # The message contains the runner's folder, which is meaningless outside the sandbox.
             return {"unreadable": str(error).replace(f"{self.folder}{os.sep}", "")[: schema.LONGEST]}
         except (RecursionError, MemoryError):
             return {"unreadable": ""}

@@ -1,4 +1,4 @@
-"""Start the fork server in bubblewrap, and open a session with a confined runner for each exercise.
+"""Start the fork server in bubblewrap and, for each exercise, open a session with a confined runner.
 
 Every request ends with a reply or with `RunnerStopped`, whatever the runner sends. If the fork server has ended, it is
 started again.
@@ -25,8 +25,8 @@ from utils.grading.isolation import ProcessExit, ResourceLimits
 
 START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very busy machine
 WALL_CLOCK_FACTOR = 6.0  # wall-clock limit of an exercise / its CPU limit; see IDLE_FACTOR in utils.feedback.timeout
-GRACE = 10.0  # additional seconds until the judge gives up
-PRELOAD_HINTS = {  # for a word in a page, the slow preparation that the page probably needs
+GRACE = 10.0  # additional seconds before the judge stops waiting
+PRELOAD_HINTS = {  # words in a page, and the optional preload that each one suggests
     b"load_gpt2": "gpt2",
     b"optim": "optimisers",
     b"train": "optimisers",
@@ -61,7 +61,7 @@ class Sandbox:
 
     @property
     def cpu_seconds(self) -> float:
-        """The CPU seconds of its fork servers and all their children."""
+        """The CPU seconds of this sandbox's fork servers and all their children."""
         return self._before + self._now
 
     def __enter__(self) -> Sandbox:
@@ -76,7 +76,7 @@ class Sandbox:
             self._control.close()
         if self._process is not None:
             try:
-                self._process.wait(GRACE)  # It ends when its connection is closed.
+                self._process.wait(GRACE)  # The fork server ends when its connection is closed.
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
@@ -85,7 +85,7 @@ class Sandbox:
 
     @property
     def fork_server_pid(self) -> int | None:
-        """The PID of the process that was started for the fork server; None if it is not running."""
+        """The PID of the fork server's process; None if it is not running."""
         return self._process.pid if self._process and self._process.poll() is None else None
 
     def open_session(self, limits: ResourceLimits, page: bytes = b"") -> Session:
@@ -109,7 +109,7 @@ class Sandbox:
         return Session(self, ours, limits)
 
     def _start_runner(self, packet: bytes, theirs: socket.socket) -> bool:
-        """Ask the fork server to prepare for a page and start a runner; return whether it did.
+        """Ask the fork server to prepare for a page and start a runner; return whether it started.
 
         The time for this does not count towards the limits of the exercise.
         """
@@ -226,7 +226,7 @@ class Session:
 
         Raises:
             ChannelClosed: the runner has closed the connection.
-            ChannelTimeout: the time is over.
+            ChannelTimeout: the remaining time has elapsed.
             ProtocolError: the reply is not a valid frame.
         """
         if self.left <= 0:

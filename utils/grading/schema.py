@@ -26,7 +26,7 @@ NAMES = 10_000  # items of a list, such as parameter names
 
 
 def encode_form(form: AnswerSignature) -> dict[str, Any]:
-    """Encode an answer's signature; its view function becomes a name."""
+    """Encode an answer's signature; its view function is sent by name."""
     data = {field.name: getattr(form, field.name) for field in dataclasses.fields(form)}
     return data | {"arguments": list(form.arguments), "view": form.view and qualified_name(form.view)}
 

@@ -12,7 +12,7 @@ from utils.grading.roster import Student, name_key
 # Moodle: "Ada Lovelace_1234_assignsubmission_file_/x.ipynb", or without folders
 # "Ada Lovelace_1234_assignsubmission_file_x.ipynb". The number belongs to the participation, not to the student.
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
-# Canvas: "lovelaceada_LATE_123_456_x.ipynb" has the sortable name in lower case, the student's number and the upload's.
+# Canvas: "lovelaceada_LATE_123_456_x.ipynb": sortable name in lower case, student's number, upload's number.
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<number>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.DOTALL)
 
 
@@ -21,11 +21,11 @@ class Owner:
     """The student who handed a file in.
 
     Attributes:
-        student: the student; None if nobody on the roster matches, or several students do.
+        student: the student; None if no student on the roster matches, or several students match.
         claimed_name: the student's name in the file's path.
         file_name: the file's name as the student uploaded it.
         upload_number: Canvas's number of the upload, which grows with time; 0 for other systems.
-        reason: why there is no student, as a sentence; or how the name in the path differs from the student's.
+        reason: a sentence that says why there is no student, or how the name in the path differs from the student's.
         candidates: the students who match, if there are several.
     """
 
@@ -61,7 +61,7 @@ class OwnerLookup:
         for part in path.parts[:-1]:
             if owner := self._match_name(part, path.name):
                 return owner
-        # The file may be in no folder: "s1234_02.ipynb" or "s1234.ipynb".
+        # The file may not be in a folder: "s1234_02.ipynb" or "s1234.ipynb".
         for end in re.finditer(r"[_. -]", path.name):
             if owner := self._match_name(path.name[: end.start()], path.name[end.end() :]):
                 return owner

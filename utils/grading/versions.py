@@ -21,7 +21,7 @@ class SubmissionVersion:
     content_path: Path
     location: str
     mtime: float
-    upload_order: tuple[int, int] = (0, 0)  # Canvas's number of the upload, and the browser's number of the copy
+    upload_order: tuple[int, int] = (0, 0)  # Canvas's upload number and the browser's copy number
     file_digest: str = ""  # a hash of the whole file
     code_digest: str | None = None  # a hash of the code only; None if the file cannot be read as a lesson
 
@@ -38,7 +38,7 @@ class SubmissionVersion:
 
 
 def group_versions(versions: Iterable[SubmissionVersion]) -> dict[tuple[str, str], list[SubmissionVersion]]:
-    """Return the distinct versions for each student's folder and lesson, highest rank first.
+    """Return the distinct versions of each lesson in each student's folder, highest rank first.
 
     Of several versions with the same code, only the one with the highest rank is kept.
     """

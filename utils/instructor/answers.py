@@ -1,4 +1,4 @@
-"""Make answers from their source and judge them: a single answer, or a file of answers with their verdicts."""
+"""Create answers from their source code, and judge a single answer or a whole file of answers."""
 
 from __future__ import annotations
 import __future__
@@ -24,10 +24,10 @@ from utils.lessons.files import write_atomically
 
 @dataclass
 class AnswerFactory:
-    """Makes answers to one exercise from their source.
+    """Creates answers to one exercise from their source code.
 
     Attributes:
-        namespace: the names of the lesson, which an answer can use.
+        namespace: the names that the lesson defines; an answer can use them.
         source: the source of the reference answer.
     """
 
@@ -37,7 +37,7 @@ class AnswerFactory:
 
     @classmethod
     def from_exercise(cls, exercise: Exercise) -> AnswerFactory:
-        """Make the factory of an exercise. If its answer is a value, run the lesson's earlier cells silently.
+        """Create the factory of an exercise. If its answer is a value, run the lesson's earlier cells silently.
 
         Raises:
             LessonError: `solutions/` does not exist.
@@ -63,11 +63,11 @@ class AnswerFactory:
 
     @classmethod
     def from_name(cls, exercise: str) -> AnswerFactory:
-        """Make the factory of the exercise with this name. Raises `UnknownExercise`."""
+        """Create the factory of the exercise with this name. Raises `UnknownExercise`."""
         return cls.from_exercise(find_exercise(exercise))
 
     def make_answer(self, source: str) -> Any:
-        """Return the answer that a source defines. If the source raises an error, that error is not caught."""
+        """Run a source and return the answer that it defines. Errors from the source are not caught."""
         names = {name: value.clone() if _is_plain(value) else value for name, value in self.namespace.items()}
         file = f"<an answer to {self.exercise.name}>"
         linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
@@ -85,7 +85,7 @@ class AnswerFactory:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether the value is a leaf tensor, which is copied so that no answer can change it for the next one."""
+    """Return whether the value is a leaf tensor. Such tensors are copied, so that no answer can change them."""
     return isinstance(value, Tensor) and value.is_leaf
 
 
@@ -122,8 +122,8 @@ def read_answers(path: Path) -> list[Answer]:
     """Read the answers in a file.
 
     Raises:
-        ValueError: the first line of a cell does not have the form "# %% EXERCISE wrong: what is wrong", or the same
-            with "right".
+        ValueError: the first line of a cell does not have the form "# %% EXERCISE wrong: what is wrong" or
+            "# %% EXERCISE right: how it is written".
     """
     answers = []
     for cell in path.read_text(encoding="utf-8").split(MARK)[1:]:

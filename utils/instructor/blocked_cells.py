@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from utils.lessons import Cell, bound_names, parse_cell
 
-# These functions accept an unfinished answer and report it, without an error.
+# These functions report an unfinished answer instead of raising an error.
 TOLERANT_CALLS = frozenset({"check", "hint", "solution", "progress"})
 # `yours` returns the answer to an earlier exercise. In a copy without solutions/, it may have nothing to return.
 YOURS = "yours"
@@ -107,7 +107,7 @@ def _forwarded_names(node: ast.AST) -> list[ast.Name]:
 def _used_names(node: ast.stmt) -> Iterator[str]:
     """Yield the names that a statement really uses when it runs.
 
-    Not included: names that it only defines or passes on, and the arguments of `TOLERANT_CALLS`.
+    Names that it only defines or passes on are not included, nor are the arguments of `TOLERANT_CALLS`.
     """
     if isinstance(node, ast.Expr):
         forwarded = _forwarded_names(node.value)

@@ -1,9 +1,9 @@
 """Build the students' pairs `course/NN_stem.md` and `.ipynb` from the lessons `solutions/NN_stem.md`.
 
-The build first makes all files in memory. It writes the files that differ to a staging folder in `course/`, and renames
-this folder when it is complete. From then on, the build can only go forward: the next build finishes a killed one. A
-lock prevents two builds of one folder at the same time. `.coginst.json` stores the hash of each file that the build
-wrote, so the build recognises a file that a learner changed, and keeps it.
+The build first creates all files in memory. It writes the changed files to a staging folder in `course/`, and renames
+this folder when it is complete. If the build is killed after that, the next build finishes its work. A lock prevents
+two builds of one folder at the same time. `.coginst.json` stores the hash of each file that the build wrote,
+so the build recognises a file that a learner changed, and keeps it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from utils.lessons.markers import MarkerError
 
 MANIFEST = ".coginst.json"
 _STAGE, _COMMIT = ".coginst-stage", ".coginst-commit"
-LOCK_PATIENCE = 60.0  # seconds; a build takes one or two, so a build that holds the lock for longer hangs
+LOCK_PATIENCE = 60.0  # seconds; a build takes one or two seconds, so one that holds the lock this long hangs
 
 HEADER = """\
 ---
@@ -64,7 +64,7 @@ class BuildSummary:
 
 
 def build(source: str | Path | None = None, out: str | Path | None = None) -> BuildSummary:
-    """Make the student pairs in `out` from the lessons in `source`. If anything is wrong, write none of them.
+    """Create the student pairs in `out` from the lessons in `source`. If anything is wrong, write nothing.
 
     A file that differs from what the last build wrote belongs to a learner. The build keeps this file and the other
     file of the pair, and names it in `BuildSummary.kept`.
@@ -86,7 +86,7 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
 
 
 def find_drift(source: str | Path | None = None, out: str | Path | None = None) -> list[str]:
-    """Return one line for each file in `out` that a build of `source` would change. Write nothing; raise as `build`."""
+    """Return one line for each file in `out` that a build of `source` would change. Raises as `build` does."""
     source, out = _resolve_folders(source, out)
     files = student_files(source)
     plan = _Plan(files, out)
@@ -164,7 +164,7 @@ def _lock_path(out: Path) -> Path:
 
     It is in the system's temporary folder, because a build that fails must not create anything, not even `out`.
     """
-    user = os.getuid() if hasattr(os, "getuid") else 0  # one user cannot open the lock of another
+    user = os.getuid() if hasattr(os, "getuid") else 0  # a user cannot open the lock of another user
     return Path(tempfile.gettempdir()) / f"coginst-build-{user}-{_hash(os.fsencode(out.resolve()))[:16]}.lock"
 
 
@@ -179,7 +179,7 @@ def _raise_busy(out: Path) -> None:
 
 
 def student_files(source: Path) -> dict[str, bytes]:
-    """Return the content of every file to make, by its name. Raises `BuildError` and `MarkerError`."""
+    """Return the content of every file in the build, by its name. Raises `BuildError` and `MarkerError`."""
     paths = sorted(path for path in source.glob("[0-9]*.md") if path.is_file())
     if not paths:
         raise BuildError(f"There is no lesson in {source}. A lesson is a file such as 02_simplified_attention.md.")
@@ -216,7 +216,7 @@ def student_files(source: Path) -> dict[str, bytes]:
 
 
 def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
-    """Return the student's markdown and notebook, with the same cells and the tags that an untouched lesson needs."""
+    """Return the student's markdown and notebook. Both have the same cells, tagged for an untouched lesson."""
     lesson = lessons.parse_lesson(stripped.text, path)
     if [cell.source for cell in lesson.cells] != [cell.source for cell in stripped.cells]:
         raise MarkerError(
@@ -242,7 +242,7 @@ def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
 
 def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
     """Write the cell's metadata after the language of its opening fence."""
-    magic = lines[cell.line - 1].startswith("```")  # then the fence line is also the cell's `%%bash` line
+    magic = lines[cell.line - 1].startswith("```")  # the opening fence also stands for the cell's `%%bash` line
     row = cell.line - 1 if magic else cell.line - 2
     fence, language = re.match(r"(`+)\s*(\S+)", lines[row]).groups()
     arguments = cell.source.split("\n")[0].partition(" ")[2] if magic else ""
@@ -320,7 +320,7 @@ def _stage_files(out: Path, plan: _Plan) -> None:
                 os.fsync(file.fileno())
             os.utime(stage / name, (now, now))
     except OSError:
-        shutil.rmtree(stage, ignore_errors=True)  # its files take space on a full disk
+        shutil.rmtree(stage, ignore_errors=True)  # the disk may be full, so free the space
         raise
     os.rename(stage, out / _COMMIT)
 
@@ -373,5 +373,5 @@ def _read_bytes(path: Path) -> bytes | None:
 
 
 def _hash(content: bytes) -> str:
-    """Return the hash of a file's content, with normalised line ends, because checkouts and editors change them."""
+    """Return the hash of a file's content, with normalised line endings, because git and editors change them."""
     return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()

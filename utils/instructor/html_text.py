@@ -39,7 +39,7 @@ class _Reader(HTMLParser):
         self._mark(tag)
 
     def _mark(self, tag: str) -> None:
-        """Add to the text what a tag means: a backtick for inline code, a line break for a tag outside `WITHIN`."""
+        """Add a backtick for a tag of inline code, and a line break for a tag outside `WITHIN`."""
         if tag == "code":
             self.text.append("`")
         elif tag not in WITHIN:

@@ -1,4 +1,4 @@
-"""Make notebooks as JSON for the build, the solved notebooks and the export to nbgrader, without nbformat."""
+"""Create notebooks as JSON for the build, the solved notebooks and the export to nbgrader, without nbformat."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def make_cell(kind: str, identity: str, metadata: dict[str, Any], source: str | 
 def make_notebook(cells: list[dict[str, Any]], **metadata: Any) -> dict[str, Any]:
     """Return a notebook of these cells for the kernel that every lesson uses.
 
-    The kernel has the display name that ipykernel gives it. Otherwise, Jupyter would write this name on opening the
-    notebook, and treat the notebook as changed.
+    The kernel has the display name that ipykernel uses. Otherwise, Jupyter would write this name when it opens the
+    notebook, and would treat the notebook as changed.
     """
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     return {"cells": cells, "metadata": {"kernelspec": kernel, **metadata}, "nbformat": 4, "nbformat_minor": 5}

@@ -25,10 +25,10 @@ _MENTION = re.compile(r"`[^`\n]*`")
 def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, Any]) -> list[str]:
     """Return one line `file:line: description` for each answer that a student file still contains.
 
-    A line of code is a leak if it has at least three names or numbers, a line of prose if it has at least four words. A
-    long `return` value is also a leak without the `return`. A line is no leak if its own lesson or a later one has the
-    same line in visible code, because the author shows it there. A name is a leak if only answers use it and it cannot
-    be an English word: `attn_probs` can be a leak, `weights` cannot.
+    A line of code is a leak if it has at least three names or numbers. A line of prose is a leak if it has at least
+    four words. A long `return` value is a leak even without the `return`. A line is not a leak if visible code of its
+    lesson or of a later lesson contains it, because the author shows it there. A name is a leak if only answers use
+    it and it cannot be an English word: `attn_probs` can be a leak, `weights` cannot.
 
     Args:
         sources: the lessons in order, each with its answers.
@@ -66,12 +66,12 @@ def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, A
 def _iter_answer_lines(stripped: StrippedLesson, visible_lines: set[str]) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line of an answer that students must not see.
 
-    Lines that say too little and lines that visible code contains (`visible_lines`) are left out.
+    Uninformative lines and lines in visible code (`visible_lines`) are left out.
     """
     for line, text in stripped.code_answers:
         answer = _collapse_whitespace(_strip_comment(text))
         if answer not in visible_lines and _is_informative(answer, code=True):
-            # Prose would hardly repeat the word `return`. A short value such as `x.sum(dim=1)` may be a coincidence.
+            # Prose may repeat the returned value without the word `return`. A short value may be a coincidence.
             returned = answer.removeprefix("return ")
             without_return = len(returned) >= 20 and not any(returned in line for line in visible_lines)
             yield line, returned if without_return else answer
@@ -107,8 +107,8 @@ def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
 def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
     """Return one line for each file that contains more than one short answer (at most three informative lines).
 
-    A single short answer may be a coincidence, for example as a part of a wrong answer or of a model. If two short
-    answers match, the file is taken for a copy of the solution.
+    A single short answer may be a coincidence, for example as a part of a wrong answer or of a model. A file with two
+    short answers is treated as a copy of the solution.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     answers_in_file: dict[str, list[str]] = {}
@@ -174,7 +174,7 @@ def _strip_comment(line: str) -> str:
 
 
 def _is_informative(answer: str, code: bool) -> bool:
-    """Return whether a line of an answer says so much that learners must not see it."""
+    """Return whether a line of an answer is so informative that learners must not see it."""
     tokens = re.findall(r"\w+", answer)
     if code:
         return len([token for token in tokens if not keyword.iskeyword(token)]) >= 3 and len(answer) >= 12
@@ -182,7 +182,7 @@ def _is_informative(answer: str, code: bool) -> bool:
 
 
 def _iter_answer_names(stripped: StrippedLesson) -> Iterator[tuple[str, int]]:
-    """Yield each name that answers bind and the student's copy of the lesson does not use, with its line."""
+    """Yield each name, with its line, that answers bind but the student's copy of the lesson does not use."""
     visible_names = {name for cell in stripped.cells if cell.kind == "code" for name in _identifiers(cell.source)}
     for line, text in stripped.code_answers:
         for name in _bound_names(text):
@@ -220,7 +220,7 @@ def _is_distinctive(name: str) -> bool:
 
 
 def _format_leak(sources: list[tuple[Lesson, StrippedLesson]], copy: str, text: str, leak: str) -> str:
-    """Return the fault with its place, which is the visible line of the source that contains it, if there is one."""
+    """Format a fault. Its place is the visible line of the source with this text, or otherwise the student file."""
     for lesson, stripped in sources:
         if copy.startswith(lesson.stem + "."):
             answers = [*stripped.code_answers, *stripped.prose_answers]

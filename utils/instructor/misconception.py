@@ -45,8 +45,8 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
     """Turn the answer in `source` into the misconception `id`.
 
     Raises:
-        ValueError: the source does not parse, it does not define the exercise's name, the id is invalid, or the
-            exercise has a misconception with this id.
+        ValueError: the source does not parse or does not define the exercise's name, the id is invalid, or the
+            exercise already has a misconception with this id.
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", id):
         raise ValueError(
@@ -68,7 +68,7 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
         if exercise.kind != "value"
         else _wrap_value(source, exercise.name, name)
     )
-    parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # strings that `ruff format` can lay out
+    parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # short strings, which `ruff format` can wrap
     entry = f'"{id}": Wrong({name}, {" ".join(parts)}),'
     stub_tree = ast.parse(function)
     free_names = _free_names(stub_tree)
@@ -130,7 +130,7 @@ def _free_names(tree: ast.Module) -> list[str]:
 
 
 def _load_time_names(table: symtable.SymbolTable) -> set[str]:
-    """Return the module-level names that code reads while its module is loaded, so not those inside functions."""
+    """Return the module-level names that code reads while its module is loaded. Names inside functions are left out."""
     if table.get_type() == "function":
         return set()
     top = table.get_type() == "module"
@@ -139,14 +139,14 @@ def _load_time_names(table: symtable.SymbolTable) -> set[str]:
 
 
 def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[str]:
-    """Write a stub into a lesson's checks: the function before its exercise's declaration, the entry into it.
+    """Add a stub to a lesson's checks: its function, and its entry in the table of misconceptions.
 
     Returns:
         The names that the function needs when it is called and that the checks do not define.
 
     Raises:
-        StubError: `misconceptions=` of the declaration is not written as a dict, or the checks could no longer be
-            loaded with the stub.
+        StubError: the `misconceptions=` argument of the declaration is not a dict literal, or the checks would not load
+            with the stub.
     """
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
@@ -159,7 +159,7 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[st
     _require_loadable(path, stub, known)
     lines = text.splitlines()
     last = table.values[-1]
-    assert last.end_lineno is not None  # ast.parse sets it
+    assert last.end_lineno is not None  # ast.parse always sets end_lineno
     lines.insert(last.end_lineno, f"        {stub.table_entry}")
     lines[statement.lineno - 1 : statement.lineno - 1] = [*stub.function_source.splitlines(), "", ""]
     write_atomically(path, "\n".join(lines) + "\n")
@@ -167,7 +167,7 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[st
 
 
 def _require_loadable(path: Path, stub: MisconceptionStub, known: set[str]) -> None:
-    """Check that the checks still load with the stub. Do not run the stub, because nobody has read it yet."""
+    """Raise an error if the checks do not load with the stub. The stub does not run, because nobody has read it yet."""
     if missing := [name for name in stub.load_time_names if name not in known]:
         raise StubError(
             f"Nothing was written: the answer needs {', '.join(missing)} while it is loaded, but {path.name} does not"

@@ -1,9 +1,8 @@
 """Test the checks with mutants: change each reference answer in one place, and see whether its check notices.
 
 A mutant is the answer's source with one change that a learner could make: another operator, another axis, a dropped
-line, swapped arguments. The outcomes are counted: a named misconception, an explanation, or only a difference in
-numbers. If a mutant passes, it must also agree with the answer on cases that the check does not use. Otherwise, the
-check has a gap.
+line, swapped arguments. An outcome is a named misconception, an explanation, or only a difference in numbers. If a
+mutant passes, it must also agree with the answer on cases that the check does not use. Otherwise, the check has a gap.
 
 One worker process runs all mutants. It is killed and replaced when a mutant never ends.
 """
@@ -38,7 +37,7 @@ TABLE = lessons.ROOT / "docs" / "mutants.md"
 PAGE = Path(__file__).parent / "templates" / "mutants.md"  # the text around the table
 # Wall time for a mutant that hangs. The check itself stops an answer after `diagnose.TIME_LIMIT` seconds of CPU time.
 SECONDS = 60.0
-SEEDS = range(2, 7)  # for the cases on which a passing mutant is compared again; the check itself uses seeds 0 and 1
+SEEDS = range(2, 7)  # seeds of the cases for passing mutants; the check itself uses seeds 0 and 1
 MEMORY = 4 << 30  # bytes that the worker may add, so that an endless list cannot use up the machine's memory
 
 NAMED, EXPLAINED, STOPPED, PLAIN = "named", "explained", "stopped", "plain"  # outcomes of rejected mutants
@@ -103,7 +102,7 @@ def find_difference(answers: AnswerFactory, answer: Any) -> str:
                     exercise.dtypes,
                     exercise.requires_gradients,
                 ):
-                    continue  # the exercise does not define a result for this case
+                    continue  # skip the case, because the exercise does not define its result
                 observation = observe_answer(exercise, answer, case)
                 if not observations_agree(
                     observation, reference_observation, 10 * exercise.atol, exercise.dtypes, exercise.requires_gradients
@@ -115,7 +114,7 @@ def find_difference(answers: AnswerFactory, answer: Any) -> str:
 
 
 def iter_unseen_cases(exercise: Exercise) -> Iterator[tuple[str, Case]]:
-    """Yield cases that the check does not use: its own cases with other numbers, and variants with one change each."""
+    """Yield cases that the check does not use: its cases with different numbers, and variants with one change each."""
     for seed in SEEDS if exercise.has_random_cases else ():
         for i, case in enumerate(exercise.sample_cases(seed)):
             yield f"seed {seed}, case {i}", case
@@ -161,7 +160,10 @@ def _iter_variants(case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def _serve_worker(pipe: Any) -> None:
-    """Receive `(exercise, source)` and send `(outcome, message)` until the pipe closes. Source None is the answer."""
+    """Receive `(exercise, source)` and send `(outcome, message)` until the pipe closes.
+
+    If the source is None, use the reference answer.
+    """
     os.environ["COURSE_GPT2"] = "bundled"
     with contextlib.suppress(ImportError, ValueError):
         import resource
@@ -189,7 +191,7 @@ class Worker:
     def judge(self, name: str, source: str | None, seconds: float) -> tuple[str, str]:
         if self.process is None or not self.process.is_alive():
             self._start()
-            self.pipe.send((name, None))  # the mutant's time does not include imports and first use
+            self.pipe.send((name, None))  # imports and first use must not count towards the mutant's time
             self.pipe.recv()
         self.pipe.send((name, source))
         try:
@@ -224,7 +226,7 @@ class Worker:
 def run_mutants(
     names: Sequence[str] = (), on_tally: Callable[[MutantTally], None] = lambda tally: None
 ) -> list[MutantTally]:
-    """Return the tallies of the named exercises, or of all. Call `on_tally` with each tally when it is ready."""
+    """Return the tallies of the named exercises, or of all. Call `on_tally` with each tally as soon as it is ready."""
     exercises = [find_exercise(name) for name in names] or list(all_exercises().values())
     tallies = []
     with Worker() as worker:
@@ -266,14 +268,14 @@ def explained_percent(row: Sequence[int]) -> int:
 def explained_percent_of_ran(row: Sequence[int]) -> int:
     """Return the percentage of named or explained mutants, among the rejected mutants that returned a wrong result.
 
-    For these mutants, torch's own errors are of no help.
+    Torch raises no error for these mutants, so only the check can explain them.
     """
     ran = row[2] + row[3] + row[5]
     return round(100 * (row[2] + row[3]) / ran) if ran else 100
 
 
 def format_table(tallies: Sequence[MutantTally]) -> str:
-    """Return the table as Markdown, with a row for the sum."""
+    """Return the table as Markdown, with a row for the totals."""
     rows = [(f"`{t.exercise}`", table_row(t)) for t in tallies]
     rows.append(("all", tuple(map(sum, zip(*(row for _, row in rows))))))
     lines = [f"| exercise | {' | '.join(COLUMNS)} | told why |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
@@ -282,7 +284,7 @@ def format_table(tallies: Sequence[MutantTally]) -> str:
 
 
 def read_table(path: Path | None = None) -> dict[str, tuple[int, ...]]:
-    """Return the rows of the table in the docs, by exercise; the sum has the key "all"."""
+    """Return the rows of the table in the docs, by exercise. The key "all" contains the totals."""
     rows = ROW.findall((path or TABLE).read_text(encoding="utf-8"))
     return {name: tuple(map(int, row[:-1])) for name, *row in rows}
 

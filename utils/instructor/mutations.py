@@ -1,4 +1,4 @@
-"""Make mutants of an answer's source with one change: another operator or axis, a dropped line, swapped arguments.
+"""Create mutants of an answer: a different operator or axis, a dropped line, swapped arguments, and similar changes.
 
 Each change is a mistake that a learner could make. `utils.instructor.mutation_testing` judges the mutants.
 """
@@ -69,7 +69,7 @@ _ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult)
 
 
 def make_mutants(source: str) -> list[Mutant]:
-    """Return every mutant of a definition or of a few statements once, in the order of the source."""
+    """Return the distinct mutants of a definition or of a few statements, in the order of the source."""
     tree = ast.parse(source)
     plain = ast.unparse(tree)
     mutants: dict[str, Mutant] = {}
@@ -196,7 +196,7 @@ def _iter_replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterato
 
 
 def _near_constants(value: Any, tree: ast.AST | None = None) -> list:
-    """Return constants that a learner could write by mistake: a neighbour, another sign, another text of the answer."""
+    """Return constants that a learner could write by mistake: close numbers, the opposite sign, or other strings."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
@@ -210,7 +210,7 @@ def _near_constants(value: Any, tree: ast.AST | None = None) -> list:
 
 
 def _stored_attributes(tree: ast.AST) -> dict[str, str]:
-    """Return the attributes that a class stores on self, each with the function that makes it."""
+    """Return the attributes that a class stores on self, each with the function that creates its value."""
     stored = {}
     for node, _ in _iter_nodes(tree):
         if isinstance(node, ast.Assign):
@@ -228,7 +228,7 @@ def _stored_attributes(tree: ast.AST) -> dict[str, str]:
 def _confusable_names(node: ast.Name, tree: ast.AST) -> list[str]:
     """Return the names that a learner could confuse with this name.
 
-    They are the arguments of the same type, the names that the same statement binds, and the name that was bound last.
+    Candidates are arguments of the same type, names bound in the same statement, and the name that was bound last.
     """
     scope = next(
         (n for n, _ in _iter_nodes(tree) if isinstance(n, ast.FunctionDef) and n.lineno <= node.lineno <= n.end_lineno),

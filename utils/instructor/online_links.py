@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[\w.-]+")
 
 
 class OnlineError(ValueError):
-    """The links or notebooks cannot be made. Nothing was written."""
+    """The links or notebooks cannot be created. Nothing was written."""
 
 
 def repository_name(root: Path = ROOT) -> str:
@@ -159,7 +159,7 @@ def write_links_page(root: Path = ROOT) -> Path:
 
 
 def write_colab_notebooks(out: str | Path, root: Path = ROOT) -> list[str]:
-    """Write the notebooks for Colab into the folder `out`, and return their names. Older notebooks are overwritten.
+    """Write the notebooks for Colab into the folder `out`, and return their names. Overwrite older ones.
 
     Raises:
         OnlineError: `out` is the course's folder, or `pyproject.toml` lacks the repository's name or a package.

@@ -1,6 +1,6 @@
-"""Pack the zip for students: the course without its answers, which works with `make lab` after unzipping.
+"""Pack the zip for students: the course without its answers, ready for `make lab` after unzipping.
 
-The release makes the lessons in memory from `solutions/`, so it contains no outdated build and no notebook that
+The release builds the lessons in memory from `solutions/`, so it contains no outdated build and no notebook that
 somebody ran. All other files must be tracked by git, or named in `release.txt`; this leaves out private copies. Then
 the release opens the zip again and searches it for answers. Only a clean zip gets its final name.
 """
@@ -38,7 +38,7 @@ _LINK = re.compile(r"\]\(([\w./-]+)\)")
 
 
 class ReleaseError(ValueError):
-    """The release cannot be made. No zip was written; the message has one line for each reason."""
+    """The release cannot be created. No zip was written; the message has one line for each reason."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ def release(
     Args:
         with_solutions: the lessons whose answers the zip contains.
         replace: overwrite an existing `out`.
-        book: the folder with the web site that `coginst book` made; None for a release without it.
+        book: the folder with the web site from `coginst book`; None for a release without it.
 
     Raises:
         ReleaseError: `out` cannot be written, an answer would be in it, `book` contains no site, or neither git nor a
@@ -79,12 +79,12 @@ def release(
     solved = sorted({lessons.find_lesson(name, root / "solutions").stem for name in with_solutions})
     tracked, left_out = _known_files(root)
     files = _release_files(root, solved, tracked, _read_site(book))
-    half = out.with_name(f"{out.name}.{os.urandom(4).hex()}.tmp")  # it is checked before it gets its final name
+    half = out.with_name(f"{out.name}.{os.urandom(4).hex()}.tmp")  # gets its final name only after the check
     try:
         _pack(half, out.stem, files)
         if faults := audit_zip(half, solved, root):
             raise ReleaseError("\n".join(f"{out}!{fault}" for fault in faults))
-        _require_writable(out, replace)  # another release may have written it in the meantime
+        _require_writable(out, replace)  # another release may have written `out` in the meantime
         os.replace(half, out)
     finally:
         half.unlink(missing_ok=True)
@@ -202,9 +202,9 @@ def _pack(path: Path, folder: str, files: dict[str, bytes]) -> None:
 
 
 def audit_zip(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> list[str]:
-    """Return one line `file:line: description` for each thing in a zip that students must not get.
+    """Return one line `file:line: description` for each fault in a zip for students.
 
-    The audit reads only the bytes in the zip. It looks for names of files that do not belong there, for lines and names
+    The audit reads only the bytes in the zip. It looks for files that do not belong there, for lines and names
     of answers in files that students read, for whole answers and several short answers in all other files, for markers,
     outputs and paths of this machine. It also builds the lessons with answers, and compares the result with the
     students' copies in the zip.
@@ -296,7 +296,7 @@ def _local_paths(root: Path) -> list[str]:
 
 
 def _find_stale_copies(files: dict[str, bytes], solved: set[str]) -> list[str]:
-    """Return one line for each copy that `make lab` would change, because it builds the lessons with answers again."""
+    """Return one line for each student's copy in the zip that `make lab` would change when it builds the lessons."""
     if not solved:
         return []
     with tempfile.TemporaryDirectory() as folder:

@@ -27,7 +27,7 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
 
     Args:
         name: the lesson's name, such as "flash_attention" (it gets the next free number) or "12_flash_attention".
-        title: the lesson's title; by default, made from the name.
+        title: the lesson's title; by default, derived from the name.
         exercise: the name of the exercise.
 
     Raises:
@@ -62,7 +62,7 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
             with path.open("x", encoding="utf-8") as file:
                 written.append(path)
                 file.write(text)
-    except OSError:  # write all three files or none
+    except OSError:  # keep either all three files or none
         for path in written:
             path.unlink()
         raise

@@ -21,7 +21,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
 class SolveError(ValueError):
-    """A lesson with its own answers does not run to the end. The message names the line of the cell."""
+    """A lesson fails although it has its reference answers. The message names the line of the failed cell."""
 
 
 def solved_cells(lesson: Lesson) -> list[Cell]:
@@ -93,7 +93,7 @@ def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
         timeout=TIMEOUT,
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
-        coalesce_streams=True,  # the number of pieces in which text arrives depends on timing
+        coalesce_streams=True,  # merge the pieces of text, because their number depends on timing
         extra_arguments=["--log-level=ERROR"],
         shutdown_kernel="immediate",  # an orderly shutdown of torch takes half a second
         **{"store_widget_state": False, **options},

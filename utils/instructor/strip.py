@@ -1,7 +1,7 @@
-"""Make the student's text of a lesson: replace its answers by stubs that parse.
+"""Create the student's text of a lesson: replace its answers with stubs that parse.
 
 The markers come from `utils.lessons.markers`. `strip_cell` renders the student's version of one cell, and
-`strip_answers` replaces whole lines of the file with it. Text outside the markers stays byte for byte.
+`strip_answers` replaces whole lines of the file with it. Text outside the markers does not change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class StudentCell:
     source: str
     unset_names: set[str] = field(default_factory=set)
     removed_lines: list[tuple[int, str]] = field(default_factory=list)  # row in the cell (0-based), text
-    partial_rows: set[int] = field(default_factory=set)  # removed rows of which a part stays: a left side, a hint
+    partial_rows: set[int] = field(default_factory=set)  # rows that are only partly removed
 
 
 @dataclass
@@ -35,13 +35,13 @@ class StrippedLesson:
     cells: list[StudentCell]
     code_answers: list[tuple[int, str]]
     prose_answers: list[tuple[int, str]]
-    partial_lines: set[int] = field(default_factory=set)  # removed lines of the source of which a part stays
+    partial_lines: set[int] = field(default_factory=set)  # lines of the source that are only partly removed
 
 
 def strip_lesson(text: str, path: str | Path) -> str:
     """Return the student's version of a lesson's markdown, or of a part of a lesson without front matter.
 
-    Line ends become `\\n`, and a byte order mark is removed.
+    Line endings become `\\n`, and a byte order mark is removed.
 
     Args:
         path: the name of the lesson in error messages.
@@ -174,7 +174,7 @@ def _is_fenced(cell: Cell, lines: list[str]) -> bool:
 
 
 def _line_count(cell: Cell) -> int:
-    """Return the number of lines of the cell's source in the file; an empty fence has none."""
+    """Return the number of lines of the cell's source in the file; an empty fence has no lines."""
     return cell.source.count("\n") + 1 if cell.source else 0
 
 

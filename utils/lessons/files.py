@@ -19,9 +19,7 @@ class LessonError(ValueError):
 
 
 def all_lessons(folder: str | Path | None = None) -> list[Path]:
-    """List the lessons in `folder` (default: `solutions/`) in order. Of a pair .md and .ipynb, take the file changed
-    last.
-    """
+    """List the lessons in `folder` (default: `solutions/`) in order. Of two formats, take the newer file."""
     folder = ROOT / "solutions" if folder is None else Path(folder)
     latest: dict[str, Path] = {}
     for path in sorted(folder.glob("[0-9][0-9]_*")):
@@ -49,7 +47,7 @@ def find_lesson(name: str, folder: str | Path | None = None) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """Read a file as UTF-8, with `\n` line ends and without a byte order mark. Raises `LessonError`."""
+    """Read a file as UTF-8, with `\n` line endings and without a byte order mark. Raises `LessonError`."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -63,7 +61,7 @@ def read_text(path: Path) -> str:
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:
-    """Replace the content of the file at `path`. A text is written as UTF-8. The folder must exist.
+    """Replace the content of the file at `path`. Text is written as UTF-8. The folder must exist.
 
     A reader sees the old content or the new content at any moment, even after a crash. If writing fails, the old file
     stays, and no temporary file is left.
@@ -74,7 +72,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
     path = Path(path)
     partial = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
     try:
-        with open(partial, "xb") as file:  # `open` gives the file the mode of any new file
+        with open(partial, "xb") as file:  # `open` creates the file with the default permissions of a new file
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())  # without this, a power cut may leave the new name with an empty file
@@ -121,7 +119,7 @@ def replace_folder_atomically(folder: Path) -> Iterator[Path]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
         new, old = Path(beside) / "new", Path(beside) / "old"
-        new.mkdir()  # the folder around it is private; this one has the permissions of any new folder
+        new.mkdir()  # the parent folder is private; this folder has the default permissions of a new folder
         yield new
         if folder.exists():
             os.replace(folder, old)

@@ -15,7 +15,7 @@ from utils.lessons.syntax import Definition, bound_names, find_parse_errors, par
 
 _loaded: dict[
     tuple[Path, str], tuple[tuple[int, int], ModuleType]
-] = {}  # the module of a file, with the file's age and size
+] = {}  # the module of each file, with the file's modification time and size
 _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
 
 

@@ -1,7 +1,8 @@
 """Split a markdown page into cells exactly as jupytext does.
 
 Importing jupytext takes more than a second, and every `check` and `yours` of a learner would wait for it. This parser
-rejects everything that it does not support. Everything that it accepts is split into the same cells as by jupytext.
+rejects everything that it does not support. It splits every other page into
+exactly the cells that jupytext returns.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from utils.lessons.files import LessonError
 Metadata = dict[str, Any]
 CellFields = tuple[str, str, int, Metadata]  # kind, source, first line in the file, metadata
 
-# The languages whose fences jupytext turns into code cells (a test compares).
+# The languages whose fences jupytext turns into code cells. A test compares this list with jupytext's.
 LANGUAGES = frozenset(
     """R bash c# c++ clojure coconut cs csharp cython f# fs fsharp gnuplot go groovy haskell html idl java javascript
     jenner js julia latex logtalk lua markdown matlab maxima ocaml octave perl powershell pypy python python2 python3 q
@@ -50,7 +51,7 @@ def split_cells(text: str, path: Path, require_header: bool = True) -> tuple[lis
 
 def _header(lines: list[str], path: Path) -> tuple[Metadata, list[CellFields], int]:
     """Return the notebook metadata, the raw cell for other front matter, and the line where the first cell starts."""
-    # jupytext writes these headers with PyYAML; it is imported late because it would slow down a learner's first check
+    # jupytext writes these headers with PyYAML. Importing PyYAML at the top would slow down a learner's first check.
     import yaml
 
     if not lines or lines[0].rstrip() != "---":
@@ -157,7 +158,7 @@ class _CellReader:
         return len(self.lines), len(self.lines), False
 
     def _code_end(self, fence: str, python: bool) -> int | None:
-        """Return the index of the closing fence. A fence inside a triple-quoted string closes nothing."""
+        """Return the index of the closing fence. A fence inside a triple-quoted string does not count."""
         quotes = _Quotes()
         for i, line in enumerate(self.lines[1:], 1):
             if python:

@@ -1,6 +1,6 @@
 """Parse markers: the regions of a lesson that are answers or notes, and the faults in its markers.
 
-In code, only a comment is a marker. In prose, a marker is a line of its own outside fenced examples. Everything else
+In code, only a comment is a marker. In prose, a marker is a separate line outside fenced examples. Everything else
 that looks like a marker is a fault. Other modules use the regions: utils.instructor.strip (the student's page, and the
 page without notes), utils.lessons.answers (the solved page) and utils.instructor.nbgrader.
 """
@@ -44,7 +44,7 @@ class MarkerFault(Exception):
 
 @dataclass(frozen=True)
 class Region:
-    """The rows of a cell that belong to a marker or a pair of markers, from `start` up to `end` (0-based, `end`
+    """The rows of a cell that a marker or a pair of markers covers, from `start` up to `end` (0-based, `end`
     excluded).
 
     The markers of a pair (ANSWER, NOTE) are the first and the last row. A single marker (LINE, STUB) is a comment in a
@@ -56,7 +56,7 @@ class Region:
     end: int
     statements: tuple[ast.stmt, ...] = ()  # in code: the outermost statements of the region
     comment_position: tuple[int, int] | None = None  # row and column of a single marker
-    equals_position: tuple[int, int] = (0, 0)  # of a STUB: row and column after the `=` of its assignment
+    equals_position: tuple[int, int] = (0, 0)  # for a STUB: row and column after the `=` of its assignment
     hint: str = ""  # of a STUB
 
     @property
@@ -67,7 +67,7 @@ class Region:
 
 @dataclass(frozen=True)
 class MarkedCell:
-    """A cell with its regions, from top to bottom, and its faults. `tree` is the syntax tree of Python that parses."""
+    """A cell with its regions, from top to bottom, and its faults. `tree` is the syntax tree of valid Python."""
 
     cell: Cell
     regions: tuple[Region, ...] = ()
@@ -94,7 +94,7 @@ def parse_markers(cell: Cell) -> MarkedCell:
 
 
 def looks_like_marker(text: str) -> bool:
-    """Return whether a text contains a marker, or something that may be meant as a marker."""
+    """Return whether a text contains a marker, or something that may be intended as a marker."""
     text = unicodedata.normalize("NFKC", text)
     if _LOOKS_ALIKE.search(text):
         return True
@@ -314,7 +314,7 @@ class _CodeParser:
         return replace(region, start=first, end=last + 1, statements=(node,), equals_position=equals)
 
     def _find_equals(self, node: ast.stmt, row: int) -> tuple[int, int]:
-        """Return the position after the `=` of an assignment, the last `=` before its value. Raises `MarkerFault`."""
+        """Return the position after the last `=` before the value of an assignment. Raises `MarkerFault`."""
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or node.value is None:
             what = f"keeps the left side of an assignment, but this statement has no `=`; use `# <{LINE}>`."
             raise MarkerFault(row, f"<{STUB}> {what}")

@@ -18,17 +18,17 @@ def body_stub(name: str) -> list[str]:
 
 
 def assignment_stubs(names: Iterable[str]) -> list[str]:
-    """Return the lines that replace statements that bind `names`."""
+    """Return the replacement lines for statements that bind `names`."""
     return [f"{name} = ...  {TODO}" for name in names]
 
 
 def block_stub() -> list[str]:
-    """Return the line that replaces a whole block that binds nothing."""
+    """Return the replacement line for a whole block that binds no names."""
     return [f"...  {TODO}"]
 
 
 def value_stub(targets: Sequence[ast.expr], hint: str) -> str:
-    """Return the right side of an assignment: as many `...` as its targets unpack, and the hint."""
+    """Return the right side of an assignment: one `...` for each unpacked target, and the hint."""
     unpacked = next((target for target in targets if isinstance(target, (ast.Tuple, ast.List))), None)
     return f"{_ellipses(unpacked) if unpacked else '...'}  {f'# {hint}' if hint else TODO}"
 
@@ -41,7 +41,7 @@ def _ellipses(target: ast.Tuple | ast.List) -> str:
 def unfinished_name(error: BaseException) -> str | None:
     """Return the dotted name in a stub's error, "" if it is unknown, or None for any other error.
 
-    torch also raises NotImplementedError, but with a sentence where a stub has a name.
+    torch also raises NotImplementedError, but its message is a sentence instead of a name.
     """
     text = str(error.args[0]) if error.args else ""
     if isinstance(error, NotImplementedError) and (not text or text.replace(".", "").isidentifier()):

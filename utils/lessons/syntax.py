@@ -18,7 +18,7 @@ _CELL_MAGICS_OVER_PYTHON = ("time", "timeit", "capture", "prun")
 
 
 def strip_magics(source: str) -> str | None:
-    """Replace each `%` and `!` line by `pass`, so that line numbers stay. Return None for any other language."""
+    """Replace each `%` and `!` line with `pass`, to keep the line numbers. Return None for any other language."""
     lines = source.split("\n")
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if lines[first].startswith("%%"):
@@ -28,7 +28,7 @@ def strip_magics(source: str) -> str | None:
     if not any(_MAGIC_LINE.match(line) for line in lines):
         return "\n".join(lines)
     try:
-        ast.parse("\n".join(lines))  # then a line that starts with % continues an expression
+        ast.parse("\n".join(lines))  # if this parses, a line that starts with % continues an expression
     except (SyntaxError, ValueError):
         lines = [f"{match.group(1)}pass" if (match := _MAGIC_LINE.match(line)) else line for line in lines]
     return "\n".join(lines)
@@ -45,7 +45,7 @@ def parse_cell(cell: Cell) -> ast.Module | None:
 
 
 def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
-    """Return the names that a cell seems to define although it does not parse, each with the reason. Empty if it
+    """Map each name that an invalid cell seems to define to the reason why it does not parse. Empty if the cell
     parses.
 
     The line in the reason is relative to the cell.

@@ -1,7 +1,7 @@
-"""Data, model and training of lesson 09: the input is three letters, the output the same three letters sorted.
+"""Data, model and training of lesson 09. The model receives three letters, and writes them in sorted order.
 
 A sequence has seven tokens, for example ``c a b · a b c``: three letters, a separator, the three letters in order. The
-model has 480 parameters and no biases outside its layer norms; every constant is taken from the course's source text.
+model has 480 parameters and no biases outside its layer norms; every constant comes from the course's source text.
 """
 
 from __future__ import annotations
@@ -138,9 +138,9 @@ def trace(model: nn.Module, letters: str) -> list[Step]:
 
 
 def _sorts_correctly(model: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return for each of the 27 triples, bool [27], if greedy generation sorts it.
+    """Return for each of the 27 triples whether greedy generation sorts it, bool [27].
 
-    One pass is enough: generation is correct exactly if the next letter is correct after each correct prefix.
+    One pass is enough: generation is correct if and only if the next letter is correct after each correct prefix.
     """
     right = all_sequences()
     return (model(right[:, :-1])[:, 3:, 1:].argmax(-1) + 1 == right[:, 4:]).all(1)
@@ -148,7 +148,7 @@ def _sorts_correctly(model: Callable[[Tensor], Tensor]) -> Tensor:
 
 @torch.no_grad()
 def count_sorted(model: nn.Module) -> int:
-    """Count how many of the 27 triples a causal `model` sorts with greedy generation, from a single pass."""
+    """Count how many of the 27 triples a causal `model` sorts by greedy generation. A single pass is enough."""
     return int(_sorts_correctly(model).sum())
 
 
@@ -159,7 +159,7 @@ def loss_on_all_tokens(model: nn.Module, sequences: Tensor) -> Tensor:
 
 
 def loss_on_outputs(model: nn.Module, sequences: Tensor) -> Tensor:
-    """Return the cross-entropy of the three sorted letters only, because only these are predictable."""
+    """Return the cross-entropy of the three sorted letters, the only predictable tokens."""
     return F.cross_entropy(model(sequences[:, :-1])[:, 3:].flatten(0, 1), sequences[:, 4:].flatten())
 
 
@@ -197,7 +197,7 @@ def looks(model: Sorter) -> Tensor:
 
 @dataclass
 class TrainingLog:
-    """The record of a training.
+    """The record of a training run.
 
     Attributes:
         loss: the loss of each step.
@@ -256,11 +256,11 @@ def train_batched(
     every: int = 25,
     until_sorted: bool = False,
 ) -> list[int | None]:
-    """Train several sorters at once, as `train` does: twenty sorters take about as long as five.
+    """Train several sorters at once, in the same way as `train`. Twenty sorters take about as long as five.
 
     Args:
         models: sorters of the same sizes, trained in place. Parameters with `requires_grad=False` do not change.
-        loss: a function of a model and its sequences, for example `loss_on_outputs`.
+        loss: a function of a model and its sequences, such as `loss_on_outputs`.
         sample_batch: returns the sequences of a step, [n, 7] for all models or [models, n, 7].
         until_sorted: stop as soon as every model has sorted all 27 triples.
 
@@ -289,7 +289,7 @@ def train_batched(
         optimiser.zero_grad()
         ask(loss, sample_batch()).sum().backward()
         norms = torch.cat([value.grad.flatten(1) for value in learned], 1).norm(dim=1)
-        for value in learned:  # each model is clipped independently
+        for value in learned:  # clip the gradients of each model separately
             value.grad *= (1 / (norms + 1e-6)).clamp(max=1).view(-1, *[1] * (value.dim() - 1))
         optimiser.step()
     for i, model in enumerate(models):
@@ -300,7 +300,7 @@ def train_batched(
 def train_usual(model: nn.Module, rate: Callable[[int], float], steps: int = 4000) -> TrainingLog:
     """Train as in the course's source text: each step has 128 random triples, and the loss covers every next token.
 
-    `rate` is the lesson's schedule. It is planned for 15,000 steps; this training does the first `steps` of them.
+    `rate` is the lesson's schedule for 15,000 steps; this function runs only the first `steps` of them.
     """
     return train(model, lambda: loss_on_all_tokens(model, random_sequences(128)), steps, rate)
 
@@ -316,8 +316,9 @@ def save_usual(model: nn.Module, log: TrainingLog, path: Path = USUAL) -> None:
 
 
 def study() -> dict[str, list[int | None]]:
-    """Return, for each way of training, how many steps 20 seeds needed to sort all 27 triples; None if the steps did
-    not suffice.
+    """Return the number of steps until all 27 triples are sorted, for each training method and each of 20 seeds.
+
+    The number is None if the training ended earlier.
 
     `python bench/abc_sorter.py --write` measures these numbers.
     """
@@ -342,7 +343,7 @@ def load_usual(model: nn.Module, path: Path = USUAL) -> TrainingLog:
 
 
 def main() -> None:
-    """Train the lesson's sorter, then sort the letters typed in the terminal, until an empty line."""
+    """Train the lesson's sorter, then sort letters typed in the terminal until an empty line is entered."""
     from solutions import abc_sorter as lesson
     from utils import show
 

@@ -1,4 +1,4 @@
-"""Load model code from a lesson's page, where it is written only once, and stored weights into such models."""
+"""Load model code from a lesson's page, so that the code is written only once, and load stored weights into models."""
 
 from __future__ import annotations
 

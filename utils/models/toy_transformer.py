@@ -1,7 +1,7 @@
-"""Data, tokenizer, training and the bundled model of lesson 08: the input is a word and a command, the output the word.
+"""Data, tokenizer, training and the bundled model of lesson 08, which repeats a word as a command requires.
 
-``minecraft echo`` continues with `` minecraft.`` and ``minecraft upper`` with `` MINECRAFT.``. Token 0 follows: it
-means *stop*, and it pads the shorter texts of a batch.
+``minecraft echo`` continues with `` minecraft.`` and ``minecraft upper`` with `` MINECRAFT.``. Each text ends with
+token 0, which means *stop* and also pads the shorter texts of a batch.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def generate_greedily(model: nn.Module, prompt: str, max_new_tokens: int) -> str
 
 @torch.no_grad()
 def exact_match(model: nn.Module, tokens: Tensor, asked: Tensor) -> float:
-    """Return the share of texts in which every asked token is predicted correctly, including the stop token.
+    """Return the share of texts in which every token of the answer is predicted correctly, including the stop token.
 
     Each token is predicted from the correct tokens before it. Greedy generation is correct exactly if all these
     predictions are correct.
@@ -209,7 +209,7 @@ def exact_match(model: nn.Module, tokens: Tensor, asked: Tensor) -> float:
 
 @torch.no_grad()
 def tokens_right(model: nn.Module, tokens: Tensor, asked: Tensor) -> float:
-    """Return the share of asked tokens that are predicted correctly, each from the correct tokens before it."""
+    """Return the share of answer tokens that are predicted correctly, each from the correct tokens before it."""
     predicted = model(tokens[:, :-1]).argmax(-1)
     return float((predicted == tokens[:, 1:])[asked[:, 1:]].float().mean())
 
@@ -354,8 +354,9 @@ def _mean_weight(model: nn.Module, words: Iterable[str], pick: Callable) -> Tens
 
 @torch.no_grad()
 def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[str, float]:
-    """Replace the last letter of an unfinished `echo` answer by another letter of the word, and measure which letter
-    the model writes next.
+    """Replace the last letter of an unfinished `echo` answer with a different letter of the word.
+
+    Then measure which letter the model writes next.
 
     Returns:
         The shares of `n` cases in which the model writes the letter for the next position, and in which it writes the
@@ -379,4 +380,4 @@ def depth_study() -> dict[str, list]:
     return json.loads((ASSET / "depth.json").read_text(encoding="utf-8"))
 
 
-copying, lookup = copying_weights, weight_on_copied_letter  # the names in older notebooks
+copying, lookup = copying_weights, weight_on_copied_letter  # older notebooks use these names

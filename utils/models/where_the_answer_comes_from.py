@@ -32,7 +32,7 @@ class Pairs:
 
     Attributes:
         clean, corrupted: tokens [n, seq] of the sentences and of their twins.
-        right, wrong: tokens [n]: the receiver and the giver in `clean`. The twin should continue with `wrong`.
+        right, wrong: tokens [n]: the receiver and the giver in `clean`. `wrong` is the correct answer for the twin.
     """
 
     clean: Int[Tensor, "n seq"]
@@ -118,7 +118,7 @@ def last_position(model: nn.Module) -> Iterator[None]:
 
 
 def entries(model: nn.Module, head: int) -> slice:
-    """Return the slice of the d_model entries of queries, keys, values and merged results that belongs to a head."""
+    """Return a head's slice of the last dimension of queries, keys, values and merged results [..., d_model]."""
     width = model.config.d_model // model.config.n_heads
     return slice(head * width, (head + 1) * width)
 

@@ -1,5 +1,4 @@
-"""Sizes and checkpoints for lesson 12: the configuration of a GPT-2, its tensors in the file, and a loader for
-parameters."""
+"""Sizes and checkpoints for lesson 12: the configuration of a GPT-2, its stored tensors, and a parameter loader."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import Source, source
 from utils.models.lesson_models import load_parameters
 
-PREFIX = "transformer."  # save_pretrained puts this before every name
+PREFIX = "transformer."  # save_pretrained adds this prefix to every name
 # Some files also contain the causal mask of each layer, and the embedding a second time, as the output head.
 _NO_PARAMETERS = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
 

@@ -1,4 +1,4 @@
-"""Summarise the answers to predictions and quizzes: how sure and how right they were. Ask three questions again."""
+"""Compare how sure learners were of their answers with how often they were right, and repeat old questions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from utils.feedback.progress import read_answers
 from utils.show.html import escape
 
 SURE = ("certain", "fairly sure", "guessing")
-WARM_UP = 3  # questions
+WARM_UP = 3  # The number of questions in a warm-up.
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The number of right and of all first answers, by how sure the learner was: `{sure: (right, all)}`."""
+    """For each degree of sureness, the number of right and of all first answers: `{sure: (right, all)}`."""
 
     counts: Mapping[str, tuple[int, int]]
 
@@ -35,7 +35,7 @@ class Calibration:
         return f"Predictions and quizzes: {total} ({'; '.join(parts)})."
 
     def html(self) -> str:
-        """Return the same numbers as a small table with bars."""
+        """Return the numbers as a small table with bars."""
         rows = "".join(_row(sure, *self.counts[sure]) for sure in SURE if self.counts[sure][1])
         head = f"Predictions and quizzes: <b>{self.n_correct} of {self.n_answers}</b> first answers were right."
         table = f'<table style="font-size:inherit;margin:0">{rows}</table>'
@@ -48,11 +48,11 @@ def _row(sure: str, right: int, every: int) -> str:
     bar = f'<span aria-hidden="true" style="{track}"><span style="{filled}"></span></span>'
     cell = '<td style="text-align:left;padding:0 12px 0 0;font-size:inherit;line-height:1.6;white-space:nowrap">'
     cells = "".join(f"{cell}{inside}</td>" for inside in (f"when {escape(sure)}", bar, f"{right} of {every}"))
-    return f'<tr style="background:none">{cells}</tr>'  # otherwise Jupyter stripes the rows
+    return f'<tr style="background:none">{cells}</tr>'  # prevents Jupyter's striped rows
 
 
 def load_calibration() -> Calibration:
-    """Read the answers that are recorded on this machine."""
+    """Read the answers recorded on this machine."""
     answers = read_answers().values()
     counts = {}
     for sure in SURE:
@@ -62,7 +62,7 @@ def load_calibration() -> Calibration:
 
 
 class WarmUp:
-    """A few questions that are asked again as in their lessons; a terminal shows only their texts."""
+    """A few questions that the learner answers again. A terminal shows only the text of each question."""
 
     def __init__(self, entries: list[Mapping[str, Any]]) -> None:
         self.entries = entries
@@ -82,7 +82,7 @@ class WarmUp:
 
 
 def question_widget(entry: Mapping[str, Any]) -> Any:
-    """Return the widget of an answered question, without the answer."""
+    """Return a new widget that asks a recorded question; it does not show the recorded answer."""
     from utils.explore.answer_events import handle_answer_event
     from utils.explore.widget import make_widget
 
@@ -94,6 +94,6 @@ def question_widget(entry: Mapping[str, Any]) -> Any:
 
 
 def load_warm_up() -> WarmUp:
-    """Return the questions that were answered longest ago; a new answer puts a question last."""
+    """Return the questions that were answered longest ago."""
     known = [entry for entry in read_answers().values() if entry["kind"] in ("predictions", "quizzes")]
     return WarmUp(known[:WARM_UP])

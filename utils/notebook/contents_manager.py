@@ -1,4 +1,4 @@
-"""Let `coginst lab` read notebooks as the local Jupyter saves them, so that opening a notebook does not change it."""
+"""Keep JupyterLab from marking a notebook as unsaved as soon as `coginst lab` opens it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from jupyter_server.services.contents.largefilemanager import AsyncLargeFileMana
 class CourseContentsManager(AsyncLargeFileManager):
     """Jupyter's own contents manager, which also writes the version of this Python into each notebook that it returns.
 
-    JupyterLab writes this version into each notebook that it opens, down to the patch release. If the file has another
-    version, JupyterLab shows the notebook as unsaved. The released course cannot know the learner's version.
+    JupyterLab writes this version into each notebook that it opens, down to the patch release. If the file has a
+    different version, JupyterLab shows the notebook as unsaved. The released course cannot know the learner's version.
     """
 
     async def get(

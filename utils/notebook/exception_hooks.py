@@ -1,7 +1,7 @@
-"""Show one calm line instead of a red traceback if a cell only needs an exercise, or a cell above it, first.
+"""Show one calm line instead of a red traceback if a cell only needs an exercise or an earlier cell.
 
-The hook is registered when `utils` is imported under IPython; `coginst lab` imports it before the first cell. Every
-other exception looks as usual.
+The hook is registered when `utils` is imported under IPython; `coginst lab` imports it before the first cell. All
+other exceptions look as usual.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from utils.show.html import card, inline_html
 
 
 class Notice:
-    """One line, as text and as HTML."""
+    """A line of text, plain and as HTML."""
 
     def __init__(self, text: str):
         self.text = text
@@ -43,7 +43,7 @@ def register_exception_hook() -> None:
         plain.singleton_printers[id(...)] = lambda value, printer, cycle: printer.text("... (to be filled in)")
 
 
-_waiting: dict[str, str] = {}  # names that an unfinished cell would have defined -> the exercise that it needs
+_waiting: dict[str, str] = {}  # {name that an unfinished cell did not define: the exercise that the cell needs}
 
 
 def pending_exercise(error: BaseException, names: dict) -> str | None:
@@ -62,7 +62,7 @@ def pending_exercise(error: BaseException, names: dict) -> str | None:
 
 
 def _globals_read_at(error: BaseException) -> set[str]:
-    """Return the global names that are read on the lines of the traceback."""
+    """Return the global names that the lines in the traceback read."""
     read = set()
     for frame, line in traceback.walk_tb(error.__traceback__):
         starts = dict(dis.findlinestarts(frame.f_code))
@@ -133,7 +133,7 @@ def _explain_error(error: BaseException, source: str) -> str:
 
 def is_defined_above(name: str | None, source: str) -> bool:
     """Tell whether the notebook of this kernel defines `name` in a cell above the cell with this source."""
-    path = Path(os.environ.get("JPY_SESSION_NAME", ""))  # Jupyter sets it to the kernel's notebook
+    path = Path(os.environ.get("JPY_SESSION_NAME", ""))  # Jupyter sets it to the path of the kernel's notebook
     if not name or not path.is_file():
         return False
     try:

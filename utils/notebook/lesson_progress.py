@@ -34,7 +34,7 @@ class ExerciseProgress:
 
     @property
     def tries_text(self) -> str:
-        """The number of tries in words, or "" if there was none."""
+        """The number of tries in words, or "" if there were no tries."""
         return f"{self.tries} {'try' if self.tries == 1 else 'tries'}" if self.tries else ""
 
     def __str__(self) -> str:
@@ -43,8 +43,8 @@ class ExerciseProgress:
 
 @dataclass(frozen=True)
 class LessonProgress:
-    """One lesson: its stem, its title, its minutes (None if it states none), the file to open, and its exercises in
-    order."""
+    """One lesson: its stem, its title, its duration in minutes (None if unknown), the file to open, and its exercises
+    in order."""
 
     stem: str
     title: str
@@ -109,7 +109,7 @@ def _lesson_files() -> dict[str, list[Path]]:
 
 
 def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], records: dict[str, dict]) -> LessonProgress:
-    """Read one lesson from the first readable file. If no file is readable, only the title and minutes are missing."""
+    """Read one lesson from the first readable file. If no file is readable, the title and the minutes are missing."""
     title, minutes, places = stem[3:].replace("_", " "), None, {}
     for path in paths:
         try:
@@ -132,7 +132,7 @@ def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], record
 
 
 def _heading_cells(lesson: lessons.Lesson, names: list[str]) -> dict[str, str]:
-    """Return the id of the cell with each exercise's heading, in the order of the lesson; a .md file has no ids."""
+    """Return {exercise: id of the cell with its heading}, in the order of the lesson; a .md file has no ids."""
     ids = {}
     if lesson.path.suffix == ".ipynb":
         ids = {n: cell.get("id", "") for n, cell in enumerate(json.loads(lessons.read_text(lesson.path))["cells"])}

@@ -1,4 +1,4 @@
-"""The home view: every lesson with its minutes, its exercises with their state, and the next exercise."""
+"""The home view: every lesson with its duration, the state of each exercise, and the next exercise."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class ProgressView:
         self.answers = answers or Calibration(dict.fromkeys(SURE, (0, 0)))
 
     def warm_up(self) -> WarmUp:
-        """Ask three predictions or quizzes again: those that were answered longest ago."""
+        """Ask the three predictions or quizzes again that were answered longest ago."""
         return load_warm_up()
 
     def save(self, who: str = "", path: str | Path = NAME) -> None:
         """Write `my_course.html`, a page that shows what you built.
 
         Args:
-            who: a name for its title.
+            who: a name for the title of the page.
             path: the file to write; an existing file is replaced.
         """
         path = Path(path)
@@ -52,9 +52,9 @@ class ProgressView:
 
     @property
     def next_exercise(self) -> tuple[LessonProgress, ExerciseProgress] | None:
-        """The first open exercise in the lesson of the last try, else in a later lesson, else in any lesson.
+        """The first open exercise in the lesson of the last try, or else in a later lesson, or else in any lesson.
 
-        It is None if every exercise is passed.
+        It is None if every exercise has been passed.
         """
         tried = [(item.last_attempt, n) for n, page in enumerate(self.pages) for item in page.exercises if item.tries]
         last = max(tried)[1] if tried else 0
@@ -114,7 +114,7 @@ class ProgressView:
 
 
 def _row(page: LessonProgress) -> str:
-    """Return the row of a lesson: number, title, minutes, summary and exercises. A narrow page puts exercises below."""
+    """Return the row of a lesson: number, title, minutes, summary and exercises."""
     minutes = f"{page.minutes}&nbsp;min" if page.minutes else ""
     items = " ".join(_exercise_chip(page, item) for item in page.exercises)
     columns = [
@@ -132,7 +132,7 @@ def _row(page: LessonProgress) -> str:
 
 
 def _exercise_chip(page: LessonProgress, item: ExerciseProgress) -> str:
-    """Return an exercise for its lesson's row: its mark and its name as a link; the state in words is the tooltip."""
+    """Return an exercise as a link with its mark and its name; the tooltip describes its state in words."""
     state = ", ".join(filter(None, [WORD[item.state], item.tries_text]))
     name = _link_html(page.link_address(item), f"<code>{escape(item.name)}</code>")
     style = "white-space:nowrap;margin-right:8px"

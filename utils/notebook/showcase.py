@@ -21,7 +21,7 @@ summary { cursor: pointer; }
 
 
 def showcase_html(pages: list[LessonProgress], who: str = "") -> str:
-    """Return the page: each lesson with its passed exercises, and the learner's own code if it can be read."""
+    """Return the page: each lesson with its passed exercises, and the learner's code if it can be read."""
     title = f"{who}: what I built" if who else "What I built"
     passed, total = sum(page.n_passed for page in pages), sum(len(page.exercises) for page in pages)
     summary = f"{passed} of {total} exercises passed in a course on attention, from byte pairs to a GPT-2."
@@ -58,7 +58,7 @@ def exercises_without_code(pages: list[LessonProgress]) -> list[str]:
 
 
 def _code(path: Path | None, name: str) -> str:
-    """Return the learner's own code from the saved notebook, or "" if there is none or only the stub."""
+    """Return the learner's code from the saved notebook, or "" if the notebook has no code or only the stub."""
     if path is None or path.parent == lessons.ROOT / "solutions":
         return ""
     try:

@@ -1,5 +1,5 @@
-"""Prepare a kernel of `coginst lab` before its first cell: a cell that runs too early then shows one calm line."""
+"""Register the exception hook before the first cell of a `coginst lab` kernel runs."""
 
-import utils.notebook.exception_hooks  # importing utils registers the handler
+import utils.notebook.exception_hooks  # importing `utils` registers the hook
 
 del utils

@@ -1,4 +1,4 @@
-"""Draw the letter sorter: how its weights are made, and how it writes an answer."""
+"""Draw the letter sorter: how its weights are computed, and how it writes an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CELL = 0.36  # inches
 
 @with_course_theme
 def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
-    """Draw how gated weights are made, one row for each head: gate × base = weight.
+    """Draw the product gate × base = weight, with one row for each head.
 
     Without `base`, draw only the gate.
 

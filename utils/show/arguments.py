@@ -49,7 +49,7 @@ def parse_array(value: Any, name: str, dims: Sequence[int], expected: str) -> np
 
 
 def parse_numbers(value: Any, name: str, dims: Sequence[int], expected: str, allow_neg_inf: bool = False) -> np.ndarray:
-    """Return `value` as a float64 array without NaN and infinity; `allow_neg_inf` permits -inf."""
+    """Return `value` as a float64 array; raise a ValueError for NaN and infinity, except -inf if `allow_neg_inf`."""
     array = parse_array(value, name, dims, expected).astype(np.float64)
     if np.isnan(array).any():
         where = ", ".join(str(int(i)) for i in np.argwhere(np.isnan(array))[0])
@@ -109,7 +109,7 @@ def parse_position(query: Any, names: Sequence[str]) -> int:
         return names.index(name)
     if not isinstance(query, bool):
         with suppress(TypeError):
-            query = operator.index(query)  # accepts the result of an argmax of numpy or torch, too
+            query = operator.index(query)  # also accepts the result of argmax in numpy or torch
     return parse_integer(query, "query", 0, len(names) - 1, "a token or an index")
 
 

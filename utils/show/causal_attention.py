@@ -18,7 +18,7 @@ MOST_POSITIONS = 16
 
 
 def parse_scores(scores: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """Return a square table of finite scores and the names of its positions."""
+    """Return `scores` as a square table of finite numbers, and the names of its positions."""
     values = parse_numbers(scores, "scores", [2], "a table of scores [seq, seq], before the softmax")
     if values.shape[0] != values.shape[1] or not 2 <= len(values) <= MOST_POSITIONS:
         shape = f"{values.shape[0]} × {values.shape[1]}"
@@ -46,7 +46,7 @@ def causal(
         tokens: seq strings.
         position: the position of the query, as a number or as a token (the first match).
         masked: hide the positions after `position`.
-        title: by default, the weight that the future gets.
+        title: by default, the total weight of the future positions.
 
     Raises:
         ValueError: if `scores` has a wrong shape or a number that is not finite, if the number of tokens is wrong,

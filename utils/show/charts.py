@@ -14,7 +14,7 @@ from utils.show.picture import Picture, finish_picture, new_axes, new_figure, se
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import list_values, number_text, text_width, token_label
 
-LEADER = 0.25  # inches: the room for the thin connections from lines to their names
+LEADER = 0.25  # inches: the width of the thin connectors between lines and their names
 
 
 @with_course_theme
@@ -26,14 +26,14 @@ def bars(
     same_scale: bool = False,
     limit: float | None = None,
 ) -> Picture:
-    """Draw one group of horizontal bars, or two groups side by side with shared labels; each bar ends in its number.
+    """Draw one group of horizontal bars, or two groups side by side with shared labels; each bar shows its number.
 
     Args:
         values: numbers [n], or {"scores": [n], "weights": [n]} for one or two named groups; finite.
         labels: n strings, top to bottom.
         title: by default, the label of the largest value.
         reference: a number, or ("uniform", number), drawn as a dashed line in the last group.
-        same_scale: draw two groups on one scale; useful for a guess beside the truth, not for scores beside weights.
+        same_scale: draw two groups on one scale; useful to compare a guess with the truth, but not scores with weights.
         limit: extend the scale of the last group (of both groups if `same_scale`) at least to this number; an
             explorer sets it so that the bars move but the scale does not.
     """
@@ -130,7 +130,7 @@ def lines(
     Args:
         x: [n] numbers, increasing.
         series: {name: [n] numbers}, one to six lines.
-        logx: use a base-2 logarithmic x axis; up to 12 points, each point has a tick.
+        logx: use a base-2 logarithmic x axis; with up to 12 points, each point has a tick.
         reference: a number, or ("uniform", number), drawn as a dashed line.
     """
     return _line_chart(x, series, {}, title, xlabel, ylabel, logx, reference)
@@ -146,12 +146,12 @@ def curves(
     logx: bool = False,
     reference: float | tuple[str, float] | None = None,
 ) -> Picture:
-    """Draw, for each name, the mean of its runs as a line in a band from the lowest run to the highest.
+    """Draw the mean of each name's runs as a line, in a band from the lowest to the highest run.
 
     Args:
         x: [n] numbers, increasing.
         runs: {name: [runs, n] numbers}, one to six names; each may have its own number of runs.
-        logx: use a base-2 logarithmic x axis; up to 12 points, each point has a tick.
+        logx: use a base-2 logarithmic x axis; with up to 12 points, each point has a tick.
         reference: a number, or ("chance", number), drawn as a dashed line.
     """
     if not isinstance(runs, Mapping):
@@ -213,7 +213,7 @@ def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str,
 
 
 def chart_size(names: Iterable[str], mark: tuple[str, float] | None, height: float) -> tuple[float, float]:
-    """Return the width and height in inches that remain for the lines, beside their names."""
+    """Return the width and height in inches of the area for the lines, without their names."""
     ends = [_end_label(name) for name in names] + ([_mark_label(mark)] if mark else [])
     beside = max(text_width(text, TEXT, bold=True) for text in ends) + (LEADER if len(ends) > 1 else 0)
     return WIDEST - 2 * PAD - 0.85 - beside, height
@@ -237,7 +237,7 @@ def draw_lines(
     mark: tuple[str, float] | None,
     bottom: float | None = None,
 ) -> None:
-    styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")  # readers who see no colours need these
+    styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")  # distinguish the lines without colour
     height = BENCH * axes.get_position().height
     for y, (colour, dash, marker) in zip(ys.values(), styles):
         marked = {"marker": marker, "markersize": 4.5} if len(xs) <= 24 else {}
@@ -245,7 +245,7 @@ def draw_lines(
     if logx:
         axes.set_xscale("log", base=2)
     if not logx and len(xs) <= 12 and (np.diff(xs) == 1).all():
-        axes.set_xticks(xs)  # counts need no fractional ticks, such as 2.5 layers
+        axes.set_xticks(xs)  # avoids fractional ticks, such as 2.5 layers
     if logx and len(xs) <= 12:
         axes.set_xticks(xs, [f"{x:g}" for x in xs])
         axes.minorticks_off()

@@ -1,7 +1,7 @@
 """Show circuitsvis figures in a notebook without internet access.
 
 circuitsvis itself either loads its library from the internet for every figure or embeds 1.3 MB in every figure. Here,
-one output of the notebook contains the library, compressed; all other figures take a few kilobytes and wait for it.
+one output of the notebook contains the compressed library; each other figure takes a few kilobytes and waits for it.
 `LibraryTracker` decides which output contains the library.
 """
 
@@ -22,8 +22,8 @@ from typing import Any
 from utils.show.colours import SEQUENTIAL
 from utils.show.picture import Picture
 
-# circuitsvis says destination and source; the course says query and key. In circuitsvis only a mouse chooses a head;
-# here the keyboard does too. circuitsvis numbers its tokens; the course does not.
+# circuitsvis says destination and source; the course says query and key. In circuitsvis, a head can be chosen only with
+# the mouse; here, the keyboard works too. circuitsvis numbers its tokens; the course does not.
 WORDS = {
     '"Destination Token"': '"query (asks)"',
     '"Source Token"': '"key (answers)"',
@@ -112,7 +112,7 @@ for (const box of boxes) {
 }
 })()</script>"""
 
-# This script unpacks the library and dispatches an event. If the page has the library already, it does nothing.
+# This script unpacks the library and dispatches an event. If the page already has the library, the script does nothing.
 _LIBRARY = """<script>(async () => {
 if (window.CircuitsVis || window.courseCircuitsVis) return;
 window.courseCircuitsVis = "on its way";
@@ -161,7 +161,7 @@ def script_json(value: Any) -> str:
 def interactive_html(picture: str, title: str, props: dict[str, Any], with_library: bool) -> str:
     """Return the HTML of a picture, with a script that replaces the picture by circuitsvis if scripts may run."""
     library = compressed_library()
-    if library is None:  # without circuitsvis, the picture is the whole output
+    if library is None:  # circuitsvis is not installed, so the output is only the picture
         return picture
     data = script_json(props)
     key = hashlib.sha256(data.encode("ascii")).hexdigest()[:12]
@@ -180,8 +180,8 @@ def interactive_html(picture: str, title: str, props: dict[str, Any], with_libra
 
 @functools.cache
 def compressed_library() -> str | None:
-    """Return circuitsvis for the browser, gzipped, in base64 (0.5 MB instead of 1.3 MB); None if not installed."""
-    found = importlib.util.find_spec("circuitsvis")  # an import would load torch and more
+    """Return circuitsvis's browser library, gzipped and base64-encoded; None if circuitsvis is not installed."""
+    found = importlib.util.find_spec("circuitsvis")  # importing circuitsvis would also load torch
     path = Path(found.origin).parent / "dist" / "cdn" / "iife.js" if found and found.origin else None
     if path is None or not path.is_file():
         return None
@@ -212,7 +212,7 @@ class LibraryTracker:
     """
 
     def __init__(self) -> None:
-        self.cell: str | None = None  # the cell whose output has the library; None: no output has it
+        self.cell: str | None = None  # the cell whose output contains the library, or None
         self.session: str | None = None
         self.execution_count: int | None = None
         self.shell: Any = None  # the shell whose cells the tracker watches
@@ -227,7 +227,7 @@ class LibraryTracker:
         run = shell.execution_count
         if self.cell is not None and (self.session, self.cell, self.execution_count) == (session, cell, run):
             return False  # an earlier figure of this output contains the library
-        due = self.cell is None or session != self.session  # on_pre_run_cell has set it to None if its cell runs again
+        due = self.cell is None or session != self.session  # on_pre_run_cell resets self.cell if that cell runs again
         if due:
             self.cell, self.session, self.execution_count = cell, session, run
         return due
@@ -252,7 +252,7 @@ def _shell() -> Any:
 
 
 def _request_info(shell: Any, info: Any = None) -> tuple[str, str, list[str]]:
-    """Return the running cell (its id, or a hash of its source if there is no id), the session, and deleted cells."""
+    """Return the running cell (its id, or else a hash of its source), the session and the deleted cells."""
     parent = (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
     about = parent.get("metadata") or {}
     source = getattr(info, "raw_cell", None) or (parent.get("content") or {}).get("code") or ""
@@ -268,7 +268,7 @@ class AttentionHeadsPicture(Picture):
 
     Args:
         figure, alt: see `Picture`.
-        title: the title of the interactive figure, the same as in the picture.
+        title: the title of the interactive figure and of the picture.
         props: the properties of circuitsvis' AttentionHeads.
     """
 

@@ -24,7 +24,7 @@ STATES = {
     "unreadable": INK,
     "absent": PAPER,
 }
-MOST_LINES = 60  # students: up to this number, the table has lines between cells and may show names
+MOST_LINES = 60  # A table of up to this many students has lines between cells and may show names.
 TALLEST = 8.6  # inches
 
 
@@ -41,7 +41,7 @@ def standing(
         states: [exercises][students] strings, each a key of `STATES`.
         exercises: a name for each row.
         students: a name for each column; by default, columns have no names.
-        title: by default, the percentage that is passed.
+        title: by default, the percentage of passed exercises.
 
     Raises:
         ValueError: if rows differ in length, a state is unknown, or the number of names is wrong.
@@ -123,7 +123,7 @@ def _fit_label(label: str, room: float) -> str:
 
 @with_course_theme
 def counted(counts: Sequence[int], labels: Sequence[str], title: str | None = None) -> Picture:
-    """Draw counts as horizontal bars, each ending in its number, with room for long labels.
+    """Draw counts as horizontal bars with their numbers, and with room for long labels.
 
     Args:
         counts: n whole numbers of at least 0.

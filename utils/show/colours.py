@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 # Each CSS name has a tone for light pages and a tone for dark pages. On `paper`, text has a contrast of at least 4.5:1
-# in both tones, a mark at least 3:1. The series are Okabe and Ito's colours, darkened or lightened to reach this.
+# in both tones, and marks have at least 3:1. The series are Okabe and Ito's colours, adjusted to reach this contrast.
 PALETTE = {
     "paper": ("#ffffff", "#111417"),
     "ink": ("#1f2328", "#e6e8eb"),
@@ -32,7 +32,7 @@ SERIES = (BLUE, VERMILION, GREEN, PURPLE, BROWN, INK)
 TINTS = tuple(light for name, (light, _) in PALETTE.items() if name.startswith("tint-"))
 YES, NO = TINTS[0], SHADE
 GREY, OCHRE = PALETTE["grey"][0], PALETTE["ochre"][0]
-# Tables of numbers look the same on light and dark pages. These are matplotlib's names; `page.js` has viridis, too.
+# Tables of numbers look the same on light and dark pages. These are matplotlib's names; `page.js` also has viridis.
 SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"
 BLOCKED = "#e4e7eb"  # a table cell whose score is blocked (−∞)
 
@@ -42,9 +42,9 @@ ACCENT = {"passed": "#2a8f5b", "failed": "#d1543a", "todo": "#7a7f8a"}
 
 
 def text_colour_on(rgba: Sequence[float]) -> str:
-    """Return black or white, whichever has the higher WCAG contrast on the colour: at least 4.54, at luminance 0.179.
+    """Return black or white, whichever has the higher WCAG contrast on the colour; the contrast is at least 4.54.
 
-    The white differs slightly from `paper`, which becomes dark on a dark page; text in a coloured cell must not change.
+    White text does not use `paper`, which becomes dark on a dark page: text in a coloured cell must not change.
     """
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -26,7 +26,7 @@ def steps(
     W_value: Any = None,
     title: str | None = None,
 ) -> Picture:
-    """Draw how one query gets its context vector, with the real shapes and the numbers to two decimals.
+    """Draw how one query gets its context vector, with the actual shapes, and with numbers rounded to two decimals.
 
     Without the three matrices, the steps are inputs → scores → weights → context, as in simplified attention.
     With the matrices, query, keys and values are computed first, and the scores are divided by √d_k before the softmax.
@@ -90,7 +90,7 @@ def steps(
 
 
 class _Flow:
-    """Boxes of numbers in rows, one column per token, drawn from top to bottom; all positions are in inches."""
+    """Rows of number boxes, with one column per token, drawn from top to bottom; all positions are in inches."""
 
     LINE, GAP, LEFT = 0.165, 0.34, 1.42
 
@@ -114,7 +114,7 @@ class _Flow:
         return self.LEFT + (j + 0.5) * self.step
 
     def _lines(self, values: np.ndarray) -> list[str]:
-        """Return a vector's numbers, one per line; of more than five numbers, the first three and the last."""
+        """Return a vector's numbers, one per line; beyond five numbers, only the first three and the last."""
         texts = [number_text(value) for value in values]
         return texts if len(texts) <= 5 else [*texts[:3], "⋮", texts[-1]]
 

@@ -1,4 +1,4 @@
-"""Draw the body that query, key and reference span: its squared volume is the determinant of their Gram matrix."""
+"""Draw the parallelepiped of query, key and reference; its squared volume is the determinant of their Gram matrix."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ TOWARDS = np.cross(RIGHT, UP)
 def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Return query, key and reference as rows [3, 3], with query and reference on the floor and the key above it.
 
-    The new coordinates keep lengths and angles, so the Gram matrix stays the same. A height below 1e-9 of a vector's
-    length counts as 0.
+    The new coordinates keep lengths and angles, so the Gram matrix stays the same. A height below 1e-9 times the
+    vector's length counts as 0.
     """
     axes: list[np.ndarray] = []
     found = {}
@@ -45,7 +45,7 @@ def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) ->
 
 @with_course_theme
 def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit: float | None = None) -> Picture:
-    """Draw three vectors and the body that they span, their Gram matrix, the volume and the score −volume².
+    """Draw three vectors and the body that they span, with their Gram matrix, the volume and the score −volume².
 
     Query and reference are on the floor. The volume is the floor's area times the height of the key above the floor.
 
@@ -78,7 +78,7 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
     low, high = drawn.min(0), drawn.max(0)
     tips, pitch = _project(rows), _column_width(table)
     side = SIDE
-    for _ in range(4):  # names are beyond the tips, so the body shrinks until they fit
+    for _ in range(4):  # the names extend beyond the tips, so the body shrinks until the names fit
         inch = min(side / max((high - low)[0], 1e-9), HIGH / max((high - low)[1], 1e-9), 1e12)
         wide, tall = np.maximum((high - low) * inch, 0.3)
         edges = [_label_extent(name, tip, inch) for name, tip in zip(NAMES, tips)]

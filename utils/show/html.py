@@ -1,7 +1,7 @@
 """Build the HTML of text messages: cards with a coloured edge, lines of text, tables of cells.
 
-Cards have no background and use the page's text colour, so they are legible in light and dark. Reports use this module,
-and `from utils import check` must be fast, so it imports only the standard library and the colours.
+Cards have no background and use the page's text colour, so they are legible in light and dark themes. This module
+imports only the standard library and the colours, because `from utils import check` needs it and must be fast.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def inline_html(text: str) -> str:
 
 
 def text_line(content: str) -> str:
-    """Return HTML content as a line of text of readable width."""
+    """Wrap HTML content in a line of text with a readable width."""
     return f'<div style="{MEASURE}">{content}</div>'
 
 
 def card(content: str, state: str = "todo", wide_content: str = "", status: bool = False) -> str:
-    """Return HTML content in a card whose edge has the colour of a state ("passed", "failed" or "todo").
+    """Wrap HTML content in a card whose edge colour shows a state ("passed", "failed" or "todo").
 
     Args:
         content: the text, limited to a readable width.
@@ -46,7 +46,7 @@ def card(content: str, state: str = "todo", wide_content: str = "", status: bool
 
 
 def status_mark(state: str) -> str:
-    """Return the sign of a state, in the colour of the surrounding text: legible in light and dark."""
+    """Return the symbol for a state. It has the colour of the surrounding text, so it is legible in every theme."""
     return f"<span>{MARK[state]}</span>"
 
 
@@ -75,5 +75,5 @@ def table(caption: str, rows: Sequence[Sequence[str]], outlined: Collection[tupl
 
 
 def side_by_side(*tables: str) -> str:
-    """Return tables in one row; on a narrow page they wrap, and a table that is wider than the page scrolls."""
+    """Return tables in one row; on a narrow page, the row wraps, and a table wider than the page scrolls."""
     return f'<div style="overflow-x:auto;white-space:normal">{"".join(tables)}</div>'

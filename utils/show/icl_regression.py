@@ -1,4 +1,4 @@
-"""Draw in-context regression: prompts as points, products of heads' weights, and the curve that heads reach."""
+"""Draw in-context regression: prompts as points, the heads' weight products, and the curve of the best μ."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
     Args:
         qk: [n, D, D], drawn four per row, or [rows, columns, D, D], one row for each head; D is at most 8, and there
             are at most 24 squares.
-        ov: [n, D], a column for each of n squares; at most one row of squares.
+        ov: [n, D], a column for each of n squares; only for a single row of squares.
         names: a string for each square, or for each column if `qk` has four dimensions.
     """
     squares = parse_numbers(qk, "qk", [3, 4], "[n, D, D] or [rows, columns, D, D]")
@@ -111,10 +111,10 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
 
 @with_course_theme
 def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
-    """Draw how w (left) and μ (right) of every head change during training; a head has the same colour in both.
+    """Draw how w (left) and μ (right) of every head change during training; each head has one colour in both charts.
 
     Args:
-        steps: {name: [readings]}, increasing training steps of one to three runs, or [readings] for a single run.
+        steps: {name: [readings]}, the increasing training steps of one to three runs, or [readings] for a single run.
         w: {name: [readings, heads]}, or [readings, heads].
         mu: the same form as `w`.
     """
@@ -147,7 +147,7 @@ def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
 
 @with_course_theme
 def against(x: Any, y: Any, xlabel: str, ylabel: str, title: str | None = None) -> Picture:
-    """Draw two answers to each question against each other: one dot per question, and the line of equal answers.
+    """Draw a scatter plot of two answers to each question, with the line on which both answers are equal.
 
     Args:
         x, y: [n] numbers each, at least two.

@@ -1,4 +1,4 @@
-"""Draw how a layer norm changes numbers, and the places in a layer where it may be."""
+"""Draw how a layer norm changes numbers, and where in a layer it can be placed."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ IN_WORDS = {
     "pre-norm": "attention reads the normalised stream, and its output is added to the stream before normalisation",
     "this lesson": "the output of attention is normalised and then added to the stream",
 }
-COLUMN, STREAM, BRANCH, BOX = 1.14, 0.24, 0.72, (0.72, 0.24)  # inches; all positions below are in inches, too
+COLUMN, STREAM, BRANCH, BOX = 1.14, 0.24, 0.72, (0.72, 0.24)  # inches, like all positions below
 
 
 @with_course_theme
 def norm_places(names: Sequence[str] | None = None, title: str | None = None) -> Picture:
-    """Draw one layer once for each place of its norm: the stream from top to bottom, the branch on its right.
+    """Draw one layer for each placement of its norm: the stream runs from top to bottom, with the branch on its right.
 
     Args:
         names: some of "only attention", "no norm", "post-norm", "pre-norm" and "this lesson"; by default, all.

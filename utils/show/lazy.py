@@ -8,12 +8,12 @@ from typing import Any
 
 
 def attach(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable, Callable, list[str]]:
-    """Return the `__getattr__`, `__dir__` and `__all__` of a package that offers names from its modules.
+    """Return `__getattr__`, `__dir__` and `__all__` for a package that offers names from its modules.
 
     Args:
         package: the package's `__name__`.
-        homes: {module: the names that the package takes from it}. No name may equal the name of a module of the
-            package: once loaded, the module would hide it.
+        homes: {module: the names that the package takes from it}. No name may equal a module name of the package,
+            because the loaded module would hide it.
     """
     home = {name: module for module, names in homes.items() for name in names}
 

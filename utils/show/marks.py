@@ -23,7 +23,7 @@ def draw_arrow(axes: Any, start: Point, end: Point, colour: str, width: float, h
 
 
 def draw_vector(axes: Any, start: Point, end: Point, colour: str, width: float, head: float, **more: Any) -> None:
-    """Draw an arrow of any length: a short arrow gets a smaller head, and the shortest arrows become a dot."""
+    """Draw an arrow of any length: a short arrow has a smaller head, and a very short arrow becomes a dot."""
     x, y = axes.transData.transform(end) - axes.transData.transform(start)
     length = math.hypot(x, y)
     if length < 2:
@@ -39,7 +39,7 @@ def draw_origin_lines(axes: Any) -> None:
 
 
 def mute_axes(axes: Any) -> None:
-    """Make the axes of a plane unobtrusive: few ticks, faint edges."""
+    """Reduce the axes of a plane to a few ticks and faint edges."""
     axes.locator_params(nbins=5)
     axes.tick_params(colors=MUTED, length=2)
     axes.spines[:].set_color(FAINT)

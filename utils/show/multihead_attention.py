@@ -1,4 +1,4 @@
-"""Draw which head gets which entries: ways to split heads, small matrices beside one large one, GPT-2's `c_attn`."""
+"""Draw how entries are split among heads, one matrix per head or for all heads, and GPT-2's `c_attn`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from utils.show.picture import Picture, finish_picture, new_axes, new_figure, wi
 from utils.show.sizes import SMALL, TEXT, WIDEST
 from utils.show.text_format import fit_font_size, token_label
 
-CELL, GAP = 0.19, 0.3  # inches: the side of a cell, and the room for a sign between two tables
+CELL, GAP = 0.19, 0.3  # inches: the side of a cell, and the space for an operator between two tables
 
 
 @with_course_theme
@@ -26,7 +26,7 @@ def cuts(
     num_heads: int = 2,
     title: str | None = None,
 ) -> Picture:
-    """Draw a table of positions and entries for each way to split heads; each cell names the head that gets the entry.
+    """Draw a table of positions and entries for each way to split them into heads; each cell names its head.
 
     Args:
         ways: {name: function}, one to three; each function takes x [1, seq, d_out] and num_heads, and returns
@@ -79,9 +79,9 @@ def _entries_per_head(name: str, heads: Any, num_heads: int, total: int) -> list
 
 @with_course_theme
 def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2, title: str | None = None) -> Picture:
-    """Draw the queries of several heads, computed by one product per head and by one product for all heads.
+    """Draw how the queries of several heads are computed: with one product per head or for all heads.
 
-    Each head has a tint.
+    Each head has its tint.
 
     Args:
         seq, d_in, d_head: at most 8 each.

@@ -17,7 +17,7 @@ from utils.show.sizes import BENCH, MOST_NUMBERS, PAD, SMALL, SMALLEST, WIDEST
 from utils.show.text_format import fit_font_size, number_text, text_width, token_label
 
 MOST_HEADS, MOST_TOKENS = 32, 64
-ACROSS = 4  # small tables in a row
+ACROSS = 4  # the number of small tables in a row
 
 
 @with_course_theme
@@ -78,7 +78,7 @@ def _describe_heads(names: Sequence[str], called: Sequence[str], values: np.ndar
 
 
 def _largest(values: np.ndarray) -> tuple[int, ...]:
-    """Return the position of the largest weight, ignoring the first query: under a causal mask, its weight is 1."""
+    """Return the position of the largest weight, ignoring the first query, whose weight is 1 under a causal mask."""
     later = values[..., 1:, :] if values.shape[-2] > 1 else values
     at = [int(i) for i in np.unravel_index(later.argmax(), later.shape)]
     at[-2] += values.shape[-2] - later.shape[-2]
@@ -90,7 +90,7 @@ def attention(
 ) -> AttentionHeadsPicture:
     """Draw every head's attention pattern.
 
-    A notebook shows circuitsvis, in which you choose heads and point at weights. If circuitsvis cannot run, the
+    A notebook shows circuitsvis, where the reader can choose heads and weights. If circuitsvis cannot run, the
     notebook shows small tables.
 
     Args:
@@ -131,6 +131,6 @@ def attention(
         "attentionHeadNames": called,
         "minValue": 0,
         "maxValue": 1,
-        "maskUpperTri": False,  # a weight of 0 keeps its colour, same as in the picture
+        "maskUpperTri": False,  # draws weights of 0 in their colour, as the picture does
     }
     return AttentionHeadsPicture(picture.figure, picture.alt, title, props)

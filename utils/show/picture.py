@@ -1,4 +1,4 @@
-"""Provide the basis of every figure: the theme, the `Picture`, and the page that is cropped to its content."""
+"""Provide what every figure needs: the theme, the `Picture` class, and a page that is cropped to its content."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ THEME = {
 
 @contextmanager
 def course_theme():
-    """Use matplotlib's defaults with the course's theme, then restore the style that the reader has set."""
+    """Use matplotlib's defaults with the course's theme; afterwards, restore the reader's settings."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -58,7 +58,7 @@ def with_course_theme(draw):
 
 
 class Picture:
-    """A matplotlib figure with a text that says the same.
+    """A matplotlib figure with an equivalent text.
 
     Args:
         figure: a `matplotlib.figure.Figure`; pyplot does not know it, so a notebook shows it only once.
@@ -100,7 +100,7 @@ class Picture:
 
 
 def balance_lines(title: str, width: float) -> list[str]:
-    """Split `title` into as few lines as possible, of similar length, so that no single word is left over."""
+    """Split `title` into as few lines as possible, with similar lengths, so that the last line is not a single word."""
     lines = wrap_text(title, width, TITLE, bold=True)
     for share in (0.9, 0.8, 0.7, 0.6):
         narrower = wrap_text(title, width * share, TITLE, bold=True)
@@ -111,7 +111,7 @@ def balance_lines(title: str, width: float) -> list[str]:
 
 
 def separate_positions(positions: Sequence[float], gap: float) -> list[float]:
-    """Move positions apart as little as possible, in the same order, until they are at least `gap` apart."""
+    """Move positions until they are at least `gap` apart; keep their order, and move them as little as possible."""
     order = sorted(range(len(positions)), key=lambda i: positions[i])
     blocks: list[tuple[float, int]] = []  # the centre and the length of each run of touching positions
     for i in order:

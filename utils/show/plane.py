@@ -77,7 +77,7 @@ def vectors(
     """Draw arrows from the origin, each with its name at the tip.
 
     Args:
-        vectors: {name: [x, y]}, one to six of them.
+        vectors: {name: [x, y]}, with one to six names.
         title: by default, the dot product, if `angle` is given.
         angle: two names; draw the angle between them, and write their dot product below.
         projection: two names (a, b); draw the shadow of a on the line of b, with a dashed line from the tip of a.
@@ -150,7 +150,7 @@ def _draw_angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
     middle = math.radians(start + ((end - start) % 360) / 2)
     text = f"{degrees:.0f}°"
     far = max(radius + 0.2 / inch, 0.2 / inch / math.sin(math.radians(max(degrees, 1)) / 2))
-    if far < 0.85 * max(lengths):  # a narrow angle has no room for its number; the text below the axes has it, too
+    if far < 0.85 * max(lengths):  # a narrow angle has no room for its number, which is also below the axes
         axes.text(
             far * math.cos(middle), far * math.sin(middle), text, ha="center", va="center", size=SMALL, color=MUTED
         )
@@ -184,7 +184,7 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
     axes, inch = _plane(figure, tips, min(3.3, WIDEST - 2 * PAD - 1.0 - max(text_width(note, TEXT) for note in notes)))
     middles = (tips[1:] + tips[:-1]) / 2
     x = axes.get_xlim()[1] + 0.1 / inch
-    draw_vector(axes, np.zeros(2), tips[-1], INK, 3.2, 15.4)  # drawn first, so that the small arrows are on top
+    draw_vector(axes, np.zeros(2), tips[-1], INK, 3.2, 15.4)  # drawn first, below the small arrows
     for k, (note, y) in enumerate(zip(notes, separate_positions(list(middles[:, 1]), 0.2 / inch))):
         colour = SERIES[k % 5]
         draw_vector(axes, tips[k], tips[k + 1], colour, 1.8, 12.6)

@@ -1,4 +1,4 @@
-"""Draw positions as numbers: a heat map of encodings, and a pair of entries that rotates."""
+"""Draw positional encodings: a heat map, and a rotating pair of entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from utils.show.text_format import number_text, vector_text
 
 @with_course_theme
 def heat(values: Any, title: str | None = None, rows: str = "position", columns: str = "entry") -> Picture:
-    """Draw signed numbers as colours, red above 0 and blue below; use it for tables too large to print numbers.
+    """Draw signed numbers as colours, red above 0 and blue below; for tables that are too large for printed numbers.
 
     Args:
         values: [n, m] finite numbers, at most 512 × 512.

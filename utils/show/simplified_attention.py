@@ -1,4 +1,4 @@
-"""Draw the opening figures of lesson 02: one state or looking back at all states, and the four variants."""
+"""Draw the opening figures of lesson 02: translators with one state or all states, and the variants of attention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from utils.show.sizes import SMALL, TEXT
 from utils.show.text_format import fit_font_size, token_label
 
 MOST_WORDS = 8
-WIDE = 5.7  # inches; all positions below are in inches, too
+WIDE = 5.7  # inches, like all positions below
 HIGH, UP, DOWN = 0.26, 0.48, 1.2  # the height of a state's box, and the y of the encoder's and the decoder's boxes
 APART = 2.0  # the distance between the two translators
 
@@ -22,7 +22,7 @@ APART = 2.0  # the distance between the two translators
 def looking_back(
     read: Sequence[str], written: Sequence[str], asks: str, finds: str, title: str | None = None
 ) -> Picture:
-    """Draw a translator with one state for everything and, below it, a translator that looks back at every state.
+    """Draw a translator that uses a single state and, below it, a translator that looks back at every state.
 
     Args:
         read: the words that the encoder reads, 2 to 8.
@@ -70,7 +70,7 @@ def _parse_words(given: Any, name: str) -> list[str]:
 def _draw_translator(
     axes: Any, y: float, title: str, source: Sequence[str], target: Sequence[str], marked: int, colour: str
 ) -> list[list[float]]:
-    """Draw an encoder's row above a decoder's row, with one state marked; return the x of the boxes of each row."""
+    """Draw an encoder above a decoder, with one state marked; return the x positions of the boxes in both rows."""
     axes.text(0, y + 0.1, title, weight="bold", va="center", size=TEXT)
     left, rows = 0.85, []
     for name, words, row, label, edge in (
@@ -103,7 +103,7 @@ STEPS = (
 
 @with_course_theme
 def variants(title: str | None = None) -> Picture:
-    """Draw the four variants of attention, each as a table of who looks at whom, with its new idea below."""
+    """Draw the four variants of attention: for each, a table of which token attends to which, and its new idea."""
     figure = new_figure()
     axes = new_axes(figure, 0.5, 0.5, WIDE, 1.95)
     axes.set(xlim=(0, WIDE), ylim=(1.95, 0))

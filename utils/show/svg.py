@@ -23,11 +23,11 @@ from matplotlib.transforms import Affine2D
 from utils.show.colours import PALETTE
 from utils.show.sizes import CSS_DPI
 
-UNIT = 10  # units per CSS pixel, so that whole numbers are precise enough
+UNIT = 10  # units per CSS pixel: enough for whole-number coordinates
 DPI = UNIT * CSS_DPI
 EM = 500  # units per font size in the outline of a glyph
-# JupyterLab, VS Code and Sphinx mark a page as light or dark. Without such a mark, the page's `color-scheme` decides,
-# which may follow the reader's system (prefers-color-scheme). Without both, the figure is light. Print is always light.
+# JupyterLab, VS Code and Sphinx mark a page as light or dark. Without such a mark, the page's `color-scheme` decides;
+# it may follow the reader's system (prefers-color-scheme). Without either, the figure is light. Print is always light.
 _THEME = (
     "@supports(color:light-dark(red,red)){.course-figure{VARIABLES}}"
     "[data-theme=light] .course-figure,[data-jp-theme-light=true] .course-figure{color-scheme:light}"
@@ -36,7 +36,7 @@ _THEME = (
     "@media print{.course-figure{color-scheme:light!important}}"
 )
 _NAMED = {light: name for name, (light, _) in PALETTE.items()}
-_PREFIX = "\N{SECTION SIGN}"  # a placeholder for the hash; no other text of an SVG has this character
+_PREFIX = "\N{SECTION SIGN}"  # a placeholder for the hash, because no SVG text contains this character
 
 
 def render_svg(figure: Any, alt: str) -> str:
@@ -70,7 +70,7 @@ def render_svg(figure: Any, alt: str) -> str:
 
 
 def css_colour(colour: Any) -> str:
-    """Return a palette colour by name, with its light tone as fallback; other colours in hexadecimal notation."""
+    """Return a palette colour as a CSS variable with its light tone as fallback, or any other colour as hexadecimal."""
     if not isinstance(colour, str):
         colour = "#%02x%02x%02x" % tuple(round(255 * part) for part in colour[:3])  # noqa: UP031
     return f"var(--{_NAMED[colour]},{colour})" if colour in _NAMED else colour
@@ -142,7 +142,7 @@ _GLYPHS: dict[str, str] = {}
 
 
 class SvgRenderer(RendererBase):
-    """The renderer with which matplotlib draws a figure as SVG."""
+    """A matplotlib renderer that draws a figure as compact SVG."""
 
     def __init__(self, width: int, height: int) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class SvgRenderer(RendererBase):
         self.parts: list[str] = []
         self.shapes: dict[str, str] = {}  # {path data: id} of paths that may be drawn more than once
         self.clips: dict[str, str] = {}  # {path data: id} of clip paths
-        self.lines: tuple[str, str] | None = None  # (look, data) of lines that the next line may join
+        self.lines: tuple[str, str] | None = None  # the pending lines: SVG attributes and path data
 
     # ---------------------------------------------------------------- methods that matplotlib calls
 
@@ -261,7 +261,7 @@ class SvgRenderer(RendererBase):
         name = self._shape(path_data(points, codes))
         places = (trans + self.flip).transform(path.vertices)
         box = gc.get_clip_rectangle()
-        if box is not None:  # like Agg, draw a marker whole if its centre is in the axes, otherwise not at all
+        if box is not None:  # like Agg, draw the whole marker if its centre is in the axes, and nothing otherwise
             (left, bottom), (right, top) = self.flip.transform(box.get_points())
             inside = (places[:, 0] >= left - 1) & (places[:, 0] <= right + 1)
             places = places[inside & (places[:, 1] >= top - 1) & (places[:, 1] <= bottom + 1)]

@@ -66,7 +66,7 @@ def _range(weights: np.ndarray) -> tuple[float, float]:
 def _draw_numbers_or_scale(
     axes: Any, values: np.ndarray, cell: float, ticks: Sequence[float], scale: bool = False
 ) -> None:
-    """Write the numbers into the cells of a small table; for a larger table, or if `scale`, draw the colour scale."""
+    """Write the numbers into the cells of a small table; for a larger table, or if `scale`, draw a colour scale."""
     if max(values.shape) <= MOST_NUMBERS:
         write_numbers(axes, values, cell)
         if not scale:
@@ -83,7 +83,7 @@ def _largest(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[s
 
 
 def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarray, list[str] | None, list[str]]:
-    """Return `values` as a table, the names of its rows (None for a single unnamed query) and of its columns."""
+    """Return `values` as a table, its row names (None for a single unnamed query) and its column names."""
     if values.ndim == 1 and keys is None:
         return values[None], None, parse_names(tokens, len(values), "tokens", "keys")
     if values.ndim == 1:
@@ -98,7 +98,10 @@ def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarra
 
 
 def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str]) -> str:
-    """Describe a small table by all numbers, a larger one by each row's largest, a very large one by its largest."""
+    """Describe a small table by all its numbers, a larger table by the largest number of each row.
+
+    Describe a very large table by its largest number.
+    """
     n, m = values.shape
     heads = [f"{row}: " for row in rows] if rows is not None else [""] * n
     if n <= MOST_NUMBERS and m <= MOST_NUMBERS:
@@ -144,7 +147,7 @@ def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Seque
 
     Args:
         mask: bool[queries, keys], True = may attend.
-        tokens: a string for each query; also for each key, unless `keys` is given.
+        tokens: a string for each query, and also for each key unless `keys` is given.
         title: by default, the number of yes cells.
         keys: a string for each key.
 
@@ -186,14 +189,14 @@ def _dtype_name(given: Any, array: np.ndarray) -> str:
 def weights(
     weights: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
 ) -> Picture:
-    """Draw attention weights in colours from 0 to 1, with the numbers printed up to 8 × 8.
+    """Draw attention weights in colours from 0 to 1, with the numbers in tables of up to 8 × 8.
 
     If no weight is above 0.5, the colours run from the smallest weight to the largest, and a scale shows the range.
 
     Args:
         weights: [queries, keys], or [keys] for a single query; between 0 and 1.
-        tokens: a string for each query; also for each key, unless `keys` is given.
-            For a single query, `tokens` names the keys; or pass the query's name as `tokens` and the keys as `keys`.
+        tokens: a string for each query, and also for each key unless `keys` is given. For a single query, `tokens`
+            names the keys; alternatively, pass the query's name as `tokens` and the keys' names as `keys`.
         title: by default, the largest weight.
         keys: a string for each key.
 
@@ -224,7 +227,7 @@ def weights(
 
 @with_course_theme
 def scores(scores: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None) -> Picture:
-    """Draw scores before the softmax: red above 0, blue below, grey if blocked (-inf); numbers up to 8 × 8.
+    """Draw scores before the softmax: red above 0, blue below, grey if blocked (-inf); small tables show numbers.
 
     Args:
         scores: [queries, keys], or [keys] for a single query; finite or -inf.

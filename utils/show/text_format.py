@@ -1,4 +1,4 @@
-"""Format words and numbers for figures and alt texts: short, visible, and with characters that the font has."""
+"""Format words and numbers for figures and alt texts: shorten them, and escape characters that cannot be drawn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories that draw nothing or reverse the line
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories of characters that are invisible or reverse the line
 
 
 @functools.cache
@@ -38,7 +38,7 @@ def escape_invisible(token: str) -> str:
 
 
 def token_label(token: str, max_length: int = 12) -> str:
-    """Return a token as figures show it: visible, with characters that the font has, shortened."""
+    """Return a token as figures show it: shortened, with escapes for characters that cannot be drawn."""
     text = escape_undrawable(escape_invisible(token))
     return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
@@ -59,7 +59,7 @@ def list_values(names: Sequence[str], values: Iterable[float]) -> str:
 
 
 def vector_text(vector: Sequence[float], max_entries: int | None = None) -> str:
-    """Return a vector in brackets; of a long vector, only the first `max_entries` numbers."""
+    """Return a vector in brackets; a long vector is cut after `max_entries` numbers."""
     cut = vector[:max_entries]
     return f"({', '.join([*map(number_text, cut), *(['…'] if len(cut) < len(vector) else [])])})"
 
@@ -75,7 +75,7 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
 
 
 def fit_font_size(text: str, size: float, width: float, bold: bool = False) -> float:
-    """Return `size` in points, or a smaller size with which `text` fits into `width` inches."""
+    """Return `size` in points, or a smaller size at which `text` fits into `width` inches."""
     return min(size, size * width / text_width(text, size, bold))
 
 

@@ -1,4 +1,4 @@
-"""Draw tokens: a text as coloured chips, merges that make the chips longer, and the likeliest next tokens."""
+"""Draw tokens: a text as coloured chips, merges that join chips, and the likeliest next tokens."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def quote_token(token: str | bytes) -> str:
 
 @functools.cache
 def _bytes_by_letter() -> dict[str, int]:
-    """Return {letter: byte} for GPT-2: visible bytes are their own letters, the other bytes use letters from 256 on."""
+    """Return GPT-2's {letter: byte}: a visible byte maps to itself, and all other bytes map to letters from 256 on."""
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in seen]
     return {chr(byte): byte for byte in seen} | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
 def decode_token(tokenizer: Any, token_id: int) -> str | bytes:
-    """Return the token with this id: its text, or its bytes if they are only a part of a character."""
+    """Return the token with this id: its text, or its bytes if the token is only a part of a character."""
     text = tokenizer.decode([token_id])
     if "\ufffd" not in text:
         return text
@@ -151,12 +151,12 @@ def _draw_chip(
 
 @with_course_theme
 def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None = None) -> Picture:
-    """Draw a short text as chips after each step of byte-pair encoding; the new tokens of a step have an edge.
+    """Draw a short text as chips after each step of byte-pair encoding; the new tokens of a step are outlined.
 
     Args:
-        steps: (name, tokens) pairs, or a dict of them; the tokens of every step join to the same text.
+        steps: (name, tokens) pairs, or a dict {name: tokens}; the joined tokens of every step are the same text.
             At most 24 steps and 40 characters (or bytes).
-        title: by default, the number of tokens before the first and after the last step.
+        title: by default, the number of tokens before the first step and after the last step.
     """
     rows = _parse_steps(steps)
     names = [name for name, _ in rows]
@@ -195,7 +195,7 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
 
 
 def _colours(rows: Iterable[Sequence[str | bytes]]) -> dict[str | bytes, str]:
-    """Return a colour for each different token, different from its neighbours' colours if five colours suffice."""
+    """Return a colour for each distinct token; neighbours differ in colour if five colours suffice."""
     beside: dict[str | bytes, list[str | bytes]] = {}
     for row in rows:
         for left, right in itertools.pairwise(row):

@@ -9,8 +9,8 @@ from utils.show.picture import Picture, axes_bounds_inches, finish_picture, new_
 from utils.show.sizes import BENCH, SMALL, TEXT
 
 MOST_LAYERS = 4
-WIDE = 5.7  # inches; all positions below are in inches, too
-ROAD, BRANCH = 1.35, 3.25  # the x of the middle of the stream and of its parts
+WIDE = 5.7  # inches, like all positions below
+ROAD, BRANCH = 1.35, 3.25  # the x positions of the centres of the stream and of the branches
 
 
 @with_course_theme
@@ -53,7 +53,7 @@ def residual_stream(n_layers: int = 2) -> Picture:
 
 
 class _Diagram:
-    """A drawing of parts from top to bottom, in inches; `crop_axes` cuts the axes to the height of the parts."""
+    """A drawing of parts from top to bottom, in inches; `crop_axes` removes the empty space below the last part."""
 
     def __init__(self) -> None:
         self.figure = new_figure()

@@ -1,4 +1,4 @@
-"""Draw a table of effects: how an answer changes if one place of a model is changed."""
+"""Draw a table of effects: how much the answer changes when one component of the model is modified."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from utils.show.text_format import number_text
 def effects(
     values: Any, rows: Sequence[str], columns: Sequence[str], title: str | None = None, xlabel: str = "position"
 ) -> Picture:
-    """Draw a table of effects, with layers down and positions (or heads) across: red above 0, blue below.
+    """Draw a table of effects, with layers as rows and positions (or heads) as columns: red above 0, blue below.
 
-    Up to 16 columns, each cell shows its number.
+    In tables of up to 16 columns, each cell shows its number.
 
     Args:
         values: [layers, n] finite numbers.
-        rows, columns: a string for each layer, and for each column.
+        rows, columns: a string for each layer and for each column.
         title: by default, the largest effect.
         xlabel: what the columns count.
 

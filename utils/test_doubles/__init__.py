@@ -1,6 +1,6 @@
-"""Test doubles: the fake models, tokenizers and layers that answers are run with, and views of what an answer changed.
+"""Test doubles: fake models, tokenizers and layers for running answers, and functions that collect their effects.
 
-There is one module for each lesson, with the lesson's stem. A process that runs an answer builds these objects by name,
-also in the sandbox. Therefore nothing in this package knows a correct or a wrong answer, and no module here imports
-`utils.checks` or `solutions`.
+Each module is named after its lesson. The process that runs an answer, sandboxed or not, creates these objects by name.
+Therefore, this package contains no correct or wrong answers, and none of its modules imports `utils.checks` or
+`solutions`.
 """

@@ -10,7 +10,7 @@ from utils.models.abc_sorter import SEP
 
 
 class FakeSorter(nn.Module):
-    """A model whose next letters follow no simple rule, so that an answer must call the model to learn them.
+    """A model whose predictions follow no simple rule, so that an answer cannot guess them without calling it.
 
     It often predicts the separator.
     """

@@ -1,4 +1,4 @@
-"""Lesson 10: an attention layer with random weights, whose circuits an answer reads."""
+"""Lesson 10: an attention layer with random weights, from which an answer computes circuits."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 class FakeQueryAttention(nn.Module):
-    """The projections of a QueryAttention, without a bias; `rand(*shape)` samples the weights."""
+    """The projections of a QueryAttention, without biases. `rand(*shape)` samples the weights."""
 
     def __init__(self, n_embd: int, n_head: int, n_out: int, rand: Callable[..., Tensor]) -> None:
         super().__init__()

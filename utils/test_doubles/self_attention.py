@@ -1,4 +1,4 @@
-"""Lesson 03: two attention modules for an answer that copies weights, and a view of the result."""
+"""Lesson 03: two attention modules for the exercise `copy_weights`, and a view of its result."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def view_copied_weights(result: None, v2: nn.Module, v1: nn.Module) -> dict[str,
     """Collect the effects of `copy_weights`.
 
     Returns:
-        The matrices of v1 and v2, which of them require gradients, and the matrices of v2 after v1's have changed.
+        The matrices of v1 and v2, whether each requires gradients, and the matrices of v2 after a change of v1.
     """
     facts = {f"v1.{n}": getattr(v1, n).detach().clone() for n in NAMES}
     facts |= {f"v2.{n}.weight": getattr(v2, n).weight.detach().clone() for n in NAMES}

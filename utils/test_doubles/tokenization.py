@@ -11,17 +11,17 @@ from utils.gpt2 import load_tokenizer
 from utils.gpt2.tokenizer import backend_tokenizer
 
 VOCAB = 50257  # the size of GPT-2's vocabulary
-END = VOCAB - 1  # <|endoftext|>
-# In a text of more tokens, a model with `ends_at` returns its own small vocabulary: logits of GPT-2's vocabulary for an
-# endless text would fill the memory.
+END = VOCAB - 1  # the id of <|endoftext|>
+# For longer texts, a model with `ends_at` returns logits for its own small vocabulary only, because logits for GPT-2's
+# vocabulary would fill the memory if an answer never stops.
 LONGEST = 32
 
 
 class LazyTokenizer:
-    """GPT-2's tokenizer, loaded at the first use.
+    """GPT-2's tokenizer, which is loaded when it is first used.
 
-    Plain encoding and decoding use the tokenizers library, because the import of transformers takes longer than many
-    checks. All other calls load the tokenizer of transformers.
+    Plain encoding and decoding use the tokenizers library, because many checks are faster than the import of
+    transformers. All other calls load the tokenizer from transformers.
     """
 
     def encode(self, text: Any, *args: Any, **kwargs: Any) -> Any:
@@ -38,7 +38,8 @@ class LazyTokenizer:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            raise AttributeError(name)  # copy and pickle look these up before __init__ has run
+            # copy and pickle look up special methods before __init__ has run.
+            raise AttributeError(name)
         return getattr(load_tokenizer(), name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -49,19 +50,19 @@ class LazyTokenizer:
 
 
 class FakeModelOutput(NamedTuple):
-    """The result of FakeCausalLM, as in Hugging Face: `.logits` or `[0]`, and the cache for the next call."""
+    """The result of FakeCausalLM, with the fields of a Hugging Face result: the logits, and the cache."""
 
     logits: Tensor
     past_key_values: Tensor
 
 
 class FakeCausalLM(nn.Module):
-    """A tiny model with the interface of Hugging Face. Its logits at a position depend on every token up to there.
+    """A tiny model with the interface of Hugging Face. The logits at a position depend on all tokens up to it.
 
     Args:
-        rand: `rand(*shape)` samples its tables.
-        ends_at: the number of tokens after which the model predicts `<|endoftext|>`; it then has GPT-2's vocabulary.
-            With None, the model has `vocab` tokens and predicts no end.
+        rand: a function that samples the model's tables, as `rand(*shape)`.
+        ends_at: the number of tokens after which the model predicts `<|endoftext|>`; the model then has GPT-2's
+            vocabulary. With None, the model has `vocab` tokens and never predicts an end.
     """
 
     embed: Tensor

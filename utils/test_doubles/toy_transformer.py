@@ -1,4 +1,4 @@
-"""Lesson 08: a tokenizer of letters, a model for a loop that writes text, and a model for one training step."""
+"""Lesson 08: a tokenizer of letters, a model for the generation loop, and a model for one training step."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torch.nn import functional as F
 
 from utils.models.toy_transformer import STOP
 
-_LETTERS = "_abcdefgh. "  # the index of a character is its id
+_LETTERS = "_abcdefgh. "  # the index of each character is its token id
 
 
 class LetterTokenizer:
-    """A tokenizer of the letters a to h, the full stop and the space. The id of a is 1, and 0 is shown as _."""
+    """A tokenizer of the letters a to h, the full stop and the space. The id of a is 1; id 0 is decoded as _."""
 
     def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Tensor:
         ids = [_LETTERS.index(c) for c in text]
@@ -29,15 +29,15 @@ class LetterTokenizer:
 
 
 class FakeTextModel(nn.Module):
-    """A model whose next letter depends on the whole text, and which predicts STOP at a given length, or never.
+    """A model that predicts a letter from the whole text, or STOP when the text has a given length.
 
     Args:
-        table: [9, 9], how the tokens so far determine the next letter.
+        table: a tensor [9, 9] that maps the tokens so far to the next letter.
         stop_length: the length of the text at which the model predicts STOP; None for never.
-        forced_characters: for some lengths, the character that the model predicts after a text of this length. If the
-            length is within the prompt, this prediction is not at the last position.
+        forced_characters: the predicted characters for some lengths of the text. For a length within the prompt, the
+            prediction is not at the last position.
 
-    The model ends an endless loop with a RuntimeError.
+    The model raises a RuntimeError in an endless loop.
     """
 
     def __init__(
@@ -50,7 +50,8 @@ class FakeTextModel(nn.Module):
     def forward(self, src: Tensor) -> Tensor:
         """Return logits [batch, seq, 11] for tokens [batch, seq]."""
         self.n_calls += 1
-        if src.shape[1] > 80 or self.n_calls > 3000:  # all runs of one check make fewer than 1000 calls
+        # All runs of one check together call the model fewer than 1000 times.
+        if src.shape[1] > 80 or self.n_calls > 3000:
             raise RuntimeError(
                 "your loop calls the model without end. It must end after max_len rounds (28 by default), even if the"
                 " model never predicts STOP."
@@ -74,10 +75,10 @@ class FakeTextModel(nn.Module):
 
 
 class FakeOptimizer:
-    """An optimizer with torch's interface that counts its steps. torch's own optimizers first import a compiler.
+    """An optimizer with torch's interface that counts its steps. It avoids the slow import of torch's optimizers.
 
     Args:
-        signs: step along the signs of the gradients, as Adam does in its first step.
+        signs: use only the signs of the gradients, as Adam does in its first step.
     """
 
     def __init__(self, parameters: list, rate: float, signs: bool) -> None:
@@ -102,13 +103,13 @@ class FakeOptimizer:
 class FakeTrainableModel(nn.Module):
     """A table of logits for the next token, for one training step.
 
-    Its logits in eval mode differ from those in training mode, as in a model with dropout. An answer runs on a copy of
+    The logits in eval mode differ from those in training mode, as in a model with dropout. Each answer gets a copy of
     the model, and the optimizer always updates the newest copy.
 
     Args:
-        table: [vocab, vocab], logits / 3.
-        signs: make its `optimizer` step along the signs of the gradients.
-        fresh: start without gradients; otherwise the copies hold gradients, as if from an earlier batch.
+        table: the logits in training mode divided by 3, [vocab, vocab].
+        signs: whether the optimizer uses only the signs of the gradients.
+        fresh: whether the copies start without gradients. Otherwise, they have gradients, as after an earlier batch.
     """
 
     def __init__(

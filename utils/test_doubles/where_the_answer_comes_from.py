@@ -18,7 +18,7 @@ class _RecordingLinear(nn.Linear):
 
 
 class HeadOutputModel(FakeGPT):
-    """A model that returns the input of out_proj in block `layer`, after all hooks, instead of logits."""
+    """A model that returns, instead of logits, the input of out_proj in block `layer` after all hooks."""
 
     def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], layer: int) -> None:
         super().__init__(config, fill)
@@ -35,8 +35,8 @@ def view_without_hooks(result: object, model: nn.Module, *rest: object) -> objec
     """Collect the result of a call and the state of the model after the call, and remove all hooks.
 
     Returns:
-        The result, the model's logits for a fixed text, and two facts: the number of hooks that were still in the
-        model, and whether it is in training mode.
+        The result, the model's logits for a fixed text, and two facts: the number of hooks that the answer did not
+        remove, and whether the model is in training mode.
     """
     if result is None:
         return None

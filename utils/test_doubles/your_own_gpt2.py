@@ -1,7 +1,7 @@
-"""Lesson 12: a small GPT-2 whose parts have the names of the lesson.
+"""Lesson 12: a small GPT-2 whose parts have the names that the lesson uses.
 
-An answer can call the whole model or its parts. With `strict=True`, the model raises an error if more than one position
-goes through it, or through W_key or W_value, in a pass after the prompt.
+An answer can call the whole model or its parts. With `strict=True`, the model, W_key and W_value raise an error if they
+get more than one position in a pass after the prompt.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class _Norm(nn.Module):
 
 
 class _SinglePositionLinear(nn.Linear):
-    """A linear layer that accepts several positions only in its first call, if strict. The error names `label`."""
+    """A linear layer that, if strict, accepts several positions only in its first call. The error names `label`."""
 
     def __init__(self, n_inputs: int, n_outputs: int, label: str, strict: bool) -> None:
         super().__init__(n_inputs, n_outputs)
@@ -76,7 +76,7 @@ class _Block(nn.Module):
 
 
 class FakeGPT(nn.Module):
-    """A GPT with the sizes of `config`. `fill(name, shape)` returns each parameter."""
+    """A GPT with the sizes in `config`. `fill(name, shape)` returns the value of each parameter."""
 
     def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], strict: bool = False) -> None:
         super().__init__()

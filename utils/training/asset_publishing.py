@@ -19,7 +19,7 @@ FILES = ("config.json", "model.safetensors", "README.md")  # the files of an ass
 
 
 class PublishError(ValueError):
-    """The asset cannot be made or written. Nothing was changed."""
+    """The asset cannot be created or written. Nothing was changed."""
 
 
 def require_writable_asset(folder: Path, kept: Collection[str] = (), replace: bool = False) -> None:
@@ -30,7 +30,7 @@ def require_writable_asset(folder: Path, kept: Collection[str] = (), replace: bo
         replace: True if an older asset may be replaced.
 
     Raises:
-        PublishError: an asset already exists, or the folder has files that this project did not make.
+        PublishError: an asset already exists, or the folder has files that do not come from this project.
     """
     existing = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     foreign = sorted(existing - {*FILES, *kept})
@@ -56,7 +56,7 @@ def replace_asset(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
             if (folder / name).exists():
                 shutil.copyfile(folder / name, stage / name)
         for path in stage.iterdir():
-            path.chmod(0o644)  # safetensors makes files that only their owner may read
+            path.chmod(0o644)  # safetensors creates files that only their owner may read
 
 
 @contextlib.contextmanager

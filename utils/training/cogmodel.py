@@ -64,7 +64,7 @@ class CogModelMetrics:
 
 @torch.no_grad()
 def measure_cogmodel(model: nn.Module, seed: int, n: int = 1000) -> CogModelMetrics:
-    """Test a model on `n` random words of each length with each command; the caller passes another seed than the
+    """Test a model on `n` random words of each length with each command; the seed must differ from the
     training's."""
     generator = torch.Generator().manual_seed(seed)
     ask = lambda words, command: toy.exact_match(model, *toy.tokens_of([f"{word} {command}" for word in words]))
@@ -86,7 +86,7 @@ def train_and_publish(
     build: Callable | None = None,
     n: int = 1000,
 ) -> tuple[CogModelMetrics, History]:
-    """Train, measure, and write all files of the folder `out`, or none. With `replace`, older files are replaced.
+    """Train, measure, and write all files of the folder `out`, or none. `replace` allows older files there.
 
     Raises:
         PublishError: the files already exist, the folder has other files, or the training was interrupted.

@@ -1,4 +1,4 @@
-"""Generate the training text of the small GPT-2 from our own word lists and grammar, without a limit.
+"""Generate any amount of training text for the small GPT-2 from our own word lists and grammar.
 
 The text has short stories, sentences on who gave what to whom, questions, short dialogues, counting, repeated lists and
 plain statements. `sentences(seed)` never ends; the same seed gives the same text on every machine and in every version
@@ -80,7 +80,7 @@ _HEADLINE = (("John", "Mary"), ("store", "drink"))  # the pairs of the best-know
 
 
 def is_held_out_pair(first: str, second: str) -> bool:
-    """Return True if no training text contains both: two names in any order, or a place and an object."""
+    """Return True if no training text contains this pair: two names in any order, or a place and an object."""
     pair = tuple(sorted((first, second))) if first in _NAMES else (first, second)
     return pair in _HEADLINE or hashlib.sha256("|".join(pair).encode()).digest()[0] < 26
 
@@ -133,7 +133,7 @@ def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, s
 
 
 class _TextSampler:
-    """Samples words and writes texts. It uses only `random()`, which gives the same numbers in every version of
+    """Samples words and writes texts. It uses only `random()`, which returns the same numbers in every version of
     Python."""
 
     def __init__(self, seed: int) -> None:

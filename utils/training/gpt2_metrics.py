@@ -42,7 +42,7 @@ class GPT2Metrics:
     heads: Tensor  # [n_heads, 3] mean weight on the previous position, the position itself, position 0
     uniform: float
     repeated: float  # share of correct tokens in the second half of repeated random lists
-    induction: Tensor  # [n_layers, n_heads] mean weight there on the token after the first occurrence
+    induction: Tensor  # [n_layers, n_heads] mean weight, in these lists, on the token after the first occurrence
     previous: Tensor  # [n_layers, n_heads] mean weight on the previous position in these lists
 
     def summary_text(self) -> str:
@@ -74,8 +74,10 @@ class GPT2Metrics:
         return [names[int(row.argmax())] if row.max() >= 1.4 * self.uniform else "other" for row in self.heads]
 
     def best_heads(self) -> list[tuple[int, float, int, float]]:
-        """Return for each layer the head with the largest weight on the previous position and this weight, and the head
-        with the highest induction score and this score."""
+        """Return two heads for each layer, with their values.
+
+        They are the head with the largest weight on the previous position, and the head with the highest induction
+        score."""
         (previous, i), (induction, j) = self.previous.max(-1), self.induction.max(-1)
         return list(zip(i.tolist(), previous.tolist(), j.tolist(), induction.tolist()))
 

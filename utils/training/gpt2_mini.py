@@ -1,8 +1,8 @@
 """Train the bundled small GPT-2 from scratch on `utils.training.corpus`, measure it, and write it with its model card.
 
-It predicts all of GPT-2's 50257 tokens. Only the tokens in the training text get their own embedding; all other
-tokens share one vector. The softmax of the training counts this vector once for each of these tokens: it has one last
-logit, plus log(number of these tokens).
+The model predicts all of GPT-2's 50257 tokens. Only the tokens in the training text get their own embedding; all other
+tokens share one vector. In training, the softmax counts this vector once for each of these tokens, because
+log(number of these tokens) is added to its single logit.
 
 The training has two parts. The first part trains all parameters on texts. The second part continues from these weights,
 rounded as they would be stored, and adds repeated random lists to the texts, until later layers look up which token
@@ -60,18 +60,18 @@ class GPT2MiniRecipe:
     n_embd: int = 192
     n_head: int = 12
     n_positions: int = 128
-    steps: int = 2100  # of the first part
+    steps: int = 2100  # steps of the first part
     # The share of steps with short rows: in these, the model learns sooner to copy names.
     short: float = 4 / 7
     short_row: int = 48
     batch: int = 2048  # tokens per step
-    rate: float = 2e-3  # of AdamW, for embeddings, norms and biases
-    matrix_rate: float = 1e-2  # of Muon, for the layers' matrices
+    rate: float = 2e-3  # AdamW's rate, for embeddings, norms and biases
+    matrix_rate: float = 1e-2  # Muon's rate, for the layers' matrices
     unknown: float = 0.15  # the share of texts in which an untrained token replaces one word
     push: float = 10.0  # the weight, in the loss, of the total probability of untrained tokens
     more: float = 4 / 7  # the steps of the second part, divided by those of the first
     lists: float = 0.7  # the share of random lists at the beginning of the second part
-    attention_rate: float = 5e-3  # of AdamW in the second part, for queries, keys and values
+    attention_rate: float = 5e-3  # AdamW's rate in the second part, for queries, keys and values
 
     def first_stages(self) -> list[Stage]:
         """Return the stages of the first part, in order."""
@@ -85,12 +85,12 @@ class GPT2MiniRecipe:
 
 
 def first_part_rows(recipe: GPT2MiniRecipe) -> TrainingRows:
-    """Make the rows of the first part."""
+    """Create the rows of the first part."""
     return make_training_rows(recipe.first_stages(), recipe.seed, recipe.unknown)
 
 
 def second_part_rows(recipe: GPT2MiniRecipe, ids: Tensor) -> TrainingRows:
-    """Make the rows of the second part from tokens that the first part has trained.
+    """Create the rows of the second part from tokens that the first part has trained.
 
     The seed is `recipe.seed + 2`, because the measurements use `recipe.seed + 1`.
     """
@@ -98,9 +98,9 @@ def second_part_rows(recipe: GPT2MiniRecipe, ids: Tensor) -> TrainingRows:
 
 
 def new_model(recipe: GPT2MiniRecipe, n_ids: int):
-    """Make a `GPT2LMHeadModel` over the compact ids.
+    """Create a `GPT2LMHeadModel` over the compact ids.
 
-    The position embeddings start as waves, so that a head finds "one position back" as a rotation.
+    The position embeddings start as waves, so that a head can find the previous position with a rotation.
     """
     from transformers import GPT2LMHeadModel
 
@@ -150,7 +150,7 @@ def train_first_part(
 def train_second_part(
     recipe: GPT2MiniRecipe, model: GPT2LMHeadModel, data: TrainingRows, progress: bool = True, device: str = "cpu"
 ) -> tuple[GPT2LMHeadModel, History]:
-    """Train the second part, which changes `model`. Returns the same as `train_first_part`."""
+    """Train the second part, which changes `model`. Return the model and the history, like `train_first_part`."""
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(not name.startswith(KEPT))
     with deterministic_algorithms(device):
@@ -191,10 +191,10 @@ def _train(
 def _optimisers(
     recipe: GPT2MiniRecipe, model: GPT2LMHeadModel, attention_rate: float | None
 ) -> list[torch.optim.Optimizer]:
-    """Make Muon for the matrices of the layers, and AdamW for all other parameters.
+    """Create Muon for the matrices of the layers, and AdamW for all other parameters.
 
     AdamW also gets the queries, keys and values of layer 0, or, with `attention_rate`, of all layers. Muon's steps are
-    equally long in every direction, which left these heads with a little weight everywhere; with AdamW they specialise.
+    equally long in every direction, so these heads kept a little weight everywhere. With AdamW they specialise.
     """
     matrices, attention, rest = [], [], []
     for name, parameter in model.named_parameters():
@@ -216,8 +216,8 @@ def _optimisers(
 
 
 def save(folder: Path, model: "GPT2LMHeadModel", ids: Tensor, recipe: GPT2MiniRecipe) -> None:
-    """Write `config.json` and `model.safetensors` in float16; the rows of `wte` are the trained ones and one that all
-    other tokens share."""
+    """Write `config.json` and `model.safetensors` in float16; `wte` has one row for each trained token, and
+    one row that all other tokens share."""
     from safetensors.torch import save_file
 
     tensors = {

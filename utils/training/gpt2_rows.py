@@ -1,4 +1,4 @@
-"""Make the training data of the small GPT-2: rows of tokens, as indices into a compact vocabulary.
+"""Create the training data of the small GPT-2: rows of tokens, as indices into a compact vocabulary.
 
 Only the tokens in the training text have their own index, in the order of their ids; one further index represents all
 other tokens.
@@ -53,8 +53,9 @@ def load_tokenizer() -> GPT2TokenizerFast:
 def make_training_rows(
     stages: Sequence[Stage], seed: int, hidden_share: float = 0.0, list_chance: float = 0.0, ids: Tensor | None = None
 ) -> TrainingRows:
-    """Make rows of texts with `<|endoftext|>` between them. Each row starts at the beginning of a text; half of the
-    rows start with `<|endoftext|>`.
+    """Create rows of texts, separated by `<|endoftext|>`. Each row starts at the beginning of a text.
+
+    Half of the rows start with `<|endoftext|>`.
 
     Args:
         hidden_share: the share of texts in which an untrained token hides one word.

@@ -14,7 +14,7 @@ from torch import Tensor
 from utils.explore.training_display import open_training_display
 
 Schedule = Callable[[int, int], float]
-SMALL = 1_000_000  # parameters; below this number, a second thread makes a step no faster
+SMALL = 1_000_000  # parameters; in a smaller model, a second thread does not speed up a step
 
 
 @dataclass
@@ -81,7 +81,7 @@ def train(
             always read.
         progress: False shows nothing; True shows a live display in a notebook and a bar in a terminal.
         first_step: the first step of a resumed run; the schedule still covers all `steps`.
-        before_step: called with the number of each step before it, to sample data or to take readings.
+        before_step: called with the number of the step before each step, to sample data or to take readings.
         use_cuda_graph: True records one step as a CUDA graph and replays it, because launching the dozens of tiny
             kernels of a small model takes longer than running them. `step_loss` is then called only in the first few
             steps, so it must not depend on the step or on the CPU. The rates must be tensors on the GPU, and Adam needs

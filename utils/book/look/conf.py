@@ -26,7 +26,7 @@ html_css_files = ["explore.css", "book.css"]
 html_js_files = [("explore.js", {"defer": ""}), ("live.js", {"defer": ""}), ("book.js", {"defer": ""})]
 html_copy_source = False
 html_show_sourcelink = False
-html_show_search_summary = True  # it fetches each result's page; book.js disables it for pages opened from a file
+html_show_search_summary = True  # needs to fetch each result's page, so book.js disables it for local files
 html_last_updated_fmt = None
 html_use_index = False
 html_theme_options = {
@@ -39,7 +39,7 @@ html_theme_options = {
     "back_to_top_button": False,
     **dict.fromkeys(
         ("navbar_start", "navbar_center", "navbar_end", "navbar_persistent"), ()
-    ),  # the sidebar contains everything
+    ),  # the sidebar already contains all links
 }
 mathjax_path = "mathjax/tex-mml-chtml.js"
 html_context = {"default_mode": "auto"}  # light or dark, the same as the reader's system

@@ -76,9 +76,9 @@ def _summary(tally: Tally) -> str:
 def display_order(tally: Tally) -> tuple[list[int], list[int]]:
     """Return the order of the exercises and of the students in the overview.
 
-    Exercises are ordered by the share of students who passed, among those who handed the lesson in; students by the
-    number of exercises that they passed. If the same exercises are hard for all students, the passed cells then form a
-    single slanting edge, and cells off this edge deserve a closer look.
+    Exercises are ordered by pass rate among the students who handed the lesson in, and students by the number of
+    exercises that they passed. If the same exercises are hard for all students, the passed cells then form
+    a region with a single slanting edge, and cells on the wrong side of this edge deserve a closer look.
 
     Returns:
         The indices of `tally.columns` and the indices of `tally.students`.
@@ -171,7 +171,7 @@ def _mistake(mistake: Mistake, tried: int, names: bool) -> str:
 
 
 def _message(mistake: Mistake, names: bool) -> str:
-    # A message may quote the student's code, and this may contain the student's name.
+    # A message may quote the student's code, which may contain the student's name.
     author = None if names else (mistake.students[0] if mistake.students else None)
     return inline_html(redact_name(mistake.message, author))
 

@@ -21,7 +21,7 @@ from utils.grading.roster import Student
 
 
 def grades_csv(tally: Tally) -> str:
-    """Return `grades.csv`: for each student the points and then the state of every exercise."""
+    """Return `grades.csv`: each student's points, followed by the state of every exercise."""
     stems = tally.points_by_lesson
     header = ["id", "name", "email", "section", f"points of {format_number(sum(stems.values()))}"]
     header += [f"{stem[:2]} points of {format_number(most)}" for stem, most in stems.items()]
@@ -44,7 +44,7 @@ def _lesson_points(stem: str, columns: Sequence[Column], states: Sequence[str], 
 
 
 def incidents_csv(tally: Tally) -> str:
-    """Return `incidents.csv`: forbidden actions of submissions, and limits that they exceeded."""
+    """Return `incidents.csv`: forbidden actions of submissions, and exceeded limits."""
     rows = (
         [student.id, student.name, stem, incident.exercise, incident.kind, incident.detail]
         for student, stem, incident in tally.incidents

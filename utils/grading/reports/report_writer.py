@@ -88,7 +88,7 @@ def _write_gradescope(folder: Path, student: Student, tally: Tally, row: list[Ex
 
 
 def _write_clusters(folder: Path, out: Path, tally: Tally) -> dict[str, str]:
-    """Write an example answer for each cluster of unnamed failures; return its final path for each cluster key."""
+    """Write an example answer for each cluster of unnamed failures; return the final paths by cluster key."""
     files: dict[str, str] = {}
     for n, mistake in enumerate((m for m in tally.failure_clusters() if m.example), 1):
         name = f"clusters/{n:03d}-{mistake.exercise}.py"

@@ -77,7 +77,7 @@ def _lesson_link(stem: str, results: Sequence[ExerciseResult]) -> str:
 
 def _lesson(stem: str, results: Sequence[ExerciseResult]) -> str:
     head = f'<h2 id="l{stem[:2]}">{escape(lesson_title(stem))}</h2>'
-    if _is_ungraded(results):  # All exercises then have the same reason.
+    if _is_ungraded(results):  # All exercises of an ungraded lesson have the same reason.
         return head + _card(results[0])
     return "\n".join([head, *map(_exercise, results)])
 

@@ -17,7 +17,8 @@ from utils.grading.results import ExerciseResult, Incident, Kind, LessonResult, 
 from utils.grading.roster import Student
 
 WRONG = ("failed", "stopped")  # states of answers that exist and do not pass
-NOT_GRADED = ("absent", "unreadable")  # A lesson with only these states gets no points, not 0: people decide on it.
+# A lesson with only these states stays without points instead of 0 points, because the instructor decides on it.
+NOT_GRADED = ("absent", "unreadable")
 MAX_TRIES = 10_000  # Larger numbers in a student's own progress file are ignored.
 
 
@@ -41,7 +42,7 @@ class Mistake:
     Attributes:
         id: the id of the misconception; "" for a failure without a name.
         reason: the reason in the report, such as "misconception" or "raised".
-        message: the message that the first of these students got.
+        message: the message to the first of these students.
         fingerprint: the fingerprint of the wrong results, for a failure without a name.
         example: the shortest answer with this mistake.
         author: the student who wrote the example.
@@ -85,14 +86,14 @@ REASONS = {
 
 @dataclass
 class MistakeFamily:
-    """A mistake that was made in several lessons: entries with the same id and similar messages."""
+    """A mistake that occurs in several lessons: entries with the same id and similar messages."""
 
     id: str
     mistakes: list[Mistake]
 
     @property
     def students(self) -> list[Student]:
-        """All students who made the mistake, each once."""
+        """All students who made the mistake, without duplicates."""
         return list(dict.fromkeys(student for mistake in self.mistakes for student in mistake.students))
 
 
@@ -167,7 +168,7 @@ class Tally:
         return _commonest_first(m for m in self.mistakes.values() if m.id)
 
     def mistake_families(self) -> list[MistakeFamily]:
-        """Return the mistakes that were made in several lessons, those of the most students first."""
+        """Return the mistakes that occur in several lessons, the most common first."""
         by_id: dict[str, list[Mistake]] = defaultdict(list)
         for mistake in self.mistakes.values():
             if mistake.id:
@@ -194,7 +195,7 @@ class Tally:
         return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
 
 
-ATTEMPTS = {  # introduces the audit log entries of a kind; all other details are sentences already
+ATTEMPTS = {  # introduces the audit log entries of a kind; all other details are already sentences
     "network": "The answer tried to use the network",
     "processes": "The answer tried to start or stop processes",
     "file": "The answer tried to access files outside its folder",
@@ -273,7 +274,7 @@ def read_student_results(results: Path, student: Student) -> dict[str, LessonRes
 
 
 def read_tries(handed_in: Path, student: Student) -> dict[str, int]:
-    """Return how often a student tried each exercise, from the student's own `progress.json`; empty if unknown."""
+    """Return the number of tries for each exercise, from the student's `progress.json`; empty if unknown."""
     path = handed_in / student.folder / "progress.json"
     try:
         kept = json.loads(path.read_bytes())

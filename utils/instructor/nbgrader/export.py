@@ -60,7 +60,7 @@ def export_lessons(
 
     Raises:
         ExportError: `out` cannot be used, or it contains another version of an assignment and `replace` is False.
-        MarkerError, BuildError, LessonError: same as in a build.
+        MarkerError, BuildError, LessonError: for the same reasons as in a build.
     """
     source = ROOT / "solutions" if source is None else Path(source)
     out = Path(out)
@@ -101,7 +101,7 @@ def export_lessons(
 
 
 def make_assignment(path: str | Path) -> dict:
-    """Return the notebook of one lesson for nbgrader's `source/`, with answers, nbgrader's markers and graded cells.
+    """Return the notebook of one lesson for nbgrader's `source/`, with answers, markers and graded cells.
 
     Raises:
         MarkerError: same as in `strip_lesson`.
@@ -118,7 +118,7 @@ def make_assignment(path: str | Path) -> dict:
         cell, source = part.cell, part.cell.source
         metadata = student_metadata(cell.metadata, needed)
         if part.regions:
-            graded = cell.kind == "markdown"  # by hand
+            graded = cell.kind == "markdown"  # answers in prose are graded by hand
             metadata |= _nbgrader_metadata(
                 "answer", _grade_name(cell, lesson.stem), cell.kind, solution=True, grade=graded
             )
@@ -126,7 +126,7 @@ def make_assignment(path: str | Path) -> dict:
         cells.append(ipynb.make_cell(cell.kind, ipynb.cell_id(lesson.stem, cell.index), metadata, source))
         for name, arguments in _iter_checks(cell):
             marks = _nbgrader_metadata("points", name, "code", grade=True, locked=True)
-            marks["tags"] = ["raises-exception"]  # it fails until the exercise is done
+            marks["tags"] = ["raises-exception"]  # the cell fails until the exercise is done
             call = f"from utils.instructor.nbgrader.grading import grade\n\ngrade({arguments})"
             cells.append(ipynb.make_cell("code", ipynb.cell_id(f"{lesson.stem}:{name}", cell.index), marks, call))
     return ipynb.make_notebook(cells)

@@ -10,7 +10,7 @@ from utils.feedback.check import CheckFailed, check
 
 
 def grade(*answers: Any, **values: Any) -> None:
-    """Print that the exercise passes, or raise an error. The arguments are those of `check`.
+    """Print a message if the exercise passes. Otherwise, raise an error. The arguments are those of `check`.
 
     nbgrader gives no points to a cell that raises an error or writes to stderr, so the answer's stderr is discarded.
 

@@ -1,7 +1,7 @@
 """Let nbgrader's `generate_assignment` write the same stubs as `coginst build`. This module imports nbgrader.
 
-The nbgrader_config.py of an export uses it. Without it, nbgrader writes its own stubs. No check takes these for an
-answer, but learners do not read which exercise is unfinished.
+The nbgrader_config.py of an export uses it. Without this module, nbgrader writes its own stubs. No check
+accepts these as an answer, but they do not tell learners which exercise is unfinished.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from utils.instructor.nbgrader.export import student_source
 
 
 class ClearAnswers(ClearSolutions):
-    """Replaces the solution regions of a code cell by the build's stubs, which name the exercise."""
+    """Replaces the solution regions of a code cell with the build's stubs, which name the exercise."""
 
     def _replace_solution_region(self, cell, language):
         student = student_source(cell.source) if cell.cell_type == "code" else None

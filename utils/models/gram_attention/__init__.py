@@ -31,7 +31,7 @@ from utils.models.gram_attention.training import (
     train_comparison,
 )
 
-with_room, look_back = upcast, weight_by_distance  # the names in older notebooks
+with_room, look_back = upcast, weight_by_distance  # older notebooks use these names
 
 __all__ = [
     "ASSET",

@@ -30,9 +30,9 @@ def accuracy_by_length(
     """Return the share of repeated tokens that the trained models predict correctly in texts of other lengths.
 
     Args:
-        period: the number of tokens before they repeat. The default is half of the length, as in the training texts; in
-            a longer text the copy is then further away. ``period=16`` keeps the distance, and the same tokens repeat
-            until the text is full.
+        period: the number of tokens before they repeat. The default is half of the length, as in the training texts, so
+            the copy is further away in a longer text. With ``period=16`` the distance stays the same, and the tokens
+            repeat until the text is full.
     """
     shares = []
     for length in lengths:
@@ -77,8 +77,8 @@ def accuracy_with_scaled_keys(
     The keys are scaled at `n_scaled` random positions, chosen for each text separately.
 
     Args:
-        factors: above 1, keys are loud; below 1, quiet.
-        which: which copied tokens count: "all"; "others", only the tokens whose own key (the key to be found) is not
+        factors: the factors for the keys; a factor above 1 makes a key loud, a factor below 1 quiet.
+        which: the copied tokens to count: "all"; "others", only the tokens whose own key (the key to be found) is not
             multiplied; or "itself", only the tokens whose own key is multiplied.
     """
     ways = ("all", "others", "itself")
@@ -143,7 +143,7 @@ def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
         "first": for each layer and seed, the step at which the model reaches 99 %.
         "gate": for each seed of the triple product, the heights of keys above the plane (relative to the key's length)
         and their scores, for the right keys and for the others.
-        The other entries are `SeedResults`. "accuracy" and "loss" are over the step; "longer": longer texts, with the
+        The other entries are `SeedResults`. "accuracy" and "loss": at each step; "longer": longer texts, with the
         copy further away; "repeats": longer texts that repeat the same 16 tokens; "back": the weight at the distances
         0, 1, …, mean over the heads; "far": the same from the last position of repeated texts of 64 tokens; "loud" and
         "quiet" (also with " others" and " itself"): scaled keys, over the factor.

@@ -1,4 +1,4 @@
-"""The numerical range, time and memory of a score by volume."""
+"""Measure the numerical range, time and memory of a score by volume."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Cost:
 def cost(call: Callable[[], object], repeats: int = 5) -> Cost:
     """Measure time and memory of `call()`, without gradients, on one CPU thread.
 
-    With more threads, the threads would mostly wait for each other in such short calls.
+    In such short calls, several threads would mostly wait for each other.
     """
     cores, times = torch.get_num_threads(), []
     torch.set_num_threads(1)
@@ -65,7 +65,7 @@ def cost(call: Callable[[], object], repeats: int = 5) -> Cost:
         torch.set_num_threads(cores)
     with _ledger_type()() as ledger:
         call()
-    return Cost(min(times), ledger.peak)  # other programs can only make a call slower
+    return Cost(min(times), ledger.peak)  # the fastest call is the least disturbed by other programs
 
 
 @functools.cache

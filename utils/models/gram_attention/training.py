@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from utils.models.lesson_models import load_from_lesson
 from utils.training.loop import cosine_schedule, train
 
-REACHED = 0.99  # the share of correct copied tokens from which a model counts as copying
+REACHED = 0.99  # the share of copied tokens that a copying model must predict correctly
 HELD_OUT, HELD_OUT_TEXTS = 12345, 128  # the seed and the number of the held-out texts
 Batch = Callable[..., tuple[Tensor, Tensor]]
 
@@ -42,7 +42,7 @@ class CopyModel(nn.Module):
 
 @dataclass
 class SeedRun:
-    """The training of one model.
+    """The record of one model's training.
 
     `loss` and `accuracy` are measured on the copied half of held-out texts, after the steps in `steps`.
     """
@@ -137,7 +137,7 @@ def copied_logits(model: nn.Module, inputs: Tensor) -> Tensor:
 
 
 def copied_loss(model: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
-    """Return the cross-entropy of the copied half. The first half is random, so the loss leaves it out."""
+    """Return the cross-entropy of the copied half. The first half is random, so it is left out."""
     return F.cross_entropy(copied_logits(model, inputs).flatten(0, 1), copied_half(targets).flatten())
 
 

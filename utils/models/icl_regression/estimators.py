@@ -75,8 +75,7 @@ def ridge(strength: float) -> Estimator:
 
 
 def least_squares(z_q: Tensor, z: Tensor) -> Tensor:
-    """Estimate with the β that minimises the squared error on the examples; if there are several, with the shortest of
-    these."""
+    """Estimate with the β that minimises the squared error on the examples. If several do, use the shortest."""
     x_q, x, y = _split_prompts(z_q, z)
     return x_q @ (torch.linalg.pinv(x) @ y)
 

@@ -80,8 +80,9 @@ class Run:
 
     @classmethod
     def load(cls, path: str | Path, model: nn.Module | None = None) -> "Run":
-        """Load a saved run. If the run trained another module than `build_model` makes, pass such a module as `model`;
-        it gets the saved weights.
+        """Load a saved run. If the run did not train a model from `build_model`, pass a suitable module as `model`.
+
+        The module receives the saved weights.
 
         Raises:
             FileNotFoundError: the file does not exist.
@@ -196,7 +197,7 @@ def _continue_run(run: Run, progress: bool) -> Run:
 
 
 def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device) -> torch.optim.Optimizer:
-    """Build the optimiser with one learning rate for queries and keys, and another one for all other parameters.
+    """Build the optimiser with one rate for queries and keys, and a second rate for all other parameters.
 
     By default, the rate of queries and keys is ten times lower, because a score is their product and is then
     exponentiated.

@@ -2,8 +2,8 @@
 
 A head's four matrices act only through two products. The scores are z_q · QK · zᵀ and the output is Σ weights · z · OV,
 with QK = W_Qᵀ W_K / √D and OV = W_Vᵀ W_Oᵀ for weights [out, in] as in nn.Linear (Elhage et al., "A Mathematical
-Framework for Transformer Circuits", 2021). The layers here compute with these products. The function is the same, and
-for a token of 6 numbers it needs much less work.
+Framework for Transformer Circuits", 2021). The layers here compute with these products. The results are the same, and
+for tokens of 6 numbers this needs much less work.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Layer(nn.Module):
             size = 1e-4 if init == "small_id_qk" else 1e-6
             self.q_proj.weight.copy_(size * eye.repeat(heads, 1))
             self.k_proj.weight.copy_(size * eye.repeat(heads, 1))
-            if init == "oppo_small_id":  # the sign is only on the queries; on keys too, it would cancel
+            if init == "oppo_small_id":  # only the queries get the sign; with negated keys too, it would cancel
                 self.q_proj.weight[heads // 2 * self.n_embd :].neg_()
             if init == "small_id":
                 self.v_proj.weight.copy_(size * eye.repeat(heads, 1))
