@@ -24,21 +24,29 @@ def home() -> Iterator[Path]:
         yield Path(folder)
 
 
+def outermost_closed_folder(place: Path) -> Path | None:
+    """Return the outermost folder above `place` that other users may not enter, if there is one."""
+    return next((folder for folder in reversed(place.parents) if not folder.stat().st_mode & 0o001), None)
+
+
 def as_an_ordinary_user(home: Path) -> list[str]:
     """Return the command prefix that runs a command as an ordinary user; it is empty unless this process is root.
 
-    Other users may not enter root's home folder, so the prefix replaces it with an empty one that contains only Python
-    and the course.
+    Other users may not enter some folders, such as root's home folder or a folder of mktemp. If Python or the course is
+    in such a folder, the prefix replaces it with one that contains only Python and the course.
     """
     if os.getuid():
         return []
-    hidden, bwrap = Path.home(), find_bwrap()
+    bwrap = find_bwrap()
     assert bwrap
-    shown = sorted(p for p in {Path(sys.base_prefix), Path(sys.prefix), ROOT} if p.is_relative_to(hidden))
-    above = sorted({p for place in shown for p in place.parents if p.is_relative_to(hidden)})
-    words = [bwrap, "--dev-bind", "/", "/", "--tmpfs", hidden]
-    words += [word for place in above[1:] for word in ("--perms", "0755", "--dir", place)]
-    words += [word for place in shown for word in ("--ro-bind", place, place)]
+    places = sorted({Path(sys.base_prefix), Path(sys.prefix), ROOT})
+    words = [bwrap, "--dev-bind", "/", "/"]
+    for closed in sorted({folder for place in places if (folder := outermost_closed_folder(place))}):
+        shown = [place for place in places if place.is_relative_to(closed)]
+        above = sorted({p for place in shown for p in place.parents if p.is_relative_to(closed)})
+        words += ["--tmpfs", closed]
+        words += [word for place in above[1:] for word in ("--perms", "0755", "--dir", place)]
+        words += [word for place in shown for word in ("--ro-bind", place, place)]
     words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--setenv", "HOME", home, "--"]
     words += ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--inh-caps=-all"]
     for folder in (home, *home.rglob("*")):
