@@ -21,8 +21,8 @@ from bench.report import table_cells
 from utils import lessons
 from utils.feedback.exercise import all_exercises
 from utils.grading import engine
-from utils.grading.judge import Judge
-from utils.grading.sandbox import Sandbox
+from utils.grading.judge.sandbox import Sandbox
+from utils.grading.judge.verdicts import Judge
 from utils.instructor.nbgrader.export import BEGIN, END, export_lessons, make_assignment
 from utils.instructor.release import release
 

@@ -23,9 +23,9 @@ from utils.book import landing, site
 from utils.cli.app import report_errors
 from utils.cli.commands import app
 from utils.feedback import progress
-from utils.grading.bubblewrap import SandboxError
-from utils.grading.isolation import ResourceLimits
-from utils.grading.sandbox import Sandbox
+from utils.grading.judge.bubblewrap import SandboxError
+from utils.grading.judge.sandbox import Sandbox
+from utils.grading.runner.isolation import ResourceLimits
 from utils.instructor.build import build, find_drift
 from utils.instructor.solved_notebooks import solved_cells
 from utils.lessons import ROOT, hold_lock

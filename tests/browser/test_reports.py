@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.grading.test_reports import RESULTS, many, passed
+from utils.grading.intake.roster import Student, format_roster
+from utils.grading.judge.results import LessonResult, write_result
 from utils.grading.reports.report_writer import write_reports
-from utils.grading.results import LessonResult, write_result
-from utils.grading.roster import Student, format_roster
 
 
 @pytest.fixture(scope="module")

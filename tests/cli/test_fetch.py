@@ -311,10 +311,10 @@ def test_a_proxy_without_a_scheme_is_understood(monkeypatch):
 
 
 def test_the_doctor_tries_the_sandbox(monkeypatch):
-    monkeypatch.setattr("utils.grading.bubblewrap.isolation_problem", lambda: None)
+    monkeypatch.setattr("utils.grading.judge.bubblewrap.isolation_problem", lambda: None)
     assert next(f for f in doctor.collect_findings() if f.subject == "sandbox").is_ok
     monkeypatch.setattr(
-        "utils.grading.bubblewrap.isolation_problem", lambda: "bubblewrap is not installed. Install it."
+        "utils.grading.judge.bubblewrap.isolation_problem", lambda: "bubblewrap is not installed. Install it."
     )
     found = next(f for f in doctor.collect_findings() if f.subject == "sandbox")
     assert "Install it." in found.remedy and not found.is_required

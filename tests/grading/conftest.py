@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from utils.grading.bubblewrap import isolation_problem
-from utils.grading.sandbox import Sandbox
+from utils.grading.judge.bubblewrap import isolation_problem
+from utils.grading.judge.sandbox import Sandbox
 
 
 @pytest.fixture(scope="session")

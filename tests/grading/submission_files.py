@@ -3,7 +3,7 @@
 import json
 import zipfile
 
-from utils.grading.collect import INTAKE
+from utils.grading.intake.collect import INTAKE
 from utils.lessons import ROOT
 
 ROSTER = "id,name\ns1,Ada Lovelace\ns2,Alan Turing\ns3,Zoë O'Neill\n"

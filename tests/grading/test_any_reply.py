@@ -10,9 +10,9 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from utils.grading import schema
-from utils.grading.codec import Unpacker, parse_tensors
-from utils.grading.framing import FROM_RUNNER, ProtocolError, parse_json
+from utils.grading.runner import schema
+from utils.grading.runner.codec import Unpacker, parse_tensors
+from utils.grading.runner.framing import FROM_RUNNER, ProtocolError, parse_json
 
 KINDS = "float ellipsis dtype device tuple dict tensor elsewhere number foreign".split()
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(KINDS)

@@ -9,8 +9,8 @@ import zipfile
 import pytest
 
 from tests.grading.submission_files import read_tree, write_zip
-from utils.grading import archives
-from utils.grading.archives import MAX_FILE, ArchiveError, ArchiveLimits, iter_files
+from utils.grading.intake import archives
+from utils.grading.intake.archives import MAX_FILE, ArchiveError, ArchiveLimits, iter_files
 
 
 def refusals(source):

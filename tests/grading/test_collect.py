@@ -21,13 +21,13 @@ from tests.grading.submission_files import (
     write_zip,
 )
 from utils.cli.commands import app
-from utils.grading import archives
-from utils.grading import collect as collector
-from utils.grading.archives import ArchiveError
-from utils.grading.collect import CollectError, collect
-from utils.grading.folders import FolderError
-from utils.grading.lesson_detection import detect_lesson, known_lessons
-from utils.grading.roster import RosterError, Student, format_roster, read_roster
+from utils.grading.intake import archives
+from utils.grading.intake import collect as collector
+from utils.grading.intake.archives import ArchiveError
+from utils.grading.intake.collect import CollectError, collect
+from utils.grading.intake.folders import FolderError
+from utils.grading.intake.lesson_detection import detect_lesson, known_lessons
+from utils.grading.intake.roster import RosterError, Student, format_roster, read_roster
 from utils.lessons import ROOT
 
 KNOWN = known_lessons()

@@ -16,10 +16,12 @@ from typer.testing import CliRunner
 import utils
 from tests.grading.student_notebooks import notebook, notebook_with_answer, reference_notebook, unsolved_notebook
 from utils.cli.commands import app
-from utils.grading import answer_extraction, bubblewrap, engine
-from utils.grading.isolation import ResourceLimits
-from utils.grading.judge import Judge, Submission, absent_result
-from utils.grading.results import LessonResult, read_result, read_results, result_path
+from utils.grading import engine
+from utils.grading.judge import bubblewrap
+from utils.grading.judge.results import LessonResult, read_result, read_results, result_path
+from utils.grading.judge.verdicts import Judge, Submission, absent_result
+from utils.grading.runner import answer_extraction
+from utils.grading.runner.isolation import ResourceLimits
 
 WRONG = notebook(["def row_sums(x):\n    return x.sum(dim=0)"])
 RIGHT = notebook(["def row_sums(x):\n    return x.sum(dim=1)"])

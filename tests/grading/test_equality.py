@@ -19,10 +19,10 @@ from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import all_exercises
 from utils.feedback.report import Report
-from utils.grading.answer_extraction import AnswerNotFound, NullObject, load_answer, make_yours
-from utils.grading.isolation import ResourceLimits
-from utils.grading.judge import Judge, Submission
-from utils.grading.sandbox import Sandbox
+from utils.grading.judge.sandbox import Sandbox
+from utils.grading.judge.verdicts import Judge, Submission
+from utils.grading.runner.answer_extraction import AnswerNotFound, NullObject, load_answer, make_yours
+from utils.grading.runner.isolation import ResourceLimits
 from utils.instructor.answers import Answer, read_answers
 
 EACH = 1000 if os.environ.get("COURSE_EQUALITY") == "all" else 1

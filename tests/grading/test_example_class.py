@@ -11,11 +11,11 @@ from tests.grading.submission_files import SOFTMAX, read_tree
 from utils import lessons
 from utils.cli.commands import app
 from utils.grading import example_class
-from utils.grading.collect import collect
-from utils.grading.csv_tables import unguard_formula
 from utils.grading.example_class import ExampleError, make_example_class
 from utils.grading.fault_injection import COPIED, FAULTS, UNKNOWN
-from utils.grading.lesson_detection import known_lessons
+from utils.grading.intake.collect import collect
+from utils.grading.intake.csv_tables import unguard_formula
+from utils.grading.intake.lesson_detection import known_lessons
 from utils.instructor.answers import AnswerFactory, format_verdict
 
 LESSONS = ["00", "02"]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from utils.feedback.observe import Observation
-from utils.grading.fingerprint import fingerprint_observation
+from utils.grading.judge.fingerprint import fingerprint_observation
 
 
 def of(value: object) -> str:

@@ -7,9 +7,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from utils.cli.commands import app
-from utils.grading import archives, collect, results
-from utils.grading.isolation import ResourceLimits
+from utils.grading.intake import archives, collect
+from utils.grading.judge import results
 from utils.grading.reports import tally
+from utils.grading.runner.isolation import ResourceLimits
 from utils.lessons import ROOT
 
 PAGE = (ROOT / "docs" / "grading.md").read_text(encoding="utf-8")

@@ -36,7 +36,7 @@ def test_without_nbgrader_nothing_is_graded_and_the_cure_is_said(tmp_path, monke
 def test_it_is_not_imported_unless_it_is_asked_for():
     assert (
         printed_output(
-            "import sys; sys.modules['nbgrader'] = None; import utils.grading.nbgrader_gradebook; print('here')"
+            "import sys; sys.modules['nbgrader'] = None; import utils.grading.reports.nbgrader_gradebook; print('here')"
         )
         == "here"
     )

@@ -4,9 +4,9 @@ import pytest
 
 from utils.feedback.exercise import UnknownExercise
 from utils.grading import engine
-from utils.grading.isolation import ResourceLimits
-from utils.grading.judge import Judge
-from utils.grading.one_answer import report_answer
+from utils.grading.engine import report_answer
+from utils.grading.judge.verdicts import Judge
+from utils.grading.runner.isolation import ResourceLimits
 from utils.instructor.answers import AnswerFactory
 
 WRONG = {

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.grading.student_notebooks import notebook
-from utils.grading.bubblewrap import find_bwrap
-from utils.grading.results import read_results
+from utils.grading.judge.bubblewrap import find_bwrap
+from utils.grading.judge.results import read_results
 from utils.lessons import ROOT
 
 NOBODY = "65534"

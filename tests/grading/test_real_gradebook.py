@@ -20,10 +20,10 @@ from typer.testing import CliRunner
 from tests.fresh_python import environment_without, isolated_jupyter_environment, run_python
 from tests.grading.student_notebooks import reference_notebook
 from utils.cli.commands import app
-from utils.grading.bubblewrap import isolation_problem
-from utils.grading.judge import absent_result
-from utils.grading.nbgrader_gradebook import GradebookError, check_gradebook, record_points
-from utils.grading.results import ExerciseResult, LessonResult, read_result, result_path
+from utils.grading.judge.bubblewrap import isolation_problem
+from utils.grading.judge.results import ExerciseResult, LessonResult, read_result, result_path
+from utils.grading.judge.verdicts import absent_result
+from utils.grading.reports.nbgrader_gradebook import GradebookError, check_gradebook, record_points
 from utils.instructor.nbgrader.export import export_lessons
 from utils.lessons import ROOT
 

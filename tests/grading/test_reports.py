@@ -17,13 +17,13 @@ from typer.testing import CliRunner
 from tests.grading.submission_files import read_tree
 from utils.cli.commands import app
 from utils.feedback.report import Report, Table
-from utils.grading.folders import FolderError
+from utils.grading.intake.folders import FolderError
+from utils.grading.intake.roster import Student, format_roster
+from utils.grading.judge.results import STATES, ExerciseResult, Incident, LessonResult, ResultError, write_result
 from utils.grading.reports.class_page import display_order
 from utils.grading.reports.redact import HIDDEN, redact_name
 from utils.grading.reports.report_writer import write_reports
 from utils.grading.reports.tally import Column, ReportError, Tally, merge_incidents, read_columns
-from utils.grading.results import STATES, ExerciseResult, Incident, LessonResult, ResultError, write_result
-from utils.grading.roster import Student, format_roster
 from utils.show import class_results
 
 ADA, ALAN, ZOE = Student("s1", "Ada Lovelace", "ada@x.org"), Student("s2", "Alan Turing"), Student("s3", "Zoë O'Neill")

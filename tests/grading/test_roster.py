@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from utils.grading.csv_tables import format_csv, guard_formula, unguard_formula
-from utils.grading.roster import RosterError, Student, format_roster, name_key, read_roster, safe_file_name
+from utils.grading.intake.csv_tables import format_csv, guard_formula, unguard_formula
+from utils.grading.intake.roster import RosterError, Student, format_roster, name_key, read_roster, safe_file_name
 
 CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Essay (771),Final Score
     Points Possible,,,,,10,(read only)

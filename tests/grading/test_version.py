@@ -11,8 +11,6 @@ import pytest
 from utils.grading import engine
 from utils.lessons import ROOT
 
-NO_VERDICT = {"results"}  # Verdicts do not depend on this module, and its file format has a version of its own.
-
 
 def made_up(root: Path) -> Path:
     """Create a course whose files have the names of the real ones, but are empty."""
@@ -24,7 +22,7 @@ def made_up(root: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["grading/judge", "grading/runner_server", "grading/isolation", "checks/start_here", "feedback/compare"]
+    "name", ["grading/judge/verdicts", "grading/runner/server", "checks/start_here", "feedback/compare"]
 )
 def test_what_judges_or_runs_counts(tmp_path: Path, name: str) -> None:
     root = made_up(tmp_path)
@@ -33,7 +31,9 @@ def test_what_judges_or_runs_counts(tmp_path: Path, name: str) -> None:
     assert engine.course_version.__wrapped__(root) != before
 
 
-@pytest.mark.parametrize("name", ["grading/collect", "grading/reports/class_page", "grading/roster", "cli/grading"])
+@pytest.mark.parametrize(
+    "name", ["grading/intake/collect", "grading/reports/class_page", "grading/intake/roster", "cli/grading"]
+)
 def test_what_collects_and_reports_does_not(tmp_path: Path, name: str) -> None:
     root = made_up(tmp_path)
     before = engine.course_version.__wrapped__(root)
@@ -42,8 +42,10 @@ def test_what_collects_and_reports_does_not(tmp_path: Path, name: str) -> None:
 
 
 def test_nothing_that_a_judge_or_a_runner_imports_is_left_out() -> None:
-    code = "import sys, utils.grading.judge, utils.grading.fork_server"
-    code += "; print(*(m for m in sys.modules if 'grading.' in m))"
+    code = "import sys, utils.grading.judge.verdicts, utils.grading.runner.fork_server"
+    code += "; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('utils.') and m.__file__))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
-    needed = {module.rpartition(".")[2] for module in done.stdout.split()}
-    assert {"judge", "fork_server"} <= needed <= {*engine.JUDGE_MODULES, *NO_VERDICT}
+    needed = {Path(file).relative_to(ROOT / "utils") for file in done.stdout.split()} - {Path("grading/__init__.py")}
+    counted = {path for path in needed if any(path.is_relative_to(folder) for folder in engine.VERDICT_FOLDERS)}
+    assert Path("grading/runner/fork_server.py") in counted
+    assert needed == counted

@@ -157,7 +157,7 @@ def _lessons() -> Finding:
 
 
 def _sandbox() -> Finding:
-    from utils.grading import bubblewrap
+    from utils.grading.judge import bubblewrap
 
     if why := bubblewrap.isolation_problem():
         return Finding("sandbox", "not available; only `coginst grade` needs it", why, is_required=False)

@@ -19,7 +19,7 @@ def collect(
     out: Path = typer.Option(Path("handed-in"), help="The folder to collect into. Existing files stay."),
 ) -> None:
     """Sort the submissions of a class by student and lesson, and list every oddity in intake.csv."""
-    from utils.grading import collect as collector
+    from utils.grading.intake import collect as collector
     from utils.grading.reports.html_parts import format_count
 
     with report_errors():
@@ -125,8 +125,9 @@ def grade(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
 ) -> None:
     """Grade the submissions of a class: one result for each student and lesson. Existing results are kept."""
-    from utils.grading import engine, nbgrader_gradebook
-    from utils.grading.bubblewrap import UNPROTECTED
+    from utils.grading import engine
+    from utils.grading.judge.bubblewrap import UNPROTECTED
+    from utils.grading.reports import nbgrader_gradebook
     from utils.grading.reports.html_parts import format_count
 
     out = out or handed_in.parent / "results"
@@ -167,10 +168,10 @@ def grade(
 
 def _record_points(path: Path, handed_in: Path, results: Path, stems: list[str]) -> None:
     """Write the points of these lessons into nbgrader's gradebook, and list the exercises that need a decision."""
-    from utils.grading import nbgrader_gradebook
+    from utils.grading.intake.roster import read_roster
+    from utils.grading.judge.results import read_results
+    from utils.grading.reports import nbgrader_gradebook
     from utils.grading.reports.html_parts import format_count
-    from utils.grading.results import read_results
-    from utils.grading.roster import read_roster
 
     roster = handed_in / "roster.csv"
     ids = {student.folder: student.id for student in read_roster(roster)} if roster.is_file() else {}

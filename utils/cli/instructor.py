@@ -278,8 +278,8 @@ def misconception(
     ),
 ) -> None:
     """Show the report that a learner with this answer reads. With --id, turn the answer into a misconception."""
-    from utils.grading.bubblewrap import UNPROTECTED
-    from utils.grading.one_answer import report_answer
+    from utils.grading.engine import report_answer
+    from utils.grading.judge.bubblewrap import UNPROTECTED
     from utils.instructor import misconception as maker
     from utils.instructor.answers import AnswerFactory, find_exercise
 

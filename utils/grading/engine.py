@@ -14,10 +14,9 @@ import hashlib
 import json
 import os
 import re
-import stat
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -27,25 +26,28 @@ from typing import Any
 import torch
 
 from utils import lessons
+from utils.feedback.exercise import find_exercise
 from utils.feedback.report import Report
-from utils.grading.bubblewrap import MOUNTED_MODULES, Isolation, SandboxError, isolation_problem
-from utils.grading.isolation import ResourceLimits
-from utils.grading.judge import LARGEST, Judge, Submission, absent_result, exercises_by_lesson
-from utils.grading.results import SCHEMA, LessonResult, ResultError, read_result, result_path, write_result
-from utils.grading.sandbox import Sandbox
+from utils.grading.judge.bubblewrap import MOUNTED_PACKAGES, Isolation, SandboxError, isolation_problem
+from utils.grading.judge.results import SCHEMA, LessonResult, ResultError, read_result, result_path, write_result
+from utils.grading.judge.sandbox import Sandbox
+from utils.grading.judge.submissions import (
+    GradingError,
+    Submission,
+    exercises_by_lesson,
+    read_page,
+    required_lessons,
+    resolve_stems,
+    student_folders,
+    submitted_lessons,
+)
+from utils.grading.judge.verdicts import Judge, absent_result, solution_notebook
+from utils.grading.runner.isolation import ResourceLimits
 
-JUDGE_PACKAGES = ("checks", "feedback", "lessons", "test_doubles", "models", "gpt2")  # verdicts depend on these
-JUDGE_MODULES = (
-    *MOUNTED_MODULES,
-    "bubblewrap",
-    "fingerprint",
-    "judge",
-    "remote_runner",
-    "sandbox",
-)  # verdicts depend only on these modules of this package
+# the folders of `utils` on whose code a verdict depends
+VERDICT_FOLDERS = (*MOUNTED_PACKAGES, "checks", "grading/judge", "grading/runner")
 ATTEMPTS = 3  # maximum for a submission whose worker process dies
 LIMITS = ResourceLimits()
-_YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,6 @@ class GradingSummary:
     lost_submissions: list[str] = field(default_factory=list)
 
 
-class GradingError(ValueError):
-    """A class cannot be graded as requested; the message says why and what to do."""
-
-
 # --- finding submissions --------------------------------------------------------------------------------
 
 
@@ -95,69 +93,15 @@ def iter_submissions(folder: Path, stems: Sequence[str], settings: Settings) -> 
     Raises:
         GradingError: the folder does not exist, or contains no student.
     """
-    students = _student_folders(folder)
+    students = student_folders(folder)
     for student in students:
         files = {path.stem: path for path in lessons.all_lessons(folder / student)}
         for stem in stems:
             if stem not in files:
                 yield Submission(student, stem, {}, "absent")
                 continue
-            pages = {files[name].name: read_page(files[name]) for name in _required_lessons(stem, files)}
+            pages = {files[name].name: read_page(files[name]) for name in required_lessons(stem, files)}
             yield Submission(student, stem, pages, result_key(stem, pages, settings))
-
-
-def _student_folders(folder: Path) -> list[str]:
-    if not folder.is_dir():
-        raise GradingError(f"The folder {folder} does not exist. `coginst collect` creates it from the submissions.")
-    names = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
-    if not names:
-        raise GradingError(f"{folder} contains no folder of a student. `coginst collect` creates one for each student.")
-    return names
-
-
-def submitted_lessons(folder: Path) -> list[str]:
-    """Return the stems of the lessons with exercises that at least one student handed in. Raises `GradingError`."""
-    there = {path.stem for student in _student_folders(folder) for path in lessons.all_lessons(folder / student)}
-    return [stem for stem, exercises in exercises_by_lesson().items() if exercises and stem in there]
-
-
-def resolve_stems(names: Iterable[str]) -> list[str]:
-    """Return the stems of lessons given by number, name or stem. Raises `GradingError` for an unknown lesson."""
-    known = [stem for stem, exercises in exercises_by_lesson().items() if exercises]
-    stems = []
-    for name in names:
-        stem = next((stem for stem in known if name in (stem, stem[:2], stem[3:])), None)
-        if stem is None:
-            raise GradingError(f"No lesson {name!r} has exercises. These lessons have exercises: {', '.join(known)}.")
-        stems.append(stem)
-    return stems
-
-
-def _required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
-    """Return a lesson and the earlier lessons from which it requests answers with `yours`, directly or indirectly.
-
-    Only the text of the files is searched; nothing is parsed.
-    """
-    lesson_of = {name: lesson for lesson, found in exercises_by_lesson().items() for name in found}
-    needed, pending = [stem], [stem]
-    while pending:
-        current = pending.pop()
-        for name in _YOURS.findall(read_page(files[current])):
-            lesson = lesson_of.get(name.decode(), "99")
-            if lesson < current and lesson in files and lesson not in needed:
-                needed.append(lesson)
-                pending.append(lesson)
-    return needed
-
-
-def read_page(path: Path) -> bytes:
-    """Return the bytes of a page, at most `LARGEST` + 1; no bytes if the path is a link or not a regular file."""
-    try:
-        number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except OSError:
-        return b""
-    with open(number, "rb") as file:
-        return file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(number).st_mode) else b""
 
 
 def result_key(stem: str, pages: dict[str, bytes], settings: Settings) -> str:
@@ -175,8 +119,7 @@ def course_version(root: Path = lessons.ROOT) -> str:
     Code that only collects, reports or writes files is excluded, so that changes to it do not invalidate results.
     """
     digest = hashlib.sha256(torch.__version__.encode())
-    paths = [path for room in JUDGE_PACKAGES for path in sorted((root / "utils" / room).rglob("*.py"))]
-    for path in [*paths, *(root / "utils" / "grading" / f"{name}.py" for name in JUDGE_MODULES)]:
+    for path in [path for folder in VERDICT_FOLDERS for path in sorted((root / "utils" / folder).rglob("*.py"))]:
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -194,6 +137,28 @@ def report_exercise(submission: Submission, exercise: str, settings: Settings) -
     """Return the report on one exercise of a submission. Raises `SandboxError`."""
     with _one_at_a_time:
         return _get_judge(settings).report_exercise(submission, exercise)
+
+
+def report_answer(name: str, source: str) -> Report:
+    """Return the report of `check` on a single answer, with the reference answers to all other exercises.
+
+    The answer runs in the sandbox, because the instructor has not read it yet.
+
+    Args:
+        name: the exercise.
+        source: the code of the answer.
+
+    Raises:
+        UnknownExercise: no exercise has this name.
+        LessonError: the solutions are not available.
+        SandboxError: this machine cannot isolate the answer.
+    """
+    find_exercise(name)
+    stem = next(stem for stem, found in exercises_by_lesson().items() if name in found)
+    own = lessons.definition_source(lessons.find_lesson(stem), name)
+    pages = {f"{other}.ipynb": solution_notebook(other) for other in exercises_by_lesson() if other < stem}
+    pages[f"{stem}.ipynb"] = solution_notebook(stem, lambda text: text.replace(own, source))
+    return report_exercise(Submission("", stem, pages, ""), name, Settings())
 
 
 _one_at_a_time = threading.Lock()
@@ -280,7 +245,7 @@ def grade(
         raise GradingError(f"No student in {folder} handed in a lesson with exercises.")
     summary = GradingSummary()
     todo = (task for task in iter_submissions(folder, stems, settings) if not _has_result(out, task, summary))
-    total = len(_student_folders(folder)) * len(stems)
+    total = len(student_folders(folder)) * len(stems)
     lesson_of = {name: stem for stem, found in exercises_by_lesson().items() for name in found}
     from tqdm import tqdm
 

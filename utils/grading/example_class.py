@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.grading.csv_tables import format_csv
 from utils.grading.fault_injection import STRANGER, Files, inject_faults
-from utils.grading.folders import write_text
-from utils.grading.lesson_detection import known_lessons
-from utils.grading.roster import Student, format_roster
+from utils.grading.intake.csv_tables import format_csv
+from utils.grading.intake.folders import write_text
+from utils.grading.intake.lesson_detection import known_lessons
+from utils.grading.intake.roster import Student, format_roster
 from utils.instructor import ipynb
 from utils.instructor.answers import Answer, read_answers
 from utils.instructor.strip import strip_answers

@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 
-from utils.grading.roster import Student
+from utils.grading.intake.roster import Student
 from utils.instructor import ipynb
 
 STRANGER = Student("guest", "Alex Guest")

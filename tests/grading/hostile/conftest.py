@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.grading.student_notebooks import notebook
-from utils.grading.isolation import ResourceLimits
-from utils.grading.judge import Judge, Submission
-from utils.grading.results import ExerciseResult, LessonResult
-from utils.grading.sandbox import Sandbox
+from utils.grading.judge.results import ExerciseResult, LessonResult
+from utils.grading.judge.sandbox import Sandbox
+from utils.grading.judge.verdicts import Judge, Submission
+from utils.grading.runner.isolation import ResourceLimits
 from utils.lessons import ROOT
 
 PAGE = "00_start_here.ipynb"

@@ -10,9 +10,10 @@ import pytest
 from tests.grading.hostile.conftest import PAGE, RIGHT, SHORT, WRONG, graded, untouched, verdict
 from tests.grading.student_notebooks import notebook
 from utils.grading import engine
-from utils.grading.isolation import ResourceLimits
-from utils.grading.judge import LARGEST, Judge, Submission
-from utils.grading.results import NOT_COLLECTED, read_results
+from utils.grading.judge.results import read_results
+from utils.grading.judge.submissions import NOT_COLLECTED
+from utils.grading.judge.verdicts import LARGEST, Judge, Submission
+from utils.grading.runner.isolation import ResourceLimits
 
 GREEDY = "import torch\ndef row_sums(x):\n    held = TAKEN\n    return x.sum(dim=1)"
 TAKES = {

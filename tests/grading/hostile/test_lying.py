@@ -23,10 +23,10 @@ import torch
 from safetensors.torch import save
 
 from tests.grading.hostile.conftest import WRONG, graded, untouched
-from utils.grading.codec import LARGEST, Packer, TooLarge, Unpacker, parse_tensors
-from utils.grading.framing import FROM_RUNNER, Bounds, Channel, ProtocolError, parse_json
-from utils.grading.isolation import ProcessExit, ResourceLimits
-from utils.grading.sandbox import RunnerStopped, Session
+from utils.grading.judge.sandbox import RunnerStopped, Session
+from utils.grading.runner.codec import LARGEST, Packer, TooLarge, Unpacker, parse_tensors
+from utils.grading.runner.framing import FROM_RUNNER, Bounds, Channel, ProtocolError, parse_json
+from utils.grading.runner.isolation import ProcessExit, ResourceLimits
 
 
 def frame(message: object, blob: bytes = b"") -> bytes:
@@ -319,7 +319,7 @@ def test_replies_that_come_in_time_one_by_one_are_late_together(
     """On the fake clock, each reply takes 60 % of the time limit."""
     session, theirs = line
     clock = itertools.count(0.0, 0.6 * session.left)
-    monkeypatch.setattr("utils.grading.sandbox.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("utils.grading.judge.sandbox.time", SimpleNamespace(monotonic=lambda: next(clock)))
     session.channel.has_unread_data = lambda: False
     whole = session.left
     theirs.sendall(reply(1) + reply(2) + reply(3))
@@ -365,7 +365,7 @@ def test_a_page_that_answers_itself_gets_nothing(sandbox, lie: str) -> None:
 SAYS_IT_IS_RIGHT = """
 import sys
 class Attack:
-    messages = sys.modules["utils.grading.schema"]
+    messages = sys.modules["utils.grading.runner.schema"]
     old = messages.encode_observation
     def always(packer, seen, old=old):
         return {**old(packer, seen), "passed": True, "expected": None, "misconception": None, "status": "passed"}
@@ -376,7 +376,7 @@ HUGE = {
     "a result of a million dimensions": """
 import sys
 def row_sums(x):
-    sys.modules["utils.grading.schema"].encode_observation = lambda packer, seen: {
+    sys.modules["utils.grading.runner.schema"].encode_observation = lambda packer, seen: {
         "value": {"is": "elsewhere", "device": "meta", "dtype": "float32", "shape": [1] * 1_000_000}}
     return x.sum(dim=1)
 """,

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.grading.hostile.conftest import RIGHT, graded, untouched
-from utils.grading.isolation import TMP_BYTES, TMP_FILES
-from utils.grading.sandbox import Sandbox
+from utils.grading.judge.sandbox import Sandbox
+from utils.grading.runner.isolation import TMP_BYTES, TMP_FILES
 
 SECRET = "what-nobody-may-read"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from utils import show
+from utils.grading.intake.roster import Student
 from utils.grading.reports.html_parts import format_count, format_number, format_percent, html_document, html_table
 from utils.grading.reports.redact import redact_name
 from utils.grading.reports.tally import WRONG, Mistake, Tally
-from utils.grading.roster import Student
 from utils.show.html import code_block, escape, inline_html
 
 MOST_BARS = 15

@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from utils.grading.csv_tables import format_csv
+from utils.grading.intake.csv_tables import format_csv
+from utils.grading.intake.roster import Student
+from utils.grading.judge.results import ExerciseResult
 from utils.grading.reports.html_parts import format_number
 from utils.grading.reports.student_page import describe_states
 from utils.grading.reports.tally import NOT_GRADED, Column, Tally, lesson_title
-from utils.grading.results import ExerciseResult
-from utils.grading.roster import Student
 
 
 def grades_csv(tally: Tally) -> str:

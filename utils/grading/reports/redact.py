@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from utils.grading.roster import Student
+from utils.grading.intake.roster import Student
 
 HIDDEN = "▒▒▒"
 # A part of a name with at least SHORTEST letters is removed as a whole word in comments and strings; with at least

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from utils.grading.folders import replace_folder, write_text
+from utils.grading.intake.folders import replace_folder, write_text
+from utils.grading.intake.roster import Student, read_roster
+from utils.grading.judge.results import ExerciseResult
 from utils.grading.reports import grade_exports
 from utils.grading.reports.class_page import class_page, cluster_key
 from utils.grading.reports.redact import redact_name
@@ -19,8 +21,6 @@ from utils.grading.reports.tally import (
     read_tries,
     unknown_students,
 )
-from utils.grading.results import ExerciseResult
-from utils.grading.roster import Student, read_roster
 
 SIGN = "grades.csv"
 

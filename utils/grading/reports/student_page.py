@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from utils.grading.intake.roster import Student
+from utils.grading.judge.results import ExerciseResult
 from utils.grading.reports.html_parts import format_count, format_number, html_document, html_table
 from utils.grading.reports.tally import NOT_GRADED, Column, lesson_title
-from utils.grading.results import ExerciseResult
-from utils.grading.roster import Student
 from utils.show.html import MARK, card, escape, inline_html
 
 # The notebook status for each state, which sets its colour and sign; "todo" for other states.

@@ -13,8 +13,8 @@ from statistics import median
 from typing import cast
 
 from utils import lessons
-from utils.grading.results import ExerciseResult, Incident, Kind, LessonResult, read_result
-from utils.grading.roster import Student
+from utils.grading.intake.roster import Student
+from utils.grading.judge.results import ExerciseResult, Incident, Kind, LessonResult, read_result
 
 WRONG = ("failed", "stopped")  # states of answers that exist and do not pass
 # A lesson with only these states stays without points instead of 0 points, because the instructor decides on it.

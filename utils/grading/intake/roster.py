@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from utils.grading.csv_tables import format_csv, unguard_formula
+from utils.grading.intake.csv_tables import format_csv, unguard_formula
 
 # The accepted names of each column in English and German, in lower case, without spaces, dots, hyphens or underscores.
 HEADERS = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from utils.grading.results import ExerciseResult, LessonResult
+from utils.grading.judge.results import ExerciseResult, LessonResult
 
 UNDECIDED = ("waits for another exercise", "stopped", "unreadable")  # The instructor decides on the points.
 WIDTH = 88  # characters of a comment's line; feedback pages do not wrap lines

@@ -15,9 +15,9 @@ from utils.feedback.exercise import AnswerSignature, Case
 from utils.feedback.observe import Failure, Observation, RunOptions
 from utils.feedback.op_trace import NonfiniteOrigin
 from utils.feedback.runner import CodeTraits, DeviceMoveResult
-from utils.grading.codec import Packer, Unpacker, sanitise_text
-from utils.grading.deserialize import TrustedUnpacker, qualified_name, resolve_name
-from utils.grading.framing import ProtocolError
+from utils.grading.runner.codec import Packer, Unpacker, sanitise_text
+from utils.grading.runner.deserialize import TrustedUnpacker, qualified_name, resolve_name
+from utils.grading.runner.framing import ProtocolError
 
 LONGEST = 10_000  # characters of an error's text or a function's source
 NAMES = 10_000  # items of a list, such as parameter names

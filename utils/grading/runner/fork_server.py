@@ -28,8 +28,8 @@ import torch
 import utils.gpt2
 import utils.models
 import utils.test_doubles
-from utils.grading import isolation, runner_server
-from utils.grading.framing import FROM_JUDGE, Channel
+from utils.grading.runner import isolation, server
+from utils.grading.runner.framing import FROM_JUDGE, Channel
 
 LARGE_PAGE, COLLAPSE = 2 << 20, 25  # bytes; MADV_COLLAPSE of asm-generic/mman-common.h
 READY = b'{"ready": true}'
@@ -102,10 +102,10 @@ def _run_child(
 
         def work() -> None:
             control.close()
-            runner_server.silence_output()
+            server.silence_output()
             # A confined child has its own /tmp.
             folder = Path(tempfile.mkdtemp(prefix="page-", dir=None if confined else place))
-            runner_server.RunnerServer(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
+            server.RunnerServer(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
 
         child = isolation.fork_child(work, limits, confined)
         os.close(connection)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from utils.grading.roster import Student, name_key
+from utils.grading.intake.roster import Student, name_key
 
 # Moodle: "Ada Lovelace_1234_assignsubmission_file_/x.ipynb", or without folders
 # "Ada Lovelace_1234_assignsubmission_file_x.ipynb". The number belongs to the participation, not to the student.

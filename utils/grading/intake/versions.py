@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils import lessons
-from utils.grading.roster import Student
+from utils.grading.intake.roster import Student
 
 
 @dataclass(frozen=True)

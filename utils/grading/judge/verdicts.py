@@ -16,36 +16,19 @@ from typing import Any, TypeVar
 
 from utils import lessons
 from utils.feedback.diagnose import diagnose_with_runner, timeout_report
-from utils.feedback.exercise import Exercise, all_exercises
+from utils.feedback.exercise import Exercise
 from utils.feedback.report import Report
 from utils.feedback.runner import cached_cases
-from utils.grading.isolation import ResourceLimits
-from utils.grading.remote_runner import RemoteAnswerNotFound, RemoteRunner
-from utils.grading.results import NOT_COLLECTED, ExerciseResult, Incident, LessonResult, State
-from utils.grading.sandbox import RunnerStopped, Sandbox, Session
+from utils.grading.judge.remote_runner import RemoteAnswerNotFound, RemoteRunner
+from utils.grading.judge.results import ExerciseResult, Incident, LessonResult, State
+from utils.grading.judge.sandbox import RunnerStopped, Sandbox, Session
+from utils.grading.judge.submissions import LARGEST, NOT_COLLECTED, Submission, exercises_by_lesson
+from utils.grading.runner.isolation import ResourceLimits
 from utils.lessons.answers import solved_source
 
 T = TypeVar("T")
 OUT_OF_MEMORY = "It requested more memory than the limit allows."
 POINTS = 1.0  # points for an exercise, as in the assignments for nbgrader
-LARGEST = 20 << 20  # bytes of a page that can still be graded
-
-
-@dataclass(frozen=True)
-class Submission:
-    """One student's page for one lesson, with the earlier lessons that it may depend on.
-
-    Attributes:
-        student: the student's id.
-        lesson: the lesson's stem, such as "05_multihead_attention".
-        pages: the bytes of the page and of earlier pages, by file name, such as "05_multihead_attention.ipynb".
-        key: the key of the result; a result with the same key is reused.
-    """
-
-    student: str
-    lesson: str
-    pages: Mapping[str, bytes]
-    key: str
 
 
 @dataclass
@@ -89,23 +72,6 @@ class BoundedCache(dict[str, T]):
         if len(self) > self.MAX_ENTRIES:
             del self[next(iter(self))]
         return value
-
-
-@functools.lru_cache(maxsize=1)
-def exercises_by_lesson() -> dict[str, dict[str, Exercise]]:
-    """Return the exercises of each lesson, by stem and name, in the order of the page."""
-    by_lesson: dict[str, dict[str, Exercise]] = {}
-    pages = {p.stem: p for folder in ("course", "solutions") for p in lessons.all_lessons(lessons.ROOT / folder)}
-    for stem in sorted(pages):
-        bound = {n: cell.index for cell in lessons.read_lesson(pages[stem]).cells[::-1] for n in _bound_names(cell)}
-        found = [e for e in all_exercises().values() if e.lesson == stem[3:]]
-        by_lesson[stem] = {e.name: e for e in sorted(found, key=lambda e: bound.get(e.name, 10**6))}
-    return by_lesson
-
-
-def _bound_names(cell: lessons.Cell) -> list[str]:
-    tree = lessons.parse_cell(cell)
-    return [name for node in tree.body for name in lessons.bound_names(node)] if tree else []
 
 
 class Judge:

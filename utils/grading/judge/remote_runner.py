@@ -14,11 +14,11 @@ from utils.feedback.exercise import AnswerSignature, Case
 from utils.feedback.observe import Observation, RunOptions
 from utils.feedback.op_trace import NonfiniteOrigin
 from utils.feedback.runner import RESULT_ONLY, CodeTraits, DeviceMoveResult
-from utils.grading import schema
-from utils.grading.codec import Packer, Unpacker, parse_tensors
-from utils.grading.fingerprint import fingerprint_observation
-from utils.grading.framing import ProtocolError
-from utils.grading.sandbox import Session
+from utils.grading.judge.fingerprint import fingerprint_observation
+from utils.grading.judge.sandbox import Session
+from utils.grading.runner import schema
+from utils.grading.runner.codec import Packer, Unpacker, parse_tensors
+from utils.grading.runner.framing import ProtocolError
 
 NO_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory")
 

@@ -12,7 +12,7 @@ import subprocess
 import time
 from typing import Any
 
-from utils.grading.bubblewrap import (
+from utils.grading.judge.bubblewrap import (
     CURE,
     Isolation,
     SandboxError,
@@ -20,8 +20,8 @@ from utils.grading.bubblewrap import (
     platform_problem,
     runner_environment,
 )
-from utils.grading.framing import FROM_RUNNER, Channel, ChannelClosed, ChannelTimeout, ProtocolError
-from utils.grading.isolation import ProcessExit, ResourceLimits
+from utils.grading.runner.framing import FROM_RUNNER, Channel, ChannelClosed, ChannelTimeout, ProtocolError
+from utils.grading.runner.isolation import ProcessExit, ResourceLimits
 
 START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very busy machine
 WALL_CLOCK_FACTOR = 6.0  # wall-clock limit of an exercise / its CPU limit; see IDLE_FACTOR in utils.feedback.timeout

@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from utils.grading.isolation import ARCHITECTURES
+from utils.grading.runner.isolation import ARCHITECTURES
 from utils.lessons.files import ROOT
 
 Isolation = Literal["bwrap", "none"]
 COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils` and the installed packages
-MOUNTED_PACKAGES = (
+MOUNTED_PACKAGES = (  # the packages of `utils` that a lesson's code imports, directly or indirectly
     "lessons",
     "feedback",
     "test_doubles",
@@ -34,18 +34,6 @@ MOUNTED_PACKAGES = (
     "training",
     "notebook",
     "assets",
-)
-MOUNTED_MODULES = (  # the modules of this package that run inside the sandbox
-    "__init__",
-    "audit",
-    "codec",
-    "deserialize",
-    "fork_server",
-    "framing",
-    "isolation",
-    "answer_extraction",
-    "runner_server",
-    "schema",
 )
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
@@ -94,7 +82,7 @@ def isolation_problem() -> str | None:
     bwrap = find_bwrap()
     if bwrap is None:
         return f"bubblewrap is not installed. {CURE}"
-    code = "import sys; sys.path.insert(0, '/course'); from utils.grading import isolation; isolation.probe()"
+    code = "import sys; sys.path.insert(0, '/course'); from utils.grading.runner import isolation; isolation.probe()"
     command = [*_bwrap_command(bwrap), _python_executable(), "-I", "-S", "-B", "-c", code]
     process = subprocess.run(
         command, capture_output=True, encoding="utf-8", env=runner_environment(), cwd="/", timeout=PROBE_TIMEOUT
@@ -130,8 +118,8 @@ def fork_server_command(isolation: Isolation, number: int) -> list[str]:
     path = [course, *(_package_mounts().values() if confined else _package_folders())]
     code = f"import sys; sys.path[:0] = {path[:1]!r}; sys.path += {path[1:]!r};"
     if confined:  # `enter_pid_namespace` comes before the imports, because a small process forks quickly.
-        code += f" from utils.grading import isolation; isolation.enter_pid_namespace({number});"
-    code += f" from utils.grading import fork_server; fork_server.main({number}, {confined})"
+        code += f" from utils.grading.runner import isolation; isolation.enter_pid_namespace({number});"
+    code += f" from utils.grading.runner import fork_server; fork_server.main({number}, {confined})"
     start = [_python_executable(), "-I", "-S", "-B", "-c", code]
     if not confined:
         return start
@@ -184,13 +172,10 @@ def _package_mounts() -> dict[str, str]:
 
 
 def _course_mounts() -> Iterator[str]:
-    """Yield mounts of the packages of `utils` that a runner needs and of the modules of `grading` that run in it."""
+    """Yield mounts of the packages of `utils` that a runner needs."""
     utils = ROOT / "utils"
-    yield from ("--ro-bind", str(utils / "__init__.py"), f"{COURSE}/utils/__init__.py")
-    for room in MOUNTED_PACKAGES:
-        yield from ("--ro-bind", str(utils / room), f"{COURSE}/utils/{room}")
-    for name in MOUNTED_MODULES:
-        yield from ("--ro-bind", str(utils / "grading" / f"{name}.py"), f"{COURSE}/utils/grading/{name}.py")
+    for name in ("__init__.py", *MOUNTED_PACKAGES, "grading/__init__.py", "grading/runner"):
+        yield from ("--ro-bind", str(utils / name), f"{COURSE}/utils/{name}")
 
 
 def _package_folders() -> list[str]:

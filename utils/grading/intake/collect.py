@@ -21,13 +21,14 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
 
 from utils import lessons
-from utils.grading import archives, lesson_detection, results
-from utils.grading.archives import ArchiveError, SourceFile
-from utils.grading.csv_tables import format_csv, unguard_formula
-from utils.grading.folders import replace_folder, write_text
-from utils.grading.roster import Student, format_roster, read_roster
-from utils.grading.submission_owner import OwnerLookup
-from utils.grading.versions import SubmissionVersion, code_digest, group_versions
+from utils.grading.intake import archives, lesson_detection
+from utils.grading.intake.archives import ArchiveError, SourceFile
+from utils.grading.intake.csv_tables import format_csv, unguard_formula
+from utils.grading.intake.folders import replace_folder, write_text
+from utils.grading.intake.roster import Student, format_roster, read_roster
+from utils.grading.intake.submission_owner import OwnerLookup
+from utils.grading.intake.versions import SubmissionVersion, code_digest, group_versions
+from utils.grading.judge import submissions
 
 INTAKE, ROSTER, OLDER, PROGRESS = "intake.csv", "roster.csv", "older", "progress.json"
 
@@ -177,7 +178,7 @@ class _Intake:
             if stem is None:
                 return
             # The student handed something in, so the lesson must count as unreadable, not as absent.
-            content = f"{results.NOT_COLLECTED}{error}".encode()
+            content = f"{submissions.NOT_COLLECTED}{error}".encode()
         else:
             stem_in_name, stem = stem, self._detect_lesson(content, stem, suffix)
             if stem is None:

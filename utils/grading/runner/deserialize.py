@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.grading.codec import TRUSTED_PREFIXES, Unpacker
-from utils.grading.framing import Bounds, ProtocolError
+from utils.grading.runner.codec import TRUSTED_PREFIXES, Unpacker
+from utils.grading.runner.framing import Bounds, ProtocolError
 
 
 class TrustedUnpacker(Unpacker):

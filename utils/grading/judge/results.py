@@ -16,8 +16,6 @@ from typing import Any, Literal, get_args
 from utils.lessons.files import write_atomically
 
 SCHEMA = 1
-# the beginning of the text that `collect` writes in place of a refused file
-NOT_COLLECTED = "This file was not collected: "
 
 State = Literal[
     "passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable", "absent"

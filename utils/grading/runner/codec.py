@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from utils.grading.framing import Bounds, ProtocolError, parse_json
+from utils.grading.runner.framing import Bounds, ProtocolError, parse_json
 
 SHOWN = 200  # characters of the repr of a foreign value
 DIGITS = 300  # digits of an integer

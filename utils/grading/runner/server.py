@@ -18,8 +18,8 @@ from utils.feedback.exercise import AnswerSignature
 from utils.feedback.observe import build_failure
 from utils.feedback.runner import InProcessRunner
 from utils.feedback.timeout import Timeout
-from utils.grading import schema
-from utils.grading.answer_extraction import (
+from utils.grading.runner import schema
+from utils.grading.runner.answer_extraction import (
     AnswerNotFound,
     NullObject,
     find_answers,
@@ -27,11 +27,11 @@ from utils.grading.answer_extraction import (
     make_yours,
     requested_exercises,
 )
-from utils.grading.audit import AuditLog
-from utils.grading.codec import LARGEST, Packer, TooLarge, parse_tensors
-from utils.grading.deserialize import TrustedUnpacker
-from utils.grading.framing import FROM_JUDGE, Channel, ChannelClosed
-from utils.grading.isolation import ResourceLimits
+from utils.grading.runner.audit import AuditLog
+from utils.grading.runner.codec import LARGEST, Packer, TooLarge, parse_tensors
+from utils.grading.runner.deserialize import TrustedUnpacker
+from utils.grading.runner.framing import FROM_JUDGE, Channel, ChannelClosed
+from utils.grading.runner.isolation import ResourceLimits
 
 SILENT = ("check", "hint", "solution", "progress", "show", "explore")
 

@@ -1,0 +1,110 @@
+"""Read the submissions of a class from the folder that `coginst collect` wrote."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils import lessons
+from utils.feedback.exercise import Exercise, all_exercises
+
+LARGEST = 20 << 20  # bytes of a page that can still be graded
+NOT_COLLECTED = "This file was not collected: "  # the text that `collect` writes in place of a refused file begins so
+_YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
+
+
+class GradingError(ValueError):
+    """A class cannot be graded as requested; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One student's page for one lesson, with the earlier lessons that it may depend on.
+
+    Attributes:
+        student: the student's id.
+        lesson: the lesson's stem, such as "05_multihead_attention".
+        pages: the bytes of the page and of earlier pages, by file name, such as "05_multihead_attention.ipynb".
+        key: the key of the result; a result with the same key is reused.
+    """
+
+    student: str
+    lesson: str
+    pages: Mapping[str, bytes]
+    key: str
+
+
+@functools.lru_cache(maxsize=1)
+def exercises_by_lesson() -> dict[str, dict[str, Exercise]]:
+    """Return the exercises of each lesson, by stem and name, in the order of the page."""
+    by_lesson: dict[str, dict[str, Exercise]] = {}
+    pages = {p.stem: p for folder in ("course", "solutions") for p in lessons.all_lessons(lessons.ROOT / folder)}
+    for stem in sorted(pages):
+        bound = {n: cell.index for cell in lessons.read_lesson(pages[stem]).cells[::-1] for n in _bound_names(cell)}
+        found = [e for e in all_exercises().values() if e.lesson == stem[3:]]
+        by_lesson[stem] = {e.name: e for e in sorted(found, key=lambda e: bound.get(e.name, 10**6))}
+    return by_lesson
+
+
+def _bound_names(cell: lessons.Cell) -> list[str]:
+    tree = lessons.parse_cell(cell)
+    return [name for node in tree.body for name in lessons.bound_names(node)] if tree else []
+
+
+def student_folders(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        raise GradingError(f"The folder {folder} does not exist. `coginst collect` creates it from the submissions.")
+    names = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
+    if not names:
+        raise GradingError(f"{folder} contains no folder of a student. `coginst collect` creates one for each student.")
+    return names
+
+
+def submitted_lessons(folder: Path) -> list[str]:
+    """Return the stems of the lessons with exercises that at least one student handed in. Raises `GradingError`."""
+    there = {path.stem for student in student_folders(folder) for path in lessons.all_lessons(folder / student)}
+    return [stem for stem, exercises in exercises_by_lesson().items() if exercises and stem in there]
+
+
+def resolve_stems(names: Iterable[str]) -> list[str]:
+    """Return the stems of lessons given by number, name or stem. Raises `GradingError` for an unknown lesson."""
+    known = [stem for stem, exercises in exercises_by_lesson().items() if exercises]
+    stems = []
+    for name in names:
+        stem = next((stem for stem in known if name in (stem, stem[:2], stem[3:])), None)
+        if stem is None:
+            raise GradingError(f"No lesson {name!r} has exercises. These lessons have exercises: {', '.join(known)}.")
+        stems.append(stem)
+    return stems
+
+
+def required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
+    """Return a lesson and the earlier lessons from which it requests answers with `yours`, directly or indirectly.
+
+    Only the text of the files is searched; nothing is parsed.
+    """
+    lesson_of = {name: lesson for lesson, found in exercises_by_lesson().items() for name in found}
+    needed, pending = [stem], [stem]
+    while pending:
+        current = pending.pop()
+        for name in _YOURS.findall(read_page(files[current])):
+            lesson = lesson_of.get(name.decode(), "99")
+            if lesson < current and lesson in files and lesson not in needed:
+                needed.append(lesson)
+                pending.append(lesson)
+    return needed
+
+
+def read_page(path: Path) -> bytes:
+    """Return the bytes of a page, at most `LARGEST` + 1; no bytes if the path is a link or not a regular file."""
+    try:
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return b""
+    with open(number, "rb") as file:
+        return file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(number).st_mode) else b""
