@@ -33,7 +33,6 @@ ALLOWED = {
 }
 MAX_LINES = 400  # of a module of the check engine
 UTILS = ROOT / "utils"
-SHIMS = {"utils.instructor.cli"}  # the old name of a module in a higher package
 
 
 def name_of(path: Path) -> str:
@@ -98,7 +97,6 @@ def test_every_import_is_allowed_and_packages_have_no_cycle():
         for module, found in imports().items()
         for other, _ in found
         if package_of(module)
-        and module not in SHIMS
         and package_of(other) not in {package_of(module), ""} | ALLOWED[package_of(module)]
     ]
     assert not wrong, "\n".join(wrong)

@@ -5,16 +5,7 @@ import sys as _sys
 
 _FROM = dict.fromkeys(("check", "hint", "solution", "yours"), "feedback.check")
 _FROM |= {"progress": "notebook.progress_view", "load_cogmodel": "models.toy_transformer"}
-_MODULES = {
-    "show": "show",
-    "explore": "explore",
-    # Older notebooks import the modules by these names.
-    "corpus": "training.corpus",
-    "copying": "models.gram_attention",
-    "regression": "models.icl_regression",
-    "sorting": "models.abc_sorter",
-    "toy": "models.toy_transformer",
-}
+_MODULES = {"show": "show", "explore": "explore", "corpus": "training.corpus"}
 
 __all__ = ["check", "explore", "hint", "load_cogmodel", "progress", "show", "solution", "yours"]
 

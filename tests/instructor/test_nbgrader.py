@@ -3,9 +3,6 @@
 import ast
 import json
 import re
-import runpy
-import sys
-from types import ModuleType
 
 import nbformat
 import pytest
@@ -235,16 +232,6 @@ def test_the_command(tmp_path, snapshot):
     assert done.exit_code == 0 and done.stdout.replace(str(tmp_path), "FOLDER") == snapshot
     refused = CliRunner().invoke(app, [*command, "nope"])
     assert refused.exit_code == 2 and refused.stderr.startswith("There is no lesson 'nope'")
-
-
-def test_what_was_exported_before_finds_what_it_imports(monkeypatch):
-    from utils.instructor import grading
-
-    assert grading.grade is grade
-    ours = ModuleType("utils.instructor.nbgrader.stubs")  # the real one needs nbgrader, in another environment
-    ours.preprocessors = object()
-    monkeypatch.setitem(sys.modules, ours.__name__, ours)
-    assert runpy.run_path(str(ROOT / "utils" / "instructor" / "stubs.py"))["preprocessors"] is ours.preprocessors
 
 
 def test_the_settings_parse_and_nothing_else_of_ours_needs_nbgrader():

@@ -11,7 +11,9 @@ from tests.lesson_files import write_lesson
 from utils import lessons
 from utils.cli.commands import app
 from utils.instructor import solved_notebooks
-from utils.instructor.solved_notebooks import SOLVED, SolveError, solve_lessons, solved_notebook
+from utils.instructor.solved_notebooks import SolveError, solve_lessons, solved_notebook
+
+SOLVED = lessons.ROOT / "tests" / "solved"
 
 BODY = """\
 # T
@@ -87,9 +89,9 @@ def test_text_outputs_are_kept_and_a_second_run_writes_the_same(tmp_path, monkey
     source, out = tmp_path / "solutions", tmp_path / "solved"
     source.mkdir()
     write_lesson(source, "04_x", BODY)
-    (path,) = solve_lessons(["x"], source, out)
+    (path,) = solve_lessons(["x"], out, source)
     first = path.read_bytes()
-    assert path == out / "04_x.ipynb" and solve_lessons([], source, out) == [path] and path.read_bytes() == first
+    assert path == out / "04_x.ipynb" and solve_lessons([], out, source) == [path] and path.read_bytes() == first
     notebook = nbformat.read(path, 4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -110,12 +112,12 @@ def test_a_lesson_that_fails_is_named_with_its_line_and_nothing_is_written(tmp_p
     with pytest.raises(
         SolveError, match=rf"^{re.escape(str(bad))}:14: this cell fails .* ZeroDivisionError: division by zero$"
     ):
-        solve_lessons(["05", "04"], source, out)
+        solve_lessons(["05", "04"], out, source)
     assert list(out.iterdir()) == []
     monkeypatch.setattr(solved_notebooks, "TIMEOUT", 1)
     slow = write_lesson(source, "05_bad", "```python\nimport time; time.sleep(30)\n```\n")
     with pytest.raises(SolveError, match=rf"^{re.escape(str(slow))}:10: this cell fails"):
-        solve_lessons(["05"], source, out)
+        solve_lessons(["05"], out, source)
 
 
 def test_an_unknown_lesson_is_one_red_line():

@@ -37,33 +37,6 @@ def collect(
         _print_next_command("grade", out)
 
 
-@app.command("class", rich_help_panel=INSTRUCTORS)
-def example_class(
-    out: Path = typer.Argument(..., metavar="FOLDER", help="The folder to create."),
-    lesson: list[str] | None = typer.Argument(
-        None, help="The lessons to hand in, by name or number (default: all).", show_default=False
-    ),
-    students: int = typer.Option(40, min=2, help="The number of students on the roster."),
-    seed: int = typer.Option(1, help="The same seed makes the same class."),
-) -> None:
-    """Generate an example class to try grading with: a roster, and a zip of submissions in Moodle's format."""
-    from utils.grading import example_class as maker
-    from utils.grading.reports.html_parts import format_count
-
-    with report_errors():
-        summary = maker.make_example_class(out, students, seed, lesson or [])
-        typer.echo(
-            f"Written: {summary.folder}, {format_count(len(summary.students), 'student')},"
-            f" {format_count(summary.file_count, 'file')}."
-        )
-        typer.echo(
-            "Faults in it: " + ", ".join(f"{fault} ({count})" for fault, count in summary.fault_counts.items()) + "."
-        )
-        _print_next_command(
-            "collect", out / maker.SUBMISSIONS, "--roster", out / maker.ROSTER, "--out", out / "handed-in"
-        )
-
-
 @app.command(rich_help_panel=INSTRUCTORS)
 def report(
     results: Path = typer.Argument(Path("results"), help="The folder written by `coginst grade`."),

@@ -111,12 +111,15 @@ def solve(
     lesson: list[str] | None = typer.Argument(
         None, help="The lessons, by name or number (default: all).", show_default=False
     ),
+    out: Path = typer.Option(
+        lessons.ROOT / "tests" / "solved", help="The folder to write.", show_default="tests/solved of this clone"
+    ),
 ) -> None:
-    """Run the lessons with their answers, and store their text outputs in tests/solved."""
+    """Run the lessons with their answers, and store their text outputs."""
     from utils.instructor import solved_notebooks
 
     with report_errors():
-        for path in solved_notebooks.solve_lessons(lesson or []):
+        for path in solved_notebooks.solve_lessons(lesson or [], out):
             typer.echo(f"Written: {path}")
 
 

@@ -13,7 +13,6 @@ from utils import lessons
 from utils.instructor import ipynb
 from utils.lessons import ROOT, Cell, Lesson, LessonError
 
-SOLVED = ROOT / "tests" / "solved"
 TIMEOUT = 600  # seconds for one cell, in case it hangs
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -45,8 +44,8 @@ def solved_notebook(path: str | Path) -> dict:
     )
 
 
-def solve_lessons(names: list[str], source: str | Path | None = None, out: str | Path | None = None) -> list[Path]:
-    """Execute the named lessons (by default, all lessons) and write them to `out` (by default, `tests/solved`).
+def solve_lessons(names: list[str], out: str | Path, source: str | Path | None = None) -> list[Path]:
+    """Execute the named lessons (by default, all lessons) and write them into the folder `out`.
 
     If one lesson fails, none is written. The notebooks contain only the text of the outputs. Checks are strict: the
     first exercise that does not pass stops the lesson.
@@ -56,7 +55,7 @@ def solve_lessons(names: list[str], source: str | Path | None = None, out: str |
         SolveError: a cell failed.
     """
     source = ROOT / "solutions" if source is None else Path(source)
-    out = SOLVED if out is None else Path(out)
+    out = Path(out)
     paths = [lessons.find_lesson(name, source) for name in names] or lessons.all_lessons(source)
     if not paths:
         raise LessonError(f"There is no lesson in {source}.")

@@ -378,6 +378,3 @@ def depth_study() -> dict[str, list]:
     """Return the last results of `bench/toy_transformer.py`: exact match for 1 to 4 layers, with and without
     positions."""
     return json.loads((ASSET / "depth.json").read_text(encoding="utf-8"))
-
-
-copying, lookup = copying_weights, weight_on_copied_letter  # older notebooks use these names

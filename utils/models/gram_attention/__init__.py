@@ -31,8 +31,6 @@ from utils.models.gram_attention.training import (
     train_comparison,
 )
 
-with_room, look_back = upcast, weight_by_distance  # older notebooks use these names
-
 __all__ = [
     "ASSET",
     "HELD_OUT",

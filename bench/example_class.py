@@ -3,14 +3,19 @@
 The answers come from `tests/checks/blind`. They were written from the student pages alone, before any check was run.
 Each student's answers are sampled: a student has an ability, finishes a number of lessons, and can repeat a mistake
 from one lesson in the next. The same seed always generates the same class.
+
+    python -m bench.example_class try 02 03 04                  # 40 students who hand in three lessons
+    python -m bench.example_class try --students 100 --seed 2   # another class, with all lessons
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
 import json
 import math
 import random
+import shlex
 import time
 import zipfile
 from collections import Counter
@@ -19,8 +24,8 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from bench.fault_injection import STRANGER, Files, inject_faults
 from utils import lessons
-from utils.grading.fault_injection import STRANGER, Files, inject_faults
 from utils.grading.intake.csv_tables import format_csv
 from utils.grading.intake.folders import write_text
 from utils.grading.intake.lesson_detection import known_lessons
@@ -90,7 +95,7 @@ def make_example_class(
         names: the lessons to hand in; by default all.
 
     Raises:
-        ExampleError: `out` already exists, the blind answers are missing, or the number of students is out of range.
+        ExampleError: `out` already exists, or the number of students is out of range.
         LessonError: a lesson in `names` does not exist.
     """
     out = Path(out)
@@ -98,8 +103,6 @@ def make_example_class(
         raise ExampleError(f"A class has 2 to {MOST:,} students, but you requested {students:,}.")
     if out.exists():
         raise ExampleError(f"{out} already exists. Name a new folder.")
-    if not BLIND.is_dir():
-        raise ExampleError("The answers are in tests/checks/blind, which a release does not contain. Use a clone.")
     stems = [lessons.find_lesson(name).stem for name in names] or [path.stem for path in lessons.all_lessons()]
     course = _Course(sorted(set(stems)), seed)
     roster = _sample_roster(students, seed)
@@ -288,3 +291,24 @@ def _write_zip(path: Path, students: Sequence[Student], handed_in: dict[str, Fil
                 entry = zipfile.ZipInfo(f"{folder}/{name}", time.localtime(when)[:6])
                 entry.external_attr, entry.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
                 packed.writestr(entry, content)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, metavar="FOLDER", help="the folder to create")
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="the lessons to hand in (default: all)")
+    parser.add_argument("--students", type=int, default=40, help="the number of students on the roster")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed makes the same class")
+    options = parser.parse_args(arguments)
+    try:
+        summary = make_example_class(options.out, options.students, options.seed, options.lessons)
+    except ValueError as error:
+        parser.error(str(error))
+    print(f"Written: {summary.folder}, {len(summary.students)} students, {summary.file_count} files.")
+    print("Faults in it: " + ", ".join(f"{fault} ({count})" for fault, count in summary.fault_counts.items()) + ".")
+    roster, submissions, handed_in = (str(summary.folder / name) for name in (ROSTER, SUBMISSIONS, "handed-in"))
+    print("Next: " + shlex.join(["coginst", "collect", submissions, "--roster", roster, "--out", handed_in]))
+
+
+if __name__ == "__main__":
+    main()
