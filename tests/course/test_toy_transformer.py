@@ -21,9 +21,9 @@ from utils import lessons
 from utils.cli.commands import app
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
+from utils.models import cogmodel as maker
 from utils.models import toy_transformer as toy
 from utils.models.toy_transformer import ASSET, CONTEXT, STOP, CharTokenizer, tokens_of
-from utils.training import cogmodel as maker
 from utils.training.asset_publishing import FILES, PublishError
 
 LENGTHS = range(5, 11)
