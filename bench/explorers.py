@@ -24,11 +24,12 @@ from solutions.your_own_gpt2 import GPT, gpt2_state
 from tests.explore.widget_page import WidgetPage, open_chromium_window
 from utils import explore, show
 from utils.explore.query_path import EXAMPLE
-from utils.explore.widget import make_widget
 from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.models import abc_sorter as sorting
 from utils.models import toy_transformer as toy
 from utils.models import your_own_gpt2
+from utils.show.widget import make_widget
+from utils.training import training_display
 
 MOVES, DRAWN = 200, 7  # moves in the page; pictures in the kernel
 TOKENS = EXAMPLE["tokens"]
@@ -150,7 +151,9 @@ def explorer_cases() -> dict[str, ExplorerCase]:
             lambda: explore.writer(writer, characters), text, text_prefixes("strawberry upper"),
             lambda: toy_transformer.generate_text(writer, characters, "strawberry upper"),
         ),
-        "training": ExplorerCase(lambda: make_widget("training_display", "Training.", start, begun), "svg", None, None),
+        "training": ExplorerCase(
+            lambda: make_widget(training_display.__file__, "Training.", start, begun), "svg", None, None
+        ),
         "patching": ExplorerCase(
             lambda: explore.patching(own, patch_stream, CLEAN, TWIN), "table button", None,
             lambda: show.effects(effects, list("012"), [str(n) for n in range(14)]),

@@ -194,5 +194,5 @@ def test_the_fingerprint_is_of_the_course_and_not_of_pages_that_no_notebook_impo
         return lesson_outputs.environment_fingerprint(tmp_path)
 
     first = written("show/figure.py", "x = 1\n")
-    assert written("grading/judge.py", "x = 1\n") == first == written("explore/page.js", "let x;")
+    assert written("grading/judge.py", "x = 1\n") == first == written("show/page.js", "let x;")
     assert written("show/figure.py", "x = 2\n") != first

@@ -18,10 +18,11 @@ from tests.browser.contrast import faint
 from tests.explore.test_where_the_answer_comes_from import copying
 from tests.show.figure_checks import TOKENS
 from utils import explore
-from utils.explore.widget import make_widget
 from utils.gpt2 import load_tokenizer
 from utils.models.abc_sorter import Sorter
 from utils.models.toy_transformer import CharTokenizer, load_cogmodel
+from utils.show.widget import make_widget
+from utils.training import training_display
 
 SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
 TABLE = torch.randn(6, 6, generator=torch.Generator().manual_seed(3)) * 2
@@ -141,7 +142,7 @@ def training(done, running=True):
         "lines": 5,
     }
     state = {"done": done, "loss": 0.1, "losses": losses, "lines": lines, "running": running}
-    return make_widget("training_display", "Training.", start, state)
+    return make_widget(training_display.__file__, "Training.", start, state)
 
 
 def write(text):

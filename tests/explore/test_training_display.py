@@ -6,9 +6,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from utils.explore.training_display import LINES, POINTS, TerminalDisplay, is_in_notebook, open_training_display
-from utils.explore.widget import make_widget
 from utils.lessons import ROOT
+from utils.show.widget import make_widget
+from utils.training import training_display
+from utils.training.training_display import LINES, POINTS, TerminalDisplay, is_in_notebook, open_training_display
 
 CODE = """
 import torch
@@ -135,7 +136,7 @@ def state(done, running=True, **more):
 
 
 def page_of(show_widget, at, start=START, **how):
-    return show_widget(make_widget("training_display", "Training.", start, at), **how)
+    return show_widget(make_widget(training_display.__file__, "Training.", start, at), **how)
 
 
 def test_the_page_follows_the_kernel(show_widget, snapshot):

@@ -7,7 +7,7 @@ import pytest
 from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
-import utils.explore
+import utils.show
 from tests.show.figure_checks import contrast_ratio
 from utils.show import colours
 from utils.show.colours import PALETTE
@@ -50,7 +50,7 @@ def test_numbers_are_legible_in_every_cell(name):
 
 
 def test_the_live_pages_have_the_same_colours():
-    css = (Path(utils.explore.__file__).parent / "page.css").read_text(encoding="utf-8")
+    css = (Path(utils.show.__file__).parent / "page.css").read_text(encoding="utf-8")
     light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6})", block)) for block in re.findall(r"\{([^}]*)\}", css)[:2])
     for name in set(WRITTEN) | {"paper", "faint"}:
         assert (light[name], dark[name]) == PALETTE[name]

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.explore.widget import build_es_module, read_asset
 from utils.instructor.solved_notebooks import SolveError, execute_lesson, solved_cells
 from utils.lessons import ROOT, Lesson, write_atomically
+from utils.show.widget import read_script
 
-EXPLORERS = ROOT / "utils" / "explore"
+# the scripts of all kinds of widgets
+SCRIPTS = [path for folder in ("explore", "training") for path in sorted((ROOT / "utils" / folder).glob("*.js"))]
 CACHE_FOLDER = ROOT / "build" / "book-outputs"
 # No notebook imports these packages.
 _NOT_IN_NOTEBOOKS = ("book", "cli", "grading", "instructor")
@@ -135,11 +136,7 @@ def _widget_states(saved: dict[str, Any]) -> dict[str, Any]:
     The kind is "" if the widget does not belong to the course. The widget's JavaScript module is not stored, because
     the page uses the current one.
     """
-    own = {
-        path.stem: build_es_module(path.stem).removeprefix(read_asset("page.js"))
-        for path in EXPLORERS.glob("*.js")
-        if path.stem != "page"
-    }
+    own = {path.stem: read_script(path) for path in SCRIPTS}
     states = {}
     for name, model in saved.items():
         state = model["state"]

@@ -154,7 +154,7 @@ def _widget_html(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Le
     if not model["kind"]:
         raise BookError(
             f"{lesson.path}: {''.join(data.get('text/plain', 'a widget'))[:80]!r} is not a widget of"
-            " utils.explore.widget. Only these widgets work without a kernel."
+            " utils.show.widget. Only these widgets work without a kernel."
         )
     traits = {name: model[name] for name in ("start", "state", "data")}
     text = html.escape("".join(data["text/plain"]))

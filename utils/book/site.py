@@ -26,12 +26,13 @@ from string import Template
 from utils import lessons
 from utils.book import landing, lesson_pages, vendor
 from utils.book.leaks import find_site_leaks
-from utils.book.lesson_outputs import CACHE_FOLDER, EXPLORERS, BookError, collect_outputs
+from utils.book.lesson_outputs import CACHE_FOLDER, SCRIPTS, BookError, collect_outputs
 from utils.instructor import ipynb, online_links
 from utils.lessons import ROOT, Lesson
 from utils.lessons.files import hold_lock, replace_folder_atomically
 from utils.show import html
 from utils.show.circuitsvis import compressed_library
+from utils.show.widget import read_script, read_shared
 
 OUT, WORK = ROOT / "build" / "book", ROOT / "build" / "book-work"
 LOOK = Path(__file__).parent / "look"
@@ -254,18 +255,12 @@ def render_commands(name: str, lesson: Lesson | None = None) -> str:
 
 def _static_files(vendored: Path) -> dict[str, bytes]:
     """Return the files that pages share: the explorers' modules and styles, circuitsvis, and the packages."""
-    shared = (EXPLORERS / "page.js").read_text(encoding="utf-8")
-    imported = re.compile(r'^import \{[^}]*\} from "\./page\.js";\n', re.MULTILINE)
-    kinds = {
-        path.stem: imported.sub("", path.read_text(encoding="utf-8"))
-        for path in sorted(EXPLORERS.glob("*.js"))
-        if path.stem != "page"
-    }
-    modules = json.dumps({"shared": shared, "kinds": kinds}, ensure_ascii=True)
+    kinds = {path.stem: read_script(path) for path in SCRIPTS}
+    modules = json.dumps({"shared": read_shared("page.js"), "kinds": kinds}, ensure_ascii=True)
     library = gzip.decompress(base64.b64decode(compressed_library() or "")) if compressed_library() else b""
     files = {
         "explore.js": f"window.courseModules = {modules};\n".encode(),
-        "explore.css": (EXPLORERS / "page.css").read_bytes(),
+        "explore.css": read_shared("page.css").encode(),
         "circuitsvis.js": library
         + b"\n;window.CircuitsVis = CircuitsVis; dispatchEvent(new Event('course-circuitsvis'));\n",
     }

@@ -218,8 +218,8 @@ def train(
 ) -> None:
     """Train a model that ships with the course, evaluate it, and write it with its model card."""
     if model == "cogmodel":
-        from utils.training import cogmodel as maker
-        from utils.training.cogmodel import CogModelRecipe as Recipe
+        from utils.models import cogmodel as maker
+        from utils.models.cogmodel import CogModelRecipe as Recipe
     else:
         from utils.training import gpt2_mini as maker
         from utils.training.gpt2_mini import GPT2MiniRecipe as Recipe

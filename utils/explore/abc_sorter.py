@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from utils.explore.model_parameters import pack_tables, require_parameters
-from utils.explore.widget import make_widget
 from utils.models import abc_sorter as sorting
+from utils.show.widget import make_widget
 
 EXPECTED = "lesson 09's Sorter around a DeepQKVAttention"
 NORMS = ("norm1", "norm2", "final_norm")
@@ -50,7 +50,7 @@ def sorter(model: Any, letters: str = "cab") -> Any:
         "Explorer: type three of the letters a, b, c. The model sorts them, and the page shows where each head looks."
     )
     state = {"letters": letters, **{f"head_{i}": True for i in range(heads)}}
-    return make_widget("abc_sorter", words, start, state, data)
+    return make_widget(__file__, words, start, state, data)
 
 
 def _shapes(model: Any) -> dict[str, list[int]]:

@@ -1,4 +1,4 @@
-import { bars, explorer, fixed, softmax, sum } from "./page.js";
+import { bars, explorer, fixed, softmax, sum } from "../show/page.js";
 
 /** Return {weights: of the position, free: its weights without a mask, seen: how many positions it sees}. */
 function numbers({ scores }, { position, mask }) {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from utils.explore.widget import make_widget
 from utils.show.arguments import parse_integer
 from utils.show.causal_attention import parse_scores
+from utils.show.widget import make_widget
 
 
 def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool = False) -> Any:
@@ -28,4 +28,4 @@ def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool =
     parse_integer(position, "position", 0, len(names) - 1)
     words = "Explorer: the attention weights of one position, with a slider for the position and a switch for the mask."
     start = {"scores": values.tolist(), "tokens": names}
-    return make_widget("causal_attention", words, start, {"position": position, "mask": bool(masked)})
+    return make_widget(__file__, words, start, {"position": position, "mask": bool(masked)})

@@ -1,4 +1,4 @@
-import { arrow, dot, drawn, explorer, fixed, handle, label, plane, SERIES } from "./page.js";
+import { arrow, dot, drawn, explorer, fixed, handle, label, plane, SERIES } from "../show/page.js";
 
 const LONGEST = 2;
 const NAMES = ["a", "b"];

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from utils.explore.widget import make_widget
+from utils.show.widget import make_widget
 
 
 def dot_product() -> Any:
@@ -16,4 +16,4 @@ def dot_product() -> Any:
         A widget whose `state` has `angle_a` and `angle_b` in degrees, and `length_a` and `length_b`.
     """
     words = "Explorer: two arrows to drag, with sliders for their angles and lengths, and their dot product."
-    return make_widget("dot_products", words, {}, {"angle_a": 20, "length_a": 1.5, "angle_b": 80, "length_b": 1.0})
+    return make_widget(__file__, words, {}, {"angle_a": 20, "length_a": 1.5, "angle_b": 80, "length_b": 1.0})

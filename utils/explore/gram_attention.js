@@ -1,4 +1,4 @@
-import { arrow, dot, drawn, explorer, fixed, handle, label, SERIES, sum, textWidth } from "./page.js";
+import { arrow, dot, drawn, explorer, fixed, handle, label, SERIES, sum, textWidth } from "../show/page.js";
 
 const NAMES = ["query", "key", "reference"];
 const COLOURS = [SERIES[0], SERIES[1], SERIES[2]];

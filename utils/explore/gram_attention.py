@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from utils.explore.widget import make_widget
+from utils.show.widget import make_widget
 
 START = {"longest": 2, "widest": 120}
 STATE = {"rise": 30, "length": 1.5, "angle": 90, "turn": -23, "tilt": 24}
@@ -24,4 +24,4 @@ def volume() -> Any:
         "Explorer: the body that query, key and reference span, with sliders for the key's angle above the plane of"
         " query and reference, its length, and the angle between query and reference."
     )
-    return make_widget("gram_attention", words, START, STATE)
+    return make_widget(__file__, words, START, STATE)

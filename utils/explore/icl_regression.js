@@ -1,4 +1,4 @@
-import { drawn, explorer, fixed, handle, label, lineAxes, textWidth } from "./page.js";
+import { drawn, explorer, fixed, handle, label, lineAxes, textWidth } from "../show/page.js";
 
 const STEP = 0.05; // of μ
 

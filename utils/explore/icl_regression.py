@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from utils.explore.widget import make_widget
+from utils.show.widget import make_widget
 
 D, L, N = 5, 40, 4000
 LOWEST, STEP, COUNT = 0.04, 0.01, 57  # w runs from 0.04 to 0.6
@@ -25,7 +25,7 @@ def regression() -> Any:
         A widget whose `state` has `w` and `mu`.
     """
     words = "Explorer: the error of a pair of opposite heads, with sliders for w and μ."
-    return make_widget("icl_regression", words, parabolas(), {"w": 0.3, "mu": 4.0})
+    return make_widget(__file__, words, parabolas(), {"w": 0.3, "mu": 4.0})
 
 
 @functools.cache

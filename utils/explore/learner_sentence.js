@@ -1,4 +1,4 @@
-import { element, inline, page } from "./page.js";
+import { element, inline, page } from "../show/page.js";
 
 const PATIENCE = 3000; // milliseconds after which the page says that the kernel has not answered
 const LATE = "The kernel has not answered yet. It may be busy; if it is not, run this cell again.";

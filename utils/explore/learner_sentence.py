@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from utils.explore.widget import make_widget
 from utils.feedback import progress
 from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import WeightsError, find_source
 from utils.gpt2.tokenizer import backend_tokenizer
 from utils.lessons.files import write_atomically
 from utils.show.tokenization import decode_token, quote_token
+from utils.show.widget import make_widget
 
 FEWEST, MOST = 2, 16  # the numbers of tokens that the pictures of lessons 02 to 05 can show
 
@@ -32,9 +32,7 @@ def sentence() -> Any:
         A widget whose `state` has `text`.
     """
     words = "A text box: the sentence that you write in it is kept on this machine, and lessons 02 to 05 draw it too."
-    return make_widget(
-        "learner_sentence", words, {}, {"text": _read_sentence(), "told": ""}, on_message=_handle_message
-    )
+    return make_widget(__file__, words, {}, {"text": _read_sentence(), "told": ""}, on_message=_handle_message)
 
 
 def _handle_message(widget: Any, message: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-import { bars, chips, element, explorer, fixed, onlyRead } from "./page.js";
+import { bars, chips, element, explorer, fixed, onlyRead } from "../show/page.js";
 
 const BARS = 10;
 const RARE = "a rare token"; // only the kernel knows its name

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from utils.explore.tokenization import encode, require_tokenizer
-from utils.explore.widget import make_widget, parse_text
 from utils.show.tokenization import chip_text, decode_token, quote_token
+from utils.show.widget import make_widget, parse_text
 
 NAMED = 1000  # The page receives the names of this many likeliest tokens.
 CHIPS = 60  # The page shows this many tokens from the end of a text.
@@ -63,7 +63,7 @@ def next_token(
             answer = {"refused": str(problem) or type(problem).__name__}
         widget.send({"ask": message["ask"], **answer})
 
-    return make_widget("next_tokens", words, start, state, on_message=answer_question)
+    return make_widget(__file__, words, start, state, on_message=answer_question)
 
 
 class _NextTokenService:

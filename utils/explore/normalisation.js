@@ -1,4 +1,4 @@
-import { bars, explorer, fixed, short, sum } from "./page.js";
+import { bars, explorer, fixed, short, sum } from "../show/page.js";
 
 const options = (...texts) => texts.map((text) => [text, Number(text)]);
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from utils.explore.widget import make_widget
+from utils.show.widget import make_widget
 
 VECTOR = (-1.2, -0.4, 0.1, 0.3, 1.6, -0.9, 0.8, -0.3)  # eight numbers with mean 0 and a variance of about 0.8
 
@@ -18,4 +18,4 @@ def layer_norm() -> Any:
         A widget whose `state` has `shift`, `scale` and `eps`.
     """
     words = "Explorer: a vector of eight numbers before and after layer norm, with sliders for shift, scale and eps."
-    return make_widget("normalisation", words, {"vector": list(VECTOR)}, {"shift": 2.0, "scale": 2.0, "eps": 1e-6})
+    return make_widget(__file__, words, {"vector": list(VECTOR)}, {"shift": 2.0, "scale": 2.0, "eps": 1e-6})

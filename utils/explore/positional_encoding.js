@@ -1,4 +1,4 @@
-import { drawn, explorer, fixed, label, lineAxes, short, sum, textWidth } from "./page.js";
+import { drawn, explorer, fixed, label, lineAxes, short, sum, textWidth } from "../show/page.js";
 
 /** Return {likeness: for each distance, half: the first distance below one half or null, nearest, longest: wave}. */
 function numbers({ positions }, { base, width }) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from utils.explore.widget import make_widget
+from utils.show.widget import make_widget
 
 START = {
     "positions": 64,
@@ -24,4 +24,4 @@ def positions() -> Any:
     words = (
         "Explorer: the similarity of two positions' encodings against their distance, with sliders for base and width."
     )
-    return make_widget("positional_encoding", words, START, {"base": 100, "width": 64})
+    return make_widget(__file__, words, START, {"base": 100, "width": 64})

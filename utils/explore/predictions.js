@@ -1,4 +1,4 @@
-import { element, inline, page, short, sureness } from "./page.js";
+import { element, inline, page, short, sureness } from "../show/page.js";
 
 // ---------------------------------------------------------------- reading a guess
 

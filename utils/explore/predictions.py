@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from utils.explore.answer_events import handle_answer_event
-from utils.explore.widget import make_widget, parse_text
+from utils.show.widget import make_widget, parse_text
 
 WANTED = {"bool": "yes or no", "number": "a number", "word": "a word", "numbers": "numbers, such as 2, 3"}
 SURE = "fairly sure"  # the initial choice
@@ -39,9 +39,7 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
         "written": answer_text(answer), "tolerance": tolerance, "explain": explain,
     }  # fmt: skip
     words = f"Predict. {question} Write the answer down, then type it in JupyterLab."
-    return make_widget(
-        "predictions", words, start, {"guess": "", "sure": SURE, "done": ""}, on_message=handle_answer_event
-    )
+    return make_widget(__file__, words, start, {"guess": "", "sure": SURE, "done": ""}, on_message=handle_answer_event)
 
 
 def _answer_kind(answer: Any) -> str:

@@ -1,4 +1,4 @@
-import { arrow, bars, dot, drawn, explorer, fixed, handle, label, plane, SERIES, softmax, sum } from "./page.js";
+import { arrow, bars, dot, drawn, explorer, fixed, handle, label, plane, SERIES, softmax, sum } from "../show/page.js";
 
 const INK = "var(--ink)";
 const colourOf = (i) => SERIES[i]; // there are at most eight tokens; the query and the mix are drawn in INK

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from utils.explore.widget import make_widget
 from utils.show.arguments import parse_names, parse_numbers, parse_position, shape_text
+from utils.show.widget import make_widget
 
 MOST = 8  # The labels of more tokens would not fit into the pictures.
 EXAMPLE = {  # the example of lesson 03, with matrices rounded to four decimals
@@ -74,7 +74,7 @@ def query(
     )
     start = {"tokens": names, "reach": reach, **{name: rows.tolist() for name, rows in vectors.items()}}
     asks = vectors["queries"][at].tolist()
-    return make_widget("query_path", words, start, {"asks": at, "x": asks[0], "y": asks[1], "scaled": True})
+    return make_widget(__file__, words, start, {"asks": at, "x": asks[0], "y": asks[1], "scaled": True})
 
 
 _MATRICES = {"queries": "query", "keys": "key", "values": "value"}

@@ -1,4 +1,4 @@
-import { element, inline, page, sureness } from "./page.js";
+import { element, inline, page, sureness } from "../show/page.js";
 
 export default page((ui) => {
   const { question, choices } = ui.start; // [{choice, explanation, right}, …]

@@ -7,7 +7,7 @@ from typing import Any
 
 from utils.explore.answer_events import handle_answer_event
 from utils.explore.predictions import SURE
-from utils.explore.widget import make_widget, parse_text
+from utils.show.widget import make_widget, parse_text
 
 
 def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
@@ -41,4 +41,4 @@ def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
     }
     lettered = " ".join(f"{letter}) {choice}" for letter, choice in zip("ABCDEFGH", choices))
     words = f"Quiz. {question} {lettered.rstrip('.')}. Choose an answer in JupyterLab; every choice is explained."
-    return make_widget("quizzes", words, start, {"chosen": [], "sure": SURE}, on_message=handle_answer_event)
+    return make_widget(__file__, words, start, {"chosen": [], "sure": SURE}, on_message=handle_answer_event)

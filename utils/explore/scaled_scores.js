@@ -1,4 +1,4 @@
-import { bars, entropy, explorer, fixed, softmax, sum } from "./page.js";
+import { bars, entropy, explorer, fixed, softmax, sum } from "../show/page.js";
 
 /** Return the scores, their weights, how sharp these weights are, and how sharp uniform weights would be. */
 function numbers({ widths, first, seed }, { d_k, divide, draw }) {

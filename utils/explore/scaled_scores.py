@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from utils.explore.widget import make_widget
 from utils.show.arguments import parse_integer
+from utils.show.widget import make_widget
 
 WIDTHS = [2**k for k in range(11)]
 
@@ -26,7 +26,7 @@ def scaling(seq: int = 6, seed: int = 29) -> Any:
     parse_integer(seed, "seed", 0, 2**31 - 1)
     words = "Explorer: the softmax of one row of random scores, with a slider for d_k and a switch to divide by √d_k."
     start = {"widths": WIDTHS, "seed": seed, "first": sample_scores(seq, seed).tolist()}
-    return make_widget("scaled_scores", words, start, {"d_k": 128, "divide": False, "draw": 0})
+    return make_widget(__file__, words, start, {"d_k": 128, "divide": False, "draw": 0})
 
 
 def sample_scores(seq: int, seed: int) -> torch.Tensor:

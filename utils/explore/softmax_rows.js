@@ -1,4 +1,4 @@
-import { bars, explorer, fixed, short, softmax } from "./page.js";
+import { bars, explorer, fixed, short, softmax } from "../show/page.js";
 
 const [FACTOR, SHIFT] = [20, 10]; // the largest values of the sliders
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from utils.explore.widget import make_widget
 from utils.show.arguments import parse_names, parse_numbers
+from utils.show.widget import make_widget
 
 
 def softmax(scores: Any, labels: Sequence[str]) -> Any:
@@ -26,6 +26,4 @@ def softmax(scores: Any, labels: Sequence[str]) -> Any:
     if len(values) > 16:
         raise ValueError(f"softmax shows at most 16 scores; got {len(values)}.")
     words = "Explorer: a row of scores and its softmax, with sliders that multiply and shift the scores."
-    return make_widget(
-        "softmax_rows", words, {"scores": values.tolist(), "labels": names}, {"factor": 4.0, "shift": 2.0}
-    )
+    return make_widget(__file__, words, {"scores": values.tolist(), "labels": names}, {"factor": 4.0, "shift": 2.0})

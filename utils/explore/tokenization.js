@@ -1,4 +1,4 @@
-import { chips, element, inline, onlyRead, page, visible } from "./page.js";
+import { chips, element, inline, onlyRead, page, visible } from "../show/page.js";
 
 const LONGEST = 2000; // characters of a text that are encoded
 const CHIPS = 500; // tokens that are shown: one emoji can have thirty

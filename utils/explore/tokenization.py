@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from utils.explore.widget import make_widget, parse_text
 from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, read_merges
 from utils.show.tokenization import chip_text, decode_token
+from utils.show.widget import make_widget, parse_text
 
 LONGEST = 2000  # Only the tokens of this many characters are shown.
 # A tokenizer that has GPT-2's vocabulary but different rules may split these texts differently.
@@ -52,13 +52,13 @@ def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestab
     parse_text("text", text, empty=True)
     words = "Explorer: type a text and see its tokens with their ids."
     if _is_gpt2s(tokenizer):
-        return make_widget("tokenization", words, {}, {"text": text}, packed_merges())
+        return make_widget(__file__, words, {}, {"text": text}, packed_merges())
 
     def answer_question(widget: Any, message: Mapping[str, Any]) -> None:
         widget.send(_describe_tokens(tokenizer, str(message["text"])))
 
     return make_widget(
-        "tokenization", words, {"found": _describe_tokens(tokenizer, text)}, {"text": text}, on_message=answer_question
+        __file__, words, {"found": _describe_tokens(tokenizer, text)}, {"text": text}, on_message=answer_question
     )
 
 

@@ -1,4 +1,4 @@
-import { affine, drawn, explorer, fixed, float32Tables, label, lines, rescaled, softmax, visible } from "./page.js";
+import { affine, drawn, explorer, fixed, float32Tables, label, lines, rescaled, softmax, visible } from "../show/page.js";
 
 const STOP = 0;
 const NEAR = 0.01; // results in float32 and float64 differ by about a thousandth of this

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from utils.explore.model_parameters import pack_tables, require_parameters
-from utils.explore.widget import make_widget, parse_text
 from utils.models import toy_transformer as toy
+from utils.show.widget import make_widget, parse_text
 
 MOST = 28  # The model writes at most this many new characters.
 EXPECTED = "lesson 08's CogModel"
@@ -55,7 +55,7 @@ def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Any:
         "sample": ids[0].tolist(),
     }
     words = "Explorer: type a word and echo or upper; the model continues, and each letter is marked as right or wrong."
-    return make_widget("toy_transformer", words, start, {"prompt": prompt}, data)
+    return make_widget(__file__, words, start, {"prompt": prompt}, data)
 
 
 def _norms(model: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-import { bars, drawn, element, fixed, onlyRead, page, textWidth } from "./page.js";
+import { bars, drawn, element, fixed, onlyRead, page, textWidth } from "../show/page.js";
 
 const PATIENCE = 4000; // milliseconds after which the page says that the kernel has not answered
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from utils.explore.tokenization import encode
-from utils.explore.widget import make_widget, parse_text
 from utils.gpt2 import load_tokenizer
 from utils.show.text_format import token_label
+from utils.show.widget import make_widget, parse_text
 
 MOST = 24  # The most tokens of a sentence: the table has one button per token and block.
 AT_ONCE = 5e9  # parameters × tokens × places: up to this number, the whole table takes about a second
@@ -113,9 +113,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
     result = _compute_if_cheap(model, patch, texts)
     state = {"clean": texts[0], "corrupted": texts[1], "place": None, "found": result}
     words = f"{about} {_words(result)}" if result else about
-    return make_widget(
-        "where_the_answer_comes_from", words, {"blocks": len(model.blocks)}, state, on_message=answer_question
-    )
+    return make_widget(__file__, words, {"blocks": len(model.blocks)}, state, on_message=answer_question)
 
 
 def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Result | None:

@@ -344,9 +344,9 @@ def load_usual(model: nn.Module, path: Path = USUAL) -> TrainingLog:
 
 def main() -> None:
     """Train the lesson's sorter, then sort letters typed in the terminal until an empty line is entered."""
-    from solutions import abc_sorter as lesson
-    from utils import show
+    from utils import lessons, show
 
+    lesson = lessons.load_lesson(lessons.find_lesson("abc_sorter"))
     torch.manual_seed(0)
     model, sequences = Sorter(lesson.DeepQKVAttention(EMBED_DIM, NUM_HEADS, LENGTH)), all_sequences()
     train(model, lambda: loss_on_outputs(model, sequences), 300, lambda step: lesson.lr_at(step, 300, 2e-2, 30))

@@ -14,10 +14,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from utils.explore.training_display import WritingSample, open_training_display
 from utils.lessons.files import ROOT
 from utils.models.lesson_models import load_from_lesson, load_parameters
 from utils.training.loop import History, one_cycle_schedule, one_thread, train
+from utils.training.training_display import WritingSample, open_training_display
 
 ASSET = ROOT / "utils" / "assets" / "cogmodel"
 STOP = 0

@@ -83,13 +83,17 @@ class WarmUp:
 
 def question_widget(entry: Mapping[str, Any]) -> Any:
     """Return a new widget that asks a recorded question; it does not show the recorded answer."""
+    from utils.explore import predictions, quizzes
     from utils.explore.answer_events import handle_answer_event
-    from utils.explore.widget import make_widget
+    from utils.show.widget import make_widget
 
     start = entry["start"]
-    empty = {"predictions": {"guess": "", "done": ""}, "quizzes": {"chosen": []}}[entry["kind"]]
+    module, empty = {
+        "predictions": (predictions, {"guess": "", "done": ""}),
+        "quizzes": (quizzes, {"chosen": []}),
+    }[entry["kind"]]
     return make_widget(
-        entry["kind"], start["question"], start, {**empty, "sure": "fairly sure"}, on_message=handle_answer_event
+        module.__file__, start["question"], start, {**empty, "sure": "fairly sure"}, on_message=handle_answer_event
     )
 
 

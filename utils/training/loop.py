@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from utils.explore.training_display import open_training_display
+from utils.training.training_display import open_training_display
 
 Schedule = Callable[[int, int], float]
 SMALL = 1_000_000  # parameters; in a smaller model, a second thread does not speed up a step

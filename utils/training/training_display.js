@@ -1,4 +1,4 @@
-import { drawn, explorer, fixed, label, lineAxes } from "./page.js";
+import { drawn, explorer, fixed, label, lineAxes } from "../show/page.js";
 
 const SILENCE = 20_000; // milliseconds without a step after which the kernel may be gone
 const [ROW, COLUMN] = [20, 230]; // pixels

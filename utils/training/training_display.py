@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from utils.explore.widget import make_widget
+from utils.show.widget import make_widget
 
 PAUSE = 0.1  # seconds between two messages to the page
 POINTS = 400  # The loss curve has at most this many points.
@@ -118,7 +118,7 @@ class NotebookDisplay:
     def _create_widget(self) -> None:
         from IPython.display import display
 
-        self.widget = make_widget("training_display", self._words(), self.start, self._state(running=True))
+        self.widget = make_widget(__file__, self._words(), self.start, self._state(running=True))
         self._display = display(self.widget, display_id=True)
         self.sent = time.monotonic()
 

@@ -1,8 +1,8 @@
 """The widget class behind every explorer, prediction and quiz; all computation happens in the page.
 
-Each kind of widget has a Python file, which prepares the page's initial data, and a .js file of the same name, which
-computes and draws. The kinds share `page.js` and `page.css`. The numbers are sent once. After that, the page needs no
-kernel, so it also works while the kernel is busy, after a restart, in a saved notebook and on a web page.
+Each kind of widget has a Python file, which prepares the page's initial data, and a .js file of the same name beside
+it, which computes and draws. The kinds share `page.js` and `page.css`. The numbers are sent once. After that, the page
+needs no kernel, so it also works while the kernel is busy, after a restart, in a saved notebook and on a web page.
 """
 
 from __future__ import annotations
@@ -13,27 +13,28 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./page\.js";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\.\./show/page\.js";\n', re.MULTILINE)
 
 
-@functools.cache
-def build_es_module(kind: str) -> str:
-    """Return the ES module of a kind: `page.js`, then `KIND.js` without its import of `page.js`."""
-    source, n_imports = _IMPORT.subn("", read_asset(f"{kind}.js"))
+def read_script(path: Path) -> str:
+    """Return the script of a kind without its import of `page.js`."""
+    source, n_imports = _IMPORT.subn("", path.read_text(encoding="utf-8"))
     if n_imports != 1:
-        raise ValueError(f'{kind}.js must have one line `import {{ … }} from "./page.js";`; it has {n_imports}.')
-    return read_asset("page.js") + source
+        raise ValueError(
+            f'{path.name} must have one line `import {{ … }} from "../show/page.js";`; it has {n_imports}.'
+        )
+    return source
 
 
 @functools.cache
-def read_asset(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
+def read_shared(name: str) -> str:
+    """Return the content of `page.js` or `page.css`, which all kinds share."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 @functools.cache
-def widget_class(name: str) -> type:
-    """Return the widget class for a kind.
+def widget_class(script: Path) -> type:
+    """Return the widget class of the kind that `script` draws.
 
     The class is created on first use, so that importing this module does not import ipywidgets.
     """
@@ -47,12 +48,12 @@ def widget_class(name: str) -> type:
             start: the page's initial data; it never changes.
             state: the values of the controls, `{name: value}`; the page updates it when a control is released.
             data: bytes, for data that is too large for JSON.
-            kind: the name of its .js file.
+            kind: the name of its .js file without the suffix.
             words: the text that is shown if the widget cannot be shown.
         """
 
-        kind = name
-        _esm, _css = build_es_module(name), read_asset("page.css")
+        kind = script.stem
+        _esm, _css = read_shared("page.js") + read_script(script), read_shared("page.css")
         start = traitlets.Dict().tag(sync=True)
         state = traitlets.Dict().tag(sync=True)
         data = traitlets.Bytes(b"").tag(sync=True)
@@ -76,24 +77,25 @@ def widget_class(name: str) -> type:
 
 
 def make_widget(
-    kind: str,
+    python_file: str,
     fallback_text: str,
     start: Mapping[str, Any],
     state: Mapping[str, Any],
     data: bytes = b"",
     on_message: Callable[[Any, Mapping[str, Any]], None] | None = None,
 ) -> Any:
-    """Create a widget of `kind`.
+    """Create a widget.
 
     Args:
-        kind: the name of its .js file.
+        python_file: `__file__` of the module that the widget belongs to; the .js file is beside it.
         fallback_text: the text that is shown if the widget cannot be shown: in a terminal, in print, without scripts.
         start: the page's initial data, as JSON: numbers, strings, lists, dicts. nan and inf cannot be sent.
         state: the initial values of the controls.
         data: bytes, for data that is too large for JSON.
         on_message: called as `on_message(widget, message)` when the page sends a message to the kernel.
     """
-    widget = widget_class(kind)(fallback_text, start=dict(start), state=dict(state), data=data)
+    script = Path(python_file).with_suffix(".js")
+    widget = widget_class(script)(fallback_text, start=dict(start), state=dict(state), data=data)
     if on_message:
         widget.on_msg(lambda widget, message, buffers: on_message(widget, message))
     return widget
