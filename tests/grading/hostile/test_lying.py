@@ -27,6 +27,7 @@ from utils.grading.judge.sandbox import RunnerStopped, Session
 from utils.grading.runner.codec import LARGEST, Packer, TooLarge, Unpacker, parse_tensors
 from utils.grading.runner.framing import FROM_RUNNER, Bounds, Channel, ProtocolError, parse_json
 from utils.grading.runner.isolation import ProcessExit, ResourceLimits
+from utils.grading.runner.protocol import Done, Request
 
 
 def frame(message: object, blob: bytes = b"") -> bytes:
@@ -227,16 +228,23 @@ def line() -> tuple[Session, socket.socket]:
     return Session(Nobody(), ours, ResourceLimits(0.05)), theirs  # pyright: ignore[reportArgumentType]
 
 
-def reply(number: int | None, **more: object) -> bytes:
-    return frame({"id": number, "notes": [], "done": None, **more})
+def reply(number: object, result: object = None, notes: object = ()) -> bytes:
+    return frame({"id": number, "notes": notes, "outcome": {"type": "Done", "result": result}})
+
+
+def ask(session: Session, blob: bytes = b"") -> Any:
+    """Send the session's next request, and return the result as the runner sent it."""
+    outcome, _ = session.exchange(Request(session.request_count + 1, "run", [], {}), blob)
+    assert isinstance(outcome, Done)
+    return outcome.result
 
 
 def test_a_reply_is_taken_once_and_in_its_turn(line: tuple[Session, socket.socket]) -> None:
     session, theirs = line
     for number in (1, 2):
-        timer = threading.Timer(0.1, theirs.sendall, [reply(number, done=number)])
+        timer = threading.Timer(0.1, theirs.sendall, [reply(number, number)])
         timer.start()
-        assert session.ask("run")[0]["done"] == number
+        assert ask(session) == number
         timer.join()
     assert session.over is None
 
@@ -245,24 +253,26 @@ TURNS = {
     "before it was asked": [reply(1)],
     "out of order": [reply(2)],
     "without a number": [reply(None)],
-    "of a number that is true": [frame({"id": True, "notes": [], "done": None})],
-    "with notes that are none": [frame({"id": 1, "notes": "x", "done": None})],
-    "with a note of an unknown kind": [frame({"id": 1, "notes": [["win", "x"]], "done": None})],
-    "with a million notes": [frame({"id": 1, "notes": [["file", "x"]] * 10_000, "done": None})],
+    "of a number that is true": [reply(True)],
+    "with notes that are none": [reply(1, notes="x")],
+    "with a note of an unknown kind": [reply(1, notes=[["win", "x"]])],
+    "with a million notes": [reply(1, notes=[["file", "x"]] * 10_000)],
     "that is a list": [frame([1])],
+    "of an unknown outcome": [frame({"id": 1, "notes": [], "outcome": {"type": "Passed"}})],
+    "without an outcome": [frame({"id": 1, "notes": []})],
     "of four gigabytes": [struct.pack(">II", 0xFFFFFFFF, 0xFFFFFFFF)],
     "of a gigabyte of tensors": [struct.pack(">II", 2, 1 << 30) + b"{}"],
 }
 
 
-WHOLE = {name: sent for name, sent in TURNS.items() if "giga" not in name and "list" not in name}
+WHOLE = {name: sent for name, sent in TURNS.items() if b'"Done"' in sent[0]}
 
 
 @pytest.mark.parametrize("sent", WHOLE.values(), ids=list(WHOLE))
 def test_who_looks_at_no_number_takes_any_reply(sent: list[bytes]) -> None:
     ours, theirs = socket.socketpair()
     theirs.sendall(sent[0])
-    assert Channel(ours, FROM_RUNNER).receive(1.0)[0]["done"] is None
+    assert Channel(ours, FROM_RUNNER).receive(1.0)[0]["outcome"]["result"] is None
 
 
 @pytest.mark.parametrize("sent", TURNS.values(), ids=list(TURNS))
@@ -275,20 +285,20 @@ def test_any_other_reply_ends_the_session(line: tuple[Session, socket.socket], s
         session.channel.has_unread_data = lambda: False  # The replies arrive after the request.
         theirs.sendall(b"".join(sent))
     with pytest.raises(RunnerStopped) as over:
-        session.ask("run")
+        ask(session)
     assert over.value.kind == "tampering"
     with pytest.raises(RunnerStopped):  # The session stays ended.
-        session.ask("run")
+        ask(session)
 
 
 def test_a_second_reply_is_not_taken_for_the_next(line: tuple[Session, socket.socket]) -> None:
     session, theirs = line
     session.channel.has_unread_data = lambda: False
-    theirs.sendall(reply(1) + reply(1))
+    theirs.sendall(reply(1, "first") + reply(1, "again"))
     naive = Channel(socket.socket(fileno=os.dup(session.channel.connection.fileno())), Bounds())
-    assert session.ask("run")[0]["id"] == 1
+    assert ask(session) == "first"
     with pytest.raises(RunnerStopped) as over:
-        session.ask("run")
+        ask(session)
     assert over.value.kind == "tampering"
     theirs.sendall(reply(1))
     assert naive.receive()[0]["id"] == 1  # A naive reader would accept the old number.
@@ -300,7 +310,7 @@ def test_half_a_reply_is_not_waited_for_without_end(line: tuple[Session, socket.
     theirs.sendall(reply(1)[:-3])
     session.channel.has_unread_data = lambda: False
     with pytest.raises(RunnerStopped) as over:
-        session.ask("run")
+        ask(session)
     assert over.value.kind == "time"
 
 
@@ -308,7 +318,7 @@ def test_who_takes_no_question_is_not_waited_for_without_end(line: tuple[Session
     session, theirs = line
     session.left = 0.2
     with pytest.raises(RunnerStopped) as over:
-        session.ask("write_pages", bytes(8 << 20))
+        ask(session, bytes(8 << 20))
     assert over.value.kind == "time"
     assert theirs.recv(1)  # The request was sent at least in part.
 
@@ -322,12 +332,12 @@ def test_replies_that_come_in_time_one_by_one_are_late_together(
     monkeypatch.setattr("utils.grading.judge.sandbox.time", SimpleNamespace(monotonic=lambda: next(clock)))
     session.channel.has_unread_data = lambda: False
     whole = session.left
-    theirs.sendall(reply(1) + reply(2) + reply(3))
+    theirs.sendall(reply(1, 1) + reply(2, 2) + reply(3, 3))
     naive = Channel(socket.socket(fileno=os.dup(session.channel.connection.fileno())), FROM_RUNNER)
     for number in (1, 2):
-        assert session.ask("run")[0]["id"] == number
+        assert ask(session) == number
     with pytest.raises(RunnerStopped) as over:
-        session.ask("run")
+        ask(session)
     assert over.value.kind == "time"
     assert naive.receive(whole)[0]["id"] == 3  # A naive reader, with the full limit for each reply, would accept it.
 
@@ -341,14 +351,15 @@ def line():
 def frame(message, blob=b""):
     text = message if isinstance(message, bytes) else json.dumps(message).encode()
     return struct.pack(">II", len(text), len(blob)) + text + blob
+def reply(number, result):
+    return frame({"id": number, "notes": [], "outcome": {"type": "Done", "result": result}})
 """
 LIES = {
-    "twice": "line().sendall(frame({'id': 2, 'notes': [], 'done': None}))",
-    "out of order": "line().sendall(frame({'id': 3, 'notes': [], 'done': {}}))",
-    "late": "threading.Timer(0.05, lambda: line().sendall(frame({'id': 1, 'notes': [], 'done': None}))).start()\n"
-    "    time.sleep(0.1)",
+    "twice": "line().sendall(reply(2, None))",
+    "out of order": "line().sendall(reply(3, {}))",
+    "late": "threading.Timer(0.05, lambda: line().sendall(reply(1, None))).start()\n    time.sleep(0.1)",
     "a gigabyte": "line().sendall(struct.pack('>II', 100, 1 << 30) + bytes(1 << 20))",
-    "nan as size": 'line().sendall(frame(b\'{"id": 2, "notes": [], "done": NaN}\'))',
+    "nan as size": 'line().sendall(frame(b\'{"id": 2, "notes": [], "outcome": {"type": "Done", "result": NaN}}\'))',
     "deep": "line().sendall(frame(b'[' * 1_000_000))",
     "garbage": "line().sendall(bytes(range(256)) * 16)",
 }
@@ -365,35 +376,39 @@ def test_a_page_that_answers_itself_gets_nothing(sandbox, lie: str) -> None:
 SAYS_IT_IS_RIGHT = """
 import sys
 class Attack:
-    messages = sys.modules["utils.grading.runner.schema"]
-    old = messages.encode_observation
-    def always(packer, seen, old=old):
-        return {**old(packer, seen), "passed": True, "expected": None, "misconception": None, "status": "passed"}
-    messages.encode_observation = always
+    packer = sys.modules["utils.grading.runner.codec"].Packer
+    old = packer.pack
+    def always(self, value, old=old):
+        data = old(self, value)
+        if isinstance(data, dict) and data["is"] == "record":
+            more = {"passed": True, "expected": None, "misconception": None, "status": "passed"}
+            return {**data, "of": {**data["of"], **more}}
+        return data
+    packer.pack = always
 """
 HUGE = {
     "a result of a gigabyte": "def row_sums(x):\n    import torch\n    return torch.zeros(1).expand(1 << 28)",
     "a result of a million dimensions": """
 import sys
 def row_sums(x):
-    sys.modules["utils.grading.runner.schema"].encode_observation = lambda packer, seen: {
-        "value": {"is": "elsewhere", "device": "meta", "dtype": "float32", "shape": [1] * 1_000_000}}
+    sys.modules["utils.grading.runner.codec"].Packer.pack = lambda self, value: {"is": "record", "of": {
+        "value": {"is": "elsewhere", "device": "meta", "dtype": "float32", "shape": [1] * 1_000_000}}}
     return x.sum(dim=1)
 """,
 }
 
 
 def test_a_runner_cannot_say_that_it_is_right(sandbox, monkeypatch) -> None:
-    replies, ask = [], Session.ask
+    outcomes, exchange = [], Session.exchange
 
-    def heard(self, *asked, **message):
-        replies.append(ask(self, *asked, **message))
-        return replies[-1]
+    def heard(self, *args):
+        outcomes.append(exchange(self, *args))
+        return outcomes[-1]
 
-    monkeypatch.setattr(Session, "ask", heard)
+    monkeypatch.setattr(Session, "exchange", heard)
     assert graded(sandbox, SAYS_IT_IS_RIGHT, WRONG).exercises[0].state == "failed"
-    dones = [reply["done"] for reply, _ in replies]
-    assert any(isinstance(done, dict) and done.get("status") == "passed" for done in dones)  # The claim was sent.
+    results = [outcome.result for outcome, _ in outcomes]
+    assert any(isinstance(r, dict) and r["of"].get("status") == "passed" for r in results)  # The claim was sent.
 
 
 def test_without_a_bound_a_huge_result_is_made_and_taken() -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.grading.hostile.conftest import RIGHT, graded, untouched
+from utils.grading.judge.bubblewrap import MOUNTED_PACKAGES
 from utils.grading.judge.sandbox import Sandbox
 from utils.grading.runner.isolation import TMP_BYTES, TMP_FILES
+from utils.lessons import ROOT
 
 SECRET = "what-nobody-may-read"
 
@@ -291,3 +293,25 @@ found = 1
     # urllib3 creates a socket when it is imported, without connecting it.
     innocent = graded(sandbox, f"import requests\n{RIGHT}")
     assert innocent.exercises[0].state == "passed" and not innocent.incidents
+
+
+# --- the course -----------------------------------------------------------------------------------------
+
+
+def test_nothing_of_the_course_but_the_mounted_packages_can_be_imported(sandbox: Sandbox) -> None:
+    """Every module of the course is looked up in the sandbox: the judge, the oracles and the solutions are absent."""
+    folders = ("utils", "solutions", "tests", "bench")
+    paths = [path.relative_to(ROOT).with_suffix("") for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    names = sorted(".".join(path.parts) for path in paths if path.name != "__init__")
+    code = f"""
+import importlib.util
+def exists(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        return False
+found = [name for name in {names} if exists(name)]
+found = sorted({{".".join(name.split(".")[:3 if "grading" in name else 2]) for name in found}})
+"""
+    expected = sorted({f"utils.{name}" for name in MOUNTED_PACKAGES if name != "assets"} | {"utils.grading.runner"})
+    assert f"loot: {expected}." in said(sandbox, code)

@@ -6,12 +6,15 @@ started again.
 
 from __future__ import annotations
 
+import inspect
 import json
 import socket
 import subprocess
 import time
-from typing import Any
+from typing import Any, get_type_hints
 
+from utils.feedback.observe import Failure
+from utils.feedback.runner import Runner
 from utils.grading.judge.bubblewrap import (
     CURE,
     Isolation,
@@ -22,6 +25,19 @@ from utils.grading.judge.bubblewrap import (
 )
 from utils.grading.runner.framing import FROM_RUNNER, Channel, ChannelClosed, ChannelTimeout, ProtocolError
 from utils.grading.runner.isolation import ProcessExit, ResourceLimits
+from utils.grading.runner.protocol import (
+    AnswerMissing,
+    Done,
+    OutOfMemory,
+    Raised,
+    Reply,
+    Request,
+    TimeUp,
+    convert,
+    decode_result,
+    encode_call,
+)
+from utils.grading.runner.server import PageLoader
 
 START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very busy machine
 WALL_CLOCK_FACTOR = 6.0  # wall-clock limit of an exercise / its CPU limit; see IDLE_FACTOR in utils.feedback.timeout
@@ -48,6 +64,27 @@ class RunnerStopped(BaseException):
     def __init__(self, kind: str, detail: str, line: int | None = None, code: str = "") -> None:
         super().__init__(detail)
         self.kind, self.detail, self.line, self.code = kind, detail, line, code
+
+
+class RemoteAnswerNotFound(Exception):
+    """The page has no answer to the exercise.
+
+    Attributes:
+        failure: the exception that prevented the answer, or None.
+    """
+
+    def __init__(self, message: str, failure: Failure | None) -> None:
+        super().__init__(message)
+        self.failure = failure
+
+
+# the type of each result that a runner may send, by method: the schema of the replies
+RESULT_TYPES: dict[str, Any] = {
+    name: get_type_hints(method)["return"]
+    for interface in (PageLoader, Runner)
+    for name, method in vars(interface).items()
+    if inspect.isfunction(method) and not name.startswith("_")
+}
 
 
 class Sandbox:
@@ -176,7 +213,7 @@ class Session:
     def __init__(self, sandbox: Sandbox, connection: socket.socket, limits: ResourceLimits) -> None:
         self.sandbox, self.limits = sandbox, limits
         self.channel = Channel(connection, FROM_RUNNER)
-        self.asked, self.notes = 0, []
+        self.request_count, self.notes = 0, list[tuple[str, str]]()
         # The wall-clock seconds that remain. The judge's own work between two requests does not count.
         self.left = limits.seconds * WALL_CLOCK_FACTOR + GRACE
         self.seconds = 0.0  # CPU seconds of the runner, known when the session is closed
@@ -189,31 +226,48 @@ class Session:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def ask(self, do: str, blob: bytes = b"", **message: Any) -> tuple[dict[str, Any], bytes]:
-        """Send a request to the runner, and return its reply and the bytes that came with it.
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method of the runner's `PageLoader` or `Runner`, and return its result.
 
         Raises:
             RunnerStopped: the runner ended, exceeded a limit or violated the protocol.
+            RemoteAnswerNotFound: the page has no answer to the exercise.
+            Exception: the runner's code raised an exception; it is raised here under the same name.
         """
+        request, tensors = encode_call(self.request_count + 1, method, args, kwargs)
+        outcome, blob = self.exchange(request, tensors)
+        try:
+            if isinstance(outcome, Raised):
+                raise _rebuild_exception(outcome)
+            bounds = self.channel.bounds
+            if isinstance(outcome, AnswerMissing):
+                failure = decode_result(outcome.failure, blob, Failure | None, bounds)
+                raise RemoteAnswerNotFound(outcome.message, failure)
+            return decode_result(outcome.result, blob, RESULT_TYPES[method], bounds)
+        except ProtocolError as error:
+            raise self.stop_tampered(str(error)) from None
+
+    def exchange(self, request: Request, blob: bytes = b"") -> tuple[Done | Raised | AnswerMissing, bytes]:
+        """Send a request, and return the outcome and its tensors. Raises `RunnerStopped`."""
         if self.over:
             raise self.over
-        self.asked += 1
+        self.request_count += 1
         try:
             if self.channel.has_unread_data():
                 raise ProtocolError("a reply without a request")
-            reply, tensors = self._exchange({"id": self.asked, "do": do, **message}, blob)
-            self._note(reply.get("notes"))
-            if "stopped" in reply and reply.get("id") in (None, self.asked):
-                raise self._end(_parse_stopped(reply["stopped"]))
-            if type(reply.get("id")) is not int or reply["id"] != self.asked:
+            data, tensors = self._send_and_receive(request, blob)
+            reply = convert(data, Reply)
+            self.notes += [(kind, text[:200]) for kind, text in reply.notes]
+            outcome = reply.outcome
+            if isinstance(outcome, TimeUp) and reply.id in (None, request.id):
+                where = "." if outcome.line is None else f" on line {outcome.line}."
+                raise self._end(RunnerStopped("time", f"It was stopped{where}", outcome.line, outcome.code))
+            if reply.id != request.id or isinstance(outcome, TimeUp):
                 raise ProtocolError("a reply to another request")
-            if reply.get("memory") is True:
-                raise self._end(
-                    RunnerStopped("memory", f"It needed more than {_format_size(self.limits.memory)} of memory.")
-                )
-            if "large" in reply:
-                raise self._end(RunnerStopped("memory", str(reply["large"])[:200]))
-            return reply, tensors
+            if isinstance(outcome, OutOfMemory):
+                detail = f"It needed more than {_format_size(self.limits.memory)} of memory."
+                raise self._end(RunnerStopped("memory", outcome.detail[:200] or detail))
+            return outcome, tensors
         except ProtocolError as error:
             raise self.stop_tampered(str(error)) from None
         except ChannelTimeout:
@@ -221,7 +275,7 @@ class Session:
         except ChannelClosed:
             raise self._end(None) from None
 
-    def _exchange(self, message: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+    def _send_and_receive(self, message: Request, blob: bytes) -> tuple[Any, bytes]:
         """Send a request and receive the reply within the remaining wall-clock time.
 
         Raises:
@@ -259,27 +313,13 @@ class Session:
         self.over = over or _explain_exit(ended, self.limits)
         return self.over
 
-    def _note(self, notes: Any) -> None:
-        if not isinstance(notes, list) or len(notes) > 100:
-            raise ProtocolError("an audit log that is not a list, or is too long")
-        for note in notes:
-            match note:
-                case [str(kind), str(text)] if kind in ("network", "processes", "file", "tampering"):
-                    self.notes.append((kind, text[:200].encode("utf-8", "replace").decode()))
-                case _:
-                    raise ProtocolError("an audit log entry of an unknown kind")
-
 
 _TIME = "It did not finish within {:g} seconds and was stopped."
 
 
-def _parse_stopped(where: Any) -> RunnerStopped:
-    match where:
-        case {"line": int(line), "code": str(code)} if 0 <= line < 10**7 and len(code) <= 10_000:
-            return RunnerStopped(
-                "time", f"It was stopped on line {line}.", line, code.encode("utf-8", "replace").decode()
-            )
-    return RunnerStopped("time", "It was stopped.")
+def _rebuild_exception(raised: Raised) -> Exception:
+    """Return an exception with the type name and the text that a runner sent."""
+    return type(raised.name if raised.name.isidentifier() else "Exception", (Exception,), {})(raised.text)
 
 
 def _explain_exit(ended: ProcessExit, limits: ResourceLimits) -> RunnerStopped:

@@ -10,40 +10,26 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from utils import lessons
 from utils.feedback.diagnose import diagnose_with_runner, timeout_report
 from utils.feedback.exercise import Exercise
 from utils.feedback.report import Report
-from utils.feedback.runner import cached_cases
-from utils.grading.judge.remote_runner import RemoteAnswerNotFound, RemoteRunner
+from utils.feedback.runner import Runner, cached_cases
+from utils.grading.judge.remote_runner import RemoteRunner
 from utils.grading.judge.results import ExerciseResult, Incident, LessonResult, State
-from utils.grading.judge.sandbox import RunnerStopped, Sandbox, Session
+from utils.grading.judge.sandbox import RemoteAnswerNotFound, RunnerStopped, Sandbox, Session
 from utils.grading.judge.submissions import LARGEST, NOT_COLLECTED, Submission, exercises_by_lesson
 from utils.grading.runner.isolation import ResourceLimits
+from utils.grading.runner.protocol import ParsedPage
 from utils.lessons.answers import solved_source
 
 T = TypeVar("T")
 OUT_OF_MEMORY = "It requested more memory than the limit allows."
 POINTS = 1.0  # points for an exercise, as in the assignments for nbgrader
-
-
-@dataclass
-class ParsedPage:
-    """A page as the runner parsed it, without running it.
-
-    Attributes:
-        answers: the source of each answer and the exercises that it uses.
-        requested: the exercises that the page requests with `yours`.
-        unreadable_reason: why the page cannot be read, as a sentence; None if it can.
-    """
-
-    answers: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
-    requested: list[str] = field(default_factory=list)
-    unreadable_reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -168,18 +154,11 @@ class _Grading:
         kinds = {e.name: e.kind for e in self.exercises[stem].values()}
         try:
             with self.judge.sandbox.open_session(self.judge.limits) as session:
-                self._send_pages(session, [page])
-                reply, _ = session.ask("parse_page", page=page, exercises=kinds)
-                return _parse_read_reply(reply.get("done"), page)
+                session.call("write_pages", {page: text})
+                return session.call("parse_page", page, kinds)
         except RunnerStopped as over:
             self.incidents.append(Incident(_kind(over.kind), "", over.detail))
             return ParsedPage(unreadable_reason=f"{page} could not be read. {over.detail}")
-
-    def _send_pages(self, session: Session, pages: list[str], more: Mapping[str, bytes] | None = None) -> None:
-        """Write the student's pages and additional pages into the runner's folder."""
-        contents = {page: self.submission.pages[page] for page in pages} | dict(more or {})
-        sizes = [[page, len(text)] for page, text in contents.items()]
-        session.ask("write_pages", b"".join(contents.values()), pages=sizes)
 
     def yours(self, stem: str) -> dict[str, str]:
         """Map each exercise that a page requests with `yours`, directly or indirectly, to the page that `yours` loads.
@@ -256,11 +235,14 @@ class _Grading:
         """Load the page in the session's runner, and judge the answer."""
         name, remote = exercise.name, RemoteRunner(session, exercise.signature)
         try:
-            own = [page for page in {self.pages[stem], *yours.values()} if page in self.submission.pages]
-            answers = {page: _cached_solution(page[: -len("_answers.ipynb")]) for page in {*yours.values()} - {*own}}
-            self._send_pages(session, own, answers)
+            own = self.submission.pages
+            pages = {self.pages[stem], *yours.values()}
+            contents = {
+                page: own[page] if page in own else _cached_solution(page[: -len("_answers.ipynb")]) for page in pages
+            }
+            session.call("write_pages", contents)
             remote.load_answer(self.pages[stem], yours)
-            report = diagnose_with_runner(exercise, remote)
+            report = diagnose_with_runner(exercise, cast(Runner, remote))
         except RunnerStopped as over:
             # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
             stop = RunnerStopped("memory", OUT_OF_MEMORY) if remote.out_of_memory else over
@@ -286,21 +268,6 @@ class _Grading:
         if over.kind == "time":
             return timeout_report(exercise, self.judge.limits.seconds, over.line, over.code)
         return Report(exercise.name, "failed", over.detail, reason="stopped")
-
-
-def _parse_read_reply(done: Any, page: str) -> ParsedPage:
-    """Check and convert the runner's reply to `parse_page`."""
-    match done:
-        case {"unreadable": str(why)}:
-            return ParsedPage(unreadable_reason=why or f"{page} is nested too deeply to be read.")
-        case {"answers": dict(answers), "asked": list(asked)}:
-            sources: dict[str, tuple[str, list[str]]] = {}
-            for name, entry in answers.items():
-                match entry:
-                    case [str(source), list(uses)] if all(isinstance(used, str) for used in uses):
-                        sources[name] = source.encode("utf-8", "replace").decode(), uses
-            return ParsedPage(sources, [name for name in asked if isinstance(name, str)])
-    return ParsedPage(unreadable_reason=f"{page} could not be read.")
 
 
 def _is_pending(

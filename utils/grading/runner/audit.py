@@ -9,15 +9,17 @@ import builtins
 import os
 import sys
 import threading
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 MOST = 20  # entries kept between two calls of `drain`
 LONGEST = 200  # characters of an entry
 
+AuditKind = Literal["network", "processes", "file", "tampering"]
+
 # Python's audit events and the kind of incident that each one indicates (docs.python.org/3/library/audit_events.html).
-_KINDS = {
+_KINDS: dict[str, AuditKind] = {
     "socket.connect": "network",
     "socket.bind": "network",
     "socket.sendto": "network",
@@ -71,7 +73,7 @@ class AuditLog:
             sys.base_prefix,
             os.path.dirname(os.__file__),
         )
-        self.kept: list[tuple[str, str]] = []
+        self.kept: list[tuple[AuditKind, str]] = []
         self.busy = threading.local()
         self.before: dict[tuple[str, str], Any] = {}
 
@@ -92,10 +94,10 @@ class AuditLog:
         code = getattr(value, "__code__", None)
         return code is not None and code.co_filename.startswith(self.read)
 
-    def drain(self) -> list[list[str]]:
-        """Return the entries since the last call as [kind, description], and clear them."""
+    def drain(self) -> list[tuple[AuditKind, str]]:
+        """Return the entries since the last call as (kind, description), and clear them."""
         notes, self.kept = self.kept, []
-        return [[kind, text] for kind, text in notes]
+        return notes
 
     def _on_audit_event(self, event: str, arguments: tuple) -> None:
         if (event not in _KINDS and event not in _PATHS) or getattr(self.busy, "now", False):
@@ -120,7 +122,7 @@ class AuditLog:
             return
         self._add_entry("file", f"{event}({path!a}{', to write' if writes and not looks else ''})")
 
-    def _add_entry(self, kind: str, text: str) -> None:
+    def _add_entry(self, kind: AuditKind, text: str) -> None:
         if len(self.kept) < MOST:
             self.kept.append((kind, text[:LONGEST]))
 

@@ -1,15 +1,17 @@
 """Convert the arguments of cases and the results of answers to JSON and safetensors, and back.
 
-Numbers, texts, tensors, and tuples, lists and dicts of these are converted completely in both directions. In
-requests to the runner, objects of `utils.test_doubles`, `utils.models` and `torch.nn` are also sent, as class name and
-attributes. In a reply, any other object is reduced to its type name and its repr. From these, the judge builds an
-opaque object, which equals only itself.
+Numbers, texts, tensors, and tuples, lists and dicts of these are converted completely in both directions. In requests
+to the runner, functions and objects of the trusted modules are also sent, as names and attributes. In a reply, a data
+class of `utils` is sent as its fields, and any other object is reduced to its type name and its repr. From these, the
+judge builds an opaque object, which equals only itself.
 """
 
 from __future__ import annotations
 
 import collections
+import dataclasses
 import math
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +24,7 @@ from utils.grading.runner.framing import Bounds, ProtocolError, parse_json
 SHOWN = 200  # characters of the repr of a foreign value
 DIGITS = 300  # digits of an integer
 LARGEST = 48 << 20  # total bytes of the tensors in one message from the runner
+LONGEST = 10_000  # characters of a text, such as an error message or the source of a function
 KEYS = (str, int, float, bool, tuple, type(None))
 _TYPES = {  # by the names that safetensors uses
     "BOOL": torch.bool,
@@ -39,7 +42,11 @@ _TYPES = {  # by the names that safetensors uses
     "F64": torch.float64,
 }
 _NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in (*_TYPES.values(), torch.complex64, torch.complex128)}
-TRUSTED_PREFIXES = ("utils.test_doubles.", "utils.models.", "torch.nn.")  # modules whose classes a case may contain
+# modules whose functions and objects a request may contain
+TRUSTED_PREFIXES = ("utils.test_doubles.", "utils.models.", "utils.feedback.exercise:", "utils.feedback.observe:")
+TRUSTED_PREFIXES += ("torch.nn.",)
+# modules whose data classes a reply may contain
+RECORDS = ("utils.feedback.", "utils.grading.runner.")
 
 
 class TooLarge(Exception):
@@ -94,11 +101,20 @@ class Packer:
             return {"is": kind.__name__, "of": str(value).removeprefix("torch.")}
         if self.objects:
             return self._pack_object(value)
+        if dataclasses.is_dataclass(kind) and kind.__module__.startswith(RECORDS):
+            return {"is": "record", "of": {f.name: self._pack_field(f, value) for f in dataclasses.fields(kind)}}
         if kind in (set, frozenset, bytes, complex):
             return self._pack_opaque(value)
         if isinstance(value, float):  # a subclass, such as numpy.float64
             return {"is": "number", "type": kind.__name__, "of": self.pack(float(value)), "shown": _safe_repr(value)}
         return self._pack_opaque(value)
+
+    def _pack_field(self, field: dataclasses.Field, record: Any) -> Any:
+        """Convert a field of a record: a text is cut to the limit, and a set becomes a list."""
+        value = getattr(record, field.name)
+        if field.type != "Any" and isinstance(value, str):
+            return value[:LONGEST]
+        return self.pack(list(value) if isinstance(value, frozenset) else value)
 
     def _pack_container(self, what: str, kind: type, items: list) -> Any:
         name = {} if kind in (tuple, dict) else {"type": kind.__name__}
@@ -143,12 +159,26 @@ class Packer:
             return {"is": "generator", "of": self.pack(value.get_state()), "id": self._remember(value)}
         if isinstance(value, (set, frozenset)):
             return {"is": "set", "of": [self.pack(item) for item in value]}
-        cls = type(value)
-        name = f"{cls.__module__}:{cls.__qualname__}"
-        if not name.startswith(TRUSTED_PREFIXES):
-            raise TypeError(f"{name} cannot be sent to a runner. Use plain data or a class of utils.test_doubles.")
+        if isinstance(value, bytes):
+            self.tensors.append(torch.tensor(bytearray(value), dtype=torch.uint8))
+            return {"is": "bytes", "of": len(self.tensors) - 1}
+        if isinstance(value, types.FunctionType):
+            return {"is": "function", "of": qualified_name(value)}
+        name = qualified_name(type(value))
         number = self._remember(value)
         return {"is": "object", "class": name, "id": number, "of": self.pack(dict(vars(value)))}
+
+
+def qualified_name(thing: Any) -> str:
+    """Return the name of a function or class of a trusted module, such as "torch.nn.modules.linear:Linear".
+
+    Raises:
+        TypeError: the module is not trusted.
+    """
+    name = f"{thing.__module__}:{thing.__qualname__}"
+    if not name.startswith(TRUSTED_PREFIXES):
+        raise TypeError(f"{name} cannot be sent to a runner. Use plain data or a class of utils.test_doubles.")
+    return name
 
 
 def _safe_repr(value: Any) -> str:
@@ -156,7 +186,7 @@ def _safe_repr(value: Any) -> str:
         text = repr(value)
     except Exception as error:
         text = f"<{type(error).__name__}>"
-    return text[:SHOWN].encode("utf-8", "replace").decode()
+    return text[:SHOWN]
 
 
 # --- from data ----------------------------------------------------------------------------------------
@@ -234,7 +264,7 @@ class Unpacker:
             ProtocolError: the data describes no value.
         """
         if data is None or isinstance(data, (bool, int, float, str)):
-            return sanitise_text(data)
+            return data
         if isinstance(data, list):
             return [self.unpack(item) for item in data]
         if not isinstance(data, dict) or not isinstance(data.get("is"), str):
@@ -244,7 +274,7 @@ class Unpacker:
             raise ProtocolError("a value of no known kind")
         try:
             return make(data)
-        except (KeyError, TypeError, ValueError, IndexError, RuntimeError, OverflowError) as error:
+        except (LookupError, AttributeError, TypeError, ValueError, RuntimeError, OverflowError) as error:
             raise (
                 error if isinstance(error, ProtocolError) else ProtocolError(f"an invalid value ({error})")
             ) from None
@@ -257,6 +287,7 @@ class Unpacker:
             "device": lambda d: torch.device(_text(d["of"])),
             "tuple": lambda d: self._unpack_tuple(d),
             "dict": lambda d: self._unpack_dict(d),
+            "record": lambda d: {name: self.unpack(value) for name, value in d["of"].items()},
             "tensor": lambda d: self._unpack_tensor(d),
             "elsewhere": lambda d: torch.empty(
                 validate_shape(d["shape"], self.bounds), dtype=_NAMES[d["dtype"]], device="meta"
@@ -290,15 +321,10 @@ class Unpacker:
         return collections.Counter(items) if data.get("type") == "Counter" else items
 
 
-def sanitise_text(value: Any) -> Any:
-    """Replace lone surrogates in a text, which no file can hold; return any other value unchanged."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-
-
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ProtocolError("a value that should be a text")
-    return sanitise_text(value)
+    return value
 
 
 def _list(value: Any) -> list:

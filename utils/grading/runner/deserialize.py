@@ -25,6 +25,8 @@ class TrustedUnpacker(Unpacker):
             "again": lambda d: self._known[d["of"]],
             "generator": lambda d: self._remember(d, torch.Generator().set_state(self.unpack(d["of"]))),
             "set": lambda d: {self.unpack(item) for item in d["of"]},
+            "bytes": lambda d: self.tensors[d["of"]].numpy().tobytes(),
+            "function": lambda d: resolve_name(d["of"]),
             "object": self._object,
         }
 
@@ -52,13 +54,8 @@ class TrustedUnpacker(Unpacker):
         return instance
 
 
-def qualified_name(thing: Any) -> str:
-    """Return the name from which `resolve_name` finds a function or class, such as "torch.nn.modules.linear:Linear"."""
-    return f"{thing.__module__}:{thing.__qualname__}"
-
-
 def resolve_name(name: str) -> Any:
-    """Return the function or class with this name, in the format of `qualified_name`."""
+    """Return the function or class with this name, in the format of `codec.qualified_name`."""
     module, _, path = name.partition(":")
     if not name.startswith(TRUSTED_PREFIXES):
         raise ProtocolError(f"{name} is not in a trusted module")

@@ -14,6 +14,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 _HEAD = struct.Struct(">II")
 
 
@@ -60,14 +62,15 @@ class Channel:
     def __init__(self, connection: socket.socket, bounds: Bounds) -> None:
         self.connection, self.bounds = connection, bounds
 
-    def send(self, message: dict[str, Any], blob: bytes = b"", timeout: float | None = None) -> None:
-        """Send a frame.
+    def send(self, message: Any, blob: bytes = b"", timeout: float | None = None) -> None:
+        """Send a frame: plain data or msgspec structs, and bytes. Lone surrogates become "?".
 
         Raises:
             ChannelClosed: the other side has closed the connection.
             ChannelTimeout: the other side does not accept the data in time.
         """
-        text = json.dumps(message, allow_nan=False).encode()
+        data = msgspec.to_builtins(message)
+        text = json.dumps(data, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
         try:
             self.connection.settimeout(timeout)
             self.connection.sendall(_HEAD.pack(len(text), len(blob)) + text + blob)
@@ -76,8 +79,8 @@ class Channel:
         except OSError:
             raise ChannelClosed from None
 
-    def receive(self, timeout: float | None = None) -> tuple[dict[str, Any], bytes]:
-        """Return the next frame: a JSON object and bytes.
+    def receive(self, timeout: float | None = None) -> tuple[Any, bytes]:
+        """Return the next frame: JSON data and bytes.
 
         Raises:
             ChannelClosed: the other side has closed the connection.
@@ -90,8 +93,6 @@ class Channel:
             if size > most:
                 raise ProtocolError(f"a message of {size:,} bytes, more than the limit of {most:,}")
         message = parse_json(self._receive_bytes(texts, end), self.bounds)
-        if not isinstance(message, dict):
-            raise ProtocolError("a message that is not a JSON object")
         return message, self._receive_bytes(blobs, end)
 
     def _receive_bytes(self, count: int, end: float | None) -> bytes:
@@ -125,13 +126,13 @@ def parse_json(text: bytes, bounds: Bounds) -> Any:
     """Parse a JSON text and check its depth, its number of values and the lengths of its strings.
 
     Raises:
-        ProtocolError: the text is not JSON, contains NaN or Infinity, or exceeds the bounds.
+        ProtocolError: the text is not JSON, contains NaN, Infinity or a lone surrogate, or exceeds the bounds.
     """
     if sum(map(text.count, (b",", b"[", b"{"))) > bounds.items:  # Estimate the number of values before parsing.
         raise ProtocolError(f"more than {bounds.items:,} values")
     try:
-        data = json.loads(text, parse_constant=_reject_constant)
-    except (ValueError, RecursionError) as error:
+        data = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ProtocolError(f"a text that is not JSON ({type(error).__name__})") from None
     count, level = 0, [data]
     for _ in range(bounds.depth):
@@ -150,7 +151,3 @@ def _children(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [*value, *value.values()]
     return value if isinstance(value, list) else []
-
-
-def _reject_constant(constant: str) -> Any:
-    raise ProtocolError(f"{constant} in place of a number")

@@ -18,7 +18,6 @@ from utils.feedback.exercise import AnswerSignature
 from utils.feedback.observe import build_failure
 from utils.feedback.runner import InProcessRunner
 from utils.feedback.timeout import Timeout
-from utils.grading.runner import schema
 from utils.grading.runner.answer_extraction import (
     AnswerNotFound,
     NullObject,
@@ -32,133 +31,124 @@ from utils.grading.runner.codec import LARGEST, Packer, TooLarge, parse_tensors
 from utils.grading.runner.deserialize import TrustedUnpacker
 from utils.grading.runner.framing import FROM_JUDGE, Channel, ChannelClosed
 from utils.grading.runner.isolation import ResourceLimits
+from utils.grading.runner.protocol import (
+    AnswerMissing,
+    Done,
+    Outcome,
+    OutOfMemory,
+    ParsedPage,
+    Raised,
+    Reply,
+    Request,
+    TimeUp,
+    clip,
+    convert,
+)
 
 SILENT = ("check", "hint", "solution", "progress", "show", "explore")
 
 
-class RunnerServer:
-    """Answers the judge's requests one after the other until the judge closes the connection.
+class PageLoader:
+    """A student's pages in a folder, and the runner of the answer that was loaded from them.
 
     Args:
         folder: an empty folder for the pages; no other process uses this folder.
+        seconds: the CPU time limit of the exercise.
     """
 
-    def __init__(self, channel: Channel, limits: ResourceLimits, folder: Path) -> None:
-        self.channel, self.limits, self.folder = channel, limits, folder
+    def __init__(self, folder: Path, seconds: float) -> None:
+        self.folder, self.seconds = folder, seconds
         self.notes = AuditLog((str(folder),))
-        self.alarm = Timeout(limits.seconds)
-        self.answer: Any = None
         self.runner = InProcessRunner(AnswerSignature("", "function"), None)
+
+    def write_pages(self, pages: dict[str, bytes]) -> None:
+        """Write pages into the folder, by file name."""
+        for name, content in pages.items():
+            (self.folder / name).write_bytes(content)
+
+    def parse_page(self, page: str, exercises: dict[str, str]) -> ParsedPage:
+        """Return the answers on a page without running the page.
+
+        Args:
+            exercises: the kind of each exercise of the lesson ("function", "module" or "value"), by name.
+        """
+        try:
+            lesson = lessons.read_lesson(self.folder / page)
+            answers = find_answers(lesson, exercises)
+        except lessons.LessonError as error:
+            # The message contains the runner's folder, which is meaningless outside the sandbox.
+            return ParsedPage(unreadable_reason=str(error).replace(f"{self.folder}{os.sep}", ""))
+        except (RecursionError, MemoryError):
+            return ParsedPage(unreadable_reason=f"{page} is nested too deeply to be read.")
+        entries = {name: (clip(entry.source), entry.uses) for name, entry in answers.items()}
+        return ParsedPage(entries, requested_exercises(lesson))
+
+    def load_answer(self, signature: AnswerSignature, page: str, yours: dict[str, str]) -> None:
+        """Load a page up to an exercise and keep the answer.
+
+        Args:
+            yours: for each exercise that `yours` may return, the page that defines it.
+
+        Raises:
+            AnswerNotFound: the page has no answer to the exercise.
+        """
+        null = NullObject()
+        for name, value in {**dict.fromkeys(SILENT, null), "yours": make_yours(yours, self.folder)}.items():
+            setattr(utils, name, value)
+        self.notes.start()
+        names = {"display": null, "get_ipython": null, "__name__": "__main__"}
+        answer = load_answer(self.folder / page, signature.name, signature.kind, names, self.seconds / 4)
+        self.notes.record_replacements()
+        self.runner = InProcessRunner(signature, answer)
+
+
+class RunnerServer:
+    """Answers the judge's requests one after the other until the judge closes the connection."""
+
+    def __init__(self, channel: Channel, limits: ResourceLimits, folder: Path) -> None:
+        self.channel = channel
+        self.pages = PageLoader(folder, limits.seconds)
+        self.alarm = Timeout(limits.seconds)
 
     def serve(self) -> None:
         """Answer requests until the judge closes the connection or the time limit is reached."""
-        os.chdir(self.folder)
+        os.chdir(self.pages.folder)
+        number = None
         with self.alarm:
-            while True:
-                try:
+            try:
+                while True:
+                    number = None
                     message, blob = self.channel.receive()
-                except ChannelClosed:
-                    return
-                except KeyboardInterrupt as interrupt:
-                    return self._reply_stopped(None, interrupt)
-                try:
-                    self._reply(message["id"], *self._handle_request(message, blob))
-                except KeyboardInterrupt as interrupt:
-                    return self._reply_stopped(message["id"], interrupt)
+                    request = convert(message, Request)
+                    number = request.id
+                    self._reply(number, *self._call(request, blob))
+            except ChannelClosed:
+                return
+            except KeyboardInterrupt as interrupt:
+                self.alarm.stop()
+                at = build_failure(interrupt, self.pages.runner.answer)
+                self._reply(number, TimeUp(at.line, clip(at.code)))
 
-    def _reply_stopped(self, number: int | None, interrupt: BaseException) -> None:
-        self.alarm.stop()
-        at = build_failure(interrupt, self.answer)
-        self._reply(number, {"stopped": {"line": at.line, "code": at.code[: schema.LONGEST]}})
+    def _reply(self, number: int | None, outcome: Outcome, blob: bytes = b"") -> None:
+        self.channel.send(Reply(number, self.pages.notes.drain(), outcome), blob)
 
-    def _reply(self, number: int | None, reply: dict[str, Any], blob: bytes = b"") -> None:
-        self.channel.send({"id": number, "notes": self.notes.drain(), **reply}, blob)
-
-    def _handle_request(self, message: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+    def _call(self, request: Request, blob: bytes) -> tuple[Outcome, bytes]:
+        """Call the requested method of the page loader or the runner."""
         packer = Packer(largest=LARGEST)
         try:
-            done = getattr(self, f"do_{message['do']}")(message, blob, packer)
-            return {"done": done}, packer.blob()
+            unpacker = TrustedUnpacker(parse_tensors(blob, FROM_JUDGE), FROM_JUDGE)
+            args, kwargs = unpacker.unpack(request.args), unpacker.unpack(request.kwargs)
+            owner: Any = self.pages if hasattr(self.pages, request.method) else self.pages.runner
+            return Done(packer.pack(getattr(owner, request.method)(*args, **kwargs))), packer.blob()
         except TooLarge as error:
-            return {"large": str(error)}, b""
+            return OutOfMemory(str(error)), b""
         except AnswerNotFound as error:
             failure = build_failure(error.error, None) if error.error else None
-            return {"missing": str(error)[: schema.LONGEST], "failure": schema.encode_failure(failure)}, b""
+            return AnswerMissing(clip(str(error)), packer.pack(failure)), b""
         except MemoryError:
-            return {"memory": True}, b""
+            return OutOfMemory(), b""
         except (Exception, SystemExit) as error:  # For example, inspecting a strange result can raise anything.
-            return {"odd": f"{type(error).__name__}: {error}"[: schema.LONGEST]}, b""
-
-    # --- requests -------------------------------------------------------------------------------------
-
-    def do_write_pages(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
-        """Write the student's pages into the folder; `blob` contains their concatenated bytes."""
-        start = 0
-        for name, size in message["pages"]:
-            (self.folder / name).write_bytes(blob[start : start + size])
-            start += size
-
-    def do_parse_page(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
-        """Return the answers on a page without running the page."""
-        try:
-            lesson = lessons.read_lesson(self.folder / message["page"])
-            answers = find_answers(lesson, message["exercises"])
-        except lessons.LessonError as error:
-            # The message contains the runner's folder, which is meaningless outside the sandbox.
-            return {"unreadable": str(error).replace(f"{self.folder}{os.sep}", "")[: schema.LONGEST]}
-        except (RecursionError, MemoryError):
-            return {"unreadable": ""}
-        texts = {name: entry.source[: schema.LONGEST] for name, entry in answers.items()}
-        return {
-            "answers": {name: [texts[name], entry.uses] for name, entry in answers.items()},
-            "asked": requested_exercises(lesson),
-        }
-
-    def do_load_answer(self, message: dict[str, Any], blob: bytes, packer: Packer) -> None:
-        """Load a page up to an exercise and keep the answer."""
-        null = NullObject()
-        for name, value in {
-            **dict.fromkeys(SILENT, null),
-            "yours": make_yours(message["yours"], self.folder),
-        }.items():
-            setattr(utils, name, value)
-        form = schema.decode_form(message["form"])
-        self.notes.start()
-        names = {"display": null, "get_ipython": null, "__name__": "__main__"}
-        page, patience = self.folder / message["page"], self.limits.seconds / 4
-        self.answer = load_answer(page, form.name, form.kind, names, patience)
-        self.notes.record_replacements()
-        self.runner = InProcessRunner(form, self.answer)
-
-    def do_inspect_code(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
-        """`Runner.inspect_code`."""
-        return schema.encode_traits(self.runner.inspect_code())
-
-    def do_run(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
-        """`Runner.run`."""
-        (case,) = _decode_cases(message, blob)
-        return schema.encode_observation(packer, self.runner.run(case, schema.decode_look(message["look"])))
-
-    def do_run_after_earlier_case(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
-        """`Runner.run_after_earlier_case`."""
-        return schema.encode_observation(packer, self.runner.run_after_earlier_case(*_decode_cases(message, blob)))
-
-    def do_run_on_fake_device(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any]:
-        """`Runner.run_on_fake_device`."""
-        return schema.encode_device_result(self.runner.run_on_fake_device(*_decode_cases(message, blob)))
-
-    def do_find_nonfinite_origin(self, message: dict[str, Any], blob: bytes, packer: Packer) -> dict[str, Any] | None:
-        """`Runner.find_nonfinite_origin`."""
-        return schema.encode_origin(self.runner.find_nonfinite_origin(*_decode_cases(message, blob)))
-
-    def do_compute_gradients(self, message: dict[str, Any], blob: bytes, packer: Packer) -> Any:
-        """`Runner.compute_gradients`."""
-        return packer.pack(self.runner.compute_gradients(*_decode_cases(message, blob)))
-
-
-def _decode_cases(message: dict[str, Any], blob: bytes) -> list[Any]:
-    unpacker = TrustedUnpacker(parse_tensors(blob, FROM_JUDGE), FROM_JUDGE)
-    return [schema.decode_case(unpacker, data) for data in message["cases"]]
+            return Raised(clip(type(error).__name__), clip(str(error))), b""
 
 
 def silence_output() -> None:

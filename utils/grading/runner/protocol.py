@@ -1,0 +1,123 @@
+"""Define the messages between the judge and the runner.
+
+A request names a method of `PageLoader` or `Runner` and contains its arguments. A reply contains the outcome. The
+return annotation of the method is the schema of its result, and the judge rejects any other data. To add a method, add
+it to `Runner` and `InProcessRunner` in `utils.feedback.runner`; the two ends of the connection stay the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from utils.grading.runner.audit import AuditKind
+from utils.grading.runner.codec import LONGEST, Packer, Unpacker, parse_tensors
+from utils.grading.runner.framing import Bounds, ProtocolError
+
+T = TypeVar("T")
+Text = Annotated[str, msgspec.Meta(max_length=LONGEST)]
+AuditNote = tuple[AuditKind, Text]
+
+
+class Request(msgspec.Struct):
+    """A call of a method, with positional and named arguments in the format of `Packer`."""
+
+    id: int
+    method: str
+    args: list[Any]
+    kwargs: Any
+
+
+class Done(msgspec.Struct, tag=True):
+    """The method has returned; `result` is in the format of `Packer`."""
+
+    result: Any
+
+
+class Raised(msgspec.Struct, tag=True):
+    """The method has raised an exception of a type with this name."""
+
+    name: Text
+    text: Text
+
+
+class AnswerMissing(msgspec.Struct, tag=True):
+    """The page has no answer to the exercise.
+
+    `failure` is the `Failure` that prevented the answer, in the format of `Packer`, or None.
+    """
+
+    message: Text
+    failure: Any
+
+
+class TimeUp(msgspec.Struct, tag=True):
+    """The time limit was reached on this line of the answer."""
+
+    line: Annotated[int, msgspec.Meta(ge=0, lt=10**7)] | None
+    code: Text
+
+
+class OutOfMemory(msgspec.Struct, tag=True):
+    """The runner's memory limit was reached, or the result is too large; `detail` is a sentence, or ""."""
+
+    detail: Text = ""
+
+
+Outcome = Done | Raised | AnswerMissing | TimeUp | OutOfMemory
+
+
+class Reply(msgspec.Struct):
+    """The outcome of a request, and what the audit log recorded since the last reply.
+
+    `id` is the id of the request; it is None if the time limit was reached between two requests.
+    """
+
+    id: int | None
+    notes: Annotated[list[AuditNote], msgspec.Meta(max_length=100)]
+    outcome: Outcome
+
+
+@dataclasses.dataclass
+class ParsedPage:
+    """A page as the runner parsed it, without running it.
+
+    Attributes:
+        answers: the source of each answer and the exercises that it uses.
+        requested: the exercises that the page requests with `yours`.
+        unreadable_reason: why the page cannot be read, as a sentence; None if it can.
+    """
+
+    answers: dict[str, tuple[str, list[str]]] = dataclasses.field(default_factory=dict)
+    requested: list[str] = dataclasses.field(default_factory=list)
+    unreadable_reason: str | None = None
+
+
+def clip(text: str) -> str:
+    """Return the beginning of a text, in the maximum length of a text in a message."""
+    return text[:LONGEST]
+
+
+def encode_call(number: int, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Request, bytes]:
+    """Return the request for a call, and the tensors of its arguments."""
+    packer = Packer(objects=True)
+    return Request(number, method, packer.pack(list(args)), packer.pack(kwargs)), packer.blob()
+
+
+def decode_result(data: Any, blob: bytes, kind: Any, bounds: Bounds) -> Any:
+    """Return the result that a runner sent, as an instance of `kind`, which may be any annotation.
+
+    Raises:
+        ProtocolError: the data is not valid, or has another type.
+    """
+    return convert(Unpacker(parse_tensors(blob, bounds), bounds).unpack(data), kind)
+
+
+def convert(data: Any, kind: type[T]) -> T:
+    """Convert plain data to `kind`. Raises `ProtocolError` if the data has another type."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"a message of another type ({error})") from None
