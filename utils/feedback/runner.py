@@ -7,7 +7,6 @@ comes out. Test doubles and views are built by name from `utils.test_doubles`, w
 
 from __future__ import annotations
 
-import dis
 import functools
 import inspect
 import linecache
@@ -39,6 +38,7 @@ from utils.feedback.observe import (
     values_identical,
 )
 from utils.feedback.op_trace import FirstNonfinite, NonfiniteOrigin
+from utils.lessons.names import read_globals, unread_arguments
 
 RESULT_ONLY = RunOptions()  # record nothing but the result
 
@@ -102,7 +102,7 @@ class InProcessRunner:
         integers = {c for f in functions for c in _constants(f.__code__) if type(c) is int and c > 2}
         global_names = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
         source = "".join(function_source(f.__code__) for f in functions)
-        unused = _unused_arguments(self.answer) if isinstance(self.answer, types.FunctionType) else ()
+        unused = unread_arguments(self.answer.__code__) if isinstance(self.answer, types.FunctionType) else ()
         return CodeTraits(source, frozenset(integers), tuple(dict.fromkeys(global_names)), unused)
 
     def run(self, case: Case, look: RunOptions = RESULT_ONLY) -> Observation:
@@ -301,21 +301,13 @@ def _constants(code: types.CodeType) -> set:
     return {c for c in constants if not isinstance(c, types.CodeType)}
 
 
-def _unused_arguments(function: types.FunctionType) -> tuple[str, ...]:
-    """Return the arguments that a function never reads."""
-    code = function.__code__
-    read = {i.argval for i in dis.get_instructions(function) if i.opname.startswith(("LOAD_FAST", "LOAD_DEREF"))}
-    return tuple(name for name in code.co_varnames[: code.co_argcount] if name not in read | {*code.co_cellvars})
-
-
 def _notebook_globals(function: types.FunctionType) -> list[tuple[str, str]]:
     """Return the notebook's variables that a function reads, tensors and numbers first.
 
     Constants in capitals, functions, classes, modules and bools do not count.
     """
-    read = {i.argval for i in dis.get_instructions(function) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     variables = []
-    for name in sorted(read):
+    for name in sorted(read_globals(function.__code__)):
         value = function.__globals__.get(name)
         if name.isupper() or value is None or callable(value) or isinstance(value, (bool, types.ModuleType)):
             continue

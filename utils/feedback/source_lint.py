@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from torch import Tensor
+
+from utils.lessons.names import iter_names
 
 COLLECTION_METHODS = {*dir(list), *dir(dict), *dir(set)}  # `add` may be the method of a set, which works in place
 METHODS_WITHOUT_INPLACE = {"softmax", "log_softmax", "permute", "view", "reshape", "flatten", "expand", "roll", "flip"}
@@ -84,20 +86,14 @@ def _lint_overwritten_result(function: ast.AST) -> str | None:
     for i, loop in enumerate(function.body):
         if not isinstance(loop, ast.For):
             continue
-        set_before = set(_names(function.body[:i], ast.Store))
-        used_after = set(_names(function.body[i + 1 :], ast.Load))
-        for name in _names([s for s in loop.body if isinstance(s, ast.Assign)], ast.Store):
-            if name in set_before & used_after and name not in set(_names([loop], ast.Load)):
+        set_before = set(iter_names(function.body[:i], ast.Store))
+        used_after = set(iter_names(function.body[i + 1 :], ast.Load))
+        for name in iter_names([s for s in loop.body if isinstance(s, ast.Assign)], ast.Store):
+            if name in set_before & used_after and name not in set(iter_names([loop], ast.Load)):
                 return (
                     f"Each iteration of the loop overwrites `{name}`, so only the value of the last iteration remains."
                 )
     return None
-
-
-def _names(statements: list[ast.stmt], context: type) -> Iterator[str]:
-    """Yield the names that statements read (`ast.Load`) or assign (`ast.Store`)."""
-    nodes = (node for statement in statements for node in ast.walk(statement))
-    return (node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context))
 
 
 def _is_constant(node: ast.AST, value: int) -> bool:

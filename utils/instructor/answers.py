@@ -20,6 +20,7 @@ from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, find_exercise
 from utils.feedback.report import Report
 from utils.lessons.files import write_atomically
+from utils.lessons.loading import CellRunner
 
 
 @dataclass
@@ -49,16 +50,16 @@ class AnswerFactory:
             names.pop(exercise.name)
             return cls(exercise, names, source)
         names: dict[str, Any] = dict.fromkeys(("check", "show", "explore"), MagicMock())
+        lesson = lessons.read_lesson(path)
+        runner = CellRunner(lesson, names)
         with contextlib.redirect_stdout(io.StringIO()):
-            for cell in lessons.read_lesson(path).cells:
-                if cell.kind == "code":
-                    rows = cell.source.splitlines()
-                    exec("\n".join(row for row in rows if not row.startswith("from utils ")), names)
+            for cell in lesson.cells:
+                if tree := lessons.parse_cell(cell):
+                    runner.run(cell, [node for node in tree.body if not _imports_utils(node)])
                 if exercise.name in names:
                     break
-        for node in ast.parse(source).body:
-            for name in lessons.bound_names(node):
-                names.pop(name)
+        for name in lessons.bound_names(ast.parse(source)):
+            names.pop(name)
         return cls(exercise, names, source)
 
     @classmethod
@@ -82,6 +83,10 @@ class AnswerFactory:
         except (Exception, SystemExit) as error:
             return Report(self.exercise.name, "failed", f"{type(error).__name__}: {error}", reason="raised")
         return diagnose(self.exercise, answer)
+
+
+def _imports_utils(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "utils"
 
 
 def _is_plain(value: Any) -> bool:

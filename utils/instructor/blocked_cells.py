@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from utils.lessons import Cell, bound_names, parse_cell
+from utils.lessons.names import read_names
 
 # These functions report an unfinished answer instead of raising an error.
 TOLERANT_CALLS = frozenset({"check", "hint", "solution", "progress"})
@@ -39,7 +40,7 @@ class _NameState:
     def run(self, cell: Cell, unset: set[str]) -> bool:
         tree = parse_cell(cell)
         body = tree.body if tree else []
-        self.unset |= unset - {name for node in body for name in bound_names(node)}
+        self.unset |= unset.difference(bound_names(tree) if tree else ())
         failed = False
         for node in body:
             # Statements after a failing one do not run, so the names that they bind remain unset.
@@ -57,7 +58,7 @@ class _NameState:
         if unset or failed:
             self.unset.add(name)
         elif (body := _deferred_part(node)) is not None:
-            self.uses[name] = _names_in(body)
+            self.uses[name] = read_names(body)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             self.uses[name] = {n.id for n in _forwarded_names(node.value)}
 
@@ -84,13 +85,6 @@ def _deferred_part(node: ast.stmt) -> ast.AST | None:
         return node
     value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
     return value if isinstance(value, ast.Lambda) else None
-
-
-def _names_in(definition: ast.AST) -> set[str]:
-    """Return the names in a definition that come from outside it."""
-    own = {node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)}
-    own |= {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)} - own
 
 
 def _forwarded_names(node: ast.AST) -> list[ast.Name]:

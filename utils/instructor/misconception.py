@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-import symtable
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils import lessons
 from utils.feedback.exercise import Exercise
 from utils.lessons.files import write_atomically
+from utils.lessons.names import bound_names, read_names
 from utils.lessons.syntax import Definition
 
 TODO = "TODO: say what is wrong, and why, in one or two sentences."
@@ -60,7 +59,7 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
         raise ValueError(
             f"the answer does not parse (line {error.lineno}: {error.msg}), so it cannot run as a misconception."
         ) from None
-    if not any(exercise.name in lessons.bound_names(node) for node in tree.body):
+    if exercise.name not in bound_names(tree):
         raise ValueError(f"the answer does not define {exercise.name!r}.")
     name = f"_{exercise.name}_{id.replace('-', '_')}"
     function = (
@@ -70,15 +69,15 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
     )
     parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # short strings, which `ruff format` can wrap
     entry = f'"{id}": Wrong({name}, {" ".join(parts)}),'
-    stub_tree = ast.parse(function)
-    free_names = _free_names(stub_tree)
-    load_time_names = _load_time_names(symtable.symtable(function, "an answer", "exec"))
-    imports = (ast.Import, ast.ImportFrom)
-    bound_names = [
-        name for node in stub_tree.body if not isinstance(node, imports) for name in lessons.bound_names(node)
-    ]
+    body = ast.parse(function).body
+    bound = {name: node for node in body for name in bound_names(node)}
+    free_names = read_names(function) - bound.keys() - set(dir(builtins))
     return MisconceptionStub(
-        function, entry, free_names, [name for name in free_names if name in load_time_names], bound_names
+        function,
+        entry,
+        sorted(free_names),
+        sorted(free_names & read_names(function, in_functions=False)),
+        [name for name, node in bound.items() if not isinstance(node, (ast.Import, ast.ImportFrom))],
     )
 
 
@@ -121,23 +120,6 @@ def _wrap_value(source: str, value: str, name: str) -> str:
     return f"def {name}():\n{textwrap.indent(source.strip(), '    ')}\n    return {value}"
 
 
-def _free_names(tree: ast.Module) -> list[str]:
-    """Return the names that a source reads and does not bind."""
-    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    bound = {name for node in ast.walk(tree) for name in lessons.bound_names(node)}
-    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    return sorted(read - bound - set(dir(builtins)))
-
-
-def _load_time_names(table: symtable.SymbolTable) -> set[str]:
-    """Return the module-level names that code reads while its module is loaded. Names inside functions are left out."""
-    if table.get_type() == "function":
-        return set()
-    top = table.get_type() == "module"
-    names = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
-    return names.union(*map(_load_time_names, table.get_children()))
-
-
 def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[str]:
     """Add a stub to a lesson's checks: its function, and its entry in the table of misconceptions.
 
@@ -155,7 +137,7 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[st
         raise StubError(
             f"the misconceptions of {exercise.name} in {path.name} are not written as a dict, so nothing was added."
         )
-    known = {name for node in tree.body for name in lessons.bound_names(node)}
+    known = set(bound_names(tree))
     _require_loadable(path, stub, known)
     lines = text.splitlines()
     last = table.values[-1]

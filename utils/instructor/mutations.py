@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from utils.lessons.names import iter_names
 from utils.lessons.syntax import is_docstring
 
 
@@ -242,15 +243,13 @@ def _confusable_names(node: ast.Name, tree: ast.AST) -> list[str]:
         groups += [(0, [name for name in names if name != "self"]) for names in kinds.values()]
     for binding, _ in _iter_nodes(scope):
         if isinstance(binding, ast.Assign):
-            groups.append(
-                (binding.end_lineno, [name for target in binding.targets for name in _assigned_names(target)])
-            )
+            groups.append((binding.end_lineno, list(iter_names(binding.targets, ast.Store))))
         elif isinstance(binding, ast.For):
-            groups.append((binding.target.lineno, _assigned_names(binding.target)))
+            groups.append((binding.target.lineno, list(iter_names([binding.target], ast.Store))))
         elif isinstance(binding, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)) and node in ast.walk(
             binding
         ):
-            groups += [(0, _assigned_names(part.target)) for part in binding.generators]
+            groups += [(0, list(iter_names([part.target], ast.Store))) for part in binding.generators]
     groups = [
         (line, names) for line, names in sorted(groups, key=lambda group: group[0]) if names and line < node.lineno
     ]
@@ -259,10 +258,6 @@ def _confusable_names(node: ast.Name, tree: ast.AST) -> list[str]:
     beside = [name for _, names in groups if node.id in names for name in names]
     last = [names[-1] for line, names in groups if line and node.id not in names][-1:]
     return [name for name in dict.fromkeys([*beside, *last]) if name != node.id]
-
-
-def _assigned_names(node: ast.AST) -> list[str]:
-    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
 def _replace_child(holder: ast.AST, old: ast.AST, new: ast.AST) -> None:

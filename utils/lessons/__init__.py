@@ -14,7 +14,8 @@ from utils.lessons.files import (
 )
 from utils.lessons.loading import load_lesson
 from utils.lessons.markdown import LANGUAGES, prose_lines
-from utils.lessons.syntax import bound_names, parse_cell, strip_magics
+from utils.lessons.names import bound_names
+from utils.lessons.syntax import parse_cell, strip_magics
 
 __all__ = [
     "FILE_NAME",

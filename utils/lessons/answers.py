@@ -7,7 +7,8 @@ from pathlib import Path
 from utils.lessons import markers
 from utils.lessons.cells import Cell, read_lesson
 from utils.lessons.files import LessonError
-from utils.lessons.syntax import Definition, bound_names, parse_cell, statement_rows
+from utils.lessons.names import bound_names
+from utils.lessons.syntax import Definition, parse_cell, statement_rows
 
 
 def solved_source(cell: Cell) -> str:

@@ -1,4 +1,4 @@
-"""Load a lesson as a module: its definitions, without demo cells."""
+"""Run the cells of a lesson, and load a lesson as a module: its definitions, without demo cells."""
 
 from __future__ import annotations
 import __future__
@@ -8,15 +8,41 @@ import linecache
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from utils.lessons.cells import Cell, Lesson, read_lesson
 from utils.lessons.files import ROOT
-from utils.lessons.syntax import Definition, bound_names, find_parse_errors, parse_cell
+from utils.lessons.names import bound_names
+from utils.lessons.syntax import Definition, find_parse_errors, parse_cell
 
 _loaded: dict[
     tuple[Path, str], tuple[tuple[int, int], ModuleType]
 ] = {}  # the module of each file, with the file's modification time and size
 _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
+
+
+class CellRunner:
+    """Run the code of a lesson's cells in one namespace. A `from __future__` import holds for all later cells, too."""
+
+    def __init__(self, lesson: Lesson, namespace: dict[str, Any]) -> None:
+        self.lesson, self.namespace = lesson, namespace
+        self._flags = 0
+
+    def run(self, cell: Cell, statements: list[ast.stmt]) -> None:
+        """Run statements of a cell; tracebacks show their lines. Errors of the code are not caught."""
+        file = _traceback_filename(cell, self.lesson)
+        code = compile(ast.Module(statements, []), file, "exec", self._flags, dont_inherit=True)
+        self._flags |= code.co_flags & _FUTURES
+        exec(code, self.namespace)
+
+
+def _traceback_filename(cell: Cell, lesson: Lesson) -> str:
+    """Return the file name for tracebacks. The text of a notebook cell is registered where tracebacks look for it."""
+    if lesson.path.suffix == ".md":
+        return str(lesson.path)
+    name = f"<{lesson.path.name}, cell {cell.index + 1}>"
+    linecache.cache[name] = (len(cell.source), None, [line + "\n" for line in cell.source.split("\n")], name)
+    return name
 
 
 def load_lesson(path: str | Path, name: str | None = None) -> ModuleType:
@@ -65,37 +91,22 @@ def _execute_definitions(module: ModuleType, lesson: Lesson) -> None:
             raise AttributeError(f"{lesson.path.name} could not define {name!r}: {type(why).__name__}: {why}") from why
         raise AttributeError(f"{lesson.path.name} defines no {name!r}.")
 
-    futures = 0
+    runner = CellRunner(lesson, module.__dict__)
     for cell in lesson.cells:
         tree = parse_cell(cell)
         if tree is None:
             failed.update(find_parse_errors(cell))
             continue
-        file = traceback_filename(cell, lesson)
         for node in filter(_is_definition, tree.body):
             names = bound_names(node)
             try:
-                code = compile(ast.Module([node], []), file, "exec", futures, dont_inherit=True)
-                futures |= code.co_flags & _FUTURES
-                exec(code, module.__dict__)
-            except (
-                Exception,
-                SystemExit,
-            ) as error:  # any error of an unfinished lesson is reported for the names that this statement defines
+                runner.run(cell, [node])
+            except (Exception, SystemExit) as error:  # when a name of this statement is used, the error is reported
                 failed.update(dict.fromkeys(names, error))
             else:
                 for name in names:
                     failed.pop(name, None)
     module.__dict__["__getattr__"] = missing
-
-
-def traceback_filename(cell: Cell, lesson: Lesson) -> str:
-    """Return the file name for tracebacks. The text of a notebook cell is registered where tracebacks look for it."""
-    if lesson.path.suffix == ".md":
-        return str(lesson.path)
-    name = f"<{lesson.path.name}, cell {cell.index + 1}>"
-    linecache.cache[name] = (len(cell.source), None, [line + "\n" for line in cell.source.split("\n")], name)
-    return name
 
 
 def _is_definition(node: ast.stmt) -> bool:

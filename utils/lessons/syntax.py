@@ -1,4 +1,4 @@
-"""Analyse the Python code of cells: strip magics, parse, and find names and statements."""
+"""Analyse the Python code of cells: strip magics, parse, and find statements."""
 
 from __future__ import annotations
 
@@ -56,40 +56,6 @@ def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
     except (SyntaxError, ValueError) as error:
         return {defined or assigned: error for defined, assigned in _DEFINES.findall(cell.source)}
     return {}
-
-
-def bound_names(node: ast.AST) -> list[str]:
-    """Return the names that a statement binds in its own scope, in order, without duplicates."""
-    names: dict[str, None] = {}
-
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, Definition):
-            names[node.name] = None
-            for child in [*node.decorator_list, *getattr(node, "bases", ())]:
-                visit(child)
-            return
-        if isinstance(node, ast.Lambda):
-            return
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            for child in ast.walk(
-                node
-            ):  # the targets of a comprehension are local to it; the target of a walrus is not
-                if isinstance(child, ast.NamedExpr):
-                    names[child.target.id] = None
-            return
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names[node.id] = None
-        elif isinstance(node, ast.alias) and node.name != "*":
-            names[node.asname or node.name.split(".")[0]] = None
-        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-            names[node.name] = None
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            names[node.rest] = None
-        for child in ast.iter_child_nodes(node):
-            visit(child)
-
-    visit(node)
-    return list(names)
 
 
 def statement_rows(node: ast.stmt) -> range:

@@ -7,7 +7,6 @@ other exceptions look as usual.
 from __future__ import annotations
 
 import ast
-import dis
 import os
 import re
 import traceback
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from utils import lessons
 from utils.lessons import bound_names, strip_magics
+from utils.lessons.names import read_globals
 from utils.lessons.stubs import unfinished_name
 from utils.show.html import card, inline_html
 
@@ -63,15 +63,8 @@ def pending_exercise(error: BaseException, names: dict) -> str | None:
 
 def _globals_read_at(error: BaseException) -> set[str]:
     """Return the global names that the lines in the traceback read."""
-    read = set()
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        starts = dict(dis.findlinestarts(frame.f_code))
-        here = None
-        for instruction in dis.get_instructions(frame.f_code):
-            here = starts.get(instruction.offset, here)
-            if here == line and instruction.opname in ("LOAD_NAME", "LOAD_GLOBAL"):
-                read.add(instruction.argval)
-    return read
+    frames = traceback.walk_tb(error.__traceback__)
+    return {name for frame, line in frames for name in read_globals(frame.f_code, line)}
 
 
 def _handle(shell, kind, error, trace, tb_offset=None):
@@ -147,6 +140,6 @@ def is_defined_above(name: str | None, source: str) -> bool:
 def _defined_names(source: str) -> list[str]:
     """Return the names that a cell binds at its top level; a cell that is not valid Python binds none."""
     try:
-        return [name for node in ast.parse(strip_magics(source)).body for name in bound_names(node)]
+        return bound_names(ast.parse(strip_magics(source)))
     except SyntaxError:
         return []

@@ -1,12 +1,10 @@
 """Find the answers on a student's page and their dependencies, and load a single answer in the runner."""
 
 from __future__ import annotations
-import __future__
 
 import ast
 import builtins
-import dis
-import symtable
+import contextlib
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,10 +14,9 @@ from typing import Any
 from utils import lessons
 from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
 from utils.feedback.timeout import Timeout
-from utils.lessons.loading import traceback_filename
+from utils.lessons.loading import CellRunner
+from utils.lessons.names import nested_code, read_globals, read_names
 from utils.lessons.syntax import find_parse_errors, parse_cell
-
-_FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
 
 
 @dataclass
@@ -49,7 +46,7 @@ def find_answers(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str,
             if name in exercises:
                 answers.setdefault(name, PageAnswer()).source = cell.source
         for node in tree.body if tree else ():
-            for name in dict.fromkeys(lessons.bound_names(node)):
+            for name in lessons.bound_names(node):
                 statements.setdefault(name, []).append(node)
                 if name in exercises and not _is_yours_assignment(node):
                     _add_source(answers.setdefault(name, PageAnswer()), cell, node, exercises[name])
@@ -93,7 +90,7 @@ def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises:
     while waiting:
         for node in statements.get(waiting.pop(), ()):
             uses |= dict.fromkeys(_requested_names(node))
-            for other in _referenced_globals(symtable.symtable(ast.unparse(node), "page", "exec")) - visited:
+            for other in read_names(node) - visited:
                 visited.add(other)
                 if other in exercises:
                     uses.setdefault(other)
@@ -101,13 +98,6 @@ def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises:
                     waiting.append(other)
     uses.pop(name, None)
     return list(uses)
-
-
-def _referenced_globals(table: symtable.SymbolTable) -> set[str]:
-    """Return the global names that a piece of code reads; local names of its functions do not count."""
-    top = table.get_type() == "module"
-    names = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
-    return names.union(*map(_referenced_globals, table.get_children()))
 
 
 # --- running --------------------------------------------------------------------------------------------
@@ -191,10 +181,9 @@ def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
     waiting = [answer]
     while waiting:
         for code in _code_objects(waiting.pop(), names):
-            for step in dis.get_instructions(code):
-                if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval not in referenced:
-                    referenced.add(step.argval)
-                    waiting.append(names.get(step.argval))
+            for name in read_globals(code) - referenced:
+                referenced.add(name)
+                waiting.append(names.get(name))
     return referenced
 
 
@@ -205,10 +194,7 @@ def _code_objects(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
         return [code for part in parts for code in _code_objects(part, names)]
     if not isinstance(value, types.FunctionType) or value.__globals__ is not names:
         return []
-    codes = [value.__code__]
-    for code in codes:
-        codes += [inner for inner in code.co_consts if isinstance(inner, types.CodeType)]
-    return codes
+    return nested_code(value.__code__)
 
 
 def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
@@ -220,22 +206,20 @@ def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any
         AnswerNotFound: no cell binds the name, or its cell failed.
     """
     trees = [(cell, tree) for cell in lesson.cells if cell.kind == "code" and (tree := parse_cell(cell))]
-    bound = {cell.index: {n for node in tree.body for n in lessons.bound_names(node)} for cell, tree in trees}
-    binding = [at for at, found in bound.items() if name in found]
+    binding = [cell.index for cell, tree in trees if name in lessons.bound_names(tree)]
     checking = [cell.index for cell, tree in trees if binding and cell.index >= binding[0] and _is_checked(tree, name)]
     if not binding:
         broken = next((error for cell in lesson.cells if (error := find_parse_errors(cell).get(name))), None)
         why = f" seems to define {name!r} in a cell that does not parse" if broken else f" defines no {name!r}"
         raise AnswerNotFound(f"{lesson.path.name}{why}.", broken)
     last = max(checking) if checking and kind == "value" else max(binding)
-    futures, stopped = 0, None
+    runner, stopped = CellRunner(lesson, names), None
     for cell, tree in trees:
         if cell.index > last:
             break
         try:
-            code = compile(tree, traceback_filename(cell, lesson), "exec", futures, dont_inherit=True)
-            futures |= code.co_flags & _FUTURES
-            _execute_cell(code, names, None if cell.index in binding else patience)
+            with contextlib.nullcontext() if cell.index in binding else _limit_time(patience):
+                runner.run(cell, tree.body)
         except (Exception, SystemExit) as error:  # As in a notebook, the remaining cells still run.
             stopped = error if cell.index in binding else stopped
     if name not in names:
@@ -246,15 +230,13 @@ def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any
     return names[name]
 
 
-def _execute_cell(code: types.CodeType, names: dict[str, Any], patience: float | None) -> None:
-    """Run a cell, for at most `patience` CPU seconds unless `patience` is None."""
-    if patience is None:
-        exec(code, names)
-        return
+@contextlib.contextmanager
+def _limit_time(patience: float) -> Iterator[None]:
+    """Run the block for at most `patience` CPU seconds."""
     timer = Timeout(patience)
     try:
         with timer:
-            exec(code, names)
+            yield
     except KeyboardInterrupt:
         timer.stop()
         if not timer.fired:  # The interrupt comes from the time limit of the whole exercise.
