@@ -18,7 +18,7 @@ from tests.explore.widget_page import open_tab, open_window
 from tests.show.figure_checks import artist_box, assert_not_clipped, awkward_texts, random_patterns, text_strings
 from utils import show
 from utils.show import circuitsvis
-from utils.show.circuitsvis import MISSING, TRUST, WORDS, LibraryTracker, compressed_library
+from utils.show.circuitsvis import MISSING, TRUST, UNSUPPORTED, WORDS, LibraryTracker, adapt_library, compressed_library
 
 TOKENS = ["<|endoftext|>", "When", " Mary", " and"]
 
@@ -162,13 +162,27 @@ def test_nothing_asks_the_network():
     assert len(compressed_library()) < 600_000
 
 
+BUNDLE = " ".join(WORDS) + 'return e>=0?r(t).mix(r("white"),Math.min(Math.max(1-e/i,0),1)):0'
+
+
 def test_circuitsvis_says_queries_and_keys():
-    library = gzip.decompress(base64.b64decode(compressed_library())).decode()
-    for theirs, ours in WORDS.items():
-        assert theirs not in library and (ours in library), f"this version of circuitsvis has no {theirs}"
-    assert len(re.findall(r"\(courseShade\(\w/\w\)\)", library)) == 1, (
-        "this version of circuitsvis mixes its colours differently"
-    )
+    for library in (gzip.decompress(base64.b64decode(compressed_library())).decode(), adapt_library(BUNDLE)):
+        assert all(theirs not in library and ours in library for theirs, ours in WORDS.items())
+        assert len(re.findall(r"\(courseShade\(\w/\w\)\)", library)) == 1
+
+
+@pytest.mark.parametrize("missing", [*WORDS, "mix(", ""])
+def test_another_version_of_circuitsvis_shows_the_picture_and_says_why(monkeypatch, tmp_path, missing):
+    bundle = tmp_path / "dist" / "cdn" / "iife.js"
+    bundle.parent.mkdir(parents=True)
+    if missing:  # otherwise, the bundle is not where the course looks for it
+        bundle.write_text(BUNDLE.replace(missing, "different("), encoding="utf-8")
+    package = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(circuitsvis.importlib.util, "find_spec", lambda name: package)
+    monkeypatch.setattr(circuitsvis, "version", lambda name: "9.9")
+    monkeypatch.setattr(circuitsvis, "compressed_library", compressed_library.__wrapped__)  # without the cache
+    picture = show.attention(TOKENS, random_patterns(2, 4))
+    assert page(picture) == f"{picture.html()}<div>{UNSUPPORTED.format(version='9.9')}</div>"
 
 
 # ---------------------------------------------------------------- in a browser
@@ -264,7 +278,9 @@ def test_each_row_and_column_is_named_on_a_phone(chromium):
 
 
 def test_without_circuitsvis_the_picture_is_all(monkeypatch):
-    monkeypatch.setattr(circuitsvis, "compressed_library", lambda: None)
+    monkeypatch.setattr(circuitsvis.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.delattr(circuitsvis, "version")  # no package, no version
+    monkeypatch.setattr(circuitsvis, "compressed_library", compressed_library.__wrapped__)  # without the cache
     picture = show.attention(TOKENS, random_patterns(2, 4))
     assert page(picture) == picture.html()
 

@@ -16,6 +16,7 @@ import importlib.util
 import json
 import re
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,10 @@ TRUST = (
     "View → Activate Command Palette, then Trust Notebook."
 )
 MISSING = "To choose a head and point at its weights, run this cell again."
+UNSUPPORTED = (
+    "You cannot choose a head in this figure, because the course cannot adapt the installed version of circuitsvis"
+    " ({version}); version 1.43.3 works."
+)
 
 # A figure draws itself into every box with its content key that no other script has claimed. This works for equal
 # figures, for two views of one notebook, and for any position of the script. The page creates the ids, so the notebook
@@ -161,8 +166,9 @@ def script_json(value: Any) -> str:
 def interactive_html(picture: str, title: str, props: dict[str, Any], with_library: bool) -> str:
     """Return the HTML of a picture, with a script that replaces the picture by circuitsvis if scripts may run."""
     library = compressed_library()
-    if library is None:  # circuitsvis is not installed, so the output is only the picture
-        return picture
+    if library is None:
+        is_installed = importlib.util.find_spec("circuitsvis") is not None
+        return picture + (f"<div>{UNSUPPORTED.format(version=version('circuitsvis'))}</div>" if is_installed else "")
     data = script_json(props)
     key = hashlib.sha256(data.encode("ascii")).hexdigest()[:12]
     heads = len(props["attention"])
@@ -180,16 +186,25 @@ def interactive_html(picture: str, title: str, props: dict[str, Any], with_libra
 
 @functools.cache
 def compressed_library() -> str | None:
-    """Return circuitsvis's browser library, gzipped and base64-encoded; None if circuitsvis is not installed."""
+    """Return circuitsvis's browser library with the course's words and colours, gzipped and base64-encoded.
+
+    Return None if circuitsvis is not installed, or if its library lacks the code that the course replaces.
+    """
     found = importlib.util.find_spec("circuitsvis")  # importing circuitsvis would also load torch
     path = Path(found.origin).parent / "dist" / "cdn" / "iife.js" if found and found.origin else None
-    if path is None or not path.is_file():
-        return None
-    text = path.read_text(encoding="utf-8").split("//# sourceMappingURL=")[0]  # the page must not request the map
+    text = adapt_library(path.read_text(encoding="utf-8")) if path and path.is_file() else None
+    return base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii") if text else None
+
+
+def adapt_library(text: str) -> str | None:
+    """Replace circuitsvis's words and colours by the course's; return None if one of them is not in the library."""
+    text = text.split("//# sourceMappingURL=")[0]  # the page must not request the map
     for theirs, ours in WORDS.items():
+        if theirs not in text:
+            return None
         text = text.replace(theirs, ours)
-    text = _HELPERS.replace("SHADES", _shades()) + MIXED.sub(OURS, text)
-    return base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")
+    text, n_scales = MIXED.subn(OURS, text)
+    return _HELPERS.replace("SHADES", _shades()) + text if n_scales == 1 else None
 
 
 @functools.cache
