@@ -264,20 +264,11 @@ def exercise(
     oracle: Any,
     hints: Sequence[str],
     misconceptions: Mapping[str, tuple],
-    cases: Callable[[Sampler], Sequence[Case]] | Sequence[Case] = (Case(),),
-    returns: Spec | tuple[Spec, ...] | None = None,
-    initial_parameters: Callable[..., Mapping[str, torch.Tensor]] | None = None,
-    properties: Sequence[Callable] = (),
-    equivalent: Mapping[str, Any] | None = None,
-    view: Callable[..., Any] | None = None,
-    parse_result: Callable[[Any, Case], Any] | None = None,
-    differentiable: bool | None = None,
-    explain_entry: Callable[[tuple, Any, Any], str] | None = None,
-    atol: float = 1e-5,
-    cache_key: Callable[[], Hashable] | None = None,
-    steps: Mapping[str, Step] | None = None,
+    **fields: Any,
 ) -> Exercise:
     """Declare an exercise of the lesson whose checks module contains this call.
+
+    The keyword arguments after `misconceptions` are optional fields of `Exercise`.
 
     Args:
         name: the function, class or variable that the learner writes.
@@ -313,25 +304,10 @@ def exercise(
     if len(hints) != 3:
         raise ValueError(f"{name} needs three hints (a nudge, the idea, almost the code), but has {len(hints)}")
     wrong = tuple(Misconception(id, *entry) for id, entry in misconceptions.items())
-    declared = Exercise(
-        name=name,
-        lesson=lesson,
-        oracle=oracle,
-        cases=cases,
-        misconceptions=wrong,
-        hints=tuple(hints),
-        returns=returns,
-        initial_parameters=initial_parameters,
-        properties=tuple(properties),
-        equivalent=dict(equivalent or {}),
-        view=view,
-        parse_result=parse_result,
-        differentiable=differentiable,
-        explain_entry=explain_entry,
-        atol=atol,
-        cache_key=cache_key,
-        steps=dict(steps or {}),
-    )
+    fields.setdefault("cases", (Case(),))
+    for field_name, container in (("properties", tuple), ("equivalent", dict), ("steps", dict)):
+        fields[field_name] = container(fields.get(field_name) or ())
+    declared = Exercise(name=name, lesson=lesson, oracle=oracle, misconceptions=wrong, hints=tuple(hints), **fields)
     _exercises[name] = declared
     return declared
 
