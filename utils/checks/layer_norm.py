@@ -11,6 +11,7 @@ from utils.checks._attention import (
     qkv_parameters,
     torch_attention,
 )
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import batch_independent, remembers_nothing, slopes_agree
 
@@ -103,12 +104,22 @@ def _parameters(d_model, eps=1e-6):
     return {"w": torch.ones(d_model), "b": torch.zeros(d_model)}
 
 
-def _norm(x, w, b, eps, centre=True, correction=0, dim=-1, inside=True):
-    """Compute layer norm; each optional argument changes one step."""
+@with_steps
+def _norm(
+    p,
+    x,
+    *,
+    centre=True,
+    correction=0,
+    dim=-1,
+    change_eps=lambda eps: eps,
+    divisor=lambda variance, eps: (variance + eps).sqrt(),
+    use=lambda normed, w, b: normed * w + b,
+):
+    eps = change_eps(p.init_args["eps"])
     mean = x.mean(dim, keepdim=True) if centre else 0.0
     variance = x.var(dim, keepdim=True, correction=correction) if centre else x.pow(2).mean(dim, keepdim=True)
-    size = (variance + eps).sqrt() if inside else variance.sqrt() + eps
-    return (x - mean) / size * w + b
+    return use((x - mean) / divisor(variance, eps), p["w"], p["b"])
 
 
 def _mean_and_variance(probe):
@@ -142,14 +153,8 @@ def _far_from_zero(probe):
     return None
 
 
-def _own_default(d_model, eps=1e-5):
-    """Return the parameters of a layer whose default eps is 1e-5, as in torch."""
-    return _parameters(d_model)
-
-
-def _with_eps(forward):
-    """Return a forward pass that calls `forward` with w, b and eps of the module."""
-    return lambda p, residual: forward(residual, p["w"], p["b"], p.init_args["eps"])
+def _torch_norm(p, residual):
+    return F.layer_norm(residual, residual.shape[-1:], p["w"], p["b"], eps=p.init_args["eps"])
 
 
 def _tiny(rand, *shape):
@@ -160,7 +165,7 @@ def _tiny(rand, *shape):
 exercise(
     "LayerNorm",
     initial_parameters=_parameters,
-    oracle=_with_eps(lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps=eps)),
+    oracle=_torch_norm,
     cases=lambda rand: [
         case(rand(5, 4) * 3 + 2, init=(4,)),
         case(rand(2, 3, 6) - 1, init=(6,), seed=1),
@@ -181,94 +186,73 @@ exercise(
     returns=Float(),
     properties=[_mean_and_variance, batch_independent(), remembers_nothing, slopes_agree, _far_from_zero],
     misconceptions={
-        "unbiased": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, correction=1)),
+        "unbiased": _norm.replace(correction=1).wrong(
             "Your variance divides by d_model - 1, which is the default of torch's var. Layer norm describes the"
             " numbers that are there and estimates nothing, so it divides by d_model; the smaller d_model is, the more"
-            " this matters.",
+            " this matters."
         ),
         "over-everything": Wrong(
-            _with_eps(lambda x, w, b, eps: F.layer_norm(x, x.shape, None, None, eps=eps) * w + b),
+            lambda p, x: F.layer_norm(x, x.shape, eps=p.init_args["eps"]) * p["w"] + p["b"],
             "You computed one mean and one variance over the whole tensor. Normalise each token's vector"
             " independently, along the last axis.",
         ),
-        "over-the-tokens": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, dim=0)),
+        "over-the-tokens": _norm.replace(dim=0).wrong(
             "Your mean and variance run along the first axis, over tokens or texts. That is the idea of batch norm,"
-            " and tokens influence each other; normalise each vector independently, along the last axis.",
+            " and tokens influence each other; normalise each vector independently, along the last axis."
         ),
-        "along-axis-1": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, dim=1)),
+        "along-axis-1": _norm.replace(dim=1).wrong(
             "Your mean and variance run along dim 1, which is the last axis only for a table: in a batch of texts, dim"
-            " 1 counts the tokens. Normalise each vector along the last axis, however many axes come before it.",
+            " 1 counts the tokens. Normalise each vector along the last axis, however many axes come before it."
         ),
-        "not-centred": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, centre=False)),
+        "not-centred": _norm.replace(centre=False).wrong(
             "You did not subtract the mean: you divide only by the root mean square. That is RMSNorm, which some newer"
-            " models use, and which does not remove a shift of the input.",
+            " models use, and which does not remove a shift of the input."
         ),
-        "eps-outside-the-root": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, inside=False)),
+        "eps-outside-the-root": _norm.replace(divisor=lambda variance, eps: variance.sqrt() + eps).wrong(
             "You added eps after the root. Add it to the variance, inside the root; there it matters only if the"
-            " variance itself is tiny.",
+            " variance itself is tiny."
         ),
         "unbiased-deviation-plus-eps": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps, correction=1, inside=False)),
+            _norm.replace(correction=1, divisor=lambda variance, eps: variance.sqrt() + eps),
             "You divide by torch's std plus eps, but std divides by d_model - 1 by default, and layer norm divides by"
             " d_model. Also, eps should be added to the variance, inside the root.",
         ),
-        "eps-as-a-floor": Wrong(
-            _with_eps(
-                lambda x, w, b, eps: (
-                    (x - x.mean(-1, keepdim=True)) / x.var(-1, keepdim=True, correction=0).clamp_min(eps).sqrt() * w + b
-                )
-            ),
+        "eps-as-a-floor": _norm.replace(divisor=lambda variance, eps: variance.clamp_min(eps).sqrt()).wrong(
             "You used eps as the smallest value that the variance may have. Add eps to every variance instead, so that"
-            " the result has no kink where the two are equal.",
+            " the result has no kink where the two are equal."
         ),
-        "eps-forgotten": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, b, 0.0)),
-            "You do not use eps. A vector of equal numbers has variance 0, and 0 / 0 is nan.",
+        "eps-forgotten": _norm.replace(change_eps=lambda eps: 0.0).wrong(
+            "You do not use eps. A vector of equal numbers has variance 0, and 0 / 0 is nan."
         ),
-        "eps-fixed": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, b, 1e-6)),
-            "Your eps is 1e-6, whatever is passed. Store the argument and use it.",
+        "eps-fixed": _norm.replace(change_eps=lambda eps: 1e-6).wrong(
+            "Your eps is 1e-6, whatever is passed. Store the argument and use it."
         ),
-        "eps-of-torch": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, b, 1e-5)),
-            "Your eps is 1e-5, whatever is passed. That is the default of torch's own layer norm; use the argument.",
+        "eps-of-torch": _norm.replace(change_eps=lambda eps: 1e-5).wrong(
+            "Your eps is 1e-5, whatever is passed. That is the default of torch's own layer norm; use the argument."
         ),
         "eps-of-torch-by-default": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, b, eps)),
+            _norm,
             "If no eps is passed, your eps is 1e-5, as in torch. Here the default is 1e-6: read the first line of"
             " __init__.",
-            initial_parameters=_own_default,
+            initial_parameters=lambda d_model, eps=1e-5: _parameters(d_model),
         ),
-        "divided-by-variance": Wrong(
-            _with_eps(
-                lambda x, w, b, eps: (
-                    (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True, correction=0) + eps) * w + b
-                )
-            ),
+        "divided-by-variance": _norm.replace(divisor=torch.add).wrong(
             "You divided by the variance instead of its root, so large inputs come out small and small inputs come out"
-            " large.",
+            " large."
         ),
-        "weight-and-bias-unused": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, torch.ones_like(w), torch.zeros_like(b), eps)),
+        "weight-and-bias-unused": _norm.replace(use=lambda normed, w, b: normed).wrong(
             "You return the normalised vector without using w and b. Apply them after the normalisation: they let the"
-            " model choose a size and an offset for each entry.",
+            " model choose a size and an offset for each entry."
         ),
-        "bias-unused": Wrong(
-            _with_eps(lambda x, w, b, eps: _norm(x, w, torch.zeros_like(b), eps)),
+        "bias-unused": _norm.replace(use=lambda normed, w, b: normed * w).wrong(
             "You never add b. Without b the model cannot shift an entry: for example, a vector of equal numbers always"
-            " becomes 0.",
+            " becomes 0."
         ),
-        "bias-before-weight": Wrong(
-            _with_eps(lambda x, w, b, eps: (_norm(x, torch.ones_like(w), torch.zeros_like(b), eps) + b) * w),
-            "You added b before you multiplied by w, so w scales the shift too. First multiply by w, then add b.",
+        "bias-before-weight": _norm.replace(use=lambda normed, w, b: (normed + b) * w).wrong(
+            "You added b before you multiplied by w, so w scales the shift too. First multiply by w, then add b."
         ),
         "weight-starts-at-zero": Wrong(
-            _with_eps(lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps=eps)),
+            _torch_norm,
             "Your w starts at 0, so at first the layer returns only b. Start w at 1 and b at 0, so that the layer is a"
             " plain norm in the beginning.",
             initial_parameters=lambda d_model, eps=1e-6: {"w": torch.zeros(d_model), "b": torch.zeros(d_model)},
@@ -337,7 +321,11 @@ def _transform_mask(transform):
     return lambda p, src, mask=None: src + _norm1(p, _attend(p, src, None if mask is None else transform(mask)))
 
 
+@wrong_answer
 def _causal_without_a_mask(p, src, mask=None):
+    """You hide the future even without a mask. None means that every position may look at every other; pass the mask on
+    unchanged.
+    """
     return src + _norm1(p, _attend(p, src, causal_mask(src.shape[-2]) if mask is None else mask))
 
 
@@ -382,11 +370,7 @@ exercise(
             _transform_mask(lambda mask: None),
             "You do not pass the mask on to attention, so every position sees all others, whatever the mask says.",
         ),
-        "causal-without-a-mask": Wrong(
-            _causal_without_a_mask,
-            "You hide the future even without a mask. None means that every position may look at every other; pass the"
-            " mask on unchanged.",
-        ),
+        "causal-without-a-mask": _causal_without_a_mask,
         "true-means-blocked": Wrong(
             _transform_mask(lambda mask: ~mask | torch.eye(len(mask), dtype=torch.bool)),
             "You inverted the mask before you passed it on. True means 'may attend', both for this layer and for the"

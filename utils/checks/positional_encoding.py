@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.checks._attention import rope, sinusoids
+from utils.checks._wrong_answers import with_steps
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import (
     batch_independent,
@@ -33,7 +34,12 @@ def _pairs(d):
     return torch.arange(0, d, 2) / d
 
 
-def _by_formula(
+@with_steps
+def _waves(
+    position,
+    d_model,
+    base=100.0,
+    *,
     first=torch.sin,
     second=torch.cos,
     power=_pairs,
@@ -42,13 +48,8 @@ def _by_formula(
     base_is=lambda base: base,
     unit=1.0,
 ):
-    """Return an answer that computes sinusoids; each argument replaces one part of the formula."""
-
-    def answer(position, d_model, base=100.0):
-        angle = at(position.float())[:, None] * base_is(base) ** -power(d_model) * unit
-        return join(first(angle), second(angle))
-
-    return answer
+    angle = at(position.float())[:, None] * base_is(base) ** -power(d_model) * unit
+    return join(first(angle), second(angle))
 
 
 def _by_logarithm(position, d_model, base=100.0):
@@ -150,85 +151,70 @@ exercise(
     properties=[_angles, _far_rows],
     differentiable=False,
     misconceptions={
-        "positions-ignored": Wrong(
-            _by_formula(at=lambda p: torch.arange(len(p))),
+        "positions-ignored": _waves.replace(at=lambda p: torch.arange(len(p))).wrong(
             "You number the rows 0, 1, 2, … yourself, whatever position holds. A text may begin at position 20, and"
-            " then its rows belong to the positions 20, 21, 22.",
+            " then its rows belong to the positions 20, 21, 22."
         ),
-        "base-fixed": Wrong(
-            _by_formula(base_is=lambda base: 100.0),
-            "Your base is 100, whatever is passed. The base decides how slow the slowest wave is, so use the argument.",
+        "base-fixed": _waves.replace(base_is=lambda base: 100.0).wrong(
+            "Your base is 100, whatever is passed. The base decides how slow the slowest wave is, so use the argument."
         ),
-        "ten-thousand": Wrong(
-            _by_formula(base_is=lambda base: 10000.0),
+        "ten-thousand": _waves.replace(base_is=lambda base: 10000.0).wrong(
             "Your base is 10000, as in the paper of 2017, whatever is passed. Use the argument, whose default here is"
-            " 100.",
+            " 100."
         ),
         "every-entry-its-own-speed": Wrong(
-            _by_formula(
+            _waves.replace(
                 power=lambda d: torch.arange(d) / d,
                 join=lambda s, c: torch.where(torch.arange(s.shape[-1]) % 2 == 0, s, c),
             ),
             "Your exponent counts the entries one by one, so the sine and the cosine of a pair have different speeds."
             " Entries 2i and 2i + 1 should share one angle; otherwise moving on by a few positions is no rotation.",
         ),
-        "half-the-exponent": Wrong(
-            _by_formula(power=lambda d: _pairs(d) / 2),
+        "half-the-exponent": _waves.replace(power=lambda d: _pairs(d) / 2).wrong(
             "Your exponent is i / d_model and should be 2i / d_model. As a result, the slowest wave is only as slow as"
-            " the root of the base allows.",
+            " the root of the base allows."
         ),
-        "twice-the-exponent": Wrong(
-            _by_formula(power=lambda d: 2 * _pairs(d)),
+        "twice-the-exponent": _waves.replace(power=lambda d: 2 * _pairs(d)).wrong(
             "Your exponent is twice as large as it should be. The formula's 2i is 0, 2, 4, …: an arange in steps of"
-            " two already gives 2i, not i.",
+            " two already gives 2i, not i."
         ),
-        "divided-twice": Wrong(
-            _by_formula(power=lambda d: -_pairs(d)),
+        "divided-twice": _waves.replace(power=lambda d: -_pairs(d)).wrong(
             "You multiply by the power of the base instead of dividing by it, so later waves get faster and faster."
-            " The first pair should be the fastest, at one radian per position, and the others should be slower.",
+            " The first pair should be the fastest, at one radian per position, and the others should be slower."
         ),
-        "sine-and-cosine-swapped": Wrong(
-            _by_formula(first=torch.cos, second=torch.sin),
+        "sine-and-cosine-swapped": _waves.replace(first=torch.cos, second=torch.sin).wrong(
             "You swapped sine and cosine: even entries should hold the sine, and odd entries the cosine. The row of"
-            " position 0 then begins with 0, 1.",
+            " position 0 then begins with 0, 1."
         ),
-        "halves": Wrong(
-            _by_formula(join=_halves),
+        "halves": _waves.replace(join=_halves).wrong(
             "You put all sines first, then all cosines. They should alternate, so that the sine and the cosine of a"
-            " pair are neighbours and can be rotated together.",
+            " pair are neighbours and can be rotated together."
         ),
-        "sine-only": Wrong(
-            _by_formula(second=torch.sin),
+        "sine-only": _waves.replace(second=torch.sin).wrong(
             "Both entries of each pair are sines. Two positions on opposite sides of a wave's peak can then get the"
-            " same value; the cosine tells them apart.",
+            " same value; the cosine tells them apart."
         ),
-        "whole-rounds": Wrong(
-            _by_formula(unit=2 * torch.pi),
+        "whole-rounds": _waves.replace(unit=2 * torch.pi).wrong(
             "Your angles have a factor of 2π too many, so at every whole position the first wave is back at its start."
-            " The first pair should rotate by one radian per position.",
+            " The first pair should rotate by one radian per position."
         ),
-        "angles-only": Wrong(
-            _by_formula(first=torch.clone, second=torch.clone),
+        "angles-only": _waves.replace(first=torch.clone, second=torch.clone).wrong(
             "You return the angles themselves, which grow without limit. Return their sines and cosines, which stay"
-            " between -1 and 1.",
+            " between -1 and 1."
         ),
-        "degrees": Wrong(
-            _by_formula(unit=torch.pi / 180),
-            "You treated the angle as degrees. The formula uses radians, as torch's sin and cos do.",
+        "degrees": _waves.replace(unit=torch.pi / 180).wrong(
+            "You treated the angle as degrees. The formula uses radians, as torch's sin and cos do."
         ),
-        "cut-to-whole": Wrong(
-            _by_formula(at=torch.trunc),
+        "cut-to-whole": _waves.replace(at=torch.trunc).wrong(
             "You truncate positions to integers, so 2.5 gets the row of 2. A position may be any number, and the angle"
-            " should follow it.",
+            " should follow it."
         ),
-        "exponents-up-to-one": Wrong(
-            _by_formula(power=lambda d: torch.linspace(0, 1, d // 2)),
+        "exponents-up-to-one": _waves.replace(power=lambda d: torch.linspace(0, 1, d // 2)).wrong(
             "Your exponents run from 0 to 1, both included. They should be 2i / d_model, and the last of these is less"
-            " than 1.",
+            " than 1."
         ),
-        "starts-at-one": Wrong(
-            _by_formula(at=lambda p: p + 1),
-            "You added one to every position. Position 0 should have the angle 0, so its row begins with 0, 1.",
+        "starts-at-one": _waves.replace(at=lambda p: p + 1).wrong(
+            "You added one to every position. Position 0 should have the angle 0, so its row begins with 0, 1."
         ),
     },
     equivalent={"by-logarithm": _by_logarithm},
@@ -254,13 +240,11 @@ def _encode_positions(x, position=None, base=100.0):
     return sinusoids(torch.arange(x.shape[-2]) if position is None else position, x.shape[-1], base)
 
 
-def _make_module(make=_encode_positions, join=torch.add, last=lambda p, x: x):
-    def answer(p, x):
-        if x.shape[-2] > p.init_args["max_len"]:
-            raise ValueError("too long")
-        return last(p, join(x, make(x)))
-
-    return answer
+@with_steps
+def _add_positions(p, x, *, make=_encode_positions, join=torch.add, last=lambda p, x: x):
+    if x.shape[-2] > p.init_args["max_len"]:
+        raise ValueError("too long")
+    return last(p, join(x, make(x)))
 
 
 def _rows_by_text(x):
@@ -331,7 +315,7 @@ def _keeps_its_table(probe):
 exercise(
     "PositionalEncoding",
     initial_parameters=_no_parameters,
-    oracle=_make_module(),
+    oracle=_add_positions,
     cases=lambda rand: [
         case(rand(5, 4), init=(4,)),
         case(rand(3, 6, 4), init=(4, 20), seed=1, train=True, note="in training"),
@@ -371,61 +355,50 @@ exercise(
             "You add the whole table with all max_len rows, which does not fit a shorter text. Take as many rows as x"
             " has positions.",
         ),
-        "concatenated": Wrong(
-            _make_module(join=lambda x, pe: torch.cat((x, pe.expand_as(x)), dim=-1)),
+        "concatenated": _add_positions.replace(join=lambda x, pe: torch.cat((x, pe.expand_as(x)), dim=-1)).wrong(
             "You put x and the encoding side by side, so the result is twice as wide, which no later layer expects."
-            " Add the encoding instead, which keeps the width.",
+            " Add the encoding instead, which keeps the width."
         ),
-        "subtracted": Wrong(
-            _make_module(join=torch.sub),
-            "You subtracted the table. Add it to x.",
-        ),
-        "tokens-enlarged": Wrong(
-            _make_module(join=lambda x, pe: x * x.shape[-1] ** 0.5 + pe),
+        "subtracted": _add_positions.replace(join=torch.sub).wrong("You subtracted the table. Add it to x."),
+        "tokens-enlarged": _add_positions.replace(join=lambda x, pe: x * x.shape[-1] ** 0.5 + pe).wrong(
             "You multiplied x by the root of d_model before the addition. Some models do that to their embeddings, but"
-            " this module should only add.",
+            " this module should only add."
         ),
-        "batch-axis": Wrong(
-            _make_module(_rows_by_text),
+        "batch-axis": _add_positions.replace(make=_rows_by_text).wrong(
             "In a batch, every position of a text gets the same vector, because you slice the table by the first axis"
             " of"
-            " x, which counts the texts. The last axis but one counts the positions.",
+            " x, which counts the texts. The last axis but one counts the positions."
         ),
-        "multiplied": Wrong(
-            _make_module(join=torch.mul),
+        "multiplied": _add_positions.replace(join=torch.mul).wrong(
             "You multiplied by the encoding, so an entry is lost wherever a sine is 0: at position 0, every second"
-            " entry. Add the encoding instead.",
+            " entry. Add the encoding instead."
         ),
-        "nothing-added": Wrong(
-            _make_module(join=lambda x, pe: x),
-            "You return x unchanged. For the layers that follow, the text is still a bag of tokens.",
+        "nothing-added": _add_positions.replace(join=lambda x, pe: x).wrong(
+            "You return x unchanged. For the layers that follow, the text is still a bag of tokens."
         ),
-        "encoding-alone": Wrong(
-            _make_module(join=lambda x, pe: pe.expand_as(x)),
-            "You return only the encoding, so the tokens are lost. Add the encoding to x.",
+        "encoding-alone": _add_positions.replace(join=lambda x, pe: pe.expand_as(x)).wrong(
+            "You return only the encoding, so the tokens are lost. Add the encoding to x."
         ),
         "reversed": Wrong(
-            _make_module(lambda x: _encode_positions(x, torch.arange(x.shape[-2]).flip(0))),
+            _add_positions.replace(make=lambda x: _encode_positions(x, torch.arange(x.shape[-2]).flip(0))),
             "You count positions from the end, so all of them change when a token is added. The first token should"
             " have position 0.",
         ),
         "starts-at-one": Wrong(
-            _make_module(lambda x: _encode_positions(x, torch.arange(x.shape[-2]) + 1)),
+            _add_positions.replace(make=lambda x: _encode_positions(x, torch.arange(x.shape[-2]) + 1)),
             "You gave the first token position 1. It should get the first row of the table, which belongs to position"
             " 0.",
         ),
-        "base-ten-thousand": Wrong(
-            _make_module(lambda x: _encode_positions(x, base=10000.0)),
+        "base-ten-thousand": _add_positions.replace(make=lambda x: _encode_positions(x, base=10000.0)).wrong(
             "Your waves have base 10000. In this course the module uses base 100, which is the default of"
-            " positional_encoding.",
+            " positional_encoding."
         ),
-        "dropout": Wrong(
-            _make_module(last=lambda p, x: F.dropout(x, 0.1, p.training)),
+        "dropout": _add_positions.replace(last=lambda p, x: F.dropout(x, 0.1, p.training)).wrong(
             "You apply dropout after the addition, as in torch's tutorial: in training, a tenth of the numbers become"
-            " 0, and the others grow. This module should only add.",
+            " 0, and the others grow. This module should only add."
         ),
         "a-parameter": Wrong(
-            _make_module(),
+            _add_positions,
             "Your table is a parameter of the module, so training would change it. Make it a buffer, which moves with"
             " the module and keeps its values.",
             initial_parameters=lambda d_model, max_len=5000: {"pe": torch.zeros(max_len, d_model)},
@@ -453,16 +426,20 @@ def _rotate_pair(a, b, cos, sin):
     return a * cos - b * sin, a * sin + b * cos
 
 
-def _make_rope(
-    at=_positions, power=_pairs, cut=_split_neighbours, turn=_rotate_pair, join=_alternating, base_is=lambda base: base
+@with_steps
+def _rotate(
+    x,
+    base=10000.0,
+    *,
+    at=_positions,
+    power=_pairs,
+    cut=_split_neighbours,
+    turn=_rotate_pair,
+    join=_alternating,
+    base_is=lambda base: base,
 ):
-    """Return an answer that rotates pairs; each argument replaces one step."""
-
-    def answer(x, base=10000.0):
-        angle = at(x)[..., None] * base_is(base) ** -power(x.shape[-1])
-        return join(*turn(*cut(x), angle.cos(), angle.sin()))
-
-    return answer
+    angle = at(x)[..., None] * base_is(base) ** -power(x.shape[-1])
+    return join(*turn(*cut(x), angle.cos(), angle.sin()))
 
 
 def _count_along(axis):
@@ -505,87 +482,72 @@ exercise(
     differentiable=True,
     properties=[batch_independent(), _keeps_lengths, works_where_its_input_is, _far_positions],
     misconceptions={
-        "turned-by-the-head": Wrong(
-            _make_rope(at=_count_along(-3)),
+        "turned-by-the-head": _rotate.replace(at=_count_along(-3)).wrong(
             "You took the axis before the positions for the positions: it counts the heads, or the texts of a batch."
-            " All tokens of a head are then rotated by the same angle; the last axis but one counts the positions.",
+            " All tokens of a head are then rotated by the same angle; the last axis but one counts the positions."
         ),
-        "same-turn-everywhere": Wrong(
-            _make_rope(at=lambda x: torch.ones(x.shape[-2])),
+        "same-turn-everywhere": _rotate.replace(at=lambda x: torch.ones(x.shape[-2])).wrong(
             "You rotate each pair by its speed, wherever the token is. The angle should be the position times the"
-            " speed; otherwise no two positions differ.",
+            " speed; otherwise no two positions differ."
         ),
-        "base-a-hundred": Wrong(
-            _make_rope(base_is=lambda base: 100.0),
-            "Your base is 100, whatever is passed, as for the waves. Use the argument, whose default is 10000.",
+        "base-a-hundred": _rotate.replace(base_is=lambda base: 100.0).wrong(
+            "Your base is 100, whatever is passed, as for the waves. Use the argument, whose default is 10000."
         ),
-        "starts-at-one": Wrong(
-            _make_rope(at=lambda x: _positions(x) + 1),
-            "You added one to every position, so the first token is rotated too. Position 0 should stay unchanged.",
+        "starts-at-one": _rotate.replace(at=lambda x: _positions(x) + 1).wrong(
+            "You added one to every position, so the first token is rotated too. Position 0 should stay unchanged."
         ),
-        "only-cosines": Wrong(
-            _make_rope(turn=lambda a, b, cos, sin: (a * cos, b * cos)),
+        "only-cosines": _rotate.replace(turn=lambda a, b, cos, sin: (a * cos, b * cos)).wrong(
             "You multiplied both entries by the cosine, which only scales a pair. A rotation mixes the two entries of"
-            " the pair.",
+            " the pair."
         ),
-        "other-direction": Wrong(
-            _make_rope(at=lambda x: -_positions(x)),
+        "other-direction": _rotate.replace(at=lambda x: -_positions(x)).wrong(
             "You rotate the pairs clockwise. Scores stay the same if queries and keys rotate the same way, but this"
-            " course rotates counter-clockwise, from the first entry of a pair towards the second.",
+            " course rotates counter-clockwise, from the first entry of a pair towards the second."
         ),
         "first-overwritten": Wrong(
-            _make_rope(turn=lambda a, b, cos, sin: (a * cos - b * sin, (a * cos - b * sin) * sin + b * cos)),
+            _rotate.replace(turn=lambda a, b, cos, sin: (a * cos - b * sin, (a * cos - b * sin) * sin + b * cos)),
             "You computed the second entry of a pair from the new first entry. Both entries should come from the old"
             " pair, so keep the old pair until both are computed.",
         ),
-        "places-exchanged": Wrong(
-            _make_rope(join=lambda first, second: _alternating(second, first)),
+        "places-exchanged": _rotate.replace(join=lambda first, second: _alternating(second, first)).wrong(
             "You swapped the two entries of each pair. The entry with the minus should come first, and the entry with"
-            " the plus second.",
+            " the plus second."
         ),
-        "halves-at-the-end": Wrong(
-            _make_rope(join=_halves),
+        "halves-at-the-end": _rotate.replace(join=_halves).wrong(
             "You rotate the pairs correctly but return them in another order: all first entries, then all second"
             " entries. Dot products stay the same, because queries and keys are shuffled alike, but anything else that"
-            " reads the vector is affected: put each pair back in its own two places.",
+            " reads the vector is affected: put each pair back in its own two places."
         ),
-        "halves-as-pairs": Wrong(
-            _make_rope(cut=lambda x: x.chunk(2, dim=-1), join=_halves),
+        "halves-as-pairs": _rotate.replace(cut=lambda x: x.chunk(2, dim=-1), join=_halves).wrong(
             "You pair entry i with entry i + d/2, as some libraries do, and weights trained with one pairing do not"
-            " fit the other. Here neighbours are pairs: 0 with 1, 2 with 3.",
+            " fit the other. Here neighbours are pairs: 0 with 1, 2 with 3."
         ),
-        "one-speed-for-all": Wrong(
-            _make_rope(power=lambda d: torch.zeros(d // 2)),
+        "one-speed-for-all": _rotate.replace(power=lambda d: torch.zeros(d // 2)).wrong(
             "You rotate all pairs by one radian per position, so after 6.28 positions they are nearly back at their"
-            " start, and distant positions look close. Each pair needs its own speed.",
+            " start, and distant positions look close. Each pair needs its own speed."
         ),
-        "base-ignored": Wrong(
-            _make_rope(base_is=lambda base: 10000.0),
-            "Your base is 10000, whatever is passed. Use the argument.",
+        "base-ignored": _rotate.replace(base_is=lambda base: 10000.0).wrong(
+            "Your base is 10000, whatever is passed. Use the argument."
         ),
-        "half-the-exponent": Wrong(
-            _make_rope(power=lambda d: _pairs(d) / 2),
-            "Your exponent is i / d_head and should be 2i / d_head. As a result, the slow pairs rotate too fast.",
+        "half-the-exponent": _rotate.replace(power=lambda d: _pairs(d) / 2).wrong(
+            "Your exponent is i / d_head and should be 2i / d_head. As a result, the slow pairs rotate too fast."
         ),
-        "turned-by-the-batch": Wrong(
-            _make_rope(at=_count_along(0)),
+        "turned-by-the-batch": _rotate.replace(at=_count_along(0)).wrong(
             "You took the first axis for the positions, but in a batch it counts the texts. The last axis but one"
-            " counts the positions.",
+            " counts the positions."
         ),
         "added": Wrong(
             lambda x, base=10000.0: x + _encode_positions(x, base=base),
             "You added sines and cosines, as in the previous encoding. A rotation multiplies instead, and it keeps the"
             " length of each pair.",
         ),
-        "scaled": Wrong(
-            _make_rope(turn=lambda a, b, cos, sin: (a * cos, b * sin)),
+        "scaled": _rotate.replace(turn=lambda a, b, cos, sin: (a * cos, b * sin)).wrong(
             "You multiplied each entry by its own cosine or sine. To rotate a pair, both entries must go into both"
-            " results.",
+            " results."
         ),
-        "minus-misplaced": Wrong(
-            _make_rope(turn=lambda a, b, cos, sin: (a * cos + b * sin, a * sin + b * cos)),
+        "minus-misplaced": _rotate.replace(turn=lambda a, b, cos, sin: (a * cos + b * sin, a * sin + b * cos)).wrong(
             "Your formula has no minus. Rotating (a, b) gives a cos - b sin and a sin + b cos; without the minus, the"
-            " length of the pair changes with the position.",
+            " length of the pair changes with the position."
         ),
     },
     hints=Hints(

@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from utils.checks._attention import INPUTS, QUERY
+from utils.checks._wrong_answers import with_steps
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
@@ -253,17 +254,20 @@ def _one_apart(rand):
     return x
 
 
-def _powers(x, dim):
-    return (x - x.amax(dim, keepdim=True)).exp()
-
-
 def _normalise(powers, dim):
     return powers / powers.sum(dim, keepdim=True)
 
 
-def _softmax_after_shift(x, dim, shift):
-    """Compute softmax after subtracting `shift(x, dim)`."""
-    return _normalise((x - shift(x, dim)).exp(), dim)
+@with_steps
+def _softmax(
+    x,
+    dim,
+    *,
+    shift=lambda x, dim: x.amax(dim, keepdim=True),
+    divide=_normalise,
+    power=lambda x, shift: (x - shift).exp(),
+):
+    return divide(power(x, shift(x, dim)), dim)
 
 
 exercise(
@@ -284,16 +288,14 @@ exercise(
     ],
     returns=Float(),
     misconceptions={
-        "overflows": Wrong(
-            lambda x, dim: x.exp() / x.exp().sum(dim, keepdim=True),
+        "overflows": _softmax.replace(shift=lambda x, dim: 0.0).wrong(
             "The formula is right on paper, but it fails for large numbers: exp(89) no longer fits into a float32, and"
             " inf / inf is nan. Adding the same number to every score changes no weight, so you can lower all scores"
-            " first.",
+            " first."
         ),
-        "one-maximum-for-all": Wrong(
-            lambda x, dim: (x - x.max()).exp() / (x - x.max()).exp().sum(dim, keepdim=True),
+        "one-maximum-for-all": _softmax.replace(shift=lambda x, dim: x.max()).wrong(
             "You subtract one maximum from the whole tensor, so the powers of a row far below it are all zero, and 0 /"
-            " 0 is nan. Each row needs its own maximum, along dim.",
+            " 0 is nan. Each row needs its own maximum, along dim."
         ),
         "ignores-dim": Wrong(
             lambda x, dim: F.softmax(x, dim=-1),
@@ -305,19 +307,13 @@ exercise(
             "Your result always sums to one along the first axis, whatever dim is. Use dim for both the maximum and"
             " the sum.",
         ),
-        "dim-for-the-maximum-only": Wrong(
-            lambda x, dim: (
-                (x - x.amax(dim, keepdim=True)).exp() / (x - x.amax(dim, keepdim=True)).exp().sum(-1, keepdim=True)
-            ),
+        "dim-for-the-maximum-only": _softmax.replace(divide=lambda powers, dim: _normalise(powers, -1)).wrong(
             "You take the maximum along dim, but the sum along the last axis, whatever dim is. Use dim for both, so"
-            " that the result sums to one along dim.",
+            " that the result sums to one along dim."
         ),
-        "dim-for-the-sum-only": Wrong(
-            lambda x, dim: (
-                (x - x.amax(-1, keepdim=True)).exp() / (x - x.amax(-1, keepdim=True)).exp().sum(dim, keepdim=True)
-            ),
+        "dim-for-the-sum-only": _softmax.replace(shift=lambda x, dim: x.amax(-1, keepdim=True)).wrong(
             "You take the sum along dim, but the maximum along the last axis, whatever dim is. All scores that are"
-            " normalised together must be lowered by the same number, so use dim for both.",
+            " normalised together must be lowered by the same number, so use dim for both."
         ),
         "over-everything": Wrong(
             lambda x, dim: F.softmax(x.flatten(), dim=0).view_as(x),
@@ -333,20 +329,17 @@ exercise(
             "You divided the absolute values by their sum, so a score of -5 gets a larger weight than a score of 2."
             " exp keeps the order: a higher score gets a larger weight.",
         ),
-        "mean-for-maximum": Wrong(
-            lambda x, dim: _softmax_after_shift(x, dim, lambda x, dim: x.mean(dim, keepdim=True)),
+        "mean-for-maximum": _softmax.replace(shift=lambda x, dim: x.mean(dim, keepdim=True)).wrong(
             "You subtract the mean of the scores. This shift changes no weight, but a score far above the mean still"
-            " overflows; subtract the maximum, so that no power is above 1.",
+            " overflows; subtract the maximum, so that no power is above 1."
         ),
-        "absolute-for-maximum": Wrong(
-            lambda x, dim: _softmax_after_shift(x, dim, lambda x, dim: x.abs().amax(dim, keepdim=True)),
+        "absolute-for-maximum": _softmax.replace(shift=lambda x, dim: x.abs().amax(dim, keepdim=True)).wrong(
             "You subtract the largest absolute value. If all scores are far below 0, it is far above them, so all"
-            " powers become 0, and 0 / 0 is nan; subtract the largest score itself.",
+            " powers become 0, and 0 / 0 is nan; subtract the largest score itself."
         ),
-        "minimum-for-maximum": Wrong(
-            lambda x, dim: _softmax_after_shift(x, dim, lambda x, dim: x.amin(dim, keepdim=True)),
+        "minimum-for-maximum": _softmax.replace(shift=lambda x, dim: x.amin(dim, keepdim=True)).wrong(
             "You subtract the smallest score, so all other scores are above 0, and the power of a large one still"
-            " overflows. Subtract the maximum, so that no power is above 1.",
+            " overflows. Subtract the maximum, so that no power is above 1."
         ),
         "clamped": Wrong(
             lambda x, dim: F.softmax(x.clamp(-80, 80), dim=dim),
@@ -363,25 +356,22 @@ exercise(
             "You replace nan after it has appeared, so a row of large numbers has no weights left. If exp does not"
             " overflow, there is no nan to replace: lower the scores first.",
         ),
-        "highest-gets-least": Wrong(
-            lambda x, dim: _normalise((x.amax(dim, keepdim=True) - x).exp(), dim),
+        "highest-gets-least": _softmax.replace(power=lambda x, shift: (shift - x).exp()).wrong(
             "Your order is reversed: the highest score gets the smallest weight. exp needs the score minus the"
-            " maximum, which is 0 for the highest score and negative for all others.",
+            " maximum, which is 0 for the highest score and negative for all others."
         ),
         "multiplied-by-the-sum": Wrong(
-            lambda x, dim: _powers(x, dim) * _powers(x, dim).sum(dim, keepdim=True),
+            _softmax.replace(divide=lambda powers, dim: powers * powers.sum(dim, keepdim=True)),
             "You multiplied the powers by their sum, so weights can be far above 1. Divide each power by the sum of"
             " its row instead.",
         ),
-        "divided-by-itself": Wrong(
-            lambda x, dim: _powers(x, dim) / _powers(x, dim),
+        "divided-by-itself": _softmax.replace(divide=lambda powers, dim: powers / powers).wrong(
             "You divided each power by itself, so every weight is 1. Divide each power by the sum of the powers along"
-            " dim.",
+            " dim."
         ),
-        "not-normalised": Wrong(
-            _powers,
+        "not-normalised": _softmax.replace(divide=lambda powers, dim: powers).wrong(
             "You subtracted the maximum and took exp, but you did not divide, so the largest entry is always 1. Divide"
-            " by the sum along dim.",
+            " by the sum along dim."
         ),
     },
     hints=Hints(
@@ -479,14 +469,10 @@ def _attend(inputs):
     return torch.einsum("ij,jd->id", weights, inputs), weights
 
 
-def _with_weights(compute_weights):
-    """Build an answer that differs from the correct one only in how it computes the weights."""
-
-    def answer(inputs):
-        weights = compute_weights(inputs)
-        return weights @ inputs, weights
-
-    return answer
+@with_steps
+def _simple_attention(inputs, *, weigh=lambda x: F.softmax(x @ x.T, dim=-1), mix=torch.matmul):
+    weights = weigh(inputs)
+    return mix(weights, inputs), weights
 
 
 exercise(
@@ -504,34 +490,33 @@ exercise(
     returns=(Float("seq d_in", name="context_vecs"), Float("seq seq", name="weights")),
     properties=[rows_sum_to_one(part=1), finite_when_scaled()],
     misconceptions={
-        "wrong-axis": Wrong(
-            _with_weights(lambda x: F.softmax(x @ x.T, dim=0)),
+        "wrong-axis": _simple_attention.replace(weigh=lambda x: F.softmax(x @ x.T, dim=0)).wrong(
             "The columns of your weights sum to one, but the rows should: row i holds the weights of query i. Softmax"
             " ran along the wrong axis, or you divided by a sum along the last axis without keepdim, which divides the"
-            " columns.",
+            " columns."
         ),
-        "not-normalised": Wrong(
-            _with_weights(lambda x: x @ x.T),
+        "not-normalised": _simple_attention.replace(weigh=lambda x: x @ x.T).wrong(
             "You mixed the vectors with the scores themselves. The scores can have any sum, so a context vector would"
-            " grow with the sentence; turn each row into weights that sum to one first.",
+            " grow with the sentence; turn each row into weights that sum to one first."
         ),
         "share-of-the-sum": Wrong(
-            _with_weights(lambda x: (x @ x.T) / (x @ x.T).sum(-1, keepdim=True)),
+            _simple_attention.replace(weigh=lambda x: (x @ x.T) / (x @ x.T).sum(-1, keepdim=True)),
             "You divided each row by its sum, without exp. Negative scores give negative weights, and a row whose sum"
             " is nearly zero gives huge ones.",
         ),
-        "weights-transposed": Wrong(
-            lambda x: (F.softmax(x @ x.T, dim=-1).T @ x, F.softmax(x @ x.T, dim=-1)),
+        "weights-transposed": _simple_attention.replace(mix=lambda weights, x: weights.T @ x).wrong(
             "The weights are right, but you multiply their transpose with the inputs, so each output uses a column:"
-            " how much the other tokens attend to this token. A token's context vector should use the token's own row.",
+            " how much the other tokens attend to this token. A token's context vector should use the token's own row."
         ),
         "cosine": Wrong(
-            _with_weights(lambda x: F.softmax(F.normalize(x, dim=-1) @ F.normalize(x, dim=-1).T, dim=-1)),
+            _simple_attention.replace(
+                weigh=lambda x: F.softmax(F.normalize(x, dim=-1) @ F.normalize(x, dim=-1).T, dim=-1)
+            ),
             "Your scores are cosines, because you divided by the lengths of the vectors. Simple attention uses plain"
             " dot products, in which a longer vector counts more.",
         ),
         "scaled-already": Wrong(
-            _with_weights(lambda x: F.softmax(x @ x.T / x.shape[-1] ** 0.5, dim=-1)),
+            _simple_attention.replace(weigh=lambda x: F.softmax(x @ x.T / x.shape[-1] ** 0.5, dim=-1)),
             "You divide the scores by the root of the width. The next lesson introduces this division and gives the"
             " reason for it; simple attention uses the plain dot products.",
         ),
@@ -546,7 +531,7 @@ exercise(
             " axis of size 1. Name the axis that should be removed.",
         ),
         "whole-table": Wrong(
-            _with_weights(lambda x: F.softmax((x @ x.T).flatten(), dim=0).view(len(x), len(x))),
+            _simple_attention.replace(weigh=lambda x: F.softmax((x @ x.T).flatten(), dim=0).view(len(x), len(x))),
             "All weights of your table together sum to one. Each row belongs to one query and should sum to one.",
         ),
     },

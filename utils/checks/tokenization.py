@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from utils.checks._sampling import draws_from_its_generator
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise
 from utils.gpt2.tokenizer import END_OF_TEXT, backend_tokenizer
 from utils.test_doubles.tokenization import END, FakeCausalLM, LazyTokenizer
@@ -95,7 +96,11 @@ def _as_many_as_neighbours(probe):
     return None
 
 
+@wrong_answer
 def _without_overlaps(ids):
+    """Three equal ids in a row contain the same pair twice, and you counted it once. Overlaps matter only for a merge;
+    a count includes every place where the pair occurs.
+    """
     counts, i, last = {}, 0, None
     while i < len(ids) - 1:
         pair = (ids[i], ids[i + 1])
@@ -160,11 +165,7 @@ exercise(
             lambda ids: dict(Counter(zip(ids, ids[2:]))),
             "You paired each id with the id two places after it. Only direct neighbours can be merged into one token.",
         ),
-        "skips-overlaps": Wrong(
-            _without_overlaps,
-            "Three equal ids in a row contain the same pair twice, and you counted it once. Overlaps matter only for a"
-            " merge; a count includes every place where the pair occurs.",
-        ),
+        "skips-overlaps": _without_overlaps,
     },
     hints=Hints(
         "Write the ids 1 2 3 1 2 in a row and draw an arc from each id to its right neighbour. How many arcs are"
@@ -176,7 +177,11 @@ exercise(
 )
 
 
+@wrong_answer
 def _step_by_one(ids, pair, new_id):
+    """The new id replaces only the first id of the pair, and the second id stays: [1, 2] becomes [9, 2]. One new id
+    stands for both ids, so after a merge, move on by two places.
+    """
     out, i = [], 0
     while i < len(ids):
         out.append(new_id if tuple(ids[i : i + 2]) == tuple(pair) else ids[i])
@@ -184,22 +189,21 @@ def _step_by_one(ids, pair, new_id):
     return out
 
 
+@wrong_answer
 def _overlapping(ids, pair, new_id):
-    """Replace every occurrence of the pair, even if occurrences overlap."""
+    """You merged overlapping pairs: [7, 7, 7] became two new ids, and both contain the middle 7. An id that has been
+    merged is used up; otherwise the decoded text would be longer than the original.
+    """
     hits = [i for i in range(len(ids) - 1) if (ids[i], ids[i + 1]) == tuple(pair)]
     covered = {j for i in hits for j in (i, i + 1)}
     return [new_id if i in hits else x for i, x in enumerate(ids) if i in hits or i not in covered]
 
 
-def _from_the_right(ids, pair, new_id):
-    return _merge(ids[::-1], pair[::-1], new_id)[::-1]
-
-
-def _first_only(ids, pair, new_id):
-    return [ord(c) for c in _text_of(ids).replace(_text_of(pair), chr(new_id), 1)]
-
-
+@wrong_answer
 def _loses_the_last(ids, pair, new_id):
+    """If the last id belongs to no pair, your result loses it. A loop that stops one place early, so that every id has
+    a right neighbour, never copies the last id.
+    """
     out, i = [], 0
     while i < len(ids) - 1:
         hit = (ids[i], ids[i + 1]) == tuple(pair)
@@ -208,12 +212,20 @@ def _loses_the_last(ids, pair, new_id):
     return out
 
 
+@wrong_answer
 def _as_a_string(ids, pair, new_id):
+    """You joined the ids into a string and replaced text in it. A match can then start in the middle of a number: the
+    string "11 11" contains "1 11", so compare ids as numbers.
+    """
     text = " ".join(map(str, ids)).replace(" ".join(map(str, pair)), str(new_id))
     return [int(x) for x in text.split()]
 
 
+@wrong_answer
 def _either_order(ids, pair, new_id):
+    """You merged the two ids in either order. The new id would then stand for two different texts, and nobody could
+    decode it.
+    """
     out, i = [], 0
     while i < len(ids):
         hit = sorted(ids[i : i + 2]) == sorted(pair)
@@ -243,7 +255,11 @@ def _spells_the_same(probe):
     return None
 
 
+@wrong_answer
 def _in_place(ids, pair, new_id):
+    """The result is right, but you wrote it into the list that was passed in. The caller still needs the old ids, to
+    compare or to count again: build a new list.
+    """
     ids[:] = _merge(ids, pair, new_id)
     return ids
 
@@ -273,43 +289,23 @@ exercise(
             "You always insert 256. The caller chooses the id and passes it as the argument new_id; only the first"
             " merge of a training creates 256.",
         ),
-        "as-a-string": Wrong(
-            _as_a_string,
-            "You joined the ids into a string and replaced text in it. A match can then start in the middle of a"
-            ' number: the string "11 11" contains "1 11", so compare ids as numbers.',
-        ),
-        "second-left-behind": Wrong(
-            _step_by_one,
-            "The new id replaces only the first id of the pair, and the second id stays: [1, 2] becomes [9, 2]. One"
-            " new id stands for both ids, so after a merge, move on by two places.",
-        ),
-        "overlapping": Wrong(
-            _overlapping,
-            "You merged overlapping pairs: [7, 7, 7] became two new ids, and both contain the middle 7. An id that has"
-            " been merged is used up; otherwise the decoded text would be longer than the original.",
-        ),
+        "as-a-string": _as_a_string,
+        "second-left-behind": _step_by_one,
+        "overlapping": _overlapping,
         "reversed": Wrong(
             lambda ids, pair, new_id: _merge(ids, pair[::-1], new_id),
             "You merged the pair in reverse order, the second id before the first. 'he' and 'eh' are"
             " different texts, so the first id of the pair must come first.",
         ),
-        "either-order": Wrong(
-            _either_order,
-            "You merged the two ids in either order. The new id would then stand for two different texts, and nobody"
-            " could decode it.",
-        ),
+        "either-order": _either_order,
         "first-only": Wrong(
-            _first_only,
+            lambda ids, pair, new_id: [ord(c) for c in _text_of(ids).replace(_text_of(pair), chr(new_id), 1)],
             "You merged only the first occurrence. The new id is now part of the vocabulary, so it should replace"
             " every occurrence of the pair.",
         ),
-        "last-lost": Wrong(
-            _loses_the_last,
-            "If the last id belongs to no pair, your result loses it. A loop that stops one place early, so that every"
-            " id has a right neighbour, never copies the last id.",
-        ),
+        "last-lost": _loses_the_last,
         "from-the-right": Wrong(
-            _from_the_right,
+            lambda ids, pair, new_id: _merge(ids[::-1], pair[::-1], new_id)[::-1],
             "You merge from the right: [7, 7, 7] became [7, 9]. Byte-pair encoding reads from the left and gives [9,"
             " 7], so every compatible tokenizer must do the same.",
         ),
@@ -318,11 +314,7 @@ exercise(
             "You merged nothing. In Python, a list is never equal to a tuple: a slice of ids is a list and the pair is"
             " a tuple, so convert one of them before you compare.",
         ),
-        "changes-its-input": Wrong(
-            _in_place,
-            "The result is right, but you wrote it into the list that was passed in. The caller still needs the old"
-            " ids, to compare or to count again: build a new list.",
-        ),
+        "changes-its-input": _in_place,
     },
     hints=Hints(
         "Go along 7 7 7 7 7 with one finger and merge (7, 7) into 9. How far does the finger move after a merge, and"
@@ -336,20 +328,22 @@ exercise(
 )
 
 
-def _train_with(first=None, best=None, count=None, step=True, number=None):
-    """Build an answer that trains a tokenizer; each argument replaces one step."""
-
-    def train(text, n_merges):
-        ids = first(text) if first else list(text.encode())
-        merges = {}
-        for i in range(n_merges):
-            counts = (count or _count)(ids)
-            pair = (best or (lambda c: max(c, key=c.get)))(counts)
-            merges[pair] = new_id = number(i) if number else 256 + i
-            ids = _merge(ids, pair, new_id) if step else ids
-        return merges
-
-    return train
+@with_steps
+def _train_step_by_step(
+    text,
+    n_merges,
+    *,
+    first=lambda text: list(text.encode()),
+    best=lambda counts: max(counts, key=counts.get),
+    number=lambda i: 256 + i,
+    step=_merge,
+):
+    ids, merges = first(text), {}
+    for i in range(n_merges):
+        pair = best(_count(ids))
+        merges[pair] = new_id = number(i)
+        ids = step(ids, pair, new_id)
+    return merges
 
 
 def _last_of_the_best(counts):
@@ -360,8 +354,11 @@ def _last_of_the_best(counts):
     return best
 
 
+@wrong_answer
 def _within_words(text, n_merges):
-    """Train without merges that cross a space; each word includes the space before it."""
+    """Your merges never cross a space, as in GPT-2's tokenizer, which this page describes later. Here pairs are counted
+    in the whole text, where the last letter of a word and the space after it are also a pair.
+    """
     first, *others = text.split(" ")
     words = [list(word.encode()) for word in (first, *(f" {word}" for word in others))]
     merges = {}
@@ -374,12 +371,20 @@ def _within_words(text, n_merges):
     return merges
 
 
+@wrong_answer
 def _counted_once(text, n_merges):
+    """You counted once, on the bytes, and took the most frequent pairs from that list. A merge changes the text: new
+    pairs with the new id appear and old pairs disappear, so count again after each merge.
+    """
     ranked = Counter(zip(text.encode(), text.encode()[1:])).most_common(n_merges)
     return {pair: 256 + i for i, (pair, _) in enumerate(ranked)}
 
 
+@wrong_answer
 def _only_what_repeats(text, n_merges):
+    """You stop when the best pair occurs only once. n_merges says how many merges to make; a pair that occurs once
+    should be merged like any other.
+    """
     ids, merges = list(text.encode()), {}
     while len(merges) < n_merges:
         pair, count = Counter(pairwise(ids)).most_common(1)[0]
@@ -390,7 +395,11 @@ def _only_what_repeats(text, n_merges):
     return merges
 
 
+@wrong_answer
 def _ids_after(text, n_merges):
+    """You returned the merged ids of this one text. Training should return the merges: they can encode any other text
+    too.
+    """
     ids = list(text.encode())
     for pair, new_id in _train(text, n_merges).items():
         ids = _merge(ids, pair, new_id)
@@ -456,72 +465,50 @@ exercise(
     ],
     properties=[_starts_anew, _reads_its_text, _most_frequent_first],
     misconceptions={
-        "characters-for-bytes": Wrong(
-            _train_with(first=lambda text: [ord(c) for c in text]),
+        "characters-for-bytes": _train_step_by_step.replace(first=lambda text: [ord(c) for c in text]).wrong(
             "You started with one id per character. The id of é then already means a byte, and the id of an emoji is"
-            " above 255; start from the bytes of the text instead, of which é takes two.",
+            " above 255; start from the bytes of the text instead, of which é takes two."
         ),
-        "ties-to-the-last": Wrong(
-            _train_with(best=_last_of_the_best),
+        "ties-to-the-last": _train_step_by_step.replace(best=_last_of_the_best).wrong(
             "If two pairs are equally frequent, you take the pair that is met last. The pair that is met first should"
-            " win; with another rule, the vocabulary differs and the ids mean something else.",
+            " win; with another rule, the vocabulary differs and the ids mean something else."
         ),
         "ties-to-the-largest": Wrong(
-            _train_with(best=lambda counts: max(counts, key=lambda pair: (counts[pair], pair))),
+            _train_step_by_step.replace(best=lambda counts: max(counts, key=lambda pair: (counts[pair], pair))),
             "If two pairs are equally frequent, you take the pair with the larger ids: Python compares the pairs"
             " themselves if counts and pairs are compared together. The pair that is met first should win.",
         ),
         "ties-to-the-smallest": Wrong(
-            _train_with(best=lambda counts: min(counts, key=lambda pair: (-counts[pair], pair))),
+            _train_step_by_step.replace(best=lambda counts: min(counts, key=lambda pair: (-counts[pair], pair))),
             "If two pairs are equally frequent, you take the pair with the smaller ids, as a sort does. The pair that"
             " is met first should win.",
         ),
-        "within-words": Wrong(
-            _within_words,
-            "Your merges never cross a space, as in GPT-2's tokenizer, which this page describes later. Here pairs are"
-            " counted in the whole text, where the last letter of a word and the space after it are also a pair.",
-        ),
-        "counted-once": Wrong(
-            _counted_once,
-            "You counted once, on the bytes, and took the most frequent pairs from that list. A merge changes the"
-            " text: new pairs with the new id appear and old pairs disappear, so count again after each merge.",
-        ),
-        "only-what-repeats": Wrong(
-            _only_what_repeats,
-            "You stop when the best pair occurs only once. n_merges says how many merges to make; a pair that occurs"
-            " once should be merged like any other.",
-        ),
-        "never-merged": Wrong(
-            _train_with(step=False),
+        "within-words": _within_words,
+        "counted-once": _counted_once,
+        "only-what-repeats": _only_what_repeats,
+        "never-merged": _train_step_by_step.replace(step=lambda ids, pair, new_id: ids).wrong(
             "The ids never change, so each iteration finds the same pair, and the dict ends up with one entry. Carry"
             " out"
-            " each merge before the next count.",
+            " each merge before the next count."
         ),
-        "least-frequent": Wrong(
-            _train_with(best=lambda counts: min(counts, key=counts.get)),
+        "least-frequent": _train_step_by_step.replace(best=lambda counts: min(counts, key=counts.get)).wrong(
             "You merged the rarest pair. The most frequent pair should get the new id, because its merge shortens the"
-            " text most.",
+            " text most."
         ),
-        "ids-from-zero": Wrong(
-            _train_with(number=lambda i: i),
+        "ids-from-zero": _train_step_by_step.replace(number=lambda i: i).wrong(
             "Your new ids start at 0, but the ids from 0 to 255 are taken: they are the bytes. The first new id should"
-            " be 256.",
+            " be 256."
         ),
-        "ids-one-late": Wrong(
-            _train_with(number=lambda i: 257 + i),
+        "ids-one-late": _train_step_by_step.replace(number=lambda i: 257 + i).wrong(
             "Your first new id is 257. The bytes end at 255, so 256 is free, and a gap in the ids would give the model"
-            " a row of parameters that nothing uses.",
+            " a row of parameters that nothing uses."
         ),
         "ids-to-pairs": Wrong(
             lambda text, n_merges: {new_id: pair for pair, new_id in _train(text, n_merges).items()},
             "Your dict maps each new id to its pair, which is what a decoder needs. The exercise asks for {pair: new"
             " id}, because an encoder looks up pairs.",
         ),
-        "returns-the-text": Wrong(
-            _ids_after,
-            "You returned the merged ids of this one text. Training should return the merges: they can encode any"
-            " other text too.",
-        ),
+        "returns-the-text": _ids_after,
     },
     hints=Hints(
         "You already have both halves: a function that counts and a function that merges. What happens in one"
@@ -781,25 +768,36 @@ def _greedy(model, tokens, n_tokens):
     return tokens
 
 
-def _generate_with(choose=None, read=None, join=None, steps=lambda n: n):
-    """Build an answer that generates greedily; each argument replaces one step."""
+@with_steps
+def _generate(
+    model,
+    tokens,
+    n_tokens,
+    *,
+    choose=lambda logits: logits[:, -1].argmax(-1, keepdim=True),
+    read=lambda tokens: tokens,
+    join=lambda tokens, new: torch.cat([tokens, new], dim=1),
+    steps=lambda n: n,
+):
+    for _ in range(steps(n_tokens)):
+        tokens = join(tokens, choose(model(read(tokens)).logits))
+    return tokens
 
-    def generate(model, tokens, n_tokens):
-        for _ in range(steps(n_tokens)):
-            logits = model(read(tokens) if read else tokens).logits
-            new = choose(logits) if choose else logits[:, -1].argmax(-1, keepdim=True)
-            tokens = join(tokens, new) if join else torch.cat([tokens, new], dim=1)
-        return tokens
 
-    return generate
-
-
+@wrong_answer
 def _no_feedback(model, tokens, n_tokens):
+    """You append the same token every time, because you pass the same text to the model every time. Append each new
+    token to the text before you call the model again.
+    """
     new = model(tokens).logits[:, -1].argmax(-1, keepdim=True)
     return torch.cat([tokens, *[new] * n_tokens], dim=1)
 
 
+@wrong_answer
 def _only_the_newest(model, tokens, n_tokens):
+    """After the first iteration, you pass only the new token to the model. The model has no memory between calls and
+    knows only the tokens that you pass, so pass the whole text so far.
+    """
     new = tokens
     for _ in range(n_tokens):
         new = model(new).logits[:, -1].argmax(-1, keepdim=True)
@@ -807,8 +805,12 @@ def _only_the_newest(model, tokens, n_tokens):
     return tokens
 
 
+@wrong_answer
 def _window(model, tokens, n_tokens):
-    return _generate_with(read=lambda text: text[:, -tokens.shape[1] :])(model, tokens, n_tokens)
+    """You pass the model only as many tokens as the text had at first, so it loses the beginning as the text grows.
+    Pass the whole text so far each time.
+    """
+    return _generate.replace(read=lambda text: text[:, -tokens.shape[1] :])(model, tokens, n_tokens)
 
 
 def _stop_at_end(keep):
@@ -848,16 +850,8 @@ exercise(
     returns=Int("batch seq_and_new"),
     properties=[_always_the_same],
     misconceptions={
-        "only-the-newest": Wrong(
-            _only_the_newest,
-            "After the first iteration, you pass only the new token to the model. The model has no memory between calls"
-            " and knows only the tokens that you pass, so pass the whole text so far.",
-        ),
-        "window": Wrong(
-            _window,
-            "You pass the model only as many tokens as the text had at first, so it loses the beginning as the text"
-            " grows. Pass the whole text so far each time.",
-        ),
+        "only-the-newest": _only_the_newest,
+        "window": _window,
         "stops-at-the-end": Wrong(
             _stop_at_end(keep=True),
             "You stop when the model predicts <|endoftext|>. The exercise asks for n_tokens new tokens, whatever they"
@@ -868,70 +862,56 @@ exercise(
             "You stop when the model predicts <|endoftext|>, and you do not append it. The exercise asks for n_tokens"
             " new tokens, whatever they are; <|endoftext|> is a token like any other.",
         ),
-        "no-feedback": Wrong(
-            _no_feedback,
-            "You append the same token every time, because you pass the same text to the model every time. Append each"
-            " new token to the text before you call the model again.",
-        ),
+        "no-feedback": _no_feedback,
         "only-the-new": Wrong(
             lambda model, tokens, n_tokens: _greedy(model, tokens, n_tokens)[:, tokens.shape[1] :],
             "You returned only the new tokens. The result should be the whole text: the given tokens, then the new"
             " ones.",
         ),
-        "first-text-only": Wrong(
-            _generate_with(choose=lambda logits: logits[0, -1].argmax().expand(len(logits), 1)),
+        "first-text-only": _generate.replace(choose=lambda logits: logits[0, -1].argmax().expand(len(logits), 1)).wrong(
             "Every text of the batch gets the next token of the first text. An index of 0 on the batch axis selects"
-            " one text; each text needs the prediction at its own last position.",
+            " one text; each text needs the prediction at its own last position."
         ),
-        "one-token-for-all": Wrong(
-            _generate_with(choose=lambda logits: logits[:, -1].argmax()[None, None]),
+        "one-token-for-all": _generate.replace(choose=lambda logits: logits[:, -1].argmax()[None, None]).wrong(
             "You choose one token for the whole batch: an argmax without an axis searches the logits of all texts at"
-            " once. Each text has its own most likely token, so search along the vocabulary only.",
+            " once. Each text has its own most likely token, so search along the vocabulary only."
         ),
         "n_tokens-in-all": Wrong(
             lambda model, tokens, n_tokens: _greedy(model, tokens, max(0, n_tokens - tokens.shape[1])),
             "You count the given tokens as part of n_tokens, so a long text gets no new tokens. n_tokens is the number"
             " of tokens to add.",
         ),
-        "forgets-the-past": Wrong(
-            _generate_with(read=lambda tokens: tokens[:, -1:]),
+        "forgets-the-past": _generate.replace(read=lambda tokens: tokens[:, -1:]).wrong(
             "You pass only the last token to the model each time. The model has no memory between calls and knows only"
-            " the tokens that you pass, so pass all of them.",
+            " the tokens that you pass, so pass all of them."
         ),
-        "first-position": Wrong(
-            _generate_with(choose=lambda logits: logits[:, 0].argmax(-1, keepdim=True)),
+        "first-position": _generate.replace(choose=lambda logits: logits[:, 0].argmax(-1, keepdim=True)).wrong(
             "You take the prediction at the first position, which is for the second token. The last position predicts"
-            " the token after the text.",
+            " the token after the text."
         ),
-        "one-too-few": Wrong(
-            _generate_with(steps=lambda n: n - 1),
-            "One token is missing at the end. The token that is predicted in the last iteration must be appended too.",
+        "one-too-few": _generate.replace(steps=lambda n: n - 1).wrong(
+            "One token is missing at the end. The token that is predicted in the last iteration must be appended too."
         ),
-        "one-too-many": Wrong(
-            _generate_with(steps=lambda n: n + 1),
+        "one-too-many": _generate.replace(steps=lambda n: n + 1).wrong(
             "There is one token too many. n_tokens new tokens need n_tokens iterations in total; a prediction before or"
-            " after the loop is an iteration too.",
+            " after the loop is an iteration too."
         ),
-        "at-the-front": Wrong(
-            _generate_with(join=lambda tokens, new: torch.cat([new, tokens], dim=1)),
+        "at-the-front": _generate.replace(join=lambda tokens, new: torch.cat([new, tokens], dim=1)).wrong(
             "You put the new tokens at the front. A text grows at its end, and the model has learned to read from left"
-            " to right.",
+            " to right."
         ),
-        "every-position": Wrong(
-            _generate_with(choose=lambda logits: logits.argmax(-1)),
+        "every-position": _generate.replace(choose=lambda logits: logits.argmax(-1)).wrong(
             "You append a prediction for every position, so the text doubles in each iteration. Only the prediction at"
             " the"
-            " last position is for a token that is not there yet.",
+            " last position is for a token that is not there yet."
         ),
-        "draws": Wrong(
-            _generate_with(choose=lambda logits: torch.multinomial(logits[:, -1].softmax(-1), 1)),
+        "draws": _generate.replace(choose=lambda logits: torch.multinomial(logits[:, -1].softmax(-1), 1)).wrong(
             "You sample the next token at random. Greedy generation always takes the most likely token, so the same"
-            " text always gets the same continuation; sampling comes next.",
+            " text always gets the same continuation; sampling comes next."
         ),
-        "least-likely": Wrong(
-            _generate_with(choose=lambda logits: logits[:, -1].argmin(-1, keepdim=True)),
+        "least-likely": _generate.replace(choose=lambda logits: logits[:, -1].argmin(-1, keepdim=True)).wrong(
             "You append the least likely token each time. The highest logit belongs to the token that the model"
-            " expects most.",
+            " expects most."
         ),
     },
     hints=Hints(
@@ -1053,15 +1033,22 @@ def _by_inverse(logits, temperature, top_k, generator):
     return tokens.gather(-1, place.clamp(max=top_k - 1))[:, 0]
 
 
+@wrong_answer
 def _one_number(logits, temperature, top_k, generator):
+    """All rows with the same logits got the same token, as if one random number decided for the whole batch. Each row
+    is a separate text and needs its own random number.
+    """
     ranked, tokens = logits.topk(top_k)
     sums = torch.softmax(ranked / temperature, dim=-1).cumsum(-1)
     place = (torch.rand(1, generator=generator) > sums).sum(-1, keepdim=True)
     return tokens.gather(-1, place.clamp(max=top_k - 1))[:, 0]
 
 
+@wrong_answer
 def _naive(logits, temperature, top_k, generator):
-    """Sample with exp of the logits as weights, without subtracting the maximum first."""
+    """You took exp of the logits as they are. From about 89 on, exp gives inf, because float32 cannot hold larger
+    numbers; use softmax, which subtracts the maximum first.
+    """
     return _multinomial(torch.where(_cut(logits, top_k) > -torch.inf, (logits / temperature).exp(), 0.0), generator)
 
 
@@ -1192,21 +1179,13 @@ exercise(
             _sample_from("first-texts-tokens"),
             "You allow the k best tokens of the first text in every text. Each row should keep its own k best tokens.",
         ),
-        "one-number-for-all": Wrong(
-            _one_number,
-            "All rows with the same logits got the same token, as if one random number decided for the whole batch."
-            " Each row is a separate text and needs its own random number.",
-        ),
+        "one-number-for-all": _one_number,
         "drops-the-batch": Wrong(
             lambda logits, temperature, top_k, generator: _by_inverse(logits, temperature, top_k, generator).squeeze(),
             "For a batch of one text, your result loses the batch axis: squeeze() removes every axis of size 1. Name"
             " the axis that should be removed.",
         ),
-        "naive-exponential": Wrong(
-            _naive,
-            "You took exp of the logits as they are. From about 89 on, exp gives inf, because float32 cannot hold"
-            " larger numbers; use softmax, which subtracts the maximum first.",
-        ),
+        "naive-exponential": _naive,
         "keeps-the-axis": Wrong(
             lambda logits, temperature, top_k, generator: _by_inverse(logits, temperature, top_k, generator)[:, None],
             "The samples are right, but they form a column of shape [batch, 1]. multinomial and gather keep an axis"

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.compare import values_equal
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, sample_parameter
 from utils.feedback.runner import make_runner
@@ -94,17 +95,24 @@ _RETURNS = (Float("batch seq vocab", "logits"), *_AFTERWARDS)
 # --- read --------------------------------------------------------------------------------------------------
 
 
+@with_steps
 def _lens(
+    model,
+    tokens,
+    *,
     rows=lambda streams: streams,
     place=lambda streams: streams[:, 0, -1],
     out=_logits,
     result=lambda logits: logits,
 ):
-    """Return an answer to logit_lens with one step replaced."""
-    return lambda model, tokens: result(out(model, place(rows(_streams(model, tokens)))))
+    return result(out(model, place(rows(_streams(model, tokens)))))
 
 
-def _by_a_loop(
+@with_steps
+def _lens_in_a_loop(
+    model,
+    tokens,
+    *,
     goes_on=lambda model, x: x,
     first=lambda model, x: x,
     places=True,
@@ -112,24 +120,16 @@ def _by_a_loop(
     through=lambda block, x, start: block(x),
     written_over=False,
 ):
-    """Return an answer to logit_lens that loops over the blocks, with one step replaced.
-
-    Args:
-        written_over: replace every row by the last row, as if all rows were views of a single tensor.
-    """
-
-    def answer(model, tokens):
-        x = F.embedding(tokens, model.wte.weight)
-        x = first(model, x + model.wpe.weight[: tokens.shape[1]] * places)
-        rows = [_logits(model, x) if first(model, x) is x else F.linear(x, model.wte.weight)]
-        start = x
-        for block in blocks(model):
-            x = through(block, x, start)
-            rows.append(_logits(model, x))
-            x = goes_on(model, x)
-        return torch.stack([rows[-1]] * len(rows) if written_over else rows)[:, 0, -1]
-
-    return answer
+    """Loop over the blocks. `written_over` replaces every row by the last, as if all rows were views of one tensor."""
+    x = F.embedding(tokens, model.wte.weight)
+    x = first(model, x + model.wpe.weight[: tokens.shape[1]] * places)
+    rows = [_logits(model, x) if first(model, x) is x else F.linear(x, model.wte.weight)]
+    start = x
+    for block in blocks(model):
+        x = through(block, x, start)
+        rows.append(_logits(model, x))
+        x = goes_on(model, x)
+    return torch.stack([rows[-1]] * len(rows) if written_over else rows)[:, 0, -1]
 
 
 def _normed(model, x):
@@ -146,7 +146,7 @@ def _plain_norm(model, x):
 
 exercise(
     "logit_lens",
-    oracle=_lens(),
+    oracle=_lens,
     cases=lambda rand: [
         case(_model(_WIDE, rand), rand.integers(1, 5, high=17)),
         case(_model(_NARROW, rand), rand.integers(1, 9, high=13), note="as long as the model allows"),
@@ -160,91 +160,70 @@ exercise(
     atol=1e-4,
     properties=[_as_it_was],
     misconceptions={
-        "no-final-norm": Wrong(
-            _lens(out=lambda model, x: F.linear(x, model.wte.weight)),
+        "no-final-norm": _lens.replace(out=lambda model, x: F.linear(x, model.wte.weight)).wrong(
             "ln_f is missing. The head was trained on the normalised stream, and the stream before ln_f has a"
-            " different scale.",
+            " different scale."
         ),
-        "norm-without-its-parameters": Wrong(
-            _lens(out=_plain_norm),
-            "You normalise the stream, but without the w and b of ln_f. Use the model's ln_f.",
+        "norm-without-its-parameters": _lens.replace(out=_plain_norm).wrong(
+            "You normalise the stream, but without the w and b of ln_f. Use the model's ln_f."
         ),
-        "normed-at-the-end-only": Wrong(
-            _lens(out=_normed_at_the_end),
-            "Only the last row goes through ln_f. Each row is read as if the model ended there, so each row needs"
-            " ln_f.",
+        "normed-at-the-end-only": _lens.replace(out=_normed_at_the_end).wrong(
+            "Only the last row goes through ln_f. Each row is read as if the model ended there, so each row needs ln_f."
         ),
-        "no-embeddings": Wrong(
-            _lens(rows=lambda s: s[1:]),
-            "The first row is missing: the logits before any block, when the stream holds only the embeddings.",
+        "no-embeddings": _lens.replace(rows=lambda s: s[1:]).wrong(
+            "The first row is missing: the logits before any block, when the stream holds only the embeddings."
         ),
-        "not-after-the-last": Wrong(
-            _lens(rows=lambda s: s[:-1]),
-            "The last row is missing: the logits after the last block. There are n_layers + 1 places to read.",
+        "not-after-the-last": _lens.replace(rows=lambda s: s[:-1]).wrong(
+            "The last row is missing: the logits after the last block. There are n_layers + 1 places to read."
         ),
-        "what-each-block-adds": Wrong(
-            _lens(rows=lambda s: torch.cat((s[:1], s.diff(dim=0)))),
+        "what-each-block-adds": _lens.replace(rows=lambda s: torch.cat((s[:1], s.diff(dim=0)))).wrong(
             "Your rows apply the lens to what each block adds. Read the stream itself, which is the sum of everything"
-            " added so far.",
+            " added so far."
         ),
-        "first-position": Wrong(
-            _lens(place=lambda s: s[:, 0, 0]),
-            "You read the first position. Read the last position, because it predicts the next token.",
+        "first-position": _lens.replace(place=lambda s: s[:, 0, 0]).wrong(
+            "You read the first position. Read the last position, because it predicts the next token."
         ),
-        "every-position": Wrong(
-            _lens(place=lambda s: s[:, 0]),
-            "You read every position. Read only the last position, because it predicts the next token.",
+        "every-position": _lens.replace(place=lambda s: s[:, 0]).wrong(
+            "You read every position. Read only the last position, because it predicts the next token."
         ),
-        "mean-of-positions": Wrong(
-            _lens(place=lambda s: s[:, 0].mean(1)),
-            "You average the stream over all positions. Only the last position predicts the next token.",
+        "mean-of-positions": _lens.replace(place=lambda s: s[:, 0].mean(1)).wrong(
+            "You average the stream over all positions. Only the last position predicts the next token."
         ),
-        "probabilities": Wrong(
-            _lens(result=lambda logits: logits.softmax(-1)),
-            "Your rows are probabilities. Return the logits; the page applies softmax later.",
+        "probabilities": _lens.replace(result=lambda logits: logits.softmax(-1)).wrong(
+            "Your rows are probabilities. Return the logits; the page applies softmax later."
         ),
-        "backwards": Wrong(
-            _lens(rows=lambda s: s.flip(0)),
-            "The rows are in reverse order. Row 0 is read before the first block, the last row after the last block.",
+        "backwards": _lens.replace(rows=lambda s: s.flip(0)).wrong(
+            "The rows are in reverse order. Row 0 is read before the first block, the last row after the last block."
         ),
-        "first-twice": Wrong(
-            _lens(rows=lambda s: torch.cat((s[:1], s[:-1]))),
+        "first-twice": _lens.replace(rows=lambda s: torch.cat((s[:1], s[:-1]))).wrong(
             "The first row appears twice and the last row is missing, because you keep the stream before each block."
-            " Keep it after each block, so that the last block's result is included.",
+            " Keep it after each block, so that the last block's result is included."
         ),
-        "normed-from-the-start": Wrong(
-            _by_a_loop(goes_on=_normed, first=_normed),
+        "normed-from-the-start": _lens_in_a_loop.replace(goes_on=_normed, first=_normed).wrong(
             "Every block reads the normalised stream, even the first block. The lens normalises a copy; the blocks"
-            " should read the stream itself.",
+            " should read the stream itself."
         ),
-        "normed-stream-goes-on": Wrong(
-            _by_a_loop(goes_on=_normed),
+        "normed-stream-goes-on": _lens_in_a_loop.replace(goes_on=_normed).wrong(
             "The next block reads the normalised stream. The lens normalises a copy; the blocks should read the stream"
-            " itself.",
+            " itself."
         ),
-        "four-blocks": Wrong(
-            _by_a_loop(blocks=lambda model: model.blocks[:4]),
+        "four-blocks": _lens_in_a_loop.replace(blocks=lambda model: model.blocks[:4]).wrong(
             "You run four blocks, the number in the page's model. Other models have a different number, so run all of"
-            " model.blocks.",
+            " model.blocks."
         ),
-        "written-over": Wrong(
-            _by_a_loop(written_over=True),
+        "written-over": _lens_in_a_loop.replace(written_over=True).wrong(
             "All rows equal the last one: you change the stream in place, and the rows that you kept are views of it."
-            " Create a new tensor for each block's result.",
+            " Create a new tensor for each block's result."
         ),
-        "stream-added-twice": Wrong(
-            _by_a_loop(through=lambda block, x, start: x + block(x)),
-            "The stream is added again after each block. A block already returns the stream with its own results"
-            " added.",
+        "stream-added-twice": _lens_in_a_loop.replace(through=lambda block, x, start: x + block(x)).wrong(
+            "The stream is added again after each block. A block already returns the stream with its own results added."
         ),
-        "each-from-the-embeddings": Wrong(
-            _by_a_loop(through=lambda block, x, start: block(start)),
-            "Every block reads the embeddings. Each block should read the result of the block before it.",
+        "each-from-the-embeddings": _lens_in_a_loop.replace(through=lambda block, x, start: block(start)).wrong(
+            "Every block reads the embeddings. Each block should read the result of the block before it."
         ),
-        "no-positions": Wrong(
-            _by_a_loop(places=False),
+        "no-positions": _lens_in_a_loop.replace(places=False).wrong(
             "The position vectors are missing. The stream begins as the sum of wte of the tokens and wpe of the"
-            " positions.",
+            " positions."
         ),
     },
     hints=Hints(
@@ -260,7 +239,14 @@ exercise(
 # --- exchange ----------------------------------------------------------------------------------------------
 
 
+@with_steps
 def _patch(
+    model,
+    clean,
+    corrupted,
+    layer,
+    position,
+    *,
     into=lambda clean, corrupted: clean,
     source=lambda clean, corrupted: corrupted,
     where=lambda layer: layer,
@@ -272,48 +258,45 @@ def _patch(
     leave=False,
     norm=True,
 ):
-    """Return an answer to patch_stream that uses hooks, with one step replaced."""
+    """Patch the stream with hooks."""
+    theirs = _streams(model, source(clean, corrupted))
+    start, at = where(layer), positions(position)
+    hooks = []
 
-    def answer(model, clean, corrupted, layer, position):
-        theirs = _streams(model, source(clean, corrupted))
-        start, at = where(layer), positions(position)
-        hooks = []
+    def exchange(depth):
+        def hook(_, inputs):
+            x = inputs[0].clone()
+            x[:, at] = put(x[:, at], theirs[depth if again else taken(layer)][:, at])
+            return x
 
-        def exchange(depth):
-            def hook(_, inputs):
-                x = inputs[0].clone()
-                x[:, at] = put(x[:, at], theirs[depth if again else taken(layer)][:, at])
-                return x
+        return hook
 
-            return hook
-
-        for depth, block in enumerate((*model.blocks, model.ln_f)):
-            if depth == start or (again and start < depth < len(model.blocks)):
-                hooks.append(part(block).register_forward_pre_hook(exchange(depth)))
-        if not norm:  # bypass ln_f
-            hooks.append(model.ln_f.register_forward_hook(lambda _, inputs, result: inputs[0]))
-        logits = model(into(clean, corrupted))
-        for hook in [] if leave else hooks:
-            hook.remove()
-        return logits
-
-    return answer
+    for depth, block in enumerate((*model.blocks, model.ln_f)):
+        if depth == start or (again and start < depth < len(model.blocks)):
+            hooks.append(part(block).register_forward_pre_hook(exchange(depth)))
+    if not norm:  # bypass ln_f
+        hooks.append(model.ln_f.register_forward_hook(lambda _, inputs, result: inputs[0]))
+    logits = model(into(clean, corrupted))
+    for hook in [] if leave else hooks:
+        hook.remove()
+    return logits
 
 
-def _ends_early(rest):
-    """Return an answer to patch_stream that runs only the blocks `rest(blocks, layer)` after the exchange."""
-
-    def answer(model, clean, corrupted, layer, position):
-        stream, other_stream = (_streams(model, tokens)[layer].clone() for tokens in (clean, corrupted))
-        stream[:, position] = other_stream[:, position]
-        for block in rest(model.blocks, layer):
-            stream = block(stream)
-        return _logits(model, stream)
-
-    return answer
+@with_steps
+def _patch_in_a_loop(model, clean, corrupted, layer, position, *, rest):
+    """Patch the stream, and run only the blocks `rest(blocks, layer)` after the exchange."""
+    stream, other_stream = (_streams(model, tokens)[layer].clone() for tokens in (clean, corrupted))
+    stream[:, position] = other_stream[:, position]
+    for block in rest(model.blocks, layer):
+        stream = block(stream)
+    return _logits(model, stream)
 
 
+@wrong_answer
 def _token_exchanged(model, clean, corrupted, layer, position):
+    """You exchange the token, so the text itself is different from the start. Replace the vector in the stream before
+    block `layer`.
+    """
     mixed = clean.clone()
     mixed[:, position] = corrupted[:, position]
     return model(mixed)
@@ -363,7 +346,7 @@ def _what_was_exchanged(probe):
 
 exercise(
     "patch_stream",
-    oracle=_patch(),
+    oracle=_patch,
     view=view_without_hooks,
     cases=lambda rand: [
         case(_model(_WIDE, rand), rand.integers(2, 5, high=17), rand.integers(2, 5, high=17), 1, 2),
@@ -378,91 +361,71 @@ exercise(
     properties=[_as_it_was, _what_was_exchanged],
     misconceptions={
         "other-way-round": Wrong(
-            _patch(into=lambda clean, corrupted: corrupted, source=lambda clean, corrupted: clean),
+            _patch.replace(into=lambda clean, corrupted: corrupted, source=lambda clean, corrupted: clean),
             "You run the corrupted text with one vector of the clean text. Run the clean text, with one vector of the"
             " corrupted text.",
         ),
-        "rest-not-run": Wrong(
-            _ends_early(lambda blocks, layer: []),
+        "rest-not-run": _patch_in_a_loop.replace(rest=lambda blocks, layer: []).wrong(
             "You read the logits right after the exchange. The vector's effect appears only if the run goes on,"
-            " through block `layer` and all later blocks.",
+            " through block `layer` and all later blocks."
         ),
-        "four-blocks": Wrong(
-            _ends_early(lambda blocks, layer: blocks[layer:4]),
+        "four-blocks": _patch_in_a_loop.replace(rest=lambda blocks, layer: blocks[layer:4]).wrong(
             "Your run ends after four blocks, the number in the page's model. Other models have a different number, so"
-            " run all of model.blocks.",
+            " run all of model.blocks."
         ),
-        "no-final-norm": Wrong(
-            _patch(norm=False),
+        "no-final-norm": _patch.replace(norm=False).wrong(
             "ln_f is missing at the end. The head was trained on the normalised stream, and the stream before ln_f has"
-            " a different scale.",
+            " a different scale."
         ),
-        "after-the-block": Wrong(
-            _patch(where=lambda layer: layer + 1, taken=lambda layer: layer + 1),
-            "You exchange the vector after block `layer`. Exchange it before this block, in the block's input.",
+        "after-the-block": _patch.replace(where=lambda layer: layer + 1, taken=lambda layer: layer + 1).wrong(
+            "You exchange the vector after block `layer`. Exchange it before this block, in the block's input."
         ),
-        "taken-after-the-block": Wrong(
-            _patch(taken=lambda layer: layer + 1),
+        "taken-after-the-block": _patch.replace(taken=lambda layer: layer + 1).wrong(
             "You take the vector after block `layer` of the corrupted run, and put it in before this block. Take it"
-            " before the block as well.",
+            " before the block as well."
         ),
-        "put-in-at-the-start": Wrong(
-            _patch(where=lambda layer: 0),
-            "You take the vector before block `layer`, but put it in before block 0. Insert it before block `layer`.",
+        "put-in-at-the-start": _patch.replace(where=lambda layer: 0).wrong(
+            "You take the vector before block `layer`, but put it in before block 0. Insert it before block `layer`."
         ),
-        "all-positions": Wrong(
-            _patch(positions=lambda position: slice(None)),
+        "all-positions": _patch.replace(positions=lambda position: slice(None)).wrong(
             "You exchange the whole stream, at every position, so these are the logits of the corrupted text. Exchange"
-            " only the vector at `position`.",
+            " only the vector at `position`."
         ),
-        "and-all-before": Wrong(
-            _patch(positions=lambda position: slice(position + 1)),
-            "You replace the vectors of all positions up to `position`. Exchange only the vector at `position` itself.",
+        "and-all-before": _patch.replace(positions=lambda position: slice(position + 1)).wrong(
+            "You replace the vectors of all positions up to `position`. Exchange only the vector at `position` itself."
         ),
-        "and-all-behind": Wrong(
-            _patch(positions=lambda position: slice(position, None)),
-            "You exchange every position from `position` on. Exchange only the vector at `position` itself.",
+        "and-all-behind": _patch.replace(positions=lambda position: slice(position, None)).wrong(
+            "You exchange every position from `position` on. Exchange only the vector at `position` itself."
         ),
-        "only-what-attention-reads": Wrong(
-            _patch(part=lambda block: block.ln_1),
+        "only-what-attention-reads": _patch.replace(part=lambda block: block.ln_1).wrong(
             "You exchange the vector only in the input of ln_1, so the block still adds to the clean stream. Exchange"
-            " it in the stream itself, before the block.",
+            " it in the stream itself, before the block."
         ),
-        "last-position": Wrong(
-            _patch(positions=lambda position: -1),
-            "You always exchange the last position. Exchange the vector at `position`.",
+        "last-position": _patch.replace(positions=lambda position: -1).wrong(
+            "You always exchange the last position. Exchange the vector at `position`."
         ),
-        "position-one-early": Wrong(
-            _patch(positions=lambda position: position - 1),
-            "You exchange the position before `position`. Positions count from 0.",
+        "position-one-early": _patch.replace(positions=lambda position: position - 1).wrong(
+            "You exchange the position before `position`. Positions count from 0."
         ),
-        "in-every-later-block": Wrong(
-            _patch(again=True),
+        "in-every-later-block": _patch.replace(again=True).wrong(
             "You exchange the vector before block `layer` and again before every later block, so this position never"
-            " sees the rest of the clean text. Exchange it once.",
+            " sees the rest of the clean text. Exchange it once."
         ),
-        "added": Wrong(
-            _patch(put=lambda mine, theirs: mine + theirs),
-            "You add the corrupted run's vector to the clean vector. It should replace the clean vector.",
+        "added": _patch.replace(put=lambda mine, theirs: mine + theirs).wrong(
+            "You add the corrupted run's vector to the clean vector. It should replace the clean vector."
         ),
-        "halfway": Wrong(
-            _patch(put=lambda mine, theirs: (mine + theirs) / 2),
-            "You put in the mean of the two vectors. The corrupted run's vector should replace the clean vector.",
+        "halfway": _patch.replace(put=lambda mine, theirs: (mine + theirs) / 2).wrong(
+            "You put in the mean of the two vectors. The corrupted run's vector should replace the clean vector."
         ),
-        "first-text-only": Wrong(
-            _patch(put=_first_text_only),
-            "Only the first text of the batch gets the other vector. Every text should get the vector of its own twin.",
+        "first-text-only": _patch.replace(put=_first_text_only).wrong(
+            "Only the first text of the batch gets the other vector. Every text should get the vector of its own twin."
         ),
-        "token-exchanged": Wrong(
-            _token_exchanged,
-            "You exchange the token, so the text itself is different from the start. Replace the vector in the stream"
-            " before block `layer`.",
-        ),
+        "token-exchanged": _token_exchanged,
         "nothing-exchanged": Wrong(
             lambda model, clean, corrupted, layer, position: model(clean),
             "These are the logits of the clean text. No vector was exchanged before they were computed.",
         ),
-        "hook-left": Wrong(_patch(leave=True), _LEFT),
+        "hook-left": _patch.replace(leave=True).wrong(_LEFT),
     },
     hints=Hints(
         "There are two runs. Which vector do you need from the first run, and at what point of the second run do you"
@@ -499,21 +462,19 @@ def _columns(model, head):
     return slice(head * _width(model), (head + 1) * _width(model))
 
 
-def _without(columns=_columns, layers=lambda layer, n: [layer], silence=None):
-    """Return an answer to without_head that changes parameters and restores them, with one step replaced."""
+def _zero_columns(block, columns):
+    block.attn.out_proj.weight[:, columns] = 0
 
-    def zero(block, columns):
-        block.attn.out_proj.weight[:, columns] = 0
 
-    def answer(model, tokens, layer, head):
-        parameters = {name: value.clone() for name, value in model.state_dict().items()}
-        for i in layers(layer, len(model.blocks)):
-            (silence or zero)(model.blocks[i], columns(model, head))
-        logits = model(tokens)
-        model.load_state_dict(parameters)
-        return logits
-
-    return answer
+@with_steps
+def _without(model, tokens, layer, head, *, columns=_columns, layers=lambda layer, n: [layer], silence=_zero_columns):
+    """Remove a head by changing parameters, and restore them."""
+    parameters = {name: value.clone() for name, value in model.state_dict().items()}
+    for i in layers(layer, len(model.blocks)):
+        silence(model.blocks[i], columns(model, head))
+    logits = model(tokens)
+    model.load_state_dict(parameters)
+    return logits
 
 
 def _others(model, head):
@@ -551,50 +512,31 @@ def _looks_at_all(block, columns):
     block.attn.W_query.bias[columns] = 0
 
 
-def _reads_less(model, tokens, layer, head):
-    """Set the head's entries of the attention layer's input to zero. This is wrong: all heads read this input."""
+@with_steps
+def _without_by_hook(model, tokens, layer, head, *, part=lambda attn: attn.out_proj, places=slice(None), leave=False):
+    """Remove a head with a hook that sets its entries in the input of a part to zero."""
 
     def hook(_, inputs):
         x = inputs[0].clone()
-        x[..., _columns(model, head)] = 0
+        x[:, places, _columns(model, head)] = 0
         return x
 
-    with model.blocks[layer].attn.register_forward_pre_hook(hook):
-        return model(tokens)
+    hooked = part(model.blocks[layer].attn).register_forward_pre_hook(hook)
+    logits = model(tokens)
+    if not leave:
+        hooked.remove()
+    return logits
 
 
 def _values_but_no_bias(block, columns):
     block.attn.W_value.weight[columns] = 0
 
 
-def _at(places):
-    """Return an answer that uses a hook to remove the head, but only at some positions."""
-
-    def answer(model, tokens, layer, head):
-        def hook(_, inputs):
-            x = inputs[0].clone()
-            x[:, places, _columns(model, head)] = 0
-            return x
-
-        hooked = model.blocks[layer].attn.out_proj.register_forward_pre_hook(hook)
-        logits = model(tokens)
-        hooked.remove()
-        return logits
-
-    return answer
-
-
-def _hook_left(model, tokens, layer, head):
-    def hook(_, inputs):
-        x = inputs[0].clone()
-        x[..., _columns(model, head)] = 0
-        return x
-
-    model.blocks[layer].attn.out_proj.register_forward_pre_hook(hook)
-    return model(tokens)
-
-
+@wrong_answer
 def _weights_left(model, tokens, layer, head):
+    """The logits are correct, but you set parameters to zero and did not restore them, so the model has lost this head
+    permanently. A hook changes no stored parameters.
+    """
     model.blocks[layer].attn.out_proj.weight[:, _columns(model, head)] = 0
     return model(tokens)
 
@@ -628,7 +570,7 @@ def _which_entries_are_zero(probe):
 
 exercise(
     "without_head",
-    oracle=_without(),
+    oracle=_without,
     view=view_without_hooks,
     cases=lambda rand: [
         case(_model(_WIDE, rand), rand.integers(2, 6, high=17), 1, 2),
@@ -641,98 +583,79 @@ exercise(
     atol=1e-4,
     properties=[_as_it_was, _which_entries_are_zero],
     misconceptions={
-        "whole-attention": Wrong(
-            _without(silence=_whole_attention),
+        "whole-attention": _without.replace(silence=_whole_attention).wrong(
             "You remove all of the block's attention. Only one head's entries should be zero; the other heads still"
-            " write.",
+            " write."
         ),
-        "all-heads": Wrong(
-            _without(columns=lambda model, head: slice(None)),
-            "You silence every head of the block. Only the entries of head `head` should be zero.",
+        "all-heads": _without.replace(columns=lambda model, head: slice(None)).wrong(
+            "You silence every head of the block. Only the entries of head `head` should be zero."
         ),
-        "whole-block": Wrong(
-            _without(silence=_whole_block),
-            "The whole block adds nothing, not even its MLP. Remove only one head of its attention.",
+        "whole-block": _without.replace(silence=_whole_block).wrong(
+            "The whole block adds nothing, not even its MLP. Remove only one head of its attention."
         ),
-        "the-others": Wrong(
-            _without(columns=_others),
-            "You remove all heads except this one. Remove only this head.",
+        "the-others": _without.replace(columns=_others).wrong(
+            "You remove all heads except this one. Remove only this head."
         ),
-        "after-out_proj": Wrong(
-            _without(silence=_rows),
+        "after-out_proj": _without.replace(silence=_rows).wrong(
             "You set entries of out_proj's result to zero, where the heads are already mixed. A head has its own"
-            " entries only in the input of out_proj.",
+            " entries only in the input of out_proj."
         ),
-        "rows-of-out_proj": Wrong(
-            _without(silence=_rows_of_weights),
+        "rows-of-out_proj": _without.replace(silence=_rows_of_weights).wrong(
             "You set rows of out_proj's weight to zero, but rows make the entries of its result, where the heads are"
-            " already mixed. A head's entries are in the input, and each is multiplied by a column.",
+            " already mixed. A head's entries are in the input, and each is multiplied by a column."
         ),
-        "before-attention": Wrong(
-            _reads_less,
+        "before-attention": _without_by_hook.replace(part=lambda attn: attn).wrong(
             "You set entries of attention's input to zero, where all heads read all entries. A head has its own"
-            " entries only in the input of out_proj.",
+            " entries only in the input of out_proj."
         ),
-        "bias-removed-too": Wrong(
-            _without(silence=_with_its_bias),
-            "You also remove the bias of out_proj. It belongs to no head, so it should still be added.",
+        "bias-removed-too": _without.replace(silence=_with_its_bias).wrong(
+            "You also remove the bias of out_proj. It belongs to no head, so it should still be added."
         ),
-        "interleaved": Wrong(
-            _without(columns=lambda model, head: slice(head, None, model.config.n_heads)),
+        "interleaved": _without.replace(columns=lambda model, head: slice(head, None, model.config.n_heads)).wrong(
             "You set every n_heads-th entry to zero. A head's entries are neighbours: d_model / n_heads of them in a"
-            " row.",
+            " row."
         ),
-        "one-entry": Wrong(
-            _without(columns=lambda model, head: slice(head, head + 1)),
-            "You set a single entry to zero. A head has d_model / n_heads entries.",
+        "one-entry": _without.replace(columns=lambda model, head: slice(head, head + 1)).wrong(
+            "You set a single entry to zero. A head has d_model / n_heads entries."
         ),
         "as-wide-as-there-are-heads": Wrong(
-            _without(columns=lambda model, head: slice(head * (n := model.config.n_heads), (head + 1) * n)),
+            _without.replace(columns=lambda model, head: slice(head * (n := model.config.n_heads), (head + 1) * n)),
             "You set n_heads entries to zero. A head has d_model / n_heads entries: the number of heads is not the"
             " width of a head.",
         ),
         "starts-at-the-number-of-heads": Wrong(
-            _without(columns=lambda model, head: slice(i := head * model.config.n_heads, i + _width(model))),
+            _without.replace(columns=lambda model, head: slice(i := head * model.config.n_heads, i + _width(model))),
             "Your entries begin at head * n_heads. Each head before this one has d_model / n_heads entries.",
         ),
         "head-from-one": Wrong(
-            _without(columns=lambda model, head: slice((head - 1) * (w := _width(model)), head * w)),
+            _without.replace(columns=lambda model, head: slice((head - 1) * (w := _width(model)), head * w)),
             "You remove the head before `head`. Heads count from 0.",
         ),
-        "in-every-block": Wrong(
-            _without(layers=lambda layer, n: range(n)),
+        "in-every-block": _without.replace(layers=lambda layer, n: range(n)).wrong(
             "You remove head `head` in every block. Remove it only in block `layer`: heads of different blocks share"
-            " nothing but a number.",
+            " nothing but a number."
         ),
-        "block-before": Wrong(
-            _without(layers=lambda layer, n: [(layer - 1) % n]),
-            "You remove the head in the block before `layer`. Blocks count from 0.",
+        "block-before": _without.replace(layers=lambda layer, n: [(layer - 1) % n]).wrong(
+            "You remove the head in the block before `layer`. Blocks count from 0."
         ),
-        "looks-at-all": Wrong(
-            _without(silence=_looks_at_all),
+        "looks-at-all": _without.replace(silence=_looks_at_all).wrong(
             "The head's queries or keys are zero, so it gives all positions the same weight and writes their mean. A"
-            " removed head should write nothing.",
+            " removed head should write nothing."
         ),
-        "values-but-no-bias": Wrong(
-            _without(silence=_values_but_no_bias),
+        "values-but-no-bias": _without.replace(silence=_values_but_no_bias).wrong(
             "The head's value matrix is zero, but the bias of its values is still written at every position."
-            " Remove this bias as well.",
+            " Remove this bias as well."
         ),
-        "last-position-only": Wrong(
-            _at(slice(-1, None)),
+        "last-position-only": _without_by_hook.replace(places=slice(-1, None)).wrong(
             "The head is silent only at the last position. Remove it at every position, because later blocks read what"
-            " it writes at the other positions.",
+            " it writes at the other positions."
         ),
         "nothing-removed": Wrong(
             lambda model, tokens, layer, head: model(tokens),
             "These are the logits of the whole model: no head was removed. Does your hook return the changed tensor?",
         ),
-        "hook-left": Wrong(_hook_left, _LEFT),
-        "weights-left": Wrong(
-            _weights_left,
-            "The logits are correct, but you set parameters to zero and did not restore them, so the model has lost"
-            " this head permanently. A hook changes no stored parameters.",
-        ),
+        "hook-left": _without_by_hook.replace(leave=True).wrong(_LEFT),
+        "weights-left": _weights_left,
     },
     hints=Hints(
         "Where in a block are the heads' results still side by side, each in its own entries?",
@@ -748,16 +671,17 @@ exercise(
 # --- induction ---------------------------------------------------------------------------------------------
 
 
-def _score(rows=lambda n: torch.arange(n, 2 * n), ahead=1, turned=False, over=lambda weights, n: weights.mean(-1)):
-    """Return an answer to induction_score with one step replaced."""
-
-    def answer(pattern):
-        pattern = pattern.transpose(-2, -1) if turned else pattern
-        n = pattern.shape[-1] // 2
-        asks = rows(n)
-        return over(pattern[..., asks, (asks - n + ahead) % (2 * n)], n)
-
-    return answer
+@with_steps
+def _score(
+    pattern,
+    *,
+    rows=lambda n: torch.arange(n, 2 * n),
+    ahead=1,
+    over=lambda weights, n: weights.mean(-1),
+):
+    n = pattern.shape[-1] // 2
+    asks = rows(n)
+    return over(pattern[..., asks, (asks - n + ahead) % (2 * n)], n)
 
 
 def _patterns(rand, *shape, hidden=True):
@@ -768,11 +692,11 @@ def _patterns(rand, *shape, hidden=True):
     return scores.softmax(-1)
 
 
-def _previous(pattern):
-    return pattern.diagonal(offset=-1, dim1=-2, dim2=-1).mean(-1)
-
-
+@wrong_answer
 def _favourite(pattern):
+    """You return the share of queries whose largest weight is there. The score should be the mean of the weights
+    themselves.
+    """
     n = pattern.shape[-1] // 2
     asks = torch.arange(n, 2 * n)
     return (pattern[..., n:, :].argmax(-1) == asks - n + 1).float().mean(-1)
@@ -817,7 +741,7 @@ def _which_cells_count(probe):
 
 exercise(
     "induction_score",
-    oracle=_score(),
+    oracle=_score,
     cases=lambda rand: [
         case(_patterns(rand, 3, 8, 8)),
         case(_patterns(rand, 2, 1, 3, 12, 12), note="with an axis for layers and one for lists"),
@@ -829,60 +753,46 @@ exercise(
     atol=1e-6,
     properties=[_which_cells_count],
     misconceptions={
-        "same-token": Wrong(
-            _score(ahead=0),
-            "You take the weight on the same token in the first list. The token that came next is one position later.",
+        "same-token": _score.replace(ahead=0).wrong(
+            "You take the weight on the same token in the first list. The token that came next is one position later."
         ),
-        "two-ahead": Wrong(
-            _score(ahead=2),
+        "two-ahead": _score.replace(ahead=2).wrong(
             "You take the weight two positions after the earlier occurrence. The token that came next is one position"
-            " after it.",
+            " after it."
         ),
-        "before-it": Wrong(
-            _score(ahead=-1),
-            "You take the weight on the token before the earlier occurrence. Take the weight on the token after it.",
+        "before-it": _score.replace(ahead=-1).wrong(
+            "You take the weight on the token before the earlier occurrence. Take the weight on the token after it."
         ),
         "previous-token": Wrong(
-            _previous,
+            lambda pattern: pattern.diagonal(offset=-1, dim1=-2, dim2=-1).mean(-1),
             "You take the weight on the previous position. An induction head looks one list back and one position"
             " ahead.",
         ),
-        "from-the-end-of-the-first": Wrong(
-            _score(rows=lambda n: torch.arange(n - 1, 2 * n)),
+        "from-the-end-of-the-first": _score.replace(rows=lambda n: torch.arange(n - 1, 2 * n)).wrong(
             "You count one query too many: the last token of the first list, which has no earlier occurrence. Begin"
-            " with the first token of the second list.",
+            " with the first token of the second list."
         ),
-        "last-query-missing": Wrong(
-            _score(rows=lambda n: torch.arange(n, 2 * n - 1)),
+        "last-query-missing": _score.replace(rows=lambda n: torch.arange(n, 2 * n - 1)).wrong(
             "You leave out the last query. Its token also occurs in the first list, and the position after it exists:"
-            " position n.",
+            " position n."
         ),
-        "first-query-missing": Wrong(
-            _score(rows=lambda n: torch.arange(n + 1, 2 * n)),
-            "You leave out the first query of the second list. Its token occurred before, at position 0.",
+        "first-query-missing": _score.replace(rows=lambda n: torch.arange(n + 1, 2 * n)).wrong(
+            "You leave out the first query of the second list. Its token occurred before, at position 0."
         ),
-        "last-query-only": Wrong(
-            _score(rows=lambda n: torch.arange(2 * n - 1, 2 * n)),
-            "You use only the last query. The score should be the mean over all queries of the second list.",
+        "last-query-only": _score.replace(rows=lambda n: torch.arange(2 * n - 1, 2 * n)).wrong(
+            "You use only the last query. The score should be the mean over all queries of the second list."
         ),
-        "over-all-queries": Wrong(
-            _score(over=lambda weights, n: weights.sum(-1) / (2 * n)),
-            "You divide the sum by the number of all positions. Divide by the number of queries in the second list.",
+        "over-all-queries": _score.replace(over=lambda weights, n: weights.sum(-1) / (2 * n)).wrong(
+            "You divide the sum by the number of all positions. Divide by the number of queries in the second list."
         ),
-        "summed": Wrong(
-            _score(over=lambda weights, n: weights.sum(-1)),
-            "You return the sum of the weights. The score should be their mean, between 0 and 1.",
+        "summed": _score.replace(over=lambda weights, n: weights.sum(-1)).wrong(
+            "You return the sum of the weights. The score should be their mean, between 0 and 1."
         ),
-        "largest": Wrong(
-            _score(over=lambda weights, n: weights.amax(-1)),
+        "largest": _score.replace(over=lambda weights, n: weights.amax(-1)).wrong(
             "You return the largest of the weights. One query says little, so the score should be the mean over all of"
-            " them.",
+            " them."
         ),
-        "favourite": Wrong(
-            _favourite,
-            "You return the share of queries whose largest weight is there. The score should be the mean of the"
-            " weights themselves.",
-        ),
+        "favourite": _favourite,
         "first-two-axes": Wrong(
             lambda pattern: pattern.diagonal(offset=1 - pattern.shape[-1] // 2)[..., 1:].mean(-1),
             "You take the diagonal of the first two axes, which may be layers and heads. The last two axes make a"
@@ -894,12 +804,11 @@ exercise(
             " after the earlier occurrence of its token.",
         ),
         "turned": Wrong(
-            _score(turned=True),
+            lambda pattern: _score(pattern.mT),
             "Rows and columns are swapped. Each row holds the weights of one query.",
         ),
-        "one-for-all-heads": Wrong(
-            _score(over=lambda weights, n: weights.mean()),
-            "You return one number for all heads together. Each head should have its own score.",
+        "one-for-all-heads": _score.replace(over=lambda weights, n: weights.mean()).wrong(
+            "You return one number for all heads together. Each head should have its own score."
         ),
     },
     hints=Hints(

@@ -1,0 +1,41 @@
+"""Build wrong answers: the correct answer with replaced steps, or a function whose docstring is the message."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from utils.feedback.exercise import Wrong
+
+
+def with_steps(function: Callable) -> Any:
+    """Make the steps of a correct answer replaceable.
+
+    The keyword-only parameters of `function` are its steps, and their defaults are the correct steps. The decorated
+    function is the correct answer, without these parameters; `answer.replace(step=other)` returns an answer that uses
+    `other` in place of this step, and `answer.replace(step=other).wrong(message)` declares it as a misconception. A
+    parameter `**steps` accepts the steps of a function that `function` calls.
+    """
+    signature = inspect.signature(function)
+    arguments = [p for p in signature.parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+
+    def replace(**steps: Any) -> Any:
+        signature.bind_partial(**steps)  # raises a TypeError if there is no such step
+
+        @functools.wraps(function)
+        def answer(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs, **steps)
+
+        answer.__signature__ = signature.replace(parameters=arguments)
+        answer.replace = lambda **more: replace(**(steps | more))
+        answer.wrong = lambda message: Wrong(answer, message)
+        return answer
+
+    return replace()
+
+
+def wrong_answer(function: Callable) -> Wrong:
+    """Turn a function into a misconception: its body is the wrong answer, and its docstring is the message."""
+    return Wrong(function, " ".join(inspect.getdoc(function).split()))
