@@ -1,7 +1,7 @@
 """Provide helpers for the checks of several lessons: inputs, masks, attention, messages and position encodings.
 
-Oracles use torch's own attention (`torch_attention`). Misconceptions use `attention_weights` and `make_attention`,
-which have a parameter for each step of attention.
+Oracles use torch's own attention (`torch_attention`). Misconceptions replace a step of `attention` or `weigh_scores`.
+`ATTENTION_MISTAKES` is the catalogue of the mistakes that several lessons recognise.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from utils.checks._wrong_answers import with_steps
 from utils.feedback.exercise import Case, Wrong, case, layer_parameters
 from utils.feedback.probe import Probe
 from utils.feedback.properties import (
@@ -176,82 +179,95 @@ def torch_attention(
     return F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=mask, **options)[0]
 
 
-def attention_weights(
-    q: Tensor,
-    k: Tensor,
-    mask: Tensor | None = None,
+@with_steps
+def weigh_scores(
+    scores: Tensor,
+    mask: Tensor | None,
+    d_head: int,
+    d_in: int | None = None,
     *,
-    scale: float | None = None,
-    axis: int = -1,
-    masked_value: float = -torch.inf,
+    scale: Callable = lambda d_head, d_in, seq: d_head**-0.5,
+    change_mask: Callable = lambda mask: mask,
+    hide: Callable = mask_scores,
+    normalise: Callable = lambda scores: F.softmax(scores, -1),
+    change_weights: Callable = lambda weights, mask, d_head: weights,
 ) -> Tensor:
-    """Compute attention weights [..., seq, seq], with a parameter for each step.
+    """Turn the scores of queries and keys into attention weights [..., seq, seq].
 
     Args:
-        q, k: queries and keys, [..., seq, d_head].
+        scores: the dot products, [..., seq, seq].
+        mask: bool [seq, seq], True = may attend, or None.
+        d_head: the width of queries and keys.
+        d_in: the width of the inputs; only wrong steps use it.
+        scale: function of `(d_head, d_in, seq)` that returns the factor for the scores.
+        change_mask: function that changes the mask; it is not called without a mask.
+        hide: function of `(scores, mask)` that hides the scores where the mask is False.
+        normalise: the softmax.
+        change_weights: function of `(weights, mask, d_head)` that changes the weights after the softmax.
+    """
+    mask = None if mask is None else change_mask(mask.to(scores.device))
+    scores = hide(scores * scale(d_head, d_in, scores.shape[-1]), mask)
+    return change_weights(normalise(scores), mask, d_head)
+
+
+def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None, d_in: int | None = None, **steps) -> Tensor:
+    """Compute attention weights [..., seq, seq] from queries and keys [..., seq, d_head]; see `weigh_scores`."""
+    return weigh_scores.replace(**steps)(q @ k.mT, mask, k.shape[-1], d_in)
+
+
+def keep_weights(p, weights: Tensor) -> Tensor:
+    """Return the weights unchanged. As the step `drop` of `attention`, it applies no dropout."""
+    return weights
+
+
+@with_steps
+def attention(
+    p: Mapping[str, Tensor],
+    x: Tensor,
+    mask: Tensor | None = None,
+    return_weights: bool = False,
+    *,
+    qkv: Callable = project_qkv,
+    order: tuple[int, ...] = (0, 1, 2),
+    make_mask: Callable = lambda mask, size: mask,
+    transform_scores: Callable = lambda p, scores: scores,
+    drop: Callable = keep_weights,
+    mix: Callable = lambda p, weights, v, x: weights @ v,
+    out: Callable = lambda p, mixed: mixed,
+    **steps,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Compute the forward pass of an attention layer.
+
+    Args:
+        p: the parameters of the layer.
+        x: the inputs, [..., seq, d_in].
         mask: bool [seq, seq], True = may attend.
-        scale: the factor for the scores; the default is 1 / sqrt(d_head).
-        axis: the axis along which the softmax runs.
-        masked_value: the value of a hidden score.
-    """
-    scores = q @ k.mT * (k.shape[-1] ** -0.5 if scale is None else scale)
-    return F.softmax(mask_scores(scores, mask, masked_value), axis)
-
-
-def make_attention(
-    qkv=project_qkv,
-    make_mask=lambda mask, size: mask,
-    scale=lambda d_head, d_in: d_head**-0.5,
-    masked_value: float | None = -torch.inf,
-    axis: int = -1,
-    order=(0, 1, 2),
-    transform_scores=lambda p, scores: scores,
-    transform_weights=lambda p, weights, mask: weights,
-    mix=lambda p, weights, v, x: weights @ v,
-    out=lambda p, mixed: mixed,
-) -> Callable:
-    """Build an attention function `(params, x, mask=None, return_weights=False)` from its steps.
-
-    Args:
-        qkv: function of `(params, x)` that returns queries, keys and values.
-        make_mask: function of `(mask, seq)` that returns the mask to use; `mask` is the argument of the call.
-        scale: function of `(d_head, d_in)` that returns the factor for the scores.
-        masked_value: the value of a hidden score; with None, the mask is ignored.
-        axis: the axis along which the softmax runs.
+        return_weights: whether to return the weights too.
+        qkv: function of `(p, x)` that returns queries, keys and values.
         order: the indices of the queries, keys and values in the result of `qkv`.
-        transform_scores: function of `(params, scores)` that changes the scores before they are masked.
-        transform_weights: function of `(params, weights, mask)` that changes the weights after the softmax.
-        mix: function of `(params, weights, values, x)` that returns the context vectors.
-        out: function of `(params, context vectors)` that returns the output.
+        make_mask: function of `(mask, seq)` that returns the mask to use; `mask` is the argument of the call.
+        transform_scores: function of `(p, scores)` that changes the dot products.
+        drop: function of `(p, weights)` that applies dropout to the weights.
+        mix: function of `(p, weights, values, x)` that returns the context vectors.
+        out: function of `(p, context vectors)` that returns the output.
+        steps: the steps of `weigh_scores`.
     """
-
-    def answer(p, x, mask=None, return_weights=False):
-        projections = qkv(p, x)
-        q, k, v = (projections[i] for i in order)
-        used_mask = make_mask(mask, x.shape[-2])
-        used_mask = None if used_mask is None else used_mask.to(x.device)
-        scores = transform_scores(p, q @ k.mT * scale(k.shape[-1], x.shape[-1]))
-        if masked_value is not None:
-            scores = mask_scores(scores, used_mask, masked_value)
-        weights = transform_weights(p, F.softmax(scores, axis), used_mask)
-        y = out(p, mix(p, weights, v, x))
-        return (y, weights) if return_weights else y
-
-    return answer
+    projections = qkv(p, x)
+    q, k, v = (projections[i] for i in order)
+    scores = transform_scores(p, q @ k.mT)
+    used_mask = make_mask(mask, x.shape[-2])
+    weights = drop(p, weigh_scores.replace(**steps)(scores, used_mask, k.shape[-1], x.shape[-1]))
+    y = out(p, mix(p, weights, v, x))
+    return (y, weights) if return_weights else y
 
 
-def apply_dropout(p, x: Tensor, mask: Tensor | None = None) -> Tensor:
+def apply_dropout(p, x: Tensor) -> Tensor:
     """Apply dropout to x with the rate of the module. In evaluation mode, return x unchanged."""
     return F.dropout(x, p.init_args["dropout"], p.training)
 
 
-def make_causal_attention(
-    qkv=project_qkv, make_mask=causal_mask, transform_weights=apply_dropout, **options
-) -> Callable:
-    """Build an attention function that creates its own mask with `make_mask(size)` and drops weights in training."""
-    return make_attention(
-        qkv, make_mask=lambda mask, size: make_mask(size), transform_weights=transform_weights, **options
-    )
+# This layer creates its own mask, and drops weights in training.
+causal_attention = attention.replace(make_mask=lambda mask, size: causal_mask(size), drop=apply_dropout)
 
 
 def torch_causal_attention(p, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -268,50 +284,156 @@ CAUSAL_LAYER = (
     _after_eval(remembers_nothing),
 )
 
-# --- messages for misconceptions that several exercises share ---------------------------------------------
+# --- mistakes in attention ---------------------------------------------------------------------------------
 
-WORDS = {
-    "wrong-axis": (
-        "You applied softmax down the columns. A row belongs to a query, and the weights of each query should sum to"
-        " one."
+
+class Mistake(NamedTuple):
+    """A mistake in attention: the wrong steps of `attention`, and the message unless a lesson has its own.
+
+    In the message, `{width}` is replaced by the lesson's name for the width of a head.
+    """
+
+    steps: Mapping[str, Any]
+    message: str = ""
+
+
+ATTENTION_MISTAKES = {
+    # the scale of the scores
+    "not-scaled": Mistake({"scale": lambda d_head, d_in, seq: 1.0}),
+    "multiplied": Mistake(
+        {"scale": lambda d_head, d_in, seq: d_head**0.5},
+        "You multiplied the scores by the root of {width}, but they should be divided by it. A dot product already"
+        " grows with this root, so now the softmax is even sharper, and gives nearly all weight to one token.",
     ),
-    "still-scores": (
-        "These are the scores, scaled and masked, but the softmax is missing. Softmax turns each row into weights that"
-        " sum to one."
+    "divided-by-the-width": Mistake(
+        {"scale": lambda d_head, d_in, seq: 1 / d_head},
+        "You divided by {width} instead of its root. The spread of a dot product grows with the root of the width.",
     ),
-    "inputs-as-values": (
-        "You mix the raw inputs, so the result has d_in columns. Mix the value vectors instead, which have d_out"
-        " entries."
-    ),
-    "keys-as-values": (
-        "You mix the keys instead of the values. Keys are compared with the queries, which gives the weights; the"
-        " weights should mix the values."
-    ),
-    "root-of-2": (
-        "You divide the scores by the root of 2, whatever sizes the layer has. Divide by the root of the width of the"
-        " layer's own keys."
-    ),
-    "root-of-the-length": (
+    "root-of-d_in": Mistake({"scale": lambda d_head, d_in, seq: d_in**-0.5}),
+    "root-of-the-length": Mistake(
+        {"scale": lambda d_head, d_in, seq: seq**-0.5},
         "You divided by the root of the number of positions. The spread of the scores grows with the width of queries"
-        " and keys, and not with the length of the text."
+        " and keys, and not with the length of the text.",
+    ),
+    "root-of-2": Mistake(
+        {"scale": lambda d_head, d_in, seq: 2**-0.5},
+        "You divide the scores by the root of 2, whatever sizes the layer has. Divide by the root of the width of the"
+        " layer's own keys.",
+    ),
+    "scaled-too-late": Mistake(
+        {
+            "scale": lambda d_head, d_in, seq: 1.0,
+            "change_weights": lambda weights, mask, d_head: weights / d_head**0.5,
+        }
+    ),
+    # the roles of queries, keys and values
+    "query-and-key-swapped": Mistake(
+        {"order": (1, 0, 2)},
+        "You swapped queries and keys. Row i should hold what position i asks: its query against all keys.",
+    ),
+    "keys-and-values-swapped": Mistake({"order": (0, 2, 1)}),
+    "keys-as-values": Mistake(
+        {"order": (0, 1, 1)},
+        "You mix the keys instead of the values. Keys are compared with the queries, which gives the weights; the"
+        " weights should mix the values.",
+    ),
+    "inputs-as-values": Mistake(
+        {"mix": lambda p, weights, v, x: weights @ x},
+        "You mix the raw inputs, so the result has d_in columns. Mix the value vectors instead, which have d_out"
+        " entries.",
+    ),
+    # the softmax
+    "wrong-axis": Mistake(
+        {"normalise": lambda scores: F.softmax(scores, -2)},
+        "You applied softmax down the columns. A row belongs to a query, and the weights of each query should sum to"
+        " one.",
+    ),
+    "second-axis": Mistake({"normalise": lambda scores: F.softmax(scores, 1)}),
+    "still-scores": Mistake(
+        {"normalise": lambda scores: scores},
+        "These are the scores, scaled and masked, but the softmax is missing. Softmax turns each row into weights that"
+        " sum to one.",
+    ),
+    # the mask
+    "sees-the-future": Mistake(
+        {"change_mask": lambda mask: None},
+        "Nothing is hidden: position 0 gives weight to later positions. When a model writes, those tokens do not exist"
+        " yet.",
+    ),
+    "true-means-blocked": Mistake(
+        {"change_mask": lambda mask: ~mask},
+        "Your mask is inverted: where it is True, it blocks attention. In this course, as in torch's"
+        " scaled_dot_product_attention, True means 'may attend'.",
+    ),
+    "mirror-image": Mistake(
+        {"change_mask": lambda mask: mask.mT},
+        "Your mask is the mirror image: each position sees itself and all later positions. A position should look"
+        " back, not ahead.",
+    ),
+    "blind-to-itself": Mistake(
+        {"change_mask": lambda mask: mask.tril(-1)},
+        "No position sees itself, so position 0 sees nothing, and a softmax over nothing is nan. The diagonal should"
+        " stay visible.",
+    ),
+    "always-causal": Mistake(
+        {"make_mask": lambda mask, size: causal_mask(size) if mask is None else mask},
+        "Your function hides later positions even without a mask. None means that every position may attend to every"
+        " other position.",
+    ),
+    "always-causal-too": Mistake(
+        {"make_mask": lambda mask, size: causal_mask(size) if mask is None else mask & causal_mask(size)},
+        "Your function hides later positions whatever the mask says. Only the mask should decide which positions are"
+        " visible, and without a mask all of them are.",
+    ),
+    "mask-after-softmax": Mistake(
+        {
+            "hide": lambda scores, mask: scores,
+            "change_weights": lambda weights, mask, d_head: weights if mask is None else weights * mask,
+        },
+        "You apply the mask after the softmax, so blocked weights become 0 and the rows no longer sum to one. Hide the"
+        " scores before the softmax instead: then the remaining weights sum to one.",
+    ),
+    "hidden-with-zero": Mistake(
+        {"hide": lambda scores, mask: mask_scores(scores, mask, 0.0)},
+        "You set blocked scores to 0, but exp(0) is 1: softmax still gives them weight, and more weight than a"
+        " negative score. Only a score of -inf gets weight 0.",
+    ),
+    "mask-added": Mistake(
+        {"hide": lambda scores, mask: scores if mask is None else scores + mask},
+        "You added the mask to the scores, where True counts as 1 and False as 0. A blocked key then only loses one"
+        " point and still gets weight; only a score of minus infinity gets weight 0.",
+    ),
+    # dropout
+    "no-dropout": Mistake({"drop": keep_weights}),
+    "drops-in-eval": Mistake(
+        {"drop": lambda p, weights: F.dropout(weights, p.init_args["dropout"])},
+        "You drop weights after eval() too, so a finished model gives a different answer each time. The dropout must"
+        " know the mode of the layer; F.dropout assumes training unless you pass the mode.",
+    ),
+    "keep-rate": Mistake(
+        {"drop": lambda p, weights: F.dropout(weights, 1 - p.init_args["dropout"], p.training)},
+        "You pass on 1 - dropout instead of dropout. For nn.Dropout, as for this class, it is the share to drop.",
     ),
 }
 
 
-def scale_by_length(p, scores: Tensor) -> Tensor:
-    """Divide the scores by the square root of the number of positions. Used as `transform_scores`."""
-    return scores / scores.shape[-1] ** 0.5
+def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, str] | None = None) -> SimpleNamespace:
+    """Return a function for each mistake in attention, with the answers of one exercise.
 
+    With `wrong = attention_mistakes(attention.replace)`, `wrong.not_scaled("…")` is the misconception "not-scaled" of
+    the catalogue with this message, and `wrong.root_of_2()` has the message of the catalogue.
 
-def multiplied_by_root_message(width: str) -> str:
-    return (
-        f"You multiplied the scores by the root of {width}, but they should be divided by it. A dot product already"
-        " grows with this root, so now the softmax is even sharper, and gives nearly all weight to one token."
-    )
+    Args:
+        build: builds the answer from replaced steps, such as the `replace` of `attention`.
+        width: what the exercise calls the width of a head.
+        messages: the lesson's own messages, by the id in the catalogue.
+    """
 
+    def declare(id: str, mistake: Mistake) -> Callable[..., Wrong]:
+        usual = (messages or {}).get(id) or mistake.message.format(width=width)
+        return lambda message=usual: Wrong(build(**mistake.steps), message)
 
-def divided_by_width_message(width: str) -> str:
-    return f"You divided by {width} instead of its root. The spread of a dot product grows with the root of the width."
+    return SimpleNamespace(**{id.replace("-", "_"): declare(id, m) for id, m in ATTENTION_MISTAKES.items()})
 
 
 def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[str, Wrong]:

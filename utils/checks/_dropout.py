@@ -226,7 +226,7 @@ def make_dropout(
     fraction: Callable[[float], float] = lambda rate: rate,
     mask_shape: Callable[[Sequence[int]], Sequence[int]] = lambda shape: shape,
 ) -> Callable:
-    """Build a function that drops weights in training, for the argument `transform_weights` of `make_attention`.
+    """Build a function that drops weights in training, for the step `drop` of `attention`.
 
     Args:
         factor: function of the dropout rate that returns the scale of the weights that are kept.
@@ -234,7 +234,7 @@ def make_dropout(
         mask_shape: function of the shape of the weights that returns the shape of the random mask.
     """
 
-    def drop(p, weights, mask):
+    def drop(p, weights):
         rate = p.init_args["dropout"]
         if not p.training or not rate:
             return weights
@@ -244,43 +244,43 @@ def make_dropout(
     return drop
 
 
-def dropout_misconceptions(make_layer: Callable, has_heads: bool = False) -> dict[str, Wrong]:
+def dropout_misconceptions(build: Callable, has_heads: bool = False) -> dict[str, Wrong]:
     """Return the misconceptions about dropout on attention weights.
 
     Args:
-        make_layer: builds the layer; its argument `transform_weights` applies the dropout.
+        build: builds the layer from replaced steps; the step `drop` applies the dropout.
         has_heads: whether the layer has several heads.
     """
     wrong = {
         "not-enlarged": Wrong(
-            make_layer(transform_weights=make_dropout(factor=lambda rate: 1.0)),
+            build(drop=make_dropout(factor=lambda rate: 1.0)),
             "Your dropout does not scale up the weights that it keeps, so in training the sums are too small on"
             " average. Divide the kept weights by 1 - dropout.",
         ),
         "keep-and-drop-swapped": Wrong(
-            make_layer(transform_weights=make_dropout(fraction=lambda rate: 1 - rate)),
+            build(drop=make_dropout(fraction=lambda rate: 1 - rate)),
             "You swapped keep and drop: your layer drops a fraction of 1 - dropout of the weights, but it should drop"
             " a fraction of dropout.",
         ),
         "one-draw-for-all-texts": Wrong(
-            make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (1, *shape[1:]))),
+            build(drop=make_dropout(mask_shape=lambda shape: (1, *shape[1:]))),
             "All texts of a batch lose the same weights. Dropout should decide about each weight independently, in"
             " every text.",
         ),
         "keys-vanish-as-a-whole": Wrong(
-            make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (*shape[:-2], 1, shape[-1]))),
+            build(drop=make_dropout(mask_shape=lambda shape: (*shape[:-2], 1, shape[-1]))),
             "If your layer drops a position, it drops it for all queries. Dropout should decide about each weight"
             " independently, with one random number for each pair of positions.",
         ),
         "rows-vanish-as-a-whole": Wrong(
-            make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (*shape[:-1], 1))),
+            build(drop=make_dropout(mask_shape=lambda shape: (*shape[:-1], 1))),
             "Your layer drops whole rows, so a query attends to all positions or to none. Dropout should decide about"
             " each weight independently, with one random number for each pair of positions.",
         ),
     }
     if has_heads:
         wrong["one-draw-for-all-heads"] = Wrong(
-            make_layer(transform_weights=make_dropout(mask_shape=lambda shape: (shape[0], 1, *shape[2:]))),
+            build(drop=make_dropout(mask_shape=lambda shape: (shape[0], 1, *shape[2:]))),
             "All heads lose the same weights. Dropout should decide about each weight independently, in every head.",
         )
     return wrong

@@ -9,15 +9,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.checks._attention import (
-    causal_mask,
-    divided_by_width_message,
+    attention_mistakes,
+    causal_attention,
     fix_arguments,
-    future_mask,
-    make_causal_attention,
-    multiplied_by_root_message,
-    strictly_causal_mask,
+    keep_weights,
     torch_attention,
 )
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, sample_parameter
 from utils.feedback.properties import (
     batch_independent,
@@ -38,17 +36,10 @@ def _gate(A, B, temp=1.0):
     return F.softmax(torch.einsum("...er,...rd->...ed", A, B) / temp, dim=-1)
 
 
-def _make_gated_weight(gate=_gate, join=torch.mul):
-    """Build an answer from `gate(A, B, temp)` and the operation that combines the gate with the base."""
-
-    def answer(A, B, base=None, temp=1.0):
-        shares = gate(A, B, temp)
-        return shares if base is None else join(shares, base)
-
-    return answer
-
-
-_gated = _make_gated_weight()
+@with_steps
+def _gated(A, B, base=None, temp=1.0, *, gate=_gate, join=torch.mul):
+    shares = gate(A, B, temp)
+    return shares if base is None else join(shares, base)
 
 
 def _gate_by_hand(A, B, temp):
@@ -72,100 +63,82 @@ exercise(
     differentiable=True,
     properties=[finite_when_scaled()],
     misconceptions={
-        "clamped": Wrong(
-            _make_gated_weight(lambda A, B, temp: F.softmax((A @ B / temp).clamp(-50, 50), dim=-1)),
+        "clamped": _gated.replace(gate=lambda A, B, temp: F.softmax((A @ B / temp).clamp(-50, 50), dim=-1)).wrong(
             "You clamp the scores before exp. Nothing overflows, but two large scores become equal, however different"
-            " they were.",
+            " they were."
         ),
-        "axis-from-the-front": Wrong(
-            _make_gated_weight(lambda A, B, temp: F.softmax(A @ B / temp, dim=1)),
+        "axis-from-the-front": _gated.replace(gate=lambda A, B, temp: F.softmax(A @ B / temp, dim=1)).wrong(
             "Your softmax runs along axis 1, which is the last axis only for a single matrix: with heads in front,"
-            " axis 1 holds the entries of the input. The outputs are always on the last axis, so count from the end.",
+            " axis 1 holds the entries of the input. The outputs are always on the last axis, so count from the end."
         ),
-        "first-axis": Wrong(
-            _make_gated_weight(lambda A, B, temp: F.softmax(A @ B / temp, dim=0)),
+        "first-axis": _gated.replace(gate=lambda A, B, temp: F.softmax(A @ B / temp, dim=0)).wrong(
             "Your softmax runs along axis 0, so with heads in front the heads compete with each other. It should run"
-            " along the last axis, so that the shares of the outputs sum to one.",
+            " along the last axis, so that the shares of the outputs sum to one."
         ),
-        "log-softmax": Wrong(
-            _make_gated_weight(lambda A, B, temp: F.log_softmax(A @ B / temp, dim=-1)),
+        "log-softmax": _gated.replace(gate=lambda A, B, temp: F.log_softmax(A @ B / temp, dim=-1)).wrong(
             "You return logarithms of probabilities, which are never positive. A gate is the share itself, between 0"
-            " and 1.",
+            " and 1."
         ),
-        "base-divided": Wrong(
-            _make_gated_weight(join=lambda gate, base: base / gate),
+        "base-divided": _gated.replace(join=lambda gate, base: base / gate).wrong(
             "You divide the base by the gate, so the entries that should be shut become the largest. A gate near 0"
-            " should let almost nothing pass: multiply.",
+            " should let almost nothing pass: multiply."
         ),
-        "gate-unused": Wrong(
-            _make_gated_weight(join=lambda gate, base: base),
+        "gate-unused": _gated.replace(join=lambda gate, base: base).wrong(
             "If there is a base, you return it unchanged, and the gate has no effect. The gate should decide how much"
-            " of each entry passes.",
+            " of each entry passes."
         ),
-        "wrong-axis": Wrong(
-            _make_gated_weight(lambda A, B, temp: F.softmax(A @ B / temp, dim=-2)),
+        "wrong-axis": _gated.replace(gate=lambda A, B, temp: F.softmax(A @ B / temp, dim=-2)).wrong(
             "Your softmax runs down the columns, so each column of the gate sums to one. Each row belongs to one"
-            " entry of the input, and its shares over the outputs should sum to one.",
+            " entry of the input, and its shares over the outputs should sum to one."
         ),
-        "no-softmax": Wrong(
-            _make_gated_weight(lambda A, B, temp: A @ B / temp),
+        "no-softmax": _gated.replace(gate=lambda A, B, temp: A @ B / temp).wrong(
             "You use the product of the factors without a softmax, so a gate can be negative and change the sign of"
-            " what it lets through. A gate should be a share between 0 and 1.",
+            " what it lets through. A gate should be a share between 0 and 1."
         ),
-        "sigmoid": Wrong(
-            _make_gated_weight(lambda A, B, temp: torch.sigmoid(A @ B / temp)),
+        "sigmoid": _gated.replace(gate=lambda A, B, temp: torch.sigmoid(A @ B / temp)).wrong(
             "A sigmoid opens each gate independently, so a row may sum to anything. In a softmax the outputs compete:"
-            " if one share grows, the other shares of its row shrink.",
+            " if one share grows, the other shares of its row shrink."
         ),
-        "base-added": Wrong(
-            _make_gated_weight(join=torch.add),
-            "You add the base to the gate. A gate decides how much of the base passes, so multiply them.",
+        "base-added": _gated.replace(join=torch.add).wrong(
+            "You add the base to the gate. A gate decides how much of the base passes, so multiply them."
         ),
-        "base-ignored": Wrong(
-            _make_gated_weight(join=lambda gate, base: gate),
+        "base-ignored": _gated.replace(join=lambda gate, base: gate).wrong(
             "You never use the base: this is the strict variant whatever is passed. If there is a base, multiply it"
-            " by the gate entry by entry.",
+            " by the gate entry by entry."
         ),
-        "zeros-count-as-none": Wrong(
-            _make_gated_weight(join=lambda gate, base: gate * base if base.any() else gate),
+        "zeros-count-as-none": _gated.replace(join=lambda gate, base: gate * base if base.any() else gate).wrong(
             "You treat a base of zeros as no base, and return the gate. Zero times the gate is zero; there is no base"
-            " only if it is None.",
+            " only if it is None."
         ),
         "softmax-after-the-base": Wrong(
             lambda A, B, base=None, temp=1.0: F.softmax(A @ B / temp * (1 if base is None else base), dim=-1),
             "You multiply by the base before the softmax, so the result is positive whatever the base is. Make the"
             " gate first and multiply afterwards: the sign should come from the base.",
         ),
-        "temperature-multiplied": Wrong(
-            _make_gated_weight(lambda A, B, temp: _gate(A, B, 1 / temp)),
-            "You multiply by the temperature. A high temperature should make the gate softer, so divide by it.",
+        "temperature-multiplied": _gated.replace(gate=lambda A, B, temp: _gate(A, B, 1 / temp)).wrong(
+            "You multiply by the temperature. A high temperature should make the gate softer, so divide by it."
         ),
-        "temperature-twice": Wrong(
-            _make_gated_weight(lambda A, B, temp: _gate(A, B, temp**2)),
-            "You divide by the temperature twice, as if each factor had its own temperature. Divide their product"
-            " once.",
+        "temperature-twice": _gated.replace(gate=lambda A, B, temp: _gate(A, B, temp**2)).wrong(
+            "You divide by the temperature twice, as if each factor had its own temperature. Divide their product once."
         ),
-        "root-of-the-rank": Wrong(
-            _make_gated_weight(lambda A, B, temp: _gate(A, B, temp * A.shape[-1] ** 0.5)),
+        "root-of-the-rank": _gated.replace(gate=lambda A, B, temp: _gate(A, B, temp * A.shape[-1] ** 0.5)).wrong(
             "You also divide the product by the root of the rank, as attention divides scores by the root of the"
-            " head's width. Here you should divide only by the temperature.",
+            " head's width. Here you should divide only by the temperature."
         ),
-        "temperature-ignored": Wrong(
-            _make_gated_weight(lambda A, B, temp: _gate(A, B)),
-            "You never use the temperature. Divide the product of the factors by it before the softmax.",
+        "temperature-ignored": _gated.replace(gate=lambda A, B, temp: _gate(A, B)).wrong(
+            "You never use the temperature. Divide the product of the factors by it before the softmax."
         ),
-        "temperature-after-the-softmax": Wrong(
-            _make_gated_weight(lambda A, B, temp: _gate(A, B) / temp),
+        "temperature-after-the-softmax": _gated.replace(gate=lambda A, B, temp: _gate(A, B) / temp).wrong(
             "You divide the shares by the temperature, so a row no longer sums to one. Divide the product of the"
-            " factors before the softmax: there the temperature decides how sharp the gate is.",
+            " factors before the softmax: there the temperature decides how sharp the gate is."
         ),
         "softmax-of-each-factor": Wrong(
-            _make_gated_weight(lambda A, B, temp: F.softmax(A / temp, -1) @ F.softmax(B / temp, -1)),
+            _gated.replace(gate=lambda A, B, temp: F.softmax(A / temp, -1) @ F.softmax(B / temp, -1)),
             "You apply a softmax to each factor and then multiply: rows still sum to one, but every row is a mix of"
             " the same few rows of B, so the gate can hardly be sharp. Apply one softmax after the product.",
         ),
     },
-    equivalent={"by-hand": _make_gated_weight(_gate_by_hand)},
+    equivalent={"by-hand": _gated.replace(gate=_gate_by_hand)},
     hints=Hints(
         "There are two steps: make a table of shares from A and B; then, if there is a base, multiply it by the table"
         " entry by entry.",
@@ -201,20 +174,11 @@ def _output(p, y):
     return F.linear(y, p["o.weight"])
 
 
-def _make_deep_attention(
-    qkv=_qkv,
-    merge=lambda y: y.transpose(1, 2).flatten(2),
-    out=_output,
-    empty=0.0,
-    transform_weights=lambda p, weights, mask: weights,
-    **how,
-):
-    """Build a forward pass; each argument replaces one step. `empty` replaces every nan in the attention weights."""
-    return make_causal_attention(
-        qkv,
-        transform_weights=lambda p, weights, mask: transform_weights(p, weights.nan_to_num(empty), mask),
-        out=lambda p, mixed: out(p, merge(mixed)),
-        **how,
+@with_steps
+def _deep_attention(p, x, *, qkv=_qkv, merge=lambda y: y.transpose(1, 2).flatten(2), out=_output, **steps):
+    """Compute the forward pass, with the steps of `attention`."""
+    return causal_attention.replace(qkv=qkv, drop=keep_weights, out=lambda p, mixed: out(p, merge(mixed)), **steps)(
+        p, x
     )
 
 
@@ -329,6 +293,7 @@ def _made_anew(probe):
 
 
 _STRICT = {"embed_dim": 6, "num_heads": 3, "context_length": 5, "rank": 2, "strict": True}
+_wrong = attention_mistakes(_deep_attention.replace, width="the head's width")
 
 exercise(
     "DeepQKVAttention",
@@ -352,82 +317,60 @@ exercise(
         _restrict_to_trials(0)(finite_when_scaled()),
     ],
     misconceptions={
-        "sees-the-future": Wrong(
-            _make_deep_attention(masked_value=None),
+        "sees-the-future": _wrong.sees_the_future(
             "You mask nothing: while the model writes the first sorted letter, it could read the other two. In"
-            " training the sequence contains the answer, so a position should look back only.",
+            " training the sequence contains the answer, so a position should look back only."
         ),
-        "masked-after-the-softmax": Wrong(
-            _make_deep_attention(masked_value=None, transform_weights=lambda p, weights, mask: weights * mask),
+        "masked-after-the-softmax": _wrong.mask_after_softmax(
             "You hide the future after the softmax, when it has already received weight: rows no longer sum to one,"
-            " and a later token changes earlier weights. Set these scores to minus infinity before the softmax.",
+            " and a later token changes earlier weights. Set these scores to minus infinity before the softmax."
         ),
-        "mirror-image": Wrong(
-            _make_deep_attention(make_mask=future_mask),
+        "mirror-image": _wrong.mirror_image(
             "Your mask is the mirror image: each position sees itself and what comes after it. Each row of the mask"
-            " belongs to a query and should allow the positions up to its own.",
+            " belongs to a query and should allow the positions up to its own."
         ),
-        "future-alone": Wrong(
-            _make_deep_attention(make_mask=lambda n: ~causal_mask(n), empty=torch.nan),
+        "future-alone": _wrong.true_means_blocked(
             "Your mask is inverted: it hides the past and the position itself. So a position sees only the future,"
-            " and the last position sees nothing and becomes nan.",
+            " and the last position sees nothing and becomes nan."
         ),
-        "blind-to-itself": Wrong(
-            _make_deep_attention(make_mask=strictly_causal_mask, empty=torch.nan),
+        "blind-to-itself": _wrong.blind_to_itself(
             "A position does not see itself, so the first position sees nothing, and a softmax over nothing is nan."
-            " The diagonal of the mask should be visible.",
+            " The diagonal of the mask should be visible."
         ),
-        "not-scaled": Wrong(
-            _make_deep_attention(scale=lambda d_head, embed_dim: 1.0),
-            "You do not divide the scores by the root of the head's width.",
-        ),
-        "multiplied": Wrong(
-            _make_deep_attention(scale=lambda d_head, embed_dim: d_head**0.5),
-            multiplied_by_root_message("the head's width"),
-        ),
-        "divided-by-the-width": Wrong(
-            _make_deep_attention(scale=lambda d_head, embed_dim: 1 / d_head),
-            divided_by_width_message("the head's width"),
-        ),
-        "root-of-embed_dim": Wrong(
-            _make_deep_attention(scale=lambda d_head, embed_dim: embed_dim**-0.5),
+        "not-scaled": _wrong.not_scaled("You do not divide the scores by the root of the head's width."),
+        "multiplied": _wrong.multiplied(),
+        "divided-by-the-width": _wrong.divided_by_the_width(),
+        "root-of-embed_dim": _wrong.root_of_d_in(
             "You divide by the root of embed_dim. A head's dot product has embed_dim / num_heads terms, so divide by"
-            " the root of that number.",
+            " the root of that number."
         ),
-        "wrong-axis": Wrong(
-            _make_deep_attention(axis=-2),
-            "Your softmax runs down the columns. Each row belongs to a query, and its weights should sum to one.",
+        "wrong-axis": _wrong.wrong_axis(
+            "Your softmax runs down the columns. Each row belongs to a query, and its weights should sum to one."
         ),
-        "heads-run-together": Wrong(
-            _make_deep_attention(merge=lambda y: y.reshape(y.shape[0], y.shape[2], -1)),
+        "heads-run-together": _deep_attention.replace(merge=lambda y: y.reshape(y.shape[0], y.shape[2], -1)).wrong(
             "You merge the heads without moving the head axis behind the positions first, so reshape joins several"
-            " positions of one head. Each position should keep its own entries from every head.",
+            " positions of one head. Each position should keep its own entries from every head."
         ),
-        "no-gate": Wrong(
-            _make_deep_attention(qkv=lambda p, x: _qkv(p, x, _ungated)),
+        "no-gate": _deep_attention.replace(qkv=lambda p, x: _qkv(p, x, _ungated)).wrong(
             "You use only the base as the weight, so the factors have no effect. Make each weight with make_weight,"
-            " from A, B and the base.",
+            " from A, B and the base."
         ),
-        "values-not-gated": Wrong(
-            _make_deep_attention(qkv=lambda p, x: [*_qkv(p, x)[:2], _qkv(p, x, _ungated)[2]]),
+        "values-not-gated": _deep_attention.replace(qkv=lambda p, x: [*_qkv(p, x)[:2], _qkv(p, x, _ungated)[2]]).wrong(
             "You make queries and keys with gated weights, but not the values. All three weights should come from"
-            " make_weight.",
+            " make_weight."
         ),
         "one-pair-for-all": Wrong(
-            _make_deep_attention(
+            _deep_attention.replace(
                 qkv=lambda p, x: _qkv({**p, **{f"{n}{half}": p[f"q{half}"] for n in "kv" for half in "AB"}}, x)
             ),
             "You make keys and values with the queries' factors. Queries, keys and values each have their own pair of"
             " factors.",
         ),
-        "output-layer-forgotten": Wrong(
-            _make_deep_attention(out=lambda p, y: y),
-            "You merge the heads and return them without the output layer o. This layer mixes the results of the"
-            " heads.",
+        "output-layer-forgotten": _deep_attention.replace(out=lambda p, y: y).wrong(
+            "You merge the heads and return them without the output layer o. This layer mixes the results of the heads."
         ),
-        "query-and-key-swapped": Wrong(
-            _make_deep_attention(order=(1, 0, 2)),
-            "You swapped queries and keys. Row i of the scores should come from the query of position i.",
+        "query-and-key-swapped": _wrong.query_and_key_swapped(
+            "You swapped queries and keys. Row i of the scores should come from the query of position i."
         ),
         "a-base-in-the-strict-variant": Wrong(
             _oracle,
@@ -476,20 +419,17 @@ def _rate(step, steps, base_lr, warmup_steps):
     return base_lr * (0.55 + 0.45 * math.cos(angle))
 
 
-def _cosine_schedule(low=0.1, turn=math.pi):
-    """Build a schedule that falls from 1 to `low` along a cosine over the angle `turn`."""
-    return _warm_up_then(lambda t: low + (1 - low) * 0.5 * (1 + math.cos(turn * t)))
+@with_steps
+def _schedule(step, steps, base_lr, warmup_steps, *, fall):
+    """Rise in the warm-up as expected, and then follow `fall(t)` times base_lr as t rises from 0 to 1."""
+    if step < warmup_steps:
+        return base_lr * (step + 1) / warmup_steps
+    return base_lr * fall((step - warmup_steps) / (steps - warmup_steps))
 
 
-def _warm_up_then(rate):
-    """Build a schedule with a correct warm-up, followed by `rate(t)` times base_lr as t rises from 0 to 1."""
-
-    def answer(step, steps, base_lr, warmup_steps):
-        if step < warmup_steps:
-            return base_lr * (step + 1) / warmup_steps
-        return base_lr * rate((step - warmup_steps) / (steps - warmup_steps))
-
-    return answer
+def _cosine(low=0.1, turn=math.pi):
+    """Return a function that falls from 1 to `low` along a cosine over the angle `turn`."""
+    return lambda t: low + (1 - low) * 0.5 * (1 + math.cos(turn * t))
 
 
 def _describe_step(step, steps, base, warmup):
@@ -550,9 +490,8 @@ exercise(
             "Your rate is at its maximum from the first step. It should rise to this maximum in equal steps during"
             " the warm-up.",
         ),
-        "falls-to-zero": Wrong(
-            _cosine_schedule(low=0.0),
-            "Your cosine falls to 0. It should end at a tenth of base_lr, so that the last steps still learn.",
+        "falls-to-zero": _schedule.replace(fall=_cosine(low=0.0)).wrong(
+            "Your cosine falls to 0. It should end at a tenth of base_lr, so that the last steps still learn."
         ),
         "wave-from-step-zero": Wrong(
             lambda step, steps, base_lr, warmup_steps: (
@@ -585,28 +524,23 @@ exercise(
             ),
             "Your rate reaches a tenth at step steps - 1, one step too early. It should reach a tenth at step `steps`.",
         ),
-        "cut-off-at-a-tenth": Wrong(
-            _warm_up_then(lambda t: max(0.1, 0.5 * (1 + math.cos(math.pi * t)))),
+        "cut-off-at-a-tenth": _schedule.replace(fall=lambda t: max(0.1, 0.5 * (1 + math.cos(math.pi * t)))).wrong(
             "Your cosine falls towards 0 and is cut off at a tenth, so the rate is too low on the way and flat at the"
-            " end. The cosine itself should go from base_lr down to a tenth.",
+            " end. The cosine itself should go from base_lr down to a tenth."
         ),
-        "full-turn": Wrong(
-            _cosine_schedule(turn=2 * math.pi),
+        "full-turn": _schedule.replace(fall=_cosine(turn=2 * math.pi)).wrong(
             "Your cosine makes a full turn, so the rate falls and rises again. Half a turn, from 0 to pi, goes down"
-            " once.",
+            " once."
         ),
-        "degrees": Wrong(
-            _cosine_schedule(turn=180),
-            "Your angle is in degrees. math.cos takes radians: half a turn is math.pi.",
+        "degrees": _schedule.replace(fall=_cosine(turn=180)).wrong(
+            "Your angle is in degrees. math.cos takes radians: half a turn is math.pi."
         ),
-        "straight-line": Wrong(
-            _warm_up_then(lambda t: 1 - 0.9 * t),
-            "Your rate falls along a straight line. It agrees with the cosine at both ends, but not in between.",
+        "straight-line": _schedule.replace(fall=lambda t: 1 - 0.9 * t).wrong(
+            "Your rate falls along a straight line. It agrees with the cosine at both ends, but not in between."
         ),
-        "tenth-added": Wrong(
-            _warm_up_then(lambda t: 0.1 + 0.5 * (1 + math.cos(math.pi * t))),
+        "tenth-added": _schedule.replace(fall=lambda t: 0.1 + 0.5 * (1 + math.cos(math.pi * t))).wrong(
             "Your cosine part still starts at 1, and you add a tenth, so the rate jumps to 1.1 × base_lr"
-            " after the warm-up. The two parts should sum to one: 0.1 for the floor and 0.9 for the cosine.",
+            " after the warm-up. The two parts should sum to one: 0.1 for the floor and 0.9 for the cosine."
         ),
     },
     hints=Hints(
@@ -618,7 +552,11 @@ exercise(
 )
 
 
-def _make_greedy_sort(
+@with_steps
+def _sort_greedily(
+    model,
+    letters,
+    *,
     take=lambda logits: logits[0, -1],
     forbid=True,
     append=True,
@@ -629,24 +567,24 @@ def _make_greedy_sort(
     written=lambda ids: [],
     show=lambda ids: "".join(VOCAB[i] for i in ids[4:]),
 ):
-    """Build a greedy loop; each argument replaces one step. With `sign` -1, it chooses the least likely token."""
-
-    def answer(model, letters):
-        ids = context = start(letters)
-        n = ids.shape[1]
-        for _ in range(3):
-            logits = sign * take(model(context))
-            if forbid:
-                logits[SEP] = separator_logit
-            logits[written(ids[0, n:])] = -torch.inf
-            ids = torch.cat([ids, logits.argmax().view(1, 1)], 1)
-            context = feed(ids) if append else context
-        return show(ids[0].tolist())
-
-    return answer
+    """Sort with three passes. With `sign` -1, each pass chooses the least likely token."""
+    ids = context = start(letters)
+    n = ids.shape[1]
+    for _ in range(3):
+        logits = sign * take(model(context))
+        if forbid:
+            logits[SEP] = separator_logit
+        logits[written(ids[0, n:])] = -torch.inf
+        ids = torch.cat([ids, logits.argmax().view(1, 1)], 1)
+        context = feed(ids) if append else context
+    return show(ids[0].tolist())
 
 
+@wrong_answer
 def _sort_with_question_letters(model, letters):
+    """You allow only letters of the question that are not used up, so Python does half of the sorting. Write the letter
+    that the model scores highest, even if it is wrong.
+    """
     ids, left = encode(letters), list(letters)
     for _ in range(3):
         logits = model(ids)[0, -1]
@@ -655,7 +593,11 @@ def _sort_with_question_letters(model, letters):
     return "".join(VOCAB[i] for i in ids[0, 4:])
 
 
+@wrong_answer
 def _read_three_positions(model, letters):
+    """You read three positions of one pass, so the model has not seen its own first letter when it predicts the second.
+    Run one pass for each letter.
+    """
     return "".join(VOCAB[i + 1] for i in model(encode(letters))[0, 1:4, 1:].argmax(-1).tolist())
 
 
@@ -702,18 +644,16 @@ exercise(
     differentiable=False,
     properties=[_GREEDY, _three_letters],
     misconceptions={
-        "separator-not-forbidden": Wrong(
-            _make_greedy_sort(forbid=False),
+        "separator-not-forbidden": _sort_greedily.replace(forbid=False).wrong(
             "Your loop chose the separator as an output. After the four tokens of the prompt only letters make"
-            " sense: set the separator's logit to minus infinity before you choose.",
+            " sense: set the separator's logit to minus infinity before you choose."
         ),
-        "separator-not-low-enough": Wrong(
-            _make_greedy_sort(separator_logit=0.0),
+        "separator-not-low-enough": _sort_greedily.replace(separator_logit=0.0).wrong(
             "You set the separator's logit to 0, and it still wins when all other logits are negative. Only minus"
-            " infinity is below every logit.",
+            " infinity is below every logit."
         ),
         "a-second-separator": Wrong(
-            _make_greedy_sort(
+            _sort_greedily.replace(
                 start=lambda letters: torch.cat([encode(letters), torch.tensor([[SEP]])], 1),
                 show=lambda ids: "".join(VOCAB[i] for i in ids[5:]),
             ),
@@ -721,59 +661,44 @@ exercise(
             " position too late.",
         ),
         "separator-cut-off": Wrong(
-            _make_greedy_sort(
+            _sort_greedily.replace(
                 start=lambda letters: encode(letters)[:, :3],
                 show=lambda ids: "".join(VOCAB[i] for i in ids[3:]),
             ),
             "The model sees no separator. The separator ends the question and the answer starts after it, so use the"
             " result of encode unchanged.",
         ),
-        "forgets-the-question": Wrong(
-            _make_greedy_sort(feed=lambda ids: ids[:, -1:]),
+        "forgets-the-question": _sort_greedily.replace(feed=lambda ids: ids[:, -1:]).wrong(
             "After the first pass only the newest letter goes into the model. The model remembers nothing between two"
-            " passes, so pass it the question and everything written so far each time.",
+            " passes, so pass it the question and everything written so far each time."
         ),
-        "letters-of-the-question-only": Wrong(
-            _sort_with_question_letters,
-            "You allow only letters of the question that are not used up, so Python does half of the sorting. Write"
-            " the letter that the model scores highest, even if it is wrong.",
-        ),
-        "each-letter-once": Wrong(
-            _make_greedy_sort(written=lambda ids: ids),
-            "You forbid every letter that was already written, so aab can never come out. Forbid only the separator.",
+        "letters-of-the-question-only": _sort_with_question_letters,
+        "each-letter-once": _sort_greedily.replace(written=lambda ids: ids).wrong(
+            "You forbid every letter that was already written, so aab can never come out. Forbid only the separator."
         ),
         "sorts-by-itself": Wrong(
             lambda model, letters: "".join(sorted(letters)),
             "The letters come back sorted although the model that was passed in does not sort: did you use Python's"
             " sort, or another model? Return what this model writes, even if it is wrong.",
         ),
-        "reads-the-first-position": Wrong(
-            _make_greedy_sort(take=lambda logits: logits[0, 0]),
+        "reads-the-first-position": _sort_greedily.replace(take=lambda logits: logits[0, 0]).wrong(
             "You read the logits of the first position, which predict what follows the first letter. The logits of"
-            " the last position predict the next token.",
+            " the last position predict the next token."
         ),
-        "never-appends": Wrong(
-            _make_greedy_sort(append=False),
+        "never-appends": _sort_greedily.replace(append=False).wrong(
             "The model sees the same four tokens each time, so it gives the same letter three times. Append each"
-            " chosen letter before you call the model again.",
+            " chosen letter before you call the model again."
         ),
-        "all-at-once": Wrong(
-            _read_three_positions,
-            "You read three positions of one pass, so the model has not seen its own first letter when it predicts"
-            " the second. Run one pass for each letter.",
-        ),
-        "whole-sequence": Wrong(
-            _make_greedy_sort(show=lambda ids: "".join(VOCAB[i] for i in ids)),
+        "all-at-once": _read_three_positions,
+        "whole-sequence": _sort_greedily.replace(show=lambda ids: "".join(VOCAB[i] for i in ids)).wrong(
             "You return the whole sequence, with the letters of the question and the separator. Only the last three"
-            " letters are the answer.",
+            " letters are the answer."
         ),
-        "ids-not-letters": Wrong(
-            _make_greedy_sort(show=lambda ids: ids[4:]),
-            "You return ids. VOCAB turns each id into its letter, and the answer should be a string of three letters.",
+        "ids-not-letters": _sort_greedily.replace(show=lambda ids: ids[4:]).wrong(
+            "You return ids. VOCAB turns each id into its letter, and the answer should be a string of three letters."
         ),
-        "least-likely": Wrong(
-            _make_greedy_sort(sign=-1),
-            "You chose the least likely letter. Greedy decoding takes the letter with the highest logit.",
+        "least-likely": _sort_greedily.replace(sign=-1).wrong(
+            "You chose the least likely letter. Greedy decoding takes the letter with the highest logit."
         ),
     },
     hints=Hints(

@@ -10,22 +10,24 @@ from torch.nn import functional as F
 from utils.checks._attention import (
     CAUSAL_LAYER,
     INPUTS,
-    WORDS,
     apply_dropout,
+    attention_mistakes,
+    causal_attention,
     causal_mask,
     future_mask,
     ignored_qkv_bias_misconceptions,
-    make_causal_attention,
-    multiplied_by_root_message,
+    keep_weights,
+    mask_scores,
     project_qkv,
     qkv_parameters,
-    scale_by_length,
     starts_as_linear,
     strictly_causal_mask,
     torch_attention,
     torch_causal_attention,
+    weigh_scores,
 )
 from utils.checks._dropout import DROPOUT, dropout_misconceptions, make_dropout, make_dropout_parser
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Bool, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
@@ -116,7 +118,11 @@ def _causal_mask_like(weights, mask):
     return torch.ones_like(mask).tril()
 
 
+@wrong_answer
 def _spread_hidden_evenly(weights, mask):
+    """You spread the weight of the hidden positions evenly over the visible positions. The rows sum to one, but the
+    proportions among the visible weights have changed; dividing by the row's sum keeps them.
+    """
     lost = 1 - _zero_hidden(weights, mask).sum(-1, keepdim=True)
     return torch.where(mask, weights + lost / mask.sum(-1, keepdim=True), 0.0)
 
@@ -192,11 +198,7 @@ exercise(
             "You hide the future, whatever the mask says. Use the mask that is passed in, because it need not be"
             " causal.",
         ),
-        "dealt-out-equally": Wrong(
-            _spread_hidden_evenly,
-            "You spread the weight of the hidden positions evenly over the visible positions. The rows sum to one, but"
-            " the proportions among the visible weights have changed; dividing by the row's sum keeps them.",
-        ),
+        "dealt-out-equally": _spread_hidden_evenly,
         "mask-ignored": Wrong(
             lambda weights, mask: weights + 0.0 * mask,
             "You returned the weights unchanged, so hidden positions still have weight. Remove the weights where the"
@@ -219,14 +221,10 @@ exercise(
 )
 
 
-def _make_weights(
-    make_mask=causal_mask, scale=lambda d_k, n: d_k**0.5, masked_value=-torch.inf, axis=-1, late=lambda d_k: 1.0
-):
-    def answer(scores, d_k):
-        n = scores.shape[-1]
-        return F.softmax(scores.masked_fill(~make_mask(n), masked_value) / scale(d_k, n), dim=axis) / late(d_k)
-
-    return answer
+@with_steps
+def _weights(scores, d_k, **steps):
+    """Compute causal attention weights, with the steps of `weigh_scores`."""
+    return weigh_scores.replace(**steps)(scores, causal_mask(scores.shape[-1]), d_k)
 
 
 def _weights_by_torch(scores, d_k):
@@ -235,20 +233,16 @@ def _weights_by_torch(scores, d_k):
     return torch_attention(scores, eye, is_causal=True, scale=d_k**-0.5)
 
 
-def _unmasked_weights(scores, d_k):
-    return F.softmax(scores / d_k**0.5, -1)
-
-
-def _mask_after_softmax(scores, d_k):
-    return _unmasked_weights(scores, d_k) * causal_mask(scores.shape[-1])
-
-
+@wrong_answer
 def _renormalise_after_softmax(scores, d_k):
-    kept = _mask_after_softmax(scores, d_k)
+    """Your softmax runs over all positions, and you renormalise what is left after hiding. If a hidden score is far
+    higher than the visible scores, nothing is left, and 0 / 0 is nan: hide before the softmax.
+    """
+    kept = F.softmax(scores / d_k**0.5, -1) * causal_mask(scores.shape[-1])
     return kept / kept.sum(-1, keepdim=True)
 
 
-_WORDS = {
+_MESSAGES = {
     "mask-after-softmax": (
         "You apply the mask after the softmax and do not renormalise, so position 0 keeps only the weight that it had"
         " among all positions. How much that is depends on the hidden scores, so the future still has an influence."
@@ -257,23 +251,16 @@ _WORDS = {
         "You set hidden scores to 0, and e to the 0 is 1, so the softmax still gives weight to the future, and more"
         " than to a negative score. Only a score of -inf has weight 0."
     ),
-    "sees-the-future": (
-        "Nothing is hidden: position 0 gives weight to later positions. When a model writes, those tokens do not exist"
-        " yet."
-    ),
     "true-means-blocked": (
         "You hide the past and show the future, so the last position sees nothing, and its softmax is nan. True in the"
         " mask means 'may attend', so the scores to fill are those where the mask is False."
     ),
-    "blind-to-itself": (
-        "No position sees itself, so position 0 sees nothing, and a softmax over nothing is nan. The diagonal should"
-        " stay visible."
-    ),
-    "divided-by-d_k": (
+    "divided-by-the-width": (
         "You divided by d_k instead of its root, so the weights are too even. The spread of a dot product grows with"
         " the root of the width."
     ),
 }
+_wrong = attention_mistakes(_weights.replace, messages=_MESSAGES)
 
 exercise(
     "causal_attn_weights",
@@ -300,76 +287,59 @@ exercise(
     properties=[rows_sum_to_one(), finite_when_scaled()],
     differentiable=True,
     misconceptions={
-        "sees-the-future": Wrong(_unmasked_weights, _WORDS["sees-the-future"]),
-        "mask-after-softmax": Wrong(_mask_after_softmax, _WORDS["mask-after-softmax"]),
-        "hidden-with-zero": Wrong(_make_weights(masked_value=0.0), _WORDS["hidden-with-zero"]),
-        "minus-a-billion": Wrong(
-            _make_weights(masked_value=-1e9),
+        "sees-the-future": _wrong.sees_the_future(),
+        "mask-after-softmax": _wrong.mask_after_softmax(),
+        "hidden-with-zero": _wrong.hidden_with_zero(),
+        "minus-a-billion": _weights.replace(hide=lambda scores, mask: mask_scores(scores, mask, -1e9)).wrong(
             "You set hidden scores to a low number such as -1e9, which works only while the visible scores are higher."
-            " Only -inf is below every score and always has a weight of exactly 0.",
+            " Only -inf is below every score and always has a weight of exactly 0."
         ),
         "not-hidden-enough": Wrong(
-            _make_weights(masked_value=-10.0),
+            lambda scores, d_k: F.softmax(mask_scores(scores, causal_mask(scores.shape[-1]), -10.0) / d_k**0.5, -1),
             "You set hidden scores to -10, which is not low enough: the future keeps a small weight, and a large"
             " weight if the visible scores are low too. Only -inf is below every score.",
         ),
-        "not-scaled": Wrong(
-            _make_weights(scale=lambda d_k, n: 1.0),
+        "not-scaled": _wrong.not_scaled(
             "You did not divide the scores by the root of d_k. The mask is right, but the weights are too sharp; wider"
-            " keys make them even sharper.",
+            " keys make them even sharper."
         ),
-        "divided-by-d_k": Wrong(_make_weights(scale=lambda d_k, n: d_k), _WORDS["divided-by-d_k"]),
-        "root-of-the-length": Wrong(
-            _make_weights(scale=lambda d_k, n: n**0.5),
+        "divided-by-d_k": _wrong.divided_by_the_width(),
+        "root-of-the-length": _wrong.root_of_the_length(
             "You divided by the root of the number of positions. The spread of scores grows with d_k, the width of the"
-            " keys, and not with the length of the text.",
+            " keys, and not with the length of the text."
         ),
-        "shared-out-before-hiding": Wrong(
-            _renormalise_after_softmax,
-            "Your softmax runs over all positions, and you renormalise what is left after hiding. If a hidden score is"
-            " far higher than the visible scores, nothing is left, and 0 / 0 is nan: hide before the softmax.",
-        ),
-        "scaled-too-late": Wrong(
-            _make_weights(scale=lambda d_k, n: 1.0, late=lambda d_k: d_k**0.5),
+        "shared-out-before-hiding": _renormalise_after_softmax,
+        "scaled-too-late": _wrong.scaled_too_late(
             "You divide after the softmax, so the rows no longer sum to one. Divide the scores instead, because their"
-            " size decides how sharp the softmax is.",
+            " size decides how sharp the softmax is."
         ),
         "zeros-hidden-too": Wrong(
-            lambda scores, d_k: F.softmax(
-                (scores * causal_mask(scores.shape[-1])).masked_fill(scores.tril() == 0, -torch.inf) / d_k**0.5, dim=-1
-            ),
+            lambda scores, d_k: _weights(scores.masked_fill(scores == 0, -torch.inf), d_k),
             "You hide every score that is 0, even where the mask allows it, but 0 is a score like any other. Use the"
             " mask, not the scores, to decide what is hidden.",
         ),
-        "wrong-axis": Wrong(_make_weights(axis=-2), WORDS["wrong-axis"]),
-        "second-axis": Wrong(
-            _make_weights(axis=1),
+        "wrong-axis": _wrong.wrong_axis(),
+        "second-axis": _wrong.second_axis(
             "Your softmax runs along dim 1, which is the last axis only for a single table; with a batch axis in"
-            " front, dim 1 counts heads or queries. Use the last axis, however many axes come before it.",
+            " front, dim 1 counts heads or queries. Use the last axis, however many axes come before it."
         ),
-        "true-means-blocked": Wrong(_make_weights(lambda n: ~causal_mask(n)), _WORDS["true-means-blocked"]),
-        "mirror-image": Wrong(
-            _make_weights(future_mask),
+        "true-means-blocked": _wrong.true_means_blocked(),
+        "mirror-image": _wrong.mirror_image(
             "Your triangle is the mirror image: each position sees itself and all later positions. A row is a position"
-            " that asks, and it should look back.",
+            " that asks, and it should look back."
         ),
-        "blind-to-itself": Wrong(_make_weights(strictly_causal_mask), _WORDS["blind-to-itself"]),
+        "blind-to-itself": _wrong.blind_to_itself(),
         "mask-as-long-as-the-batch": Wrong(
-            lambda scores, d_k: F.softmax(scores.masked_fill(~causal_mask(len(scores)), -torch.inf) / d_k**0.5, dim=-1),
+            lambda scores, d_k: weigh_scores(scores, causal_mask(len(scores)), d_k),
             "You take the size of the mask from the first axis, which in a batch counts the texts. The mask needs a"
             " row and a column for each position, and the last two axes count the positions.",
         ),
-        "still-scores": Wrong(
-            lambda scores, d_k: (scores / d_k**0.5).masked_fill(~causal_mask(scores.shape[-1]), -torch.inf),
-            WORDS["still-scores"],
-        ),
+        "still-scores": _wrong.still_scores(),
     },
     equivalent={
-        "scaled-first": lambda scores, d_k: F.softmax(
-            (scores / d_k**0.5).masked_fill(~causal_mask(scores.shape[-1]), -torch.inf), -1
-        ),
-        "lowest-of-its-type": lambda scores, d_k: F.softmax(
-            (scores / d_k**0.5).masked_fill(~causal_mask(scores.shape[-1]), torch.finfo(scores.dtype).min), -1
+        "scaled-first": _weights,
+        "lowest-of-its-type": _weights.replace(
+            hide=lambda scores, mask: mask_scores(scores, mask, torch.finfo(scores.dtype).min)
         ),
     },
     hints=Hints(
@@ -480,18 +450,9 @@ def _by_torch(p, x):
     return torch_causal_attention(p, *project_qkv(p, x))
 
 
-def _keep_weights(p, weights, mask):
-    return weights
-
-
-def _dropout_at_rate(rate):
-    """Return a function that drops weights; `rate` maps the dropout rate of the module to the applied rate."""
-    return lambda p, weights, mask: F.dropout(weights, rate(p.init_args["dropout"]), p.training)
-
-
 def _mix_with_keep(p, x, keep):
     """Compute the result without dropout, with each weight multiplied by `keep` [batch, 1, seq, seq]."""
-    return make_causal_attention(transform_weights=lambda p, weights, mask: weights * keep[:, 0])(p, x)
+    return causal_attention.replace(drop=lambda p, weights: weights * keep[:, 0])(p, x)
 
 
 class _UncutMask(nn.Module):
@@ -510,6 +471,8 @@ class _UncutMask(nn.Module):
         scores = (q @ k.transpose(1, 2) / k.shape[-1] ** 0.5).masked_fill(~self.mask, -torch.inf)
         return self.dropout(F.softmax(scores, -1)) @ v
 
+
+_wrong = attention_mistakes(causal_attention.replace, width="d_k", messages=_MESSAGES)
 
 exercise(
     "CausalAttention",
@@ -543,99 +506,66 @@ exercise(
         starts_as_linear((32, 24, 2, 0.0), (1, 2, 32)),
     ],
     misconceptions={
-        "sees-the-future": Wrong(
-            make_causal_attention(masked_value=None),
-            _WORDS["sees-the-future"],
-        ),
-        "mask-after-softmax": Wrong(
-            make_causal_attention(masked_value=None, transform_weights=lambda p, w, mask: apply_dropout(p, w * mask)),
-            _WORDS["mask-after-softmax"],
-        ),
-        "hidden-with-zero": Wrong(make_causal_attention(masked_value=0.0), _WORDS["hidden-with-zero"]),
-        "true-means-blocked": Wrong(
-            make_causal_attention(make_mask=lambda n: ~causal_mask(n)),
-            _WORDS["true-means-blocked"],
-        ),
-        "blind-to-itself": Wrong(make_causal_attention(make_mask=strictly_causal_mask), _WORDS["blind-to-itself"]),
-        "mirror-image": Wrong(
-            make_causal_attention(make_mask=future_mask),
-            "Your mask is the mirror image: each position sees itself and all later positions. A position should look"
-            " back, not ahead.",
-        ),
+        "sees-the-future": _wrong.sees_the_future(),
+        "mask-after-softmax": _wrong.mask_after_softmax(),
+        "hidden-with-zero": _wrong.hidden_with_zero(),
+        "true-means-blocked": _wrong.true_means_blocked(),
+        "blind-to-itself": _wrong.blind_to_itself(),
+        "mirror-image": _wrong.mirror_image(),
         "mask-not-cut": Wrong(
             _UncutMask,
             "You use the mask at its full size, so it does not fit a text that is shorter than context_length. A text"
             " may have any length up to context_length and needs only the corner of the mask that belongs to it.",
         ),
-        "wrong-axis": Wrong(make_causal_attention(axis=-2), WORDS["wrong-axis"]),
-        "not-scaled": Wrong(
-            make_causal_attention(scale=lambda d_k, d_in: 1.0),
+        "wrong-axis": _wrong.wrong_axis(),
+        "not-scaled": _wrong.not_scaled(
             "You did not divide the scores by the root of d_k. The mask is right, but the weights are too sharp; a"
-            " wider layer makes them even sharper.",
+            " wider layer makes them even sharper."
         ),
-        "multiplied": Wrong(make_causal_attention(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_root_message("d_k")),
-        "divided-by-d_k": Wrong(make_causal_attention(scale=lambda d_k, d_in: 1 / d_k), _WORDS["divided-by-d_k"]),
-        "root-of-d_in": Wrong(
-            make_causal_attention(scale=lambda d_k, d_in: d_in**-0.5),
+        "multiplied": _wrong.multiplied(),
+        "divided-by-d_k": _wrong.divided_by_the_width(),
+        "root-of-d_in": _wrong.root_of_d_in(
             "You divided by the root of d_in, the width of the inputs. Scores are dot products of queries and keys, so"
-            " the width that counts is theirs, d_out.",
+            " the width that counts is theirs, d_out."
         ),
-        "root-of-the-length": Wrong(
-            make_causal_attention(scale=lambda d_k, d_in: 1.0, transform_scores=scale_by_length),
-            WORDS["root-of-the-length"],
-        ),
-        "keys-as-values": Wrong(make_causal_attention(order=(0, 1, 1)), WORDS["keys-as-values"]),
-        "root-of-2": Wrong(make_causal_attention(scale=lambda d_k, d_in: 2**-0.5), WORDS["root-of-2"]),
-        "query-and-key-swapped": Wrong(
-            make_causal_attention(order=(1, 0, 2)),
-            "You swapped queries and keys. Row i should hold what position i asks: its query against all keys.",
-        ),
-        "no-dropout": Wrong(
-            make_causal_attention(transform_weights=_keep_weights),
+        "root-of-the-length": _wrong.root_of_the_length(),
+        "keys-as-values": _wrong.keys_as_values(),
+        "root-of-2": _wrong.root_of_2(),
+        "query-and-key-swapped": _wrong.query_and_key_swapped(),
+        "no-dropout": _wrong.no_dropout(
             "Nothing is dropped in training. The layer should apply dropout to its weights, after the softmax and"
-            " before the weights mix the values.",
+            " before the weights mix the values."
         ),
-        "drops-in-eval": Wrong(
-            make_causal_attention(transform_weights=lambda p, w, mask: F.dropout(w, p.init_args["dropout"])),
-            "You drop weights after eval() too, so a finished model gives a different answer each time. The dropout"
-            " must know the mode of the layer; F.dropout assumes training unless you pass the mode.",
-        ),
-        "dropout-on-the-output": Wrong(
-            make_causal_attention(transform_weights=_keep_weights, out=apply_dropout),
+        "drops-in-eval": _wrong.drops_in_eval(),
+        "dropout-on-the-output": causal_attention.replace(drop=keep_weights, out=apply_dropout).wrong(
             "You apply dropout to the context vectors, so single entries of a mixed vector vanish. Apply it to the"
-            " weights instead, so that a position cannot rely on one particular other position.",
+            " weights instead, so that a position cannot rely on one particular other position."
         ),
-        "dropout-on-the-scores": Wrong(
-            make_causal_attention(transform_scores=apply_dropout, transform_weights=_keep_weights),
+        "dropout-on-the-scores": causal_attention.replace(drop=keep_weights, transform_scores=apply_dropout).wrong(
             "You apply dropout to the scores, before the softmax. A dropped score is 0, and a score of 0 still gets"
-            " weight, so nothing is ignored: apply dropout to the weights.",
+            " weight, so nothing is ignored: apply dropout to the weights."
         ),
         "dropout-of-the-values": Wrong(
-            make_causal_attention(transform_weights=_keep_weights, mix=lambda p, w, v, x: w @ apply_dropout(p, v)),
+            causal_attention.replace(drop=keep_weights, mix=lambda p, w, v, x: w @ apply_dropout(p, v)),
             "You apply dropout to the values. Apply it to the weights instead: chance should decide which position"
             " listens to which, not what a position passes on.",
         ),
-        "keep-rate": Wrong(
-            make_causal_attention(transform_weights=_dropout_at_rate(lambda rate: 1 - rate)),
-            "You pass on 1 - dropout instead of dropout. For nn.Dropout, as for this class, it is the share to drop.",
-        ),
-        "fixed-rate": Wrong(
-            make_causal_attention(transform_weights=_dropout_at_rate(lambda rate: 0.5)),
-            "You drop half of the weights, whatever rate is passed. Use dropout, the argument of __init__, as the"
-            " rate.",
+        "keep-rate": _wrong.keep_rate(),
+        "fixed-rate": causal_attention.replace(drop=lambda p, weights: F.dropout(weights, 0.5, p.training)).wrong(
+            "You drop half of the weights, whatever rate is passed. Use dropout, the argument of __init__, as the rate."
         ),
         "dropout-before-renormalising": Wrong(
-            make_causal_attention(transform_weights=lambda p, w, mask: F.normalize(apply_dropout(p, w), p=1, dim=-1)),
+            causal_attention.replace(drop=lambda p, weights: F.normalize(apply_dropout(p, weights), p=1, dim=-1)),
             "You made each row sum to one again after the dropout. The survivors are enlarged already, and a row with"
             " few survivors should have a smaller sum.",
         ),
-        **dropout_misconceptions(make_causal_attention),
-        "inputs-as-values": Wrong(make_causal_attention(mix=lambda p, w, v, x: w @ x), WORDS["inputs-as-values"]),
+        **dropout_misconceptions(causal_attention.replace),
+        "inputs-as-values": _wrong.inputs_as_values(),
         **ignored_qkv_bias_misconceptions(_by_torch, _initial_parameters),
     },
     equivalent={
-        "made-in-forward": make_causal_attention(),
-        "own-random-numbers": make_causal_attention(transform_weights=make_dropout()),
+        "made-in-forward": causal_attention,
+        "own-random-numbers": causal_attention.replace(drop=make_dropout()),
     },
     hints=Hints(
         "SelfAttention_v2 is the skeleton. Three things are new: a batch axis in front, a mask before the softmax, and"

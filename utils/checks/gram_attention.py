@@ -4,9 +4,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checks._attention import causal_mask, mask_scores, restrict_to_cases, rope, strictly_causal_mask
+from utils.checks._attention import (
+    attention_mistakes,
+    causal_mask,
+    fix_arguments,
+    mask_scores,
+    restrict_to_cases,
+    rope,
+    weigh_scores,
+)
 from utils.checks._layer_order import made_in_order
 from utils.checks._sampling import batches_from_their_generator
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Facts, Float, Hints, Int, Wrong, case, exercise, layer_parameters
 from utils.feedback.observe import collect_tensors
 from utils.feedback.phrases import article
@@ -31,23 +40,20 @@ def _det(q, k, r):
     return torch.linalg.det(rows @ rows.mT).to(q.dtype)
 
 
-def _make_determinant(first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
-    """Build a determinant from its five terms. `pairs` selects the factors of the squares."""
-
-    def answer(q, k, r):
-        qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
-        products = {
-            "right": (kr, rq, qk),
-            "own": (qk, kr, rq),
-            "other": (rq, qk, kr),
-            "q and k swapped": (rq, kr, qk),
-            "q and r swapped": (qk, rq, kr),
-            "k and r swapped": (kr, qk, rq),
-        }[pairs]
-        squares = of_q * qq * products[0] ** power + of_k * kk * products[1] ** power + of_r * rr * products[2] ** power
-        return first * qq * kk * rr + cross * qk * kr * rq - squares
-
-    return answer
+@with_steps
+def _determinant(q, k, r, *, first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
+    """Compute the determinant from its five terms. `pairs` selects the factors of the squares."""
+    qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
+    products = {
+        "right": (kr, rq, qk),
+        "own": (qk, kr, rq),
+        "other": (rq, qk, kr),
+        "q and k swapped": (rq, kr, qk),
+        "q and r swapped": (qk, rq, kr),
+        "k and r swapped": (kr, qk, rq),
+    }[pairs]
+    squares = of_q * qq * products[0] ** power + of_k * kk * products[1] ** power + of_r * rr * products[2] ** power
+    return first * qq * kk * rr + cross * qk * kr * rq - squares
 
 
 def _entry_table(q, k, r):
@@ -123,39 +129,33 @@ exercise(
             "In two dimensions your product has only two factors, so it measures an area. Three vectors in a plane"
             " span a volume of 0.",
         ),
-        "score-instead": Wrong(
-            _make_determinant(-1, -2, -1, -1, -1),
+        "score-instead": _determinant.replace(first=-1, cross=-2, of_q=-1, of_k=-1, of_r=-1).wrong(
             "The sign is wrong: you return minus the determinant. The score will be minus the determinant, but the"
-            " determinant itself is a squared volume and never below 0.",
+            " determinant itself is a squared volume and never below 0."
         ),
-        "cross-term-once": Wrong(
-            _make_determinant(cross=1),
+        "cross-term-once": _determinant.replace(cross=1).wrong(
             "You count the product of the three mixed dot products once. Two of the six terms of the determinant are"
-            " this product, so it has a factor of 2.",
+            " this product, so it has a factor of 2."
         ),
-        "cross-term-negative": Wrong(
-            _make_determinant(cross=-2),
+        "cross-term-negative": _determinant.replace(cross=-2).wrong(
             "You subtract the product of the three mixed dot products. It comes from the two other diagonals that go"
-            " down, and these count as plus.",
+            " down, and these count as plus."
         ),
-        "cross-term-forgotten": Wrong(
-            _make_determinant(cross=0),
+        "cross-term-forgotten": _determinant.replace(cross=0).wrong(
             "The product of the three mixed dot products is missing. It is 0 only if two of the vectors are"
-            " perpendicular.",
+            " perpendicular."
         ),
-        "squares-beside-their-own": Wrong(
-            _make_determinant(pairs="own"),
+        "squares-beside-their-own": _determinant.replace(pairs="own").wrong(
             "You multiply the squares by the wrong norms. The square of a mixed product is multiplied by the squared"
-            " norm of the third vector: |q|² with (k·r)².",
+            " norm of the third vector: |q|² with (k·r)²."
         ),
-        "squares-beside-others": Wrong(
-            _make_determinant(pairs="other"),
+        "squares-beside-others": _determinant.replace(pairs="other").wrong(
             "You multiply the squares by the wrong norms. |q|² goes with (k·r)², because this term leaves out the row"
-            " and the column of q.",
+            " and the column of q."
         ),
         **{
             f"squares-of-{a}-and-{b}-swapped": Wrong(
-                _make_determinant(pairs=f"{a} and {b} swapped"),
+                _determinant.replace(pairs=f"{a} and {b} swapped"),
                 f"You multiply two squares by the wrong norms, those of {a} and {b}. The square of a mixed product is"
                 " multiplied by the squared norm of the third vector: |q|² with (k·r)².",
             )
@@ -166,23 +166,19 @@ exercise(
             "Your product runs over the three vectors, so your table is [d, d], with one row for each entry. The Gram"
             " matrix is [3, 3]: its products run over the entries.",
         ),
-        "squares-added": Wrong(
-            _make_determinant(of_q=-1, of_k=-1, of_r=-1),
-            "You add the terms with the three squares. They come from the rising diagonals, which are subtracted.",
+        "squares-added": _determinant.replace(of_q=-1, of_k=-1, of_r=-1).wrong(
+            "You add the terms with the three squares. They come from the rising diagonals, which are subtracted."
         ),
-        "not-squared": Wrong(
-            _make_determinant(power=1),
+        "not-squared": _determinant.replace(power=1).wrong(
             "You multiply norms by mixed products that are not squared. Each of these terms should be of degree six,"
-            " like the first: two factors of every vector.",
+            " like the first: two factors of every vector."
         ),
-        "reference-square-forgotten": Wrong(
-            _make_determinant(of_k=0),
-            "The term |k|² (q·r)² is missing. It is 0 only if query and reference are perpendicular.",
+        "reference-square-forgotten": _determinant.replace(of_k=0).wrong(
+            "The term |k|² (q·r)² is missing. It is 0 only if query and reference are perpendicular."
         ),
-        "query-reference-forgotten": Wrong(
-            _make_determinant(cross=0, of_k=0),
+        "query-reference-forgotten": _determinant.replace(cross=0, of_k=0).wrong(
             "You leave out the dot product of query and reference. It is 0 only if the two are perpendicular, and"
-            " they need not be.",
+            " they need not be."
         ),
         "volume": Wrong(
             lambda q, k, r: _det(q, k, r).clamp_min(0).sqrt(),
@@ -197,10 +193,9 @@ exercise(
             lambda q, k, r: _dot(q, q) * _dot(r, r) - _dot(q, r) ** 2,
             "You return the squared area that query and reference span. The key has no part in it yet.",
         ),
-        "only-the-product": Wrong(
-            _make_determinant(cross=0, of_q=0, of_k=0, of_r=0),
+        "only-the-product": _determinant.replace(cross=0, of_q=0, of_k=0, of_r=0).wrong(
             "You return the product of the three squared lengths, which is the squared volume of a box with right"
-            " angles. The terms for other angles are missing.",
+            " angles. The terms for other angles are missing."
         ),
         "one-number": Wrong(
             lambda q, k, r: _det(q, k, r).sum(),
@@ -233,24 +228,27 @@ def _all_pairs(q, k, r, by="query"):
     return torch.broadcast_tensors(q_, k_, r_)
 
 
-def _scores_by_triples(q, k, r):
-    return -_det(*_all_pairs(q, k, r))
+@with_steps
+def _scores_by_triples(q, k, r, *, determinant=_det, by="query"):
+    return -determinant(*_all_pairs(q, k, r, by))
 
 
-def _scores_from(f, **how):
-    return lambda q, k, r: f(*_all_pairs(q, k, r, **how))
-
-
+@wrong_answer
 def _norms_along_rows(q, k, r):
-    """Compute wrong scores, with the squared lengths of the keys along the axis of the queries."""
+    """The keys' squared lengths run along the queries' axis, so you use |k|² of position i for all keys. Put them along
+    the last axis, so that column j has the squared length of key j.
+    """
     kk = _dot(k, k)[..., :, None]
     qq, rr, rq = _dot(q, q)[..., None], _dot(r, r)[..., None], _dot(r, q)[..., None]
     qk, rk = q @ k.mT, r @ k.mT
     return -(qq * kk * rr + 2 * qk * rk * rq - qq * rk**2 - kk * rq**2 - rr * qk**2)
 
 
+@wrong_answer
 def _divided_by_lengths(q, k, r):
-    """Compute scores as area times height. Vectors of length 0 lead to 0 / 0."""
+    """Your result is nan, from 0 / 0, if a query or a reference has length 0, or if both lie on one line. These scores
+    should be 0.
+    """
     unit = q / q.norm(dim=-1, keepdim=True)
     rest = r - (r * unit).sum(-1, keepdim=True) * unit
     other = rest / rest.norm(dim=-1, keepdim=True)
@@ -258,8 +256,11 @@ def _divided_by_lengths(q, k, r):
     return -(_dot(q, q) * _dot(rest, rest))[..., None] * height
 
 
+@wrong_answer
 def _reference_not_orthogonalised(q, k, r):
-    """Compute wrong scores: the height is correct only if query and reference are perpendicular."""
+    """You subtract the projections on query and reference as if they were perpendicular, so their common part is
+    subtracted twice. First subtract from the reference its part along the query.
+    """
     area = _dot(q, q) * _dot(r, r) - _dot(q, r) ** 2
     along = [(F.normalize(t, dim=-1) @ k.mT) ** 2 for t in (q, r)]
     return -area[..., None] * (_dot(k, k)[..., None, :] - sum(along))
@@ -364,57 +365,40 @@ exercise(
     atol=5e-5,
     misconceptions={
         "not-negative": Wrong(
-            _scores_from(_det),
+            lambda q, k, r: -_scores_by_triples(q, k, r),
             "You return the determinants, so the largest volume gets the highest score. The score should be minus the"
             " determinant: the flatter, the better.",
         ),
-        "reference-of-the-key": Wrong(
-            _scores_from(lambda q, k, r: -_det(q, k, r), by="key"),
+        "reference-of-the-key": _scores_by_triples.replace(by="key").wrong(
             "You take the reference from the key's position. It belongs to the query: q_i and r_i together ask, and"
-            " each k_j answers.",
+            " each k_j answers."
         ),
-        "divided-by-a-length-of-0": Wrong(
-            _divided_by_lengths,
-            "Your result is nan, from 0 / 0, if a query or a reference has length 0, or if both lie on one line."
-            " These scores should be 0.",
-        ),
-        "reference-as-it-is": Wrong(
-            _reference_not_orthogonalised,
-            "You subtract the projections on query and reference as if they were perpendicular, so their common part is"
-            " subtracted twice. First subtract from the reference its part along the query.",
-        ),
-        "key-norms-along-rows": Wrong(
-            _norms_along_rows,
-            "The keys' squared lengths run along the queries' axis, so you use |k|² of position i for all keys. Put"
-            " them along the last axis, so that column j has the squared length of key j.",
-        ),
+        "divided-by-a-length-of-0": _divided_by_lengths,
+        "reference-as-it-is": _reference_not_orthogonalised,
+        "key-norms-along-rows": _norms_along_rows,
         "rows-and-columns-swapped": Wrong(
             lambda q, k, r: _scores_by_triples(q, k, r).mT.contiguous(),
             "Rows and columns are swapped. Row i should belong to query i, and column j to key j.",
         ),
-        "cross-term-once": Wrong(
-            _scores_from(lambda q, k, r: -_make_determinant(cross=1)(q, k, r)),
-            "You count the product of the three mixed dot products once. It has a factor of 2 in the determinant.",
+        "cross-term-once": _scores_by_triples.replace(determinant=_determinant.replace(cross=1)).wrong(
+            "You count the product of the three mixed dot products once. It has a factor of 2 in the determinant."
         ),
-        "cross-term-sign": Wrong(
-            _scores_from(lambda q, k, r: -_make_determinant(cross=-2)(q, k, r)),
+        "cross-term-sign": _scores_by_triples.replace(determinant=_determinant.replace(cross=-2)).wrong(
             "The product of the three mixed dot products has the wrong sign. The determinant adds it, so the score"
-            " should subtract it.",
+            " should subtract it."
         ),
-        "squares-swapped": Wrong(
-            _scores_from(lambda q, k, r: -_make_determinant(pairs="q and r swapped")(q, k, r)),
+        "squares-swapped": _scores_by_triples.replace(determinant=_determinant.replace(pairs="q and r swapped")).wrong(
             "You multiply two squares by the wrong norms: (q·k)² goes with |r|², and (r·k)² with |q|². Each square"
-            " goes with the norm of the vector that is not in it.",
+            " goes with the norm of the vector that is not in it."
         ),
         "query-reference-forgotten": Wrong(
-            _scores_from(lambda q, k, r: -_make_determinant(cross=0, of_k=0)(q, k, r)),
+            _scores_by_triples.replace(determinant=_determinant.replace(cross=0, of_k=0)),
             "You leave out the dot product of query and reference. It is 0 only if the two are perpendicular, and"
             " they need not be.",
         ),
-        "volume": Wrong(
-            _scores_from(lambda q, k, r: -_det(q, k, r).clamp_min(0).sqrt()),
+        "volume": _scores_by_triples.replace(determinant=lambda q, k, r: _det(q, k, r).clamp_min(0).sqrt()).wrong(
             "You return minus the volume, not minus its square. A root also has no finite gradient where the volume"
-            " is 0.",
+            " is 0."
         ),
         "scaled": Wrong(
             lambda q, k, r: _scores_by_triples(q, k, r) / q.shape[-1] ** 1.5,
@@ -456,37 +440,33 @@ def _split_across_positions(t, heads):
     return t.reshape(len(t), heads, t.shape[1], -1)
 
 
-def _make_layer(
+@with_steps
+def _layer(
+    p,
+    x,
+    return_weights=False,
+    *,
     scores=_scores_by_triples,
     rotated="qkr",
-    scale=lambda d_head, d_model: d_head**-1.5,
-    make_mask=causal_mask,
-    masked_value=-torch.inf,
-    axis=-1,
+    scale=lambda d_head, d_model, seq: d_head**-1.5,
     split=_split_heads,
     rotate=lambda t, heads, split: rope(split(t, heads)),
     merge=lambda mixed: mixed.transpose(1, 2).flatten(2),
     out=lambda p, y: y @ p["W_o.weight"].mT,
     names="qkrv",
+    **steps,
 ):
-    """Build a forward pass; each argument replaces one step."""
-
-    def answer(p, x, return_weights=False):
-        d_model, heads = x.shape[-1], p.init_args["n_head"]
-        projected = {to: x @ p[f"W_{name}.weight"].mT for to, name in zip("qkrv", names)}
-        q, k, r, v = (rotate(t, heads, split) if to in rotated else split(t, heads) for to, t in projected.items())
-        s = scores(q, k, r) * scale(d_model // heads, d_model)
-        weights = torch.softmax(mask_scores(s, make_mask(x.shape[1]), masked_value), dim=axis)
-        y = out(p, merge(weights @ v))
-        return (y, weights) if return_weights else y
-
-    return answer
+    """Compute the forward pass, with the steps of `weigh_scores`."""
+    d_model, heads = x.shape[-1], p.init_args["n_head"]
+    projected = {to: x @ p[f"W_{name}.weight"].mT for to, name in zip("qkrv", names)}
+    q, k, r, v = (rotate(t, heads, split) if to in rotated else split(t, heads) for to, t in projected.items())
+    weigh = weigh_scores.replace(scale=scale, **steps)
+    weights = weigh(scores(q, k, r), causal_mask(x.shape[1]), d_model // heads, d_model)
+    y = out(p, merge(weights @ v))
+    return (y, weights) if return_weights else y
 
 
-def _strictly_causal_except_first(size):
-    mask = strictly_causal_mask(size)
-    mask[0, 0] = True
-    return mask
+_wrong = attention_mistakes(_layer.replace)
 
 
 def _initial_parameters(d_model, n_head, max_len=128, bias=False, order="qkrvo"):
@@ -498,7 +478,7 @@ def _initial_parameters(d_model, n_head, max_len=128, bias=False, order="qkrvo")
 exercise(
     "TripleProductAttention",
     initial_parameters=_initial_parameters,
-    oracle=_make_layer(),
+    oracle=_layer,
     cases=lambda rand: [
         case(rand(2, 5, 12), init=(12, 3, 5), return_weights=True, note="as long as max_len, with its weights"),
         case(rand(2, 6, 12, scale=1.5), init=(12, 2), fill=False, seed=4, note="with its initial weights"),
@@ -524,152 +504,123 @@ exercise(
     ],
     atol=5e-5,
     misconceptions={
-        "largest-volume-wins": Wrong(
-            _make_layer(scores=lambda q, k, r: -_scores_by_triples(q, k, r)),
+        "largest-volume-wins": _layer.replace(scores=lambda q, k, r: -_scores_by_triples(q, k, r)).wrong(
             "The keys that span the most volume get the most weight. The score should be minus the determinant:"
-            " attention goes to keys in the plane of query and reference.",
+            " attention goes to keys in the plane of query and reference."
         ),
-        "not-scaled": Wrong(
-            _make_layer(scale=lambda d, m: 1.0),
+        "not-scaled": _wrong.not_scaled(
             "You do not scale the scores. A determinant of degree six is so large that the softmax picks one key and"
-            " learns nothing; divide by d_head to the power 1.5.",
+            " learns nothing; divide by d_head to the power 1.5."
         ),
-        "scaled-by-the-root": Wrong(
-            _make_layer(scale=lambda d, m: d**-0.5),
+        "scaled-by-the-root": _layer.replace(scale=lambda d, m, seq: d**-0.5).wrong(
             "You divide the scores by the root of d_head, as for dot products. Each term of the determinant is a"
-            " product of three dot products, so the power is 1.5.",
+            " product of three dot products, so the power is 1.5."
         ),
         **{
             f"scaled-by-the-power-{power}": Wrong(
-                _make_layer(scale=lambda d, m, power=power: d**-power),
+                _layer.replace(scale=lambda d, m, seq, power=power: d**-power),
                 f"You divide the scores by d_head to the power {power}. The power should be 1.5.",
             )
             for power in (1, 2, 2.5, 3)
         },
-        "scaled-by-d-model": Wrong(
-            _make_layer(scale=lambda d, m: m**-1.5),
+        "scaled-by-d-model": _layer.replace(scale=lambda d, m, seq: m**-1.5).wrong(
             "You divide the scores by d_model to the power 1.5. The determinant is computed within one head, which"
-            " has d_head numbers.",
+            " has d_head numbers."
         ),
-        "scaled-up": Wrong(
-            _make_layer(scale=lambda d, m: d**1.5),
-            "You multiply the scores by d_head to the power 1.5. Divide by it instead.",
+        "scaled-up": _layer.replace(scale=lambda d, m, seq: d**1.5).wrong(
+            "You multiply the scores by d_head to the power 1.5. Divide by it instead."
         ),
-        "no-mask": Wrong(
-            _make_layer(make_mask=lambda n: None),
-            "Each position sees the positions after it. In copying, they contain the answer itself.",
+        "no-mask": _wrong.sees_the_future(
+            "Each position sees the positions after it. In copying, they contain the answer itself."
         ),
-        "zero-mask": Wrong(
-            _make_layer(masked_value=0.0),
+        "zero-mask": _wrong.hidden_with_zero(
             "You set blocked scores to 0. Here 0 is the highest possible score, so the blocked positions win; set"
-            " them to minus infinity.",
+            " them to minus infinity."
         ),
-        "mask-reversed": Wrong(
-            _make_layer(make_mask=lambda n: causal_mask(n).T),
+        "mask-reversed": _wrong.mirror_image(
             "Your mask is the wrong way round: each position sees itself and what comes after it. It should see"
-            " itself and what comes before it.",
+            " itself and what comes before it."
         ),
         "not-itself": Wrong(
-            _make_layer(make_mask=_strictly_causal_except_first),
+            _layer.replace(change_mask=lambda mask: mask.tril(-1) | (torch.arange(mask.numel()).view_as(mask) == 0)),
             "Positions do not see themselves. The diagonal should be allowed, as in every causal layer of this course.",
         ),
-        "not-itself-anywhere": Wrong(
-            _make_layer(make_mask=strictly_causal_mask),
+        "not-itself-anywhere": _wrong.blind_to_itself(
             "Positions do not see themselves, so the first position sees nothing at all, and its weights are nan. The"
-            " diagonal should be allowed, as in every causal layer of this course.",
+            " diagonal should be allowed, as in every causal layer of this course."
         ),
-        "reference-not-turned": Wrong(
-            _make_layer(rotated="qk"),
+        "reference-not-turned": _layer.replace(rotated="qk").wrong(
             "RoPE is missing on the reference. RoPE rotates queries and keys by their positions; the reference should"
-            " be rotated with its query, or the three do not fit together.",
+            " be rotated with its query, or the three do not fit together."
         ),
-        "keys-not-turned": Wrong(
-            _make_layer(rotated="qr"),
+        "keys-not-turned": _layer.replace(rotated="qr").wrong(
             "RoPE is missing on the keys. Scores then depend on the position of the query, and not on the distance to"
-            " the key.",
+            " the key."
         ),
-        "no-rope": Wrong(
-            _make_layer(rotated=""),
+        "no-rope": _layer.replace(rotated="").wrong(
             "Your scores are those without RoPE: it is missing, or you apply it while the heads are on the last axis"
-            " but one, so that it rotates by the head's number and not by the position.",
+            " but one, so that it rotates by the head's number and not by the position."
         ),
-        "values-turned": Wrong(
-            _make_layer(rotated="qkrv"),
+        "values-turned": _layer.replace(rotated="qkrv").wrong(
             "You rotate the values too. Only scores need positions; values are mixed, and vectors that are rotated by"
-            " different angles do not add up.",
+            " different angles do not add up."
         ),
-        "turned-before-the-split": Wrong(
-            _make_layer(rotate=lambda t, heads, split: split(rope(t), heads)),
+        "turned-before-the-split": _layer.replace(rotate=lambda t, heads, split: split(rope(t), heads)).wrong(
             "You apply RoPE before you split the heads. Each head should have its own pairs and all speeds from fast"
-            " to slow, so split first.",
+            " to slow, so split first."
         ),
-        "reference-of-the-key": Wrong(
-            _make_layer(scores=lambda q, k, r: -_det(*_all_pairs(q, k, r, by="key"))),
-            "You take the reference from the key's position. It belongs to the query.",
+        "reference-of-the-key": _layer.replace(scores=_scores_by_triples.replace(by="key")).wrong(
+            "You take the reference from the key's position. It belongs to the query."
         ),
-        "key-and-reference-swapped": Wrong(
-            _make_layer(names="qrkv"),
+        "key-and-reference-swapped": _layer.replace(names="qrkv").wrong(
             "Key and reference are swapped: W_r makes the keys, or you pass them to gram_scores in another order. The"
-            " reference belongs to the position that asks, the key to the position that answers.",
+            " reference belongs to the position that asks, the key to the position that answers."
         ),
-        "query-and-key-swapped": Wrong(
-            _make_layer(names="kqrv"),
+        "query-and-key-swapped": _layer.replace(names="kqrv").wrong(
             "Query and key are swapped. The query belongs to the position that asks, the key to the position that"
-            " answers.",
+            " answers."
         ),
         **{
             f"heads-cut-across-positions{which}": Wrong(
-                _make_layer(split=_split_across_positions, **how),
+                _layer.replace(split=_split_across_positions, **how),
                 "You split the heads with a single view, straight to [batch, heads, seq, d_head], so a head gets whole"
                 " vectors of only some positions. Split the last axis, then move the heads forward.",
             )
             for which, how in (("", {}), ("-and-back", {"merge": lambda m: m.reshape(len(m), m.shape[2], -1)}))
         },
         "reference-made-last": Wrong(
-            _make_layer(),
+            _layer,
             "You create W_r last. Each layer samples its weights when it is created, so another order gives other"
             " weights for the same seed: use W_q, W_k, W_r, W_v, W_o.",
-            initial_parameters=lambda d_model, n_head, max_len=128: _initial_parameters(
-                d_model, n_head, max_len, order="qkvor"
-            ),
+            initial_parameters=fix_arguments(_initial_parameters, order="qkvor"),
         ),
         "reference-made-before-the-output": Wrong(
-            _make_layer(),
+            _layer,
             "You create W_r after W_v. Each layer samples its weights when it is created, so another order gives"
             " other weights for the same seed: use W_q, W_k, W_r, W_v, W_o.",
-            initial_parameters=lambda d_model, n_head, max_len=128: _initial_parameters(
-                d_model, n_head, max_len, order="qkvro"
-            ),
+            initial_parameters=fix_arguments(_initial_parameters, order="qkvro"),
         ),
-        "reference-is-the-key": Wrong(
-            _make_layer(names="qkkv"),
+        "reference-is-the-key": _layer.replace(names="qkkv").wrong(
             "W_k makes the references too, so key and reference of a position are the same vector. Use W_r, which has"
-            " its own weights, for the references.",
+            " its own weights, for the references."
         ),
-        "softmax-over-queries": Wrong(
-            _make_layer(axis=-2),
-            "Your softmax runs along the queries. Each query's weights over the keys, the last axis, should sum to"
-            " one.",
+        "softmax-over-queries": _wrong.wrong_axis(
+            "Your softmax runs along the queries. Each query's weights over the keys, the last axis, should sum to one."
         ),
-        "heads-not-moved-back": Wrong(
-            _make_layer(merge=lambda m: m.reshape(len(m), m.shape[2], -1)),
+        "heads-not-moved-back": _layer.replace(merge=lambda m: m.reshape(len(m), m.shape[2], -1)).wrong(
             "You flatten the heads without moving their axis. Move it behind the positions first; otherwise, numbers"
-            " of different positions end up in one row.",
+            " of different positions end up in one row."
         ),
-        "no-output-layer": Wrong(
-            _make_layer(out=lambda p, y: y),
-            "You do not use W_o. It should mix the results of the heads.",
+        "no-output-layer": _layer.replace(out=lambda p, y: y).wrong(
+            "You do not use W_o. It should mix the results of the heads."
         ),
-        "dot-products": Wrong(
-            _make_layer(scores=lambda q, k, r: q @ k.mT, scale=lambda d, m: d**-0.5),
-            "You compute standard attention: the reference has no part in the scores.",
+        "dot-products": _layer.replace(scores=lambda q, k, r: q @ k.mT, scale=lambda d, m, seq: d**-0.5).wrong(
+            "You compute standard attention: the reference has no part in the scores."
         ),
         "with-biases": Wrong(
-            _make_layer(),
+            _layer,
             "Your layers have biases. They should have none, like the layers of StandardAttention.",
-            initial_parameters=lambda d_model, n_head, max_len=128: _initial_parameters(
-                d_model, n_head, max_len, bias=True
-            ),
+            initial_parameters=fix_arguments(_initial_parameters, bias=True),
         ),
     },
     hints=Hints(
@@ -686,18 +637,24 @@ exercise(
 # ---------------------------------------------------------------- texts to copy
 
 
-def _make_copy_batch(text=None, low=0, high=0, target=None, halves=1):
-    """Build a sampler of texts; each argument replaces one step."""
-
-    def answer(batch_size, seq_len, vocab_size, generator=None):
-        if seq_len % 2 or seq_len < 2:
-            raise ValueError("an even length is needed")
-        half = torch.randint(low, vocab_size + high, (batch_size, halves * seq_len // 2), generator=generator)
-        tokens = torch.cat((half, half), dim=1) if text is None else text(half, vocab_size, generator)
-        inputs, targets = tokens[:, :-1], tokens[:, 1:]
-        return (inputs, targets) if target is None else target(tokens, inputs, targets)
-
-    return answer
+@with_steps
+def _copy_batch(
+    batch_size,
+    seq_len,
+    vocab_size,
+    generator=None,
+    *,
+    low=0,
+    high=0,
+    halves=1,
+    text=lambda half, vocab_size, generator: torch.cat((half, half), dim=1),
+    target=lambda tokens, inputs, targets: (inputs, targets),
+):
+    if seq_len % 2 or seq_len < 2:
+        raise ValueError("an even length is needed")
+    half = torch.randint(low, vocab_size + high, (batch_size, halves * seq_len // 2), generator=generator)
+    tokens = text(half, vocab_size, generator)
+    return target(tokens, tokens[:, :-1], tokens[:, 1:])
 
 
 _CLAIMS = (
@@ -794,7 +751,7 @@ def _few_and_odd(probe):
 
 exercise(
     "copy_batch",
-    oracle=_make_copy_batch(),
+    oracle=_copy_batch,
     cases=lambda rand: [
         case(batch, seq, vocab, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))))
         for batch, seq, vocab in ((60, 12, 7), (90, 20, 5), (40, 32, 16))
@@ -812,66 +769,55 @@ exercise(
     ),
     misconceptions={
         "targets-not-shifted": Wrong(
-            _make_copy_batch(target=lambda whole, inputs, targets: (inputs, inputs.clone())),
+            _copy_batch.replace(target=lambda whole, inputs, targets: (inputs, inputs.clone())),
             "Your targets are the inputs, so a model would have to predict what it already sees. The target at each"
             " position should be the next token.",
         ),
-        "shifted-backwards": Wrong(
-            _make_copy_batch(target=lambda whole, inputs, targets: (targets, inputs)),
+        "shifted-backwards": _copy_batch.replace(target=lambda whole, inputs, targets: (targets, inputs)).wrong(
             "Inputs and targets are swapped, so each target is the token before. The model should predict the next"
-            " token.",
+            " token."
         ),
-        "not-cut": Wrong(
-            _make_copy_batch(target=lambda whole, inputs, targets: (whole, whole.clone())),
+        "not-cut": _copy_batch.replace(target=lambda whole, inputs, targets: (whole, whole.clone())).wrong(
             "You return the whole text twice. The inputs should end one token early and the targets begin one token"
-            " late, so each has seq_len - 1 tokens.",
+            " late, so each has seq_len - 1 tokens."
         ),
-        "rolled": Wrong(
-            _make_copy_batch(target=lambda whole, inputs, targets: (whole, whole.roll(-1, dims=1))),
+        "rolled": _copy_batch.replace(target=lambda whole, inputs, targets: (whole, whole.roll(-1, dims=1))).wrong(
             "Your targets are the text rolled by one, so the last target is the first token. Nothing comes after the"
-            " last token: slice inputs and targets to seq_len - 1.",
+            " last token: slice inputs and targets to seq_len - 1."
         ),
         "shifted-by-two": Wrong(
-            _make_copy_batch(target=lambda whole, inputs, targets: (inputs, whole.roll(-2, dims=1)[:, :-1])),
+            _copy_batch.replace(target=lambda whole, inputs, targets: (inputs, whole.roll(-2, dims=1)[:, :-1])),
             "Your targets are two positions ahead. The next token is one position ahead.",
         ),
         "not-a-copy": Wrong(
-            _make_copy_batch(
+            _copy_batch.replace(
                 text=lambda half, vocab, g: torch.cat((half, torch.randint(vocab, half.shape, generator=g)), dim=1)
             ),
             "Your second half is not the first half again: it is sampled separately, moved or changed. Repeat the"
             " first half token for token; otherwise, nothing can be copied.",
         ),
-        "reversed": Wrong(
-            _make_copy_batch(text=lambda half, vocab, g: torch.cat((half, half.flip(1)), dim=1)),
-            "Your second half runs backwards. It should repeat the first half in the same order.",
+        "reversed": _copy_batch.replace(text=lambda half, vocab, g: torch.cat((half, half.flip(1)), dim=1)).wrong(
+            "Your second half runs backwards. It should repeat the first half in the same order."
         ),
-        "token-by-token": Wrong(
-            _make_copy_batch(text=lambda half, vocab, g: half.repeat_interleave(2, dim=1)),
-            "You repeat each token immediately. The text should be one half, and then the same half again.",
+        "token-by-token": _copy_batch.replace(text=lambda half, vocab, g: half.repeat_interleave(2, dim=1)).wrong(
+            "You repeat each token immediately. The text should be one half, and then the same half again."
         ),
         "one-text-for-all": Wrong(
-            _make_copy_batch(
+            _copy_batch.replace(
                 text=lambda half, vocab, g: torch.cat((half, half), dim=1)[:1].expand(len(half), -1).clone()
             ),
             "All texts of your batch are the same. Sample each row independently.",
         ),
-        "one-token-missing": Wrong(
-            _make_copy_batch(high=-1),
-            "The last token of the vocabulary never occurs. randint already excludes its upper end.",
+        "one-token-missing": _copy_batch.replace(high=-1).wrong(
+            "The last token of the vocabulary never occurs. randint already excludes its upper end."
         ),
-        "one-token-too-many": Wrong(
-            _make_copy_batch(high=1),
+        "one-token-too-many": _copy_batch.replace(high=1).wrong(
             "A token with id vocab_size occurs. Ids run from 0 to vocab_size - 1, and an embedding has no row for any"
-            " other id.",
+            " other id."
         ),
-        "starts-at-one": Wrong(
-            _make_copy_batch(low=1),
-            "Token 0 never occurs. Ids start at 0.",
-        ),
-        "twice-as-long": Wrong(
-            _make_copy_batch(halves=2),
-            "Your texts are twice as long: each half has seq_len tokens. The whole text should have seq_len tokens.",
+        "starts-at-one": _copy_batch.replace(low=1).wrong("Token 0 never occurs. Ids start at 0."),
+        "twice-as-long": _copy_batch.replace(halves=2).wrong(
+            "Your texts are twice as long: each half has seq_len tokens. The whole text should have seq_len tokens."
         ),
     },
     hints=Hints(

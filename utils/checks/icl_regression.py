@@ -8,14 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checks._attention import (
-    divided_by_width_message,
-    multiplied_by_root_message,
-    restrict_to_cases,
-    torch_attention,
-)
+from utils.checks._attention import attention_mistakes, fix_arguments, restrict_to_cases, torch_attention, weigh_scores
 from utils.checks._layer_order import made_in_order
 from utils.checks._sampling import batches_from_their_generator
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, layer_parameters
 from utils.feedback.observe import collect_tensors
 from utils.feedback.phrases import article
@@ -26,34 +22,33 @@ from utils.test_doubles.icl_regression import FakeQueryAttention
 # ---------------------------------------------------------------- data
 
 
-def _make_sampler(
+@with_steps
+def _sample_prompts(
+    n,
+    L,
+    d,
+    noise_std,
+    generator=None,
+    *,
+    spread=torch.randn,
     x_like=None,
     noise=lambda d, s: d**0.5 * s,
     errors=lambda n, L: (n, L, 1),
-    spread=torch.randn,
-    question=None,
+    question=torch.zeros_like,
     answer_noise=0.0,
-    beta_of=None,
+    beta_of=lambda n, d, generator: torch.randn(n, d, 1, generator=generator),
     order="xy",
-    only_examples=False,
+    question_order="xy",
 ):
-    """Build a sampler of prompts that uses only the given generator; each argument replaces one step."""
-
-    def sample(n, L, d, noise_std, generator=None):
-        x = spread(n, L, d, generator=generator) if x_like is None else x_like(n, L, d, generator)
-        x_q = spread(n, 1, d, generator=generator)
-        beta = torch.randn(n, d, 1, generator=generator) if beta_of is None else beta_of(n, d, generator)
-        y = x @ beta + noise(d, noise_std) * torch.randn(*errors(n, L), generator=generator)
-        y_q = x_q @ beta + answer_noise * noise(d, noise_std) * torch.randn(n, 1, 1, generator=generator)
-        last = torch.zeros_like(y_q) if question is None else question(y_q)
-        pairs = ((x, y), (x_q, last))
-        z, z_q = (
-            torch.cat(pair if pair_order == "xy" else pair[::-1], dim=-1)
-            for pair, pair_order in zip(pairs, (order, "xy" if only_examples else order))
-        )
-        return z_q, z, y_q
-
-    return sample
+    """Sample prompts with the given generator only."""
+    x = spread(n, L, d, generator=generator) if x_like is None else x_like(n, L, d, generator)
+    x_q = spread(n, 1, d, generator=generator)
+    beta = beta_of(n, d, generator)
+    y = x @ beta + noise(d, noise_std) * torch.randn(*errors(n, L), generator=generator)
+    y_q = x_q @ beta + answer_noise * noise(d, noise_std) * torch.randn(n, 1, 1, generator=generator)
+    tokens, questions = {"x": x, "y": y}, {"x": x_q, "y": question(y_q)}
+    z, z_q = torch.cat([tokens[i] for i in order], -1), torch.cat([questions[i] for i in question_order], -1)
+    return z_q, z, y_q
 
 
 class _Statistic(NamedTuple):
@@ -329,8 +324,11 @@ def _describe_uniform_entries(result, case):
     )
 
 
+@wrong_answer
 def _sample_question_from_examples(n, L, d, noise_std, generator=None):
-    """Sample prompts in which x_q equals the x of the first example."""
+    """The question's x is the x of an example, so the prompt contains its answer and nothing has to be learned. Sample
+    x_q as a new point.
+    """
     x = torch.randn(n, L, d, generator=generator)
     beta = torch.randn(n, d, 1, generator=generator)
     y = x @ beta + d**0.5 * noise_std * torch.randn(n, L, 1, generator=generator)
@@ -388,7 +386,7 @@ def _few_prompts(probe):
 
 exercise(
     "sample_regression",
-    oracle=_make_sampler(),
+    oracle=_sample_prompts,
     cases=lambda rand: [
         case(1500, 16, 5, 0.5, torch.Generator().manual_seed(int(rand.integers(1, high=10_000)))),
         case(1500, 10, 2, 0.0, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))), note="without noise"),
@@ -403,84 +401,70 @@ exercise(
     properties=[_drawn_otherwise, _errors_from_the_generator, _from_the_generator, _few_prompts],
     differentiable=False,
     misconceptions={
-        "noise-not-scaled": Wrong(
-            _make_sampler(noise=lambda d, s: s),
+        "noise-not-scaled": _sample_prompts.replace(noise=lambda d, s: s).wrong(
             "Your noise has standard deviation noise_std. The noise is relative to β·x, which has standard deviation"
-            " √d: use noise_std times √d.",
+            " √d: use noise_std times √d."
         ),
-        "noise-times-d": Wrong(
-            _make_sampler(noise=lambda d, s: d * s),
+        "noise-times-d": _sample_prompts.replace(noise=lambda d, s: d * s).wrong(
             "Your noise has standard deviation noise_std times d. Its variance should be d · noise_std², and its"
-            " standard deviation is the root of this.",
+            " standard deviation is the root of this."
         ),
-        "no-noise": Wrong(
-            _make_sampler(noise=lambda d, s: 0.0),
-            "The y of your examples are exact. Add noise with standard deviation √d · noise_std to each y.",
+        "no-noise": _sample_prompts.replace(noise=lambda d, s: 0.0).wrong(
+            "The y of your examples are exact. Add noise with standard deviation √d · noise_std to each y."
         ),
-        "one-error-for-a-prompt": Wrong(
-            _make_sampler(errors=lambda n, L: (n, 1, 1)),
+        "one-error-for-a-prompt": _sample_prompts.replace(errors=lambda n, L: (n, 1, 1)).wrong(
             "All examples of a prompt have the same error, which shifts the whole line. Sample one error for each"
-            " example: [n, L, 1] errors.",
+            " example: [n, L, 1] errors."
         ),
-        "one-error-for-all-prompts": Wrong(
-            _make_sampler(errors=lambda n, L: (1, L, 1)),
+        "one-error-for-all-prompts": _sample_prompts.replace(errors=lambda n, L: (1, L, 1)).wrong(
             "All prompts have the same errors: example 0 is off by the same number in every prompt. Sample errors for"
-            " each prompt: [n, L, 1] errors.",
+            " each prompt: [n, L, 1] errors."
         ),
         "one-number-for-beta": Wrong(
-            _make_sampler(beta_of=lambda n, d, g: torch.randn(n, 1, 1, generator=g).expand(n, d, 1)),
+            _sample_prompts.replace(beta_of=lambda n, d, g: torch.randn(n, 1, 1, generator=g).expand(n, d, 1)),
             "All entries of a prompt's β are the same number. Sample each of the d entries independently.",
         ),
-        "noisy-answer": Wrong(
-            _make_sampler(answer_noise=1.0),
+        "noisy-answer": _sample_prompts.replace(answer_noise=1.0).wrong(
             "You add noise to y_q too. Answers are compared with y_q, and no method can predict this noise: y_q"
-            " should be exactly β·x_q.",
+            " should be exactly β·x_q."
         ),
-        "answer-given-away": Wrong(
-            _make_sampler(question=lambda y_q: y_q),
+        "answer-given-away": _sample_prompts.replace(question=lambda y_q: y_q).wrong(
             "z_q ends in y_q, so the question contains its own answer, and a model would copy it. Put 0 in the place"
-            " of y.",
+            " of y."
         ),
         "one-beta-for-all": Wrong(
-            _make_sampler(beta_of=lambda n, d, g: torch.randn(1, d, 1, generator=g).expand(n, -1, -1)),
+            _sample_prompts.replace(beta_of=lambda n, d, g: torch.randn(1, d, 1, generator=g).expand(n, -1, -1)),
             "All prompts of a batch share one β, so a model could learn it by heart. Sample a β for each prompt, so"
             " that it can only be found from the examples.",
         ),
         "one-x-for-all": Wrong(
-            _make_sampler(x_like=lambda n, L, d, g: torch.randn(1, L, d, generator=g).expand(n, -1, -1)),
+            _sample_prompts.replace(x_like=lambda n, L, d, g: torch.randn(1, L, d, generator=g).expand(n, -1, -1)),
             "All prompts share the same x. Sample new examples for each prompt.",
         ),
         "one-x-in-a-prompt": Wrong(
-            _make_sampler(x_like=lambda n, L, d, g: torch.randn(n, 1, d, generator=g).expand(-1, L, -1)),
+            _sample_prompts.replace(x_like=lambda n, L, d, g: torch.randn(n, 1, d, generator=g).expand(-1, L, -1)),
             "All examples of a prompt have the same x, and nobody can find a slope from a single point. Sample a new"
             " x for each example.",
         ),
-        "uniform": Wrong(
-            _make_sampler(spread=torch.rand),
+        "uniform": _sample_prompts.replace(spread=torch.rand).wrong(
             "You sample x uniformly from 0 to 1. It should be normally distributed with mean 0 and variance 1: use"
-            " randn, not rand.",
+            " randn, not rand."
         ),
         "examples-first": Wrong(
-            lambda *sizes: tuple(_make_sampler()(*sizes)[i] for i in (1, 0, 2)),
+            lambda *sizes: tuple(_sample_prompts(*sizes)[i] for i in (1, 0, 2)),
             "You swapped z and z_q. The question comes first: (z_q, z, y_q).",
         ),
-        "y-first": Wrong(
-            _make_sampler(order="yx"),
+        "y-first": _sample_prompts.replace(order="yx", question_order="yx").wrong(
             "y comes before x in your tokens. An example should be (x, y): the first d entries are x, the last entry"
-            " is y.",
+            " is y."
         ),
-        "y-first-in-the-examples": Wrong(
-            _make_sampler(order="yx", only_examples=True),
+        "y-first-in-the-examples": _sample_prompts.replace(order="yx").wrong(
             "In z, y comes before x. An example should be (x, y), as in z_q: the first d entries are x, the last"
-            " entry is y.",
+            " entry is y."
         ),
-        "x_q-from-the-examples": Wrong(
-            _sample_question_from_examples,
-            "The question's x is the x of an example, so the prompt contains its answer and nothing has to be"
-            " learned. Sample x_q as a new point.",
-        ),
+        "x_q-from-the-examples": _sample_question_from_examples,
         "beta-shrunk": Wrong(
-            _make_sampler(beta_of=lambda n, d, g: torch.randn(n, d, 1, generator=g) / d**0.5),
+            _sample_prompts.replace(beta_of=lambda n, d, g: torch.randn(n, d, 1, generator=g) / d**0.5),
             "You divide β by √d. Each entry of β should have variance 1; the factor √d belongs to the noise.",
         ),
     },
@@ -518,26 +502,20 @@ def _merge_heads(heads):
     return heads.transpose(1, 2).flatten(2)
 
 
-def _make_layer(
-    scale=lambda D, H: D**-0.5,
-    heads=_split_heads,
-    keys=lambda z_q, z: z,
-    swap=False,
-    axis=-1,
-    merge=_merge_heads,
-    mask=lambda scores: scores,
-    out=lambda y: y,
-):
-    """Build a forward pass; each argument replaces one step."""
+@with_steps
+def _layer(p, z_q, z, *, heads=_split_heads, swap=False, merge=_merge_heads, **steps):
+    """Compute the forward pass, with the steps of `weigh_scores`."""
+    q, k = (heads(p, z_q, "k"), heads(p, z, "q")) if swap else (heads(p, z_q, "q"), heads(p, z, "k"))
+    weights = weigh_scores.replace(**steps)(q @ k.mT, torch.ones(q.shape[2], z.shape[1], dtype=torch.bool), z.shape[-1])
+    return merge(weights @ heads(p, z, "v")) @ p["o_proj.weight"].mT
 
-    def answer(p, z_q, z):
-        context = keys(z_q, z)
-        q, k = (heads(p, z_q, "k"), heads(p, z, "q")) if swap else (heads(p, z_q, "q"), heads(p, context, "k"))
-        scores = mask(q @ k.mT * scale(z.shape[-1], q.shape[1]))
-        mixed = torch.softmax(scores, dim=axis) @ heads(p, context, "v")
-        return out(merge(mixed) @ p["o_proj.weight"].mT)
 
-    return answer
+_wrong = attention_mistakes(_layer.replace, width="n_embd")
+
+
+def _scaled_by(factor):
+    """Return the layer with an additional factor for the scores."""
+    return _layer.replace(scale=lambda d_head, d_in, seq: factor * d_head**-0.5)
 
 
 def _torch_layer(p, z_q, z):
@@ -603,71 +581,63 @@ exercise(
         _keeps_its_sizes,
     ],
     misconceptions={
-        "not-scaled": Wrong(
-            _make_layer(scale=lambda D, H: 1.0),
+        "not-scaled": _wrong.not_scaled(
             "You do not divide the scores by the root of the heads' width. Each head is n_embd wide here, so divide"
-            " by √n_embd.",
+            " by √n_embd."
         ),
-        "multiplied": Wrong(_make_layer(scale=lambda D, H: D**0.5), multiplied_by_root_message("n_embd")),
-        "divided-by-the-width": Wrong(_make_layer(scale=lambda D, H: 1 / D), divided_by_width_message("n_embd")),
+        "multiplied": _wrong.multiplied(),
+        "divided-by-the-width": _wrong.divided_by_the_width(),
         "scaled-by-all-heads": Wrong(
-            _make_layer(scale=lambda D, H: (D * H) ** -0.5),
+            lambda p, z_q, z: _scaled_by(p.init_args["n_head"] ** -0.5)(p, z_q, z),
             "You divide the scores by the root of the width of all heads together. A score is a product over one"
             " head's n_embd numbers, so divide by √n_embd.",
         ),
         "scaled-by-a-part": Wrong(
-            _make_layer(scale=lambda D, H: (D / H) ** -0.5),
+            lambda p, z_q, z: _scaled_by(p.init_args["n_head"] ** 0.5)(p, z_q, z),
             "You divide the scores by √(n_embd / n_head), as if the heads shared n_embd among them. Here each head is"
             " n_embd wide.",
         ),
         "sees-itself": Wrong(
-            _make_layer(keys=lambda z_q, z: torch.cat((z, z_q), dim=1)),
+            lambda p, z_q, z: _layer(p, z_q, torch.cat((z, z_q), dim=1)),
             "The question is among the keys, so it attends to itself. Its y is 0 and says nothing; the question"
             " should attend only to the examples in z.",
         ),
-        "roles-swapped": Wrong(
-            _make_layer(swap=True),
+        "roles-swapped": _layer.replace(swap=True).wrong(
             "You use q_proj on the examples and k_proj on the question. The question asks: z_q should go through"
-            " q_proj, and z through k_proj and v_proj.",
+            " q_proj, and z through k_proj and v_proj."
         ),
-        "softmax-over-questions": Wrong(
-            _make_layer(axis=-2),
+        "softmax-over-questions": _wrong.wrong_axis(
             "Your softmax runs along the questions. Each question's weights over the examples, the last axis of the"
-            " scores, should sum to one.",
+            " scores, should sum to one."
         ),
-        "softmax-over-heads": Wrong(
-            _make_layer(axis=1),
+        "softmax-over-heads": _wrong.second_axis(
             "Your softmax runs along the heads, so the heads compete for each example. Each head's weights over the"
-            " examples should sum to one.",
+            " examples should sum to one."
         ),
-        "heads-not-moved-back": Wrong(
-            _make_layer(merge=lambda heads: heads.reshape(len(heads), heads.shape[2], -1)),
+        "heads-not-moved-back": _layer.replace(merge=lambda heads: heads.reshape(len(heads), heads.shape[2], -1)).wrong(
             "You flatten [n, heads, queries, …] directly, which mixes up the heads if there are several questions."
-            " Move the head axis behind the questions' axis first.",
+            " Move the head axis behind the questions' axis first."
         ),
         **{
             f"heads-cut-across-positions{which}": Wrong(
-                _make_layer(heads=_split_across_positions, merge=merge),
+                _layer.replace(heads=_split_across_positions, merge=merge),
                 "You split the heads with a single view, straight to [n, heads, seq, n_embd], so a head gets whole"
                 " vectors of only some positions. Split the last axis, then move the heads forward.",
             )
             for which, merge in (("", _merge_heads), ("-and-back", lambda t: t.reshape(len(t), t.shape[2], -1)))
         },
-        "heads-in-turn": Wrong(
-            _make_layer(heads=_split_in_turn),
+        "heads-in-turn": _layer.replace(heads=_split_in_turn).wrong(
             "You assign the numbers to the heads in turn. A head's numbers should be neighbours: the first n_embd"
-            " numbers belong to head 0.",
+            " numbers belong to head 0."
         ),
-        "averaged-heads": Wrong(
-            _make_layer(merge=lambda heads: _merge_heads(heads) / heads.shape[1]),
-            "You divide the heads' results by the number of heads. Only o_proj should weight them.",
+        "averaged-heads": _layer.replace(merge=lambda heads: _merge_heads(heads) / heads.shape[1]).wrong(
+            "You divide the heads' results by the number of heads. Only o_proj should weight them."
         ),
-        "causal": Wrong(
-            _make_layer(mask=lambda s: s.masked_fill(torch.ones(s.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)),
-            "Your causal mask hides examples. All examples come before the question, so nothing should be hidden.",
+        "causal": _layer.replace(change_mask=torch.tril).wrong(
+            "Your causal mask hides examples. All examples come before the question, so nothing should be hidden."
         ),
         "squeezed": Wrong(
-            _make_layer(out=lambda y: y.squeeze()),
+            lambda p, z_q, z: _layer(p, z_q, z).squeeze(),
             "Your result has lost its axes of size 1. Keep [n, queries, n_out]: if a flat result meets a y_q of [n,"
             " 1, 1], torch broadcasts it to a table.",
         ),
@@ -675,15 +645,13 @@ exercise(
             _torch_layer,
             "Your layers have biases. Without biases, two matrix products describe all that a head does: pass"
             " bias=False.",
-            initial_parameters=lambda n_embd, n_head, n_out=1: _initial_parameters(n_embd, n_head, n_out, bias=True),
+            initial_parameters=fix_arguments(_initial_parameters, bias=True),
         ),
         "keys-made-first": Wrong(
             _torch_layer,
             "You create k_proj before q_proj. Each layer samples its weights when it is created, so another order"
             " gives other weights for the same seed: use q_proj, k_proj, v_proj, o_proj.",
-            initial_parameters=lambda n_embd, n_head, n_out=1: _initial_parameters(
-                n_embd, n_head, n_out, keys_first=True
-            ),
+            initial_parameters=fix_arguments(_initial_parameters, keys_first=True),
         ),
         "heads-share-the-width": Wrong(
             _torch_layer,
@@ -889,21 +857,22 @@ exercise(
 # ---------------------------------------------------------------- estimators
 
 
-def _make_kernel_estimator(
-    scores=lambda x_q, x, z_q, z: x_q @ x.mT,
+@with_steps
+def _estimate(
+    z_q,
+    z,
+    w,
+    mu,
+    *,
+    scores=lambda x_q, x: x_q @ x.mT,
     weigh=lambda s, w: torch.softmax(w * s, dim=-1),
     values=lambda z: z[..., -1:],
     combine=sum,
     share=lambda m, t: m * t,
-    out=lambda y: y,
 ):
-    """Build a kernel estimator; each argument replaces one step."""
-
-    def answer(z_q, z, w, mu):
-        s = scores(z_q[..., :-1], z[..., :-1], z_q, z)
-        return out(combine([share(m, weigh(s, a) @ values(z)) for a, m in zip(w, mu)]))
-
-    return answer
+    """Compute the kernel estimate."""
+    s = scores(z_q[..., :-1], z[..., :-1])
+    return combine([share(m, weigh(s, a) @ values(z)) for a, m in zip(w, mu)])
 
 
 def _mean(terms):
@@ -953,59 +922,49 @@ exercise(
     differentiable=False,
     misconceptions={
         "last-entry-left-out": Wrong(
-            lambda z_q, z, w, mu: _make_kernel_estimator()(
-                z_q[..., :-1], torch.cat((z[..., :-2], z[..., -1:]), -1), w, mu
-            ),
+            lambda z_q, z, w, mu: _estimate(z_q[..., :-1], torch.cat((z[..., :-2], z[..., -1:]), -1), w, mu),
             "The last entry of x has no part in your scores. A token is x followed by y, so x is all but its last"
             " entry.",
         ),
-        "mu-forgotten": Wrong(
-            _make_kernel_estimator(share=lambda m, t: t),
-            "Your μ has no effect. It should say how much of each head's average goes into the answer.",
+        "mu-forgotten": _estimate.replace(share=lambda m, t: t).wrong(
+            "Your μ has no effect. It should say how much of each head's average goes into the answer."
         ),
-        "w-forgotten": Wrong(
-            _make_kernel_estimator(weigh=lambda s, w: torch.softmax(s, dim=-1)),
+        "w-forgotten": _estimate.replace(weigh=lambda s, w: torch.softmax(s, dim=-1)).wrong(
             "Your w has no effect. It should multiply x_q·x_i before the softmax; its sign says whether examples like"
-            " x_q or opposite to x_q count more.",
+            " x_q or opposite to x_q count more."
         ),
-        "w-after-the-softmax": Wrong(
-            _make_kernel_estimator(weigh=lambda s, w: w * torch.softmax(s, dim=-1)),
+        "w-after-the-softmax": _estimate.replace(weigh=lambda s, w: w * torch.softmax(s, dim=-1)).wrong(
             "You multiply the weights by w instead of the scores. Before the softmax, w sharpens or inverts the"
-            " weights; after it, w is only a second μ.",
+            " weights; after it, w is only a second μ."
         ),
-        "not-a-softmax": Wrong(
-            _make_kernel_estimator(weigh=lambda s, w: torch.exp(w * s)),
-            "Your weights are exponentials that are not divided by their sum. The weights of a softmax sum to one.",
+        "not-a-softmax": _estimate.replace(weigh=lambda s, w: torch.exp(w * s)).wrong(
+            "Your weights are exponentials that are not divided by their sum. The weights of a softmax sum to one."
         ),
-        "no-exponential": Wrong(
-            _make_kernel_estimator(weigh=lambda s, w: w * s / s.shape[-1]),
+        "no-exponential": _estimate.replace(weigh=lambda s, w: w * s / s.shape[-1]).wrong(
             "You use the scores themselves as weights, as the gradient step does later in this lesson. The layer"
-            " applies a softmax to the scores.",
+            " applies a softmax to the scores."
         ),
-        "scaled-again": Wrong(
-            _make_kernel_estimator(scores=lambda x_q, x, z_q, z: x_q @ x.mT / z.shape[-1] ** 0.5),
-            "You divide the scores by √(d + 1) again. w already contains this factor, because it was read from QK.",
+        "scaled-again": _estimate.replace(scores=lambda x_q, x: x_q @ x.mT / (x.shape[-1] + 1) ** 0.5).wrong(
+            "You divide the scores by √(d + 1) again. w already contains this factor, because it was read from QK."
         ),
-        "averaged-heads": Wrong(
-            _make_kernel_estimator(combine=_mean),
-            "You average the heads. Add their contributions, as o_proj does.",
+        "averaged-heads": _estimate.replace(combine=_mean).wrong(
+            "You average the heads. Add their contributions, as o_proj does."
         ),
-        "first-head-only": Wrong(
-            _make_kernel_estimator(combine=lambda terms: terms[0]),
-            "Only the first head counts in your answer. Sum over all heads.",
+        "first-head-only": _estimate.replace(combine=lambda terms: terms[0]).wrong(
+            "Only the first head counts in your answer. Sum over all heads."
         ),
         "one-softmax": Wrong(
-            lambda z_q, z, w, mu: _make_kernel_estimator()(z_q, z, [sum(w)], [sum(mu)]),
+            lambda z_q, z, w, mu: _estimate(z_q, z, [sum(w)], [sum(mu)]),
             "You add up the heads' w inside one softmax, and their μ outside it. The softmax of a sum is not a sum of"
             " softmaxes: give each head its own softmax and its own μ.",
         ),
         "weights-averaged": Wrong(
-            lambda z_q, z, w, mu: sum(mu) * _make_kernel_estimator(share=lambda m, t: t, combine=_mean)(z_q, z, w, mu),
+            lambda z_q, z, w, mu: sum(mu) * _estimate.replace(share=lambda m, t: t, combine=_mean)(z_q, z, w, mu),
             "You average the heads' weights, and multiply a single mixture of y by the sum of all μ. Each head should"
             " mix y with its own weights and multiply the result by its own μ.",
         ),
         "one-softmax-for-all-heads": Wrong(
-            lambda z_q, z, w, mu: _make_kernel_estimator()(z_q, z, [sum(w) / len(w)], [sum(mu)]),
+            lambda z_q, z, w, mu: _estimate(z_q, z, [sum(w) / len(w)], [sum(mu)]),
             "All heads share one softmax, made with the mean of their w. Each head needs its own softmax.",
         ),
         "one-softmax-for-heads-and-examples": Wrong(
@@ -1014,7 +973,7 @@ exercise(
             " head's weights over the examples should sum to one.",
         ),
         "mu-inside": Wrong(
-            lambda z_q, z, w, mu: _make_kernel_estimator()(z_q, z, [a * m for a, m in zip(w, mu)], [1.0] * len(w)),
+            lambda z_q, z, w, mu: _estimate(z_q, z, [a * m for a, m in zip(w, mu)], [1.0] * len(w)),
             "You multiply the scores by μ. It belongs outside the softmax and says how much of a head's average goes"
             " into the answer.",
         ),
@@ -1023,35 +982,29 @@ exercise(
             "Your softmax runs along the heads, so the heads compete for each example. Each head's weights over the"
             " examples should sum to one.",
         ),
-        "mean-of-examples": Wrong(
-            _make_kernel_estimator(values=lambda z: z[..., -1:] / z.shape[-2]),
+        "mean-of-examples": _estimate.replace(values=lambda z: z[..., -1:] / z.shape[-2]).wrong(
             "You average the weighted y over the examples, so the answer is L times too small. The weights of a"
-            " softmax sum to one, so the weighted sum is already a mean.",
+            " softmax sum to one, so the weighted sum is already a mean."
         ),
-        "wrong-axis": Wrong(
-            _make_kernel_estimator(weigh=lambda s, w: torch.softmax(w * s, dim=-2)),
+        "wrong-axis": _estimate.replace(weigh=lambda s, w: torch.softmax(w * s, dim=-2)).wrong(
             "Your softmax runs along the questions, so with one question every weight is 1. It should run along the"
-            " examples.",
+            " examples."
         ),
-        "distance-kernel": Wrong(
-            _make_kernel_estimator(scores=lambda x_q, x, z_q, z: -torch.cdist(x_q, x).square() / 2),
+        "distance-kernel": _estimate.replace(scores=lambda x_q, x: -torch.cdist(x_q, x).square() / 2).wrong(
             "You weight the examples by their distance from x_q, as in the classic kernel estimate. Attention uses"
-            " inner products: x_q·x_i.",
+            " inner products: x_q·x_i."
         ),
-        "x-mixed-in": Wrong(
-            _make_kernel_estimator(values=lambda z: z.sum(-1, keepdim=True)),
-            "Your average includes x. Only y, the last entry of an example, should go into the answer.",
+        "x-mixed-in": _estimate.replace(values=lambda z: z.sum(-1, keepdim=True)).wrong(
+            "Your average includes x. Only y, the last entry of an example, should go into the answer."
         ),
         "flat": Wrong(
-            _make_kernel_estimator(out=lambda y: y.squeeze(-1)),
+            lambda z_q, z, w, mu: _estimate(z_q, z, w, mu).squeeze(-1),
             "Your result has lost its last axis. Keep [n, queries, 1], the shape of y_q: the difference of [n, 1] and"
             " [n, 1, 1] would be a table.",
         ),
     },
     equivalent={
-        "y-in-the-product": lambda z_q, z, w, mu: _make_kernel_estimator(scores=lambda x_q, x, z_q, z: z_q @ z.mT)(
-            z_q, z, w, mu
-        )
+        "y-in-the-product": lambda z_q, z, w, mu: _estimate.replace(scores=lambda x_q, x: z_q @ z.mT)(z_q, z, w, mu)
     },
     hints=Hints(
         "Start with one head: compute weights over the examples from x_q·x_i, then the average of y with these"
@@ -1073,8 +1026,10 @@ def _gradient_step_by_autograd(z_q, z):
     return z_q[..., :-1] @ -step
 
 
-def _make_gradient_step(weigh=lambda x, y: x.mT @ y / x.shape[-2], out=lambda y: y):
-    return lambda z_q, z: out(z_q[..., :-1] @ weigh(z[..., :-1], z[..., -1:]))
+@with_steps
+def _step_from_zero(z_q, z, *, find_beta):
+    """Predict with β = find_beta(x, y)."""
+    return z_q[..., :-1] @ find_beta(z[..., :-1], z[..., -1:])
 
 
 exercise(
@@ -1091,53 +1046,49 @@ exercise(
     differentiable=False,
     misconceptions={
         "two-steps": Wrong(
-            _make_gradient_step(lambda x, y: 2 * x.mT @ y / x.shape[-2] - x.mT @ (x @ (x.mT @ y)) / x.shape[-2] ** 2),
+            _step_from_zero.replace(
+                find_beta=lambda x, y: 2 * x.mT @ y / x.shape[-2] - x.mT @ (x @ (x.mT @ y)) / x.shape[-2] ** 2
+            ),
             "You take two steps. Take only the first step, from β = 0.",
         ),
-        "not-divided": Wrong(
-            _make_gradient_step(lambda x, y: x.mT @ y),
-            "You do not divide the sum over the examples by L. With 40 examples your answer is 40 times too large.",
+        "not-divided": _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y).wrong(
+            "You do not divide the sum over the examples by L. With 40 examples your answer is 40 times too large."
         ),
-        "factor-two": Wrong(
-            _make_gradient_step(lambda x, y: 2 * x.mT @ y / x.shape[-2]),
+        "factor-two": _step_from_zero.replace(find_beta=lambda x, y: 2 * x.mT @ y / x.shape[-2]).wrong(
             "You have a factor of 2, from the derivative of a square. The loss is half the mean square, so this"
-            " factor cancels.",
+            " factor cancels."
         ),
-        "uphill": Wrong(
-            _make_gradient_step(lambda x, y: -x.mT @ y / x.shape[-2]),
+        "uphill": _step_from_zero.replace(find_beta=lambda x, y: -x.mT @ y / x.shape[-2]).wrong(
             "Your step goes up the loss: the sign is wrong. Gradient descent goes against the gradient, and the"
-            " gradient at β = 0 is minus the mean of y·x.",
+            " gradient at β = 0 is minus the mean of y·x."
         ),
-        "divided-by-40": Wrong(
-            _make_gradient_step(lambda x, y: x.mT @ y / 40),
+        "divided-by-40": _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / 40).wrong(
             "You divide the sum over the examples by 40, whatever their number is. A prompt has L examples: read L"
-            " from z.",
+            " from z."
         ),
         "averaged-over-prompts": Wrong(
-            _make_gradient_step(lambda x, y: x.mT @ y / (len(x) * x.shape[-2])),
+            _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / (len(x) * x.shape[-2])),
             "Your mean runs over the prompts too, so each prompt's step is n times too small. Every prompt has its"
             " own β and its own loss: the mean over its L examples.",
         ),
         "one-beta-for-all-prompts": Wrong(
-            _make_gradient_step(lambda x, y: (x * y).mean(dim=(0, 1))[:, None]),
+            _step_from_zero.replace(find_beta=lambda x, y: (x * y).mean(dim=(0, 1))[:, None]),
             "All prompts share one β, the mean over prompts and examples. Each prompt has its own slope, and only its"
             " own examples determine it.",
         ),
-        "divided-by-d": Wrong(
-            _make_gradient_step(lambda x, y: x.mT @ y / x.shape[-1]),
-            "You divide the sum by d, the number of entries of x. Take the mean over the L examples.",
+        "divided-by-d": _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / x.shape[-1]).wrong(
+            "You divide the sum by d, the number of entries of x. Take the mean over the L examples."
         ),
         "centred": Wrong(
-            _make_gradient_step(lambda x, y: (x - x.mean(-2, keepdim=True)).mT @ y / x.shape[-2]),
+            _step_from_zero.replace(find_beta=lambda x, y: (x - x.mean(-2, keepdim=True)).mT @ y / x.shape[-2]),
             "You subtract the mean of x first. A pair of softmax heads does that, as you will see, but plain gradient"
             " descent does not.",
         ),
-        "solved": Wrong(
-            _make_gradient_step(lambda x, y: torch.linalg.pinv(x) @ y),
-            "You return the whole least-squares solution. Take a single gradient step from β = 0 instead.",
+        "solved": _step_from_zero.replace(find_beta=lambda x, y: torch.linalg.pinv(x) @ y).wrong(
+            "You return the whole least-squares solution. Take a single gradient step from β = 0 instead."
         ),
         "normalised": Wrong(
-            _make_gradient_step(lambda x, y: x.mT @ y / x.square().sum((-2, -1), keepdim=True)),
+            _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / x.square().sum((-2, -1), keepdim=True)),
             "You divide the sum by the squared length of all x. The learning rate is 1 and the loss is a mean over"
             " the examples, so divide by L.",
         ),
@@ -1147,7 +1098,7 @@ exercise(
             " ones.",
         ),
         "flat": Wrong(
-            _make_gradient_step(out=lambda y: y.squeeze(-1)),
+            lambda z_q, z: _gradient_step_by_autograd(z_q, z).squeeze(-1),
             "Your result has lost its last axis. Keep [n, queries, 1], the shape of y_q.",
         ),
     },

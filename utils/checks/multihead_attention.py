@@ -8,26 +8,27 @@ from torch.nn import functional as F
 
 from utils import gpt2
 from utils.checks._attention import (
+    ATTENTION_MISTAKES,
     CAUSAL_LAYER,
-    WORDS,
+    QKV,
     apply_dropout,
+    attention_mistakes,
     attention_weights,
+    causal_attention,
     causal_mask,
-    divided_by_width_message,
-    future_mask,
+    fix_arguments,
     ignored_qkv_bias_misconceptions,
     initialisation_case,
-    make_causal_attention,
-    multiplied_by_root_message,
+    keep_weights,
     project_qkv,
     qkv_parameters,
     restrict_to_cases,
-    scale_by_length,
     torch_attention,
     torch_causal_attention,
 )
 from utils.checks._dropout import DROPOUT, dropout_misconceptions, make_dropout, make_dropout_parser
 from utils.checks._layer_order import made_in_order
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, layer_parameters
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one, slopes_agree
 from utils.gpt2.sources import find_source
@@ -44,10 +45,6 @@ def _narrow_heads(d_in, d_out, context_length, dropout, num_heads, qkv_bias=Fals
     return _wrapper(d_in, d_out // num_heads, context_length, dropout, num_heads, qkv_bias)
 
 
-def _one_head(d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
-    return _wrapper(d_in, d_out, context_length, dropout, 1, qkv_bias)
-
-
 def _dropout_and_bias_swapped(d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
     """Return the parameters of a wrapper that passes dropout and qkv_bias on in the wrong order."""
     return _wrapper(d_in, d_out, context_length, float(qkv_bias), num_heads, bool(dropout))
@@ -61,16 +58,32 @@ def _head_without_dropout(p, x, i):
     return torch_attention(*project_qkv(p, x, prefix=f"heads.{i}."), is_causal=True)
 
 
+def _head_with(**steps):
+    """Return a function that computes one head with replaced steps."""
+
+    def head(p, x, i):
+        return causal_attention.replace(qkv=lambda p, x: project_qkv(p, x, prefix=f"heads.{i}."), **steps)(p, x)
+
+    return head
+
+
+def _side_by_side(heads):
+    return torch.cat(heads, dim=-1)
+
+
+@with_steps
+def _run_heads(p, x, *, join=_side_by_side, which=range, head=_head):
+    """Run the heads `which(num_heads)` of the wrapper, and join their results."""
+    return join([head(p, x, i) for i in which(p.init_args["num_heads"])])
+
+
 def _wrapper_with_keep(p, x, keep):
     """Compute the result without dropout, with each weight multiplied by `keep` [batch, heads, seq, seq]."""
 
-    def head(i):
-        return make_causal_attention(
-            lambda p, x: project_qkv(p, x, prefix=f"heads.{i}."),
-            transform_weights=lambda p, weights, mask: weights * keep[:, i],
-        )(p, x)
+    def head(p, x, i):
+        return _head_with(drop=lambda p, weights: weights * keep[:, i])(p, x, i)
 
-    return _side_by_side([head(i) for i in range(p.init_args["num_heads"])])
+    return _run_heads.replace(head=head)(p, x)
 
 
 class _Head(nn.Module):
@@ -107,18 +120,10 @@ def _heads_start_apart(probe):
     )
 
 
-_side_by_side = functools.partial(torch.cat, dim=-1)
-
-
-def _join_heads(join, which=lambda num_heads: range(num_heads), head=_head):
-    """Return an answer that joins the results of the heads that `which` selects."""
-    return lambda p, x: join([head(p, x, i) for i in which(p.init_args["num_heads"])])
-
-
 exercise(
     "MultiHeadAttentionWrapper",
     initial_parameters=_wrapper,
-    oracle=_join_heads(_side_by_side),
+    oracle=_run_heads,
     cases=lambda rand: [
         case(rand(2, 5, 4), init=(4, 3, 5, 0.0, 3)),
         case(
@@ -135,85 +140,69 @@ exercise(
     parse_result=make_dropout_parser(_wrapper_with_keep, _wrapper),
     properties=[*DROPOUT, *CAUSAL_LAYER, _heads_start_apart],
     misconceptions={
-        "added": Wrong(
-            _join_heads(sum),
+        "added": _run_heads.replace(join=sum).wrong(
             "You added the heads' results, so nobody can tell which head contributed what. Put them side by side, so"
-            " that each head keeps its own entries.",
+            " that each head keeps its own entries."
         ),
-        "averaged": Wrong(
-            _join_heads(lambda heads: sum(heads) / len(heads)),
+        "averaged": _run_heads.replace(join=lambda heads: sum(heads) / len(heads)).wrong(
             "You averaged the heads, so what one head finds is diluted by the others. Put the results side by side, so"
-            " that each one is kept.",
+            " that each one is kept."
         ),
         "one-head-repeated": Wrong(
-            _join_heads(_side_by_side, lambda num_heads: [0] * num_heads),
+            _run_heads.replace(which=lambda num_heads: [0] * num_heads),
             "There is only one head, and it runs num_heads times: multiplying a list with one module repeats that"
             " module. Each head needs its own weights.",
-            initial_parameters=_one_head,
+            initial_parameters=fix_arguments(_wrapper, num_heads=1),
         ),
         "in-a-plain-list": Wrong(
             _HeadsInAList,
             "Your heads are in a plain Python list, which torch does not search: their weights would not be trained,"
             " moved or saved. torch has its own list for modules.",
         ),
-        "first-head-only": Wrong(
-            _join_heads(_side_by_side, lambda num_heads: [0] * num_heads),
+        "first-head-only": _run_heads.replace(which=lambda num_heads: [0] * num_heads).wrong(
             "You run head 0 every time and never run the other heads. Each head has its own weights and looks at"
-            " something else, so run every head once.",
+            " something else, so run every head once."
         ),
-        "interleaved": Wrong(
-            _join_heads(lambda heads: torch.stack(heads, dim=-1).flatten(-2)),
+        "interleaved": _run_heads.replace(join=lambda heads: torch.stack(heads, dim=-1).flatten(-2)).wrong(
             "You interleaved the heads' entries: entry 0 of every head, then entry 1. The entries of a head should"
-            " stay together, and head 0 comes first.",
+            " stay together, and head 0 comes first."
         ),
-        "last-head-first": Wrong(
-            _join_heads(_side_by_side, lambda num_heads: range(num_heads)[::-1]),
+        "last-head-first": _run_heads.replace(which=lambda num_heads: range(num_heads)[::-1]).wrong(
             "Your heads are in the wrong order: the last head comes first. The first d_out entries should come from"
-            " head 0.",
+            " head 0."
         ),
-        "no-dropout": Wrong(
-            _join_heads(_side_by_side, head=_head_without_dropout),
+        "no-dropout": _run_heads.replace(head=_head_without_dropout).wrong(
             "Nothing is dropped in training, because dropout does not reach the heads. Pass it on to each"
-            " CausalAttention.",
+            " CausalAttention."
         ),
         "dropout-and-bias-swapped": Wrong(
-            _join_heads(_side_by_side, head=_head_without_dropout),
+            _run_heads.replace(head=_head_without_dropout),
             "You swapped dropout and qkv_bias when you passed them on: a dropout of 0.5 creates biases and drops"
             " nothing. The arguments of CausalAttention are d_in, d_out, context_length, dropout, qkv_bias.",
             initial_parameters=_dropout_and_bias_swapped,
         ),
-        "in-a-row": Wrong(
-            _join_heads(functools.partial(torch.cat, dim=1)),
+        "in-a-row": _run_heads.replace(join=functools.partial(torch.cat, dim=1)).wrong(
             "You joined the results along the positions, which makes the text longer. Join them side by side, along"
-            " the last axis.",
+            " the last axis."
         ),
-        "stacked": Wrong(
-            _join_heads(functools.partial(torch.stack, dim=-1)),
+        "stacked": _run_heads.replace(join=functools.partial(torch.stack, dim=-1)).wrong(
             "You stacked the results along a new axis, but later layers expect one vector for each position. Join the"
-            " results along the last axis.",
+            " results along the last axis."
         ),
-        "last-head-only": Wrong(
-            _join_heads(_side_by_side, lambda num_heads: [num_heads - 1]),
+        "last-head-only": _run_heads.replace(which=lambda num_heads: [num_heads - 1]).wrong(
             "You return only the last head's result. Each head looks at something different, so return the results of"
-            " all"
-            " heads.",
+            " all heads."
         ),
         "split-d_out": Wrong(
-            _join_heads(_side_by_side),
+            _run_heads,
             "Each of your heads is only d_out / num_heads wide. In the wrapper every head has the full d_out, so the"
             " result has num_heads × d_out entries; only the next class divides d_out among the heads.",
             initial_parameters=_narrow_heads,
         ),
-        "sees-the-future": Wrong(
-            _join_heads(
-                _side_by_side,
-                head=lambda p, x, i: make_causal_attention(
-                    lambda p, x: project_qkv(p, x, prefix=f"heads.{i}."), masked_value=None
-                )(p, x),
-            ),
-            "Your heads see the future. Use CausalAttention for each head, because it hides the future.",
+        "sees-the-future": _run_heads.replace(head=_head_with(**ATTENTION_MISTAKES["sees-the-future"].steps)).wrong(
+            "Your heads see the future. Use CausalAttention for each head, because it hides the future."
         ),
-        **ignored_qkv_bias_misconceptions(_join_heads(_side_by_side), _wrapper),
+        **ignored_qkv_bias_misconceptions(_run_heads, _wrapper),
     },
     hints=Hints(
         "A head is a CausalAttention. How do you store several modules, so that their weights are trained?",
@@ -356,38 +345,21 @@ exercise(
 )
 
 
-def _any_width_parameters(d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
-    return qkv_parameters(d_in, d_out, qkv_bias) | layer_parameters(out_proj=nn.Linear(d_out, d_out))
-
-
-def _require_even_split(make):
-    """Return a constructor that raises a ValueError if d_out is not divisible by the number of heads."""
-
-    def initial_parameters(d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
-        if d_out % num_heads:
-            raise ValueError("d_out must be divisible by num_heads")
-        return make(d_in, d_out, qkv_bias)
-
-    return initial_parameters
-
-
-_initial_parameters = _require_even_split(
-    lambda d_in, d_out, bias: qkv_parameters(d_in, d_out, bias) | layer_parameters(out_proj=nn.Linear(d_out, d_out))
-)
-_OUT_PROJ_FIRST = _require_even_split(
-    lambda d_in, d_out, bias: layer_parameters(out_proj=nn.Linear(d_out, d_out)) | qkv_parameters(d_in, d_out, bias)
-)
-_KEY_FIRST = _require_even_split(
-    lambda d_in, d_out, bias: (
-        qkv_parameters(d_in, d_out, bias, ("W_key", "W_query", "W_value"))
-        | layer_parameters(out_proj=nn.Linear(d_out, d_out))
-    )
-)
-_OUT_PROJ_LIKE_THE_OTHERS = _require_even_split(
-    lambda d_in, d_out, bias: (
-        qkv_parameters(d_in, d_out, bias) | layer_parameters(out_proj=nn.Linear(d_out, d_out, bias=bias))
-    )
-)
+def _initial_parameters(
+    d_in,
+    d_out,
+    context_length,
+    dropout,
+    num_heads,
+    qkv_bias=False,
+    order=(*QKV, "out_proj"),
+    out_bias=lambda qkv_bias: True,
+    any_width=False,
+):
+    if d_out % num_heads and not any_width:
+        raise ValueError("d_out must be divisible by num_heads")
+    sizes = dict.fromkeys(QKV, (d_in, d_out, qkv_bias)) | {"out_proj": (d_out, d_out, out_bias(qkv_bias))}
+    return layer_parameters(**{name: nn.Linear(*sizes[name]) for name in order})
 
 
 def _refuses_when_made(probe):
@@ -413,13 +385,14 @@ def _out_proj(p, x):
     return F.linear(x, p["out_proj.weight"], p.get("out_proj.bias"))
 
 
-def _multi_head(split=_split, merge=_merge, out=_out_proj, **steps):
-    """Return a forward pass; each argument replaces one step of it."""
+@with_steps
+def _multi_head(p, x, *, split=_split, merge=_merge, out=_out_proj, **steps):
+    """Compute the forward pass, with the steps of `attention`."""
 
     def qkv(p, x):
         return [split(t, p.init_args["num_heads"]) for t in project_qkv(p, x)]
 
-    return make_causal_attention(qkv, out=lambda p, mixed: out(p, merge(mixed)), **steps)
+    return causal_attention.replace(qkv=qkv, out=lambda p, mixed: out(p, merge(mixed)), **steps)(p, x)
 
 
 def _by_head(p, x):
@@ -443,28 +416,21 @@ def _undo_interleave(x):
     return x.permute(0, 2, 3, 1).flatten(2)
 
 
-# The keys are ids of misconceptions. With these wrong steps, each row is still a weighted sum of vectors, so the parser
-# can recognise dropout in wrong answers too.
-_WRONG_STEPS = {
-    "heads-interleaved": {"split": _interleave, "merge": _undo_interleave},
-    "dealt-out-and-merged": {"split": _interleave},
-    "merged-interleaved": {"merge": _undo_interleave},
-    "root-of-d_out": {"transform_scores": lambda p, scores: scores * p.init_args["num_heads"] ** -0.5},
-    "not-scaled": {"scale": lambda d_head, d_in: 1.0},
-    "root-of-d_in": {"scale": lambda d_head, d_in: d_in**-0.5},
-    "divided-by-d_head": {"scale": lambda d_head, d_in: 1 / d_head},
-    "multiplied": {"scale": lambda d_head, d_in: d_head**0.5},
-    "root-of-the-length": {"scale": lambda d_head, d_in: 1.0, "transform_scores": scale_by_length},
-    "sees-the-future": {"masked_value": None},
-    "hidden-with-zero": {"masked_value": 0.0},
-    "no-out_proj": {"out": lambda p, x: x},
-    "query-and-key-swapped": {"order": (1, 0, 2)},
-    "keys-as-values": {"order": (0, 1, 1)},
-}
-
-
-def _wrong_step(id, message):
-    return Wrong(_multi_head(**_WRONG_STEPS[id]), message)
+_INTERLEAVED = {"split": _interleave, "merge": _undo_interleave}
+_ROOT_OF_D_OUT = {"transform_scores": lambda p, scores: scores * p.init_args["num_heads"] ** -0.5}
+_NO_OUT_PROJ = {"out": lambda p, x: x}
+# With these wrong steps, each row is still a weighted sum of vectors, so the parser can recognise dropout in wrong
+# answers too.
+_PARSED_STEPS = (
+    _INTERLEAVED,
+    {"split": _interleave},
+    {"merge": _undo_interleave},
+    _ROOT_OF_D_OUT,
+    *(ATTENTION_MISTAKES[id].steps for id in ("not-scaled", "root-of-d_in", "divided-by-the-width", "multiplied")),
+    *(ATTENTION_MISTAKES[id].steps for id in ("root-of-the-length", "sees-the-future", "hidden-with-zero")),
+    _NO_OUT_PROJ,
+    *(ATTENTION_MISTAKES[id].steps for id in ("query-and-key-swapped", "keys-as-values")),
+)
 
 
 def _make_parser():
@@ -475,9 +441,9 @@ def _make_parser():
 
     def mix_with_keep(steps):
         # Each weight is multiplied by `keep`, which has the shape [batch, heads, seq, seq].
-        return lambda p, x, keep: _multi_head(transform_weights=lambda p, weights, mask: weights * keep, **steps)(p, x)
+        return lambda p, x, keep: _multi_head.replace(drop=lambda p, weights: weights * keep, **steps)(p, x)
 
-    parsers = [make_dropout_parser(mix_with_keep(steps), _initial_parameters) for steps in ({}, *_WRONG_STEPS.values())]
+    parsers = [make_dropout_parser(mix_with_keep(steps), _initial_parameters) for steps in ({}, *_PARSED_STEPS)]
 
     def parse(result, case):
         if not case.train:
@@ -497,6 +463,8 @@ def _by_torch(p, x):
         p, _merge(torch_causal_attention(p, *(_split(t, p.init_args["num_heads"]) for t in project_qkv(p, x))))
     )
 
+
+_wrong = attention_mistakes(_multi_head.replace, width="the head's width")
 
 exercise(
     "MultiHeadAttention",
@@ -528,122 +496,92 @@ exercise(
     ],
     misconceptions={
         "view-without-transpose": Wrong(
-            _multi_head(split=lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)),
+            _multi_head.replace(split=lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)),
             "You split the heads with a single view, so head 0 gets the whole vectors of the first positions. Split the"
             " width first, then swap positions and heads; your split_heads does both.",
         ),
-        "merged-without-transpose": Wrong(
-            _multi_head(merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1)),
+        "merged-without-transpose": _multi_head.replace(merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1)).wrong(
             "You joined the heads without swapping heads and positions back, so a row holds several positions of one"
-            " head. Your merge_heads swaps them back first.",
+            " head. Your merge_heads swaps them back first."
         ),
-        "heads-interleaved": _wrong_step(
-            "heads-interleaved",
+        "heads-interleaved": _multi_head.replace(**_INTERLEAVED).wrong(
             "Each of your heads got every num_heads-th entry of queries, keys and values. The entries of a head should"
-            " be neighbours: head 0 gets the first d_out / num_heads of them.",
+            " be neighbours: head 0 gets the first d_out / num_heads of them."
         ),
-        "dealt-out-and-merged": _wrong_step(
-            "dealt-out-and-merged",
+        "dealt-out-and-merged": _multi_head.replace(split=_interleave).wrong(
             "Each of your heads got every num_heads-th entry of queries, keys and values. The entries of a head should"
-            " be neighbours; your split_heads takes neighbours.",
+            " be neighbours; your split_heads takes neighbours."
         ),
-        "merged-interleaved": _wrong_step(
-            "merged-interleaved",
+        "merged-interleaved": _multi_head.replace(merge=_undo_interleave).wrong(
             "You interleaved the heads' results before out_proj: entry 0 of every head, then entry 1. Put them side by"
-            " side, with head 0's entries first.",
+            " side, with head 0's entries first."
         ),
-        "mask-not-cut": Wrong(
-            _multi_head(masked_value=None, transform_scores=_uncut),
+        "mask-not-cut": _multi_head.replace(transform_scores=_uncut).wrong(
             "You use the mask at its full size, so it does not fit a text that is shorter than context_length. A text"
-            " needs only the corner of the mask that belongs to it.",
+            " needs only the corner of the mask that belongs to it."
         ),
-        "root-of-d_out": _wrong_step(
-            "root-of-d_out",
+        "root-of-d_out": _multi_head.replace(**_ROOT_OF_D_OUT).wrong(
             "You divided by the root of d_out. A head's dot product runs over d_out / num_heads entries, so the root"
-            " of that number counts.",
+            " of that number counts."
         ),
-        "not-scaled": _wrong_step(
-            "not-scaled",
-            "You did not divide the scores by the root of the head's width, so the softmax is too sharp.",
+        "not-scaled": _wrong.not_scaled(
+            "You did not divide the scores by the root of the head's width, so the softmax is too sharp."
         ),
-        "wrong-axis": Wrong(
-            _multi_head(axis=-2, transform_weights=lambda p, w, mask: apply_dropout(p, w).nan_to_num(0.0)),
+        "wrong-axis": _wrong.wrong_axis(
             "Your softmax ran down the columns. A row belongs to the position that asks, and the weights of each row"
-            " should sum to one.",
+            " should sum to one."
         ),
         "over-the-heads": Wrong(
-            _multi_head(masked_value=None, axis=1, transform_weights=lambda p, w, mask: apply_dropout(p, w * mask)),
+            _multi_head.replace(
+                **{**ATTENTION_MISTAKES["mask-after-softmax"].steps, **ATTENTION_MISTAKES["second-axis"].steps}
+            ),
             "Your softmax ran over the heads, so the heads compete for each pair of positions. In each head, every row"
             " of weights should sum to one.",
         ),
-        "multiplied": _wrong_step("multiplied", multiplied_by_root_message("the head's width")),
-        "sees-the-future": _wrong_step(
-            "sees-the-future",
-            "Nothing is hidden: every position sees the future, in all heads.",
-        ),
-        "root-of-d_in": _wrong_step(
-            "root-of-d_in",
+        "multiplied": _wrong.multiplied(),
+        "sees-the-future": _wrong.sees_the_future("Nothing is hidden: every position sees the future, in all heads."),
+        "root-of-d_in": _wrong.root_of_d_in(
             "You divided by the root of d_in, the width of the inputs. A head's dot product runs over d_out /"
-            " num_heads entries, so the root of that number counts.",
+            " num_heads entries, so the root of that number counts."
         ),
-        "root-of-the-length": _wrong_step("root-of-the-length", WORDS["root-of-the-length"]),
-        "divided-by-d_head": _wrong_step("divided-by-d_head", divided_by_width_message("the head's width")),
-        "mirror-image": Wrong(
-            _multi_head(make_mask=future_mask),
-            "Your mask is the mirror image: each position sees itself and all later positions. A position should look"
-            " back, not ahead.",
-        ),
-        "true-means-blocked": Wrong(
-            _multi_head(make_mask=lambda n: ~causal_mask(n)),
+        "root-of-the-length": _wrong.root_of_the_length(),
+        "divided-by-d_head": _wrong.divided_by_the_width(),
+        "mirror-image": _wrong.mirror_image(),
+        "true-means-blocked": _wrong.true_means_blocked(
             "Your mask is inverted: each position sees all later positions, and the last position sees nothing, which"
-            " gives nan. True means 'may attend', so -inf belongs where the mask is False.",
+            " gives nan. True means 'may attend', so -inf belongs where the mask is False."
         ),
-        "mask-after-softmax": Wrong(
-            _multi_head(masked_value=None, transform_weights=lambda p, w, mask: apply_dropout(p, w * mask)),
+        "mask-after-softmax": _wrong.mask_after_softmax(
             "You remove the future after the softmax, so the rows no longer sum to one, and the remaining weights were"
-            " divided by a sum that includes the future. Hide the scores, before the softmax.",
+            " divided by a sum that includes the future. Hide the scores, before the softmax."
         ),
-        "hidden-with-zero": _wrong_step(
-            "hidden-with-zero",
+        "hidden-with-zero": _wrong.hidden_with_zero(
             "You set hidden scores to 0, and e to the 0 is 1, so the future still gets weight. Only a score of -inf"
-            " gets weight 0.",
+            " gets weight 0."
         ),
-        "no-out_proj": _wrong_step(
-            "no-out_proj",
+        "no-out_proj": _multi_head.replace(**_NO_OUT_PROJ).wrong(
             "You put the heads side by side but do not use out_proj. out_proj mixes the heads' results; without it, no"
-            " entry depends on more than one head.",
+            " entry depends on more than one head."
         ),
-        "heads-averaged": Wrong(
-            _multi_head(merge=lambda x: x.mean(1).repeat(1, 1, x.shape[1])),
-            "You averaged the heads' results. Put them side by side, so that each head keeps its own entries.",
+        "heads-averaged": _multi_head.replace(merge=lambda x: x.mean(1).repeat(1, 1, x.shape[1])).wrong(
+            "You averaged the heads' results. Put them side by side, so that each head keeps its own entries."
         ),
-        "query-and-key-swapped": _wrong_step(
-            "query-and-key-swapped",
-            "You swapped queries and keys. Row i should hold what position i asks: its query against all keys.",
-        ),
-        "keys-as-values": _wrong_step("keys-as-values", WORDS["keys-as-values"]),
-        "no-dropout": Wrong(
-            _multi_head(transform_weights=lambda p, w, mask: w),
+        "query-and-key-swapped": _wrong.query_and_key_swapped(),
+        "keys-as-values": _wrong.keys_as_values(),
+        "no-dropout": _wrong.no_dropout(
             "Nothing is dropped in training. Apply dropout to the weights of every head, after the softmax and before"
-            " the weights mix the values.",
+            " the weights mix the values."
         ),
-        "drops-in-eval": Wrong(
-            _multi_head(transform_weights=lambda p, w, mask: F.dropout(w, p.init_args["dropout"])),
-            "You drop weights after eval() too, so a finished model gives a different answer each time. The dropout"
-            " must know the mode of the layer; F.dropout assumes training unless you pass the mode.",
-        ),
-        "keep-rate": Wrong(
-            _multi_head(transform_weights=make_dropout(lambda rate: 1 / rate, lambda rate: 1 - rate)),
-            "You pass on 1 - dropout instead of dropout. For nn.Dropout, as for this class, it is the share to drop.",
-        ),
-        **dropout_misconceptions(_multi_head, has_heads=True),
+        "drops-in-eval": _wrong.drops_in_eval(),
+        "keep-rate": _wrong.keep_rate(),
+        **dropout_misconceptions(_multi_head.replace, has_heads=True),
         "dropout-on-the-output": Wrong(
-            _multi_head(transform_weights=lambda p, w, mask: w, out=lambda p, x: apply_dropout(p, _out_proj(p, x))),
+            _multi_head.replace(drop=keep_weights, out=lambda p, x: apply_dropout(p, _out_proj(p, x))),
             "You apply dropout to the layer's result, so single entries of it vanish. Apply it to the weights of every"
             " head instead, so that a position cannot rely on one particular other position.",
         ),
         "dropout-before-out_proj": Wrong(
-            _multi_head(transform_weights=lambda p, w, mask: w, out=lambda p, x: _out_proj(p, apply_dropout(p, x))),
+            _multi_head.replace(drop=keep_weights, out=lambda p, x: _out_proj(p, apply_dropout(p, x))),
             "You apply dropout to the merged heads, so single entries of the mixed values vanish. Apply it to the"
             " weights of every head, after the softmax and before the weights mix the values.",
         ),
@@ -651,32 +589,32 @@ exercise(
             _by_torch,
             "You accepted a d_out of 5 for 2 heads. The heads divide d_out evenly, so if d_out is not divisible by"
             " num_heads, __init__ should raise a ValueError with a sentence that says so.",
-            initial_parameters=_any_width_parameters,
+            initial_parameters=fix_arguments(_initial_parameters, any_width=True),
         ),
         "out_proj-first": Wrong(
             _by_torch,
             "The computation is right, but with the same seed your weights differ: out_proj samples its weights before"
             " the other three layers. Make W_query, W_key, W_value, then out_proj.",
-            initial_parameters=_OUT_PROJ_FIRST,
+            initial_parameters=fix_arguments(_initial_parameters, order=("out_proj", *QKV)),
         ),
         "key-first": Wrong(
             _by_torch,
             "The computation is right, but with the same seed your weights differ: W_key samples its weights before"
             " W_query. Make W_query, W_key, W_value, then out_proj.",
-            initial_parameters=_KEY_FIRST,
+            initial_parameters=fix_arguments(_initial_parameters, order=("W_key", "W_query", "W_value", "out_proj")),
         ),
         "out_proj-asks-qkv_bias": Wrong(
             _by_torch,
             "Your out_proj has a bias only if qkv_bias is true. That argument is for queries, keys and values;"
             " out_proj should always have a bias.",
-            initial_parameters=_OUT_PROJ_LIKE_THE_OTHERS,
+            initial_parameters=fix_arguments(_initial_parameters, out_bias=lambda qkv_bias: qkv_bias),
         ),
         **ignored_qkv_bias_misconceptions(_by_torch, _initial_parameters),
     },
     equivalent={
         "head-by-head": _by_head,
         "heads-in-front": _heads_in_front,
-        "own-random-numbers": _multi_head(transform_weights=make_dropout()),
+        "own-random-numbers": _multi_head.replace(drop=make_dropout()),
     },
     hints=Hints(
         "MultiHeadAttention is CausalAttention with a split after the first three layers and a merge before the last"
@@ -713,22 +651,13 @@ def _read_head_weights(where, head):
     return gpt2.get_split_l0_heads(head, bias=True, path=where.path)
 
 
-def _pattern(
-    prompt,
-    head,
-    q_bias=True,
-    k_bias=True,
-    biases=(0, 1),
-    scale=lambda d_model, d_head: d_head**-0.5,
-    mask=causal_mask,
-    swap=False,
-    axis=-1,
-):
+def _pattern(prompt, head, read=_head_weights, mask=causal_mask, order=(0, 1), **steps):
+    """Compute the pattern of a head; `read(head)` returns its weights and biases."""
     _, x = gpt2.get_pre_attn(prompt)
-    W_Q, W_K, b_Q, b_K = _head_weights(head)
-    b_Q, b_K = ((b_Q, b_K)[i] for i in biases)
-    q, k = x @ W_Q + q_bias * b_Q, x @ W_K + k_bias * b_K
-    return attention_weights(*((k, q) if swap else (q, k)), mask(len(x)), scale=scale(*W_Q.shape), axis=axis)
+    W_Q, W_K, b_Q, b_K = read(head)
+    projections = x @ W_Q + b_Q, x @ W_K + b_K
+    q, k = (projections[i] for i in order[:2])  # the catalogue also orders the values, which a pattern does not need
+    return attention_weights(q, k, mask(len(x)), d_in=x.shape[-1], **steps)
 
 
 def _patterns_by_torch(prompt, n_heads):
@@ -746,9 +675,22 @@ def _which_gpt2():
         return str(error)
 
 
-def _all_patterns(**steps):
-    return lambda prompt, n_heads: torch.stack([_pattern(prompt, head, **steps) for head in range(n_heads)])
+@with_steps
+def _all_patterns(prompt, n_heads, **steps):
+    return torch.stack([_pattern(prompt, head, **steps) for head in range(n_heads)])
 
+
+def _change_biases(change):
+    """Return a function that reads the weights and biases of a head, and applies `change(b_Q, b_K)` to the biases."""
+
+    def read(head):
+        W_Q, W_K, b_Q, b_K = _head_weights(head)
+        return W_Q, W_K, *change(b_Q, b_K)
+
+    return read
+
+
+_wrong = attention_mistakes(_all_patterns.replace)
 
 exercise(
     "all_head_patterns",
@@ -763,43 +705,35 @@ exercise(
     cache_key=_which_gpt2,
     atol=2e-6,
     misconceptions={
-        "no-biases": Wrong(
-            _all_patterns(q_bias=False, k_bias=False),
+        "no-biases": _all_patterns.replace(read=_change_biases(lambda b_Q, b_K: (0.0, 0.0))).wrong(
             "You left out the queries' bias, so these are not quite GPT-2's patterns: this bias favours the same keys"
-            " in every row. With bias=True, get_split_l0_heads also returns the biases of queries and keys.",
+            " in every row. With bias=True, get_split_l0_heads also returns the biases of queries and keys."
         ),
-        "not-scaled": Wrong(
-            _all_patterns(scale=lambda d_model, d_head: 1.0),
-            "You did not divide the scores by the root of the head's width, so the patterns are too sharp.",
+        "not-scaled": _wrong.not_scaled(
+            "You did not divide the scores by the root of the head's width, so the patterns are too sharp."
         ),
-        "scaled-twice": Wrong(
-            _all_patterns(scale=lambda d_model, d_head: 1 / d_head),
+        "scaled-twice": _wrong.divided_by_the_width(
             "You divided the scores by d_head in total instead of its root, so the patterns are too even."
-            " causal_attn_weights already divides by the root: did you also divide before you called it?",
+            " causal_attn_weights already divides by the root: did you also divide before you called it?"
         ),
-        "root-of-d_model": Wrong(
-            _all_patterns(scale=lambda d_model, d_head: d_model**-0.5),
+        "root-of-d_model": _wrong.root_of_d_in(
             "You divided by the root of d_model. A head's queries and keys are d_head wide, which is the second axis"
-            " of W_Q.",
+            " of W_Q."
         ),
-        "sees-the-future": Wrong(
-            _all_patterns(mask=lambda size: None),
-            "You did not hide the future. GPT-2 masks it in every head, so the upper right of each pattern should be"
-            " 0.",
+        "sees-the-future": _wrong.sees_the_future(
+            "You did not hide the future. GPT-2 masks it in every head, so the upper right of each pattern should be 0."
         ),
-        "mask-after-softmax": Wrong(
-            lambda prompt, n_heads: _all_patterns(mask=lambda size: None)(prompt, n_heads).tril(),
+        "mask-after-softmax": _wrong.mask_after_softmax(
             "You removed the future after the softmax, so the rows no longer sum to one. Hide first, then normalise:"
-            " causal_attn_weights does both.",
+            " causal_attn_weights does both."
         ),
         "all-heads": Wrong(
-            lambda prompt, n_heads: _all_patterns()(prompt, gpt2.source().n_heads),
+            lambda prompt, n_heads: _all_patterns(prompt, gpt2.source().n_heads),
             "You returned all heads of the model, whatever n_heads says. Return only the first n_heads.",
         ),
-        "biases-swapped": Wrong(
-            _all_patterns(biases=(1, 0)),
+        "biases-swapped": _all_patterns.replace(read=_change_biases(lambda b_Q, b_K: (b_K, b_Q))).wrong(
             "You swapped the biases: b_Q was added to the keys and b_K to the queries. get_split_l0_heads returns them"
-            " in the order W_Q, W_K, b_Q, b_K.",
+            " in the order W_Q, W_K, b_Q, b_K."
         ),
         "one-head-late": Wrong(
             lambda prompt, n_heads: torch.stack([_pattern(prompt, head + 1) for head in range(n_heads)]),
@@ -814,19 +748,16 @@ exercise(
             "You return only one head's pattern. Collect the patterns of all heads and stack them along a new first"
             " axis.",
         ),
-        "query-and-key-swapped": Wrong(
-            _all_patterns(swap=True),
-            "You swapped queries and keys. Row i should hold what position i asks.",
+        "query-and-key-swapped": _wrong.query_and_key_swapped(
+            "You swapped queries and keys. Row i should hold what position i asks."
         ),
-        "wrong-axis": Wrong(
-            _all_patterns(axis=-2),
-            "Your softmax ran down the columns. A row belongs to the position that asks, so each row should sum to"
-            " one.",
+        "wrong-axis": _wrong.wrong_axis(
+            "Your softmax ran down the columns. A row belongs to the position that asks, so each row should sum to one."
         ),
     },
     equivalent={
         # The key bias adds one number to all scores of a row, so the softmax does not change.
-        "no-key-bias": _all_patterns(k_bias=False),
+        "no-key-bias": _all_patterns.replace(read=_change_biases(lambda b_Q, b_K: (b_Q, 0.0))),
         "ones-appended": lambda prompt, n_heads: torch.stack([_with_ones(prompt, head) for head in range(n_heads)]),
     },
     hints=Hints(
@@ -861,16 +792,12 @@ def _uniform_mean(pattern, rows):
     return (1 / (rows + 1.0)).mean()
 
 
-def _make_head_kind(bar=1.4, rows=lambda seq: torch.arange(2, seq), means=_mean_weights, uniform=_uniform_mean):
-    """Return an answer to `head_kind`; each argument replaces one step of it."""
-
-    def answer(pattern):
-        at = rows(len(pattern))
-        means_by_kind = means(pattern, at)
-        is_favourite = means_by_kind.max() >= bar * uniform(pattern, at)
-        return _KINDS[int(means_by_kind.argmax())] if is_favourite else "other"
-
-    return answer
+@with_steps
+def _classify(pattern, *, bar=1.4, rows=lambda seq: torch.arange(2, seq), means=_mean_weights, uniform=_uniform_mean):
+    at = rows(len(pattern))
+    means_by_kind = means(pattern, at)
+    is_favourite = means_by_kind.max() >= bar * uniform(pattern, at)
+    return _KINDS[int(means_by_kind.argmax())] if is_favourite else "other"
 
 
 def _first_over_the_bar(order):
@@ -884,7 +811,11 @@ def _first_over_the_bar(order):
     return answer
 
 
+@wrong_answer
 def _against_the_second(pattern):
+    """You compare the largest mean with the second largest, but two habits may both be strong. Compare the largest mean
+    with 1.4 times the mean of a uniform head.
+    """
     means = _mean_weights(pattern, torch.arange(2, len(pattern)))
     second, largest = means.sort().values[-2:]
     return _KINDS[int(means.argmax())] if largest >= 1.4 * second else "other"
@@ -1017,19 +948,17 @@ exercise(
     differentiable=False,
     properties=[_means],
     misconceptions={
-        "row-1-counted": Wrong(
-            _make_head_kind(rows=lambda seq: torch.arange(1, seq)),
+        "row-1-counted": _classify.replace(rows=lambda seq: torch.arange(1, seq)).wrong(
             "You count row 1, where the previous position is also the first position, so one weight counts for two"
-            " kinds. From row 2 on, the three places are distinct.",
+            " kinds. From row 2 on, the three places are distinct."
         ),
-        "row-2-skipped": Wrong(
-            _make_head_kind(rows=lambda seq: torch.arange(3, seq)),
+        "row-2-skipped": _classify.replace(rows=lambda seq: torch.arange(3, seq)).wrong(
             "You leave out row 2. Counted from 0, row 2 is the first row in which the previous, the current and the"
-            " first position are three different places.",
+            " first position are three different places."
         ),
         **{
             f"row-2-lost-for-{kind}": Wrong(
-                _make_head_kind(means=_skip_rows([int(kind == each) for each in _KINDS])),
+                _classify.replace(means=_skip_rows([int(kind == each) for each in _KINDS])),
                 f"Your mean on the {kind} position starts at row 3. All three means should run over the same rows, from"
                 " 2 on; if you take a diagonal, the index of row 2 depends on where the diagonal starts.",
             )
@@ -1045,13 +974,9 @@ exercise(
             "You try the kinds one after the other and return the first kind that reaches the bar, even if another"
             " kind has a larger mean. Find the largest of the three means first, then check whether it is high enough.",
         ),
-        "against-the-second": Wrong(
-            _against_the_second,
-            "You compare the largest mean with the second largest, but two habits may both be strong. Compare the"
-            " largest mean with 1.4 times the mean of a uniform head.",
-        ),
+        "against-the-second": _against_the_second,
         "mean-of-ratios": Wrong(
-            _make_head_kind(
+            _classify.replace(
                 means=lambda p, at: _mean_weights(p * torch.arange(1.0, len(p) + 1)[:, None], at),
                 uniform=lambda pattern, at: 1.0,
             ),
@@ -1059,23 +984,20 @@ exercise(
             " 1.4. Take the means of the weights first and compare those: in the ratios, the small weights of late rows"
             " count too much.",
         ),
-        "uniform-of-the-mean-row": Wrong(
-            _make_head_kind(uniform=lambda pattern, at: 1 / (at + 1.0).mean()),
+        "uniform-of-the-mean-row": _classify.replace(uniform=lambda pattern, at: 1 / (at + 1.0).mean()).wrong(
             "You divide 1 by the mean length of the rows, which gives less than a uniform head has. A uniform head's"
-            " mean weight is the mean of 1 / (i + 1) over the rows from 2 on.",
+            " mean weight is the mean of 1 / (i + 1) over the rows from 2 on."
         ),
-        "never-other": Wrong(
-            _make_head_kind(bar=0.0),
+        "never-other": _classify.replace(bar=0.0).wrong(
             "You give every pattern one of the three names, even a uniform pattern. Name a head after its favourite"
-            " place only if that place gets at least 1.4 times the weight that a uniform pattern would give it.",
+            " place only if that place gets at least 1.4 times the weight that a uniform pattern would give it."
         ),
-        "bar-of-one": Wrong(
-            _make_head_kind(bar=1.0),
+        "bar-of-one": _classify.replace(bar=1.0).wrong(
             "You accept a mean that is only a little more than uniform, which chance often produces. The bar is 1.4"
-            " times uniform.",
+            " times uniform."
         ),
         "all-rows": Wrong(
-            _make_head_kind(
+            _classify.replace(
                 rows=torch.arange,
                 means=lambda p, at: torch.stack([p.diagonal(-1).sum() / len(p), p.diagonal().mean(), p[:, 0].mean()]),
             ),
@@ -1083,34 +1005,33 @@ exercise(
             " position; from row 2 on, the three places are distinct.",
         ),
         "all-rows-that-have-the-place": Wrong(
-            _make_head_kind(
+            _classify.replace(
                 means=lambda p, at: torch.stack([p.diagonal(-1).mean(), p.diagonal().mean(), p[:, 0].mean()]),
             ),
             "Your means include rows 0 and 1. Row 0 has only one place, and in row 1 the previous position is the"
             " first position; from row 2 on, the three places are distinct.",
         ),
         "row-for-column": Wrong(
-            _make_head_kind(means=lambda p, at: torch.stack([*_mean_weights(p, at)[:2], p[0, at].mean()])),
+            _classify.replace(means=lambda p, at: torch.stack([*_mean_weights(p, at)[:2], p[0, at].mean()])),
             "For the first token you read row 0, which holds the weights that position 0 gives. The weights that other"
             " positions give to position 0 are in column 0.",
         ),
-        "bar-one-over-seq": Wrong(
-            _make_head_kind(uniform=lambda pattern, at: 1 / len(pattern)),
+        "bar-one-over-seq": _classify.replace(uniform=lambda pattern, at: 1 / len(pattern)).wrong(
             "You compare with 1 / seq. A causal row i sees only i + 1 places, so its uniform weight is 1 / (i + 1),"
-            " and the mean of these weights over the rows is larger.",
+            " and the mean of these weights over the rows is larger."
         ),
-        "looks-down-the-columns": Wrong(
-            _make_head_kind(means=lambda p, at: _mean_weights(p.T, at)),
+        "looks-down-the-columns": _classify.replace(means=lambda p, at: _mean_weights(p.T, at)).wrong(
             "You read the pattern column by column. A row belongs to the position that asks, and the entries of that"
-            " row say where it looks.",
+            " row say where it looks."
         ),
-        "last-row-only": Wrong(
-            _make_head_kind(rows=lambda seq: torch.tensor([seq - 1])),
+        "last-row-only": _classify.replace(rows=lambda seq: torch.tensor([seq - 1])).wrong(
             "You read only the last row, and a single row may look like this by chance. Take the mean over all rows"
-            " from 2 on.",
+            " from 2 on."
         ),
         "next-for-previous": Wrong(
-            _make_head_kind(means=lambda p, at: torch.stack([p[at - 1, at].mean(), p[at, at].mean(), p[at, 0].mean()])),
+            _classify.replace(
+                means=lambda p, at: torch.stack([p[at - 1, at].mean(), p[at, at].mean(), p[at, 0].mean()])
+            ),
             "You looked one place to the right of the diagonal, at the next position, where a causal pattern is 0. The"
             " previous position of row i is column i - 1.",
         ),

@@ -1,6 +1,5 @@
 """Define the exercises of lesson 03: attention with trainable weights. The oracle is torch's own attention."""
 
-import functools
 import itertools
 
 import torch
@@ -10,23 +9,21 @@ from utils.checks._attention import (
     INPUTS,
     QKV,
     QKV_LAYERS,
-    WORDS,
+    attention,
+    attention_mistakes,
     attention_weights,
     causal_mask,
-    divided_by_width_message,
     fix_arguments,
     hides_with_minus_infinity,
     ignored_qkv_bias_misconceptions,
     initialisation_case,
-    invert_mask,
-    make_attention,
     mask_scores,
-    multiplied_by_root_message,
     project_qkv,
     qkv_parameters,
-    scale_by_length,
     torch_attention,
+    weigh_scores,
 )
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Float, Hints, Step, Wrong, case, exercise
 from utils.feedback.properties import batch_independent, finite_when_scaled, remembers_nothing, rows_sum_to_one
 from utils.test_doubles.self_attention import NAMES, FakeSelfAttentionV1, FakeSelfAttentionV2, view_copied_weights
@@ -44,70 +41,61 @@ _Q, _K, _V = (INPUTS @ W for W in _W)
 _HIDES_JOURNEY = torch.eye(6, dtype=torch.bool) | (torch.arange(6) != 1)
 
 
-# Wrong ways to compute weights from scores.
-_WRONG_WEIGHTS = {
-    "not-scaled": Wrong(
-        lambda s: s.softmax(-1),
-        "You applied softmax to the scores without scaling them. Divide by the root of d_k first: dot products grow"
-        " with the width, and a softmax of large scores has almost no gradient.",
-    ),
-    "divided-by-d_k": Wrong(
-        lambda s: (s / 2).softmax(-1),
-        "You divided by d_k = 2 instead of its root, 1.414. The spread of a dot product grows with the root of the"
-        " width, so the root undoes this growth; dividing by d_k itself goes too far.",
-    ),
-    "root-of-d_in": Wrong(
-        lambda s: (s / 3**0.5).softmax(-1),
-        "You divided by the root of 3, the width of the inputs. The dot product runs over the entries of queries and"
-        " keys, so divide by the root of their width, d_k = 2.",
-    ),
-    "root-of-the-length": Wrong(
-        lambda s: (s / 6**0.5).softmax(-1),
-        "You divided by the root of 6, the number of tokens. The spread of the scores grows with the number of entries"
-        " in a key, d_k = 2, and not with the length of the text.",
-    ),
-    "multiplied": Wrong(
-        lambda s: (s * 2**0.5).softmax(-1),
-        "You multiplied the scores by the root of d_k, which makes the softmax sharper. Divide by the root instead, to"
-        " keep the softmax soft.",
-    ),
-    "share-of-the-sum": Wrong(
-        lambda s: s / s.sum(),
-        "You divided each score by the sum of the scores, without exp. With a negative score among them, the results"
-        " are not valid weights; softmax takes exp first.",
-    ),
-    "no-softmax": Wrong(
-        lambda s: s / 2**0.5,
-        "Your weights are the scaled scores themselves, which can have any size. Softmax turns them into weights that"
-        " sum to one.",
-    ),
-    "log-softmax": Wrong(
-        lambda s: (s / 2**0.5).log_softmax(-1),
-        "These are the logarithms of the weights, all of them negative. Mix the values with the weights themselves.",
-    ),
-    "scaled-too-late": Wrong(
-        lambda s: s.softmax(-1) / 2**0.5,
-        "You divided after the softmax, so the weights sum to 0.71. Divide the scores before the softmax, because"
-        " there the scaling changes how sharp the softmax is.",
-    ),
-    "power-without-brackets": Wrong(
-        lambda s: (s / 2**1 / 2).softmax(-1),
-        "You divided the scores by 4, which is what dividing by `d_k ** 1/2` does: Python takes the power first and"
-        " then divides by 2. Put brackets around 1/2 to get the root.",
-    ),
-    "rounded-down": Wrong(
-        lambda s: (s // 2**0.5).softmax(-1),
-        "You rounded the scores down to whole numbers, as // does. Most of the differences between them are lost; a"
-        " single / keeps them.",
-    ),
-}
-
-
-def _in_weights(use_weights):
+def _wrong_weights(use_weights):
     """Return the misconceptions about the weights of "journey"; their answers are `use_weights(weights)`."""
     scores = _Q[1] @ _K.T
+    wrong = attention_mistakes(
+        lambda **steps: lambda: use_weights(weigh_scores.replace(**steps)(scores, None, d_head=2, d_in=3))
+    )
     return {
-        id: Wrong(lambda w=wrong: use_weights(w.answer(scores)), wrong.message) for id, wrong in _WRONG_WEIGHTS.items()
+        "not-scaled": wrong.not_scaled(
+            "You applied softmax to the scores without scaling them. Divide by the root of d_k first: dot products grow"
+            " with the width, and a softmax of large scores has almost no gradient."
+        ),
+        "divided-by-d_k": wrong.divided_by_the_width(
+            "You divided by d_k = 2 instead of its root, 1.414. The spread of a dot product grows with the root of the"
+            " width, so the root undoes this growth; dividing by d_k itself goes too far."
+        ),
+        "root-of-d_in": wrong.root_of_d_in(
+            "You divided by the root of 3, the width of the inputs. The dot product runs over the entries of queries"
+            " and keys, so divide by the root of their width, d_k = 2."
+        ),
+        "root-of-the-length": wrong.root_of_the_length(
+            "You divided by the root of 6, the number of tokens. The spread of the scores grows with the number of"
+            " entries in a key, d_k = 2, and not with the length of the text."
+        ),
+        "multiplied": wrong.multiplied(
+            "You multiplied the scores by the root of d_k, which makes the softmax sharper. Divide by the root instead,"
+            " to keep the softmax soft."
+        ),
+        "share-of-the-sum": Wrong(
+            lambda: use_weights(scores / scores.sum()),
+            "You divided each score by the sum of the scores, without exp. With a negative score among them, the"
+            " results are not valid weights; softmax takes exp first.",
+        ),
+        "no-softmax": wrong.still_scores(
+            "Your weights are the scaled scores themselves, which can have any size. Softmax turns them into weights"
+            " that sum to one."
+        ),
+        "log-softmax": Wrong(
+            lambda: use_weights((scores / 2**0.5).log_softmax(-1)),
+            "These are the logarithms of the weights, all of them negative. Mix the values with the weights"
+            " themselves.",
+        ),
+        "scaled-too-late": wrong.scaled_too_late(
+            "You divided after the softmax, so the weights sum to 0.71. Divide the scores before the softmax, because"
+            " there the scaling changes how sharp the softmax is."
+        ),
+        "power-without-brackets": Wrong(
+            lambda: use_weights((scores / 2**1 / 2).softmax(-1)),
+            "You divided the scores by 4, which is what dividing by `d_k ** 1/2` does: Python takes the power first and"
+            " then divides by 2. Put brackets around 1/2 to get the root.",
+        ),
+        "rounded-down": Wrong(
+            lambda: use_weights((scores // 2**0.5).softmax(-1)),
+            "You rounded the scores down to whole numbers, as // does. Most of the differences between them are lost; a"
+            " single / keeps them.",
+        ),
     }
 
 
@@ -116,9 +104,9 @@ exercise(
     oracle=torch_attention(_Q[1:2], _K, _V)[0],
     returns=Float("d_out"),
     atol=2e-6,  # Two queries are almost equal, so the difference between their context vectors is tiny.
-    steps={"attn_weights_2": Step(torch_attention(_Q[1:2], _K)[0], _in_weights(lambda weights: weights))},
+    steps={"attn_weights_2": Step(torch_attention(_Q[1:2], _K)[0], _wrong_weights(lambda weights: weights))},
     misconceptions={
-        **_in_weights(lambda weights: weights @ _V),
+        **_wrong_weights(lambda weights: weights @ _V),
         "another-query": Wrong(
             lambda: torch_attention(_Q[2:3], _K, _V)[0],
             'This is the context vector of "starts", whose query is almost equal to the query of "journey". Python'
@@ -160,56 +148,46 @@ def _answers(qkv):
     Args:
         qkv: function of `(params, x)` that returns queries, keys and values.
     """
-    wrong_by = functools.partial(make_attention, qkv)
-    wrong = {
-        "not-scaled": Wrong(
-            wrong_by(scale=lambda d_k, d_in: 1.0),
+    wrong = attention_mistakes(attention.replace(qkv=qkv).replace, width="d_k")
+    return lambda p, x: torch_attention(*qkv(p, x)), {
+        "not-scaled": wrong.not_scaled(
             "You do not divide the scores by the root of d_k. For wide vectors, softmax would then give nearly all"
-            " weight to one token, and hardly any gradient would be left to learn from.",
+            " weight to one token, and hardly any gradient would be left to learn from."
         ),
-        "multiplied": Wrong(wrong_by(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_root_message("d_k")),
-        "keys-and-values-swapped": Wrong(
-            wrong_by(order=(0, 2, 1)),
+        "multiplied": wrong.multiplied(),
+        "keys-and-values-swapped": wrong.keys_and_values_swapped(
             "You swapped keys and values. Keys are compared with the queries, which gives the weights; the weights"
-            " should mix the values.",
+            " should mix the values."
         ),
-        "divided-by-d_k": Wrong(
-            wrong_by(scale=lambda d_k, d_in: 1 / d_k),
+        "divided-by-d_k": wrong.divided_by_the_width(
             "You divided by d_k instead of its root. The spread of a dot product grows with the root of the width;"
-            " dividing by d_k makes the weights flatter and flatter as the layer gets wider.",
+            " dividing by d_k makes the weights flatter and flatter as the layer gets wider."
         ),
-        "root-of-d_in": Wrong(
-            wrong_by(scale=lambda d_k, d_in: d_in**-0.5),
+        "root-of-d_in": wrong.root_of_d_in(
             "You divided by the root of d_in, the width of the inputs. The dot product runs over the entries of"
-            " queries and keys, so divide by the root of their width, d_out.",
+            " queries and keys, so divide by the root of their width, d_out."
         ),
-        "root-of-the-length": Wrong(
-            wrong_by(scale=lambda d_k, d_in: 1.0, transform_scores=scale_by_length), WORDS["root-of-the-length"]
-        ),
-        "root-of-2": Wrong(wrong_by(scale=lambda d_k, d_in: 2**-0.5), WORDS["root-of-2"]),
+        "root-of-the-length": wrong.root_of_the_length(),
+        "root-of-2": wrong.root_of_2(),
         "only-journey": Wrong(
             lambda p, x: torch_attention(*qkv(p, x))[1],
             'You computed only row 1, the row of "journey". Every token is a query, so the result should have a row'
             " for each token.",
         ),
-        "wrong-axis": Wrong(
-            wrong_by(axis=-2),
+        "wrong-axis": wrong.wrong_axis(
             "You applied softmax down the columns, so the weights that each key receives sum to one. The weights of"
-            " each query should sum to one, so softmax must run along the rows.",
+            " each query should sum to one, so softmax must run along the rows."
         ),
-        "query-and-key-swapped": Wrong(
-            wrong_by(order=(1, 0, 2)),
-            "You swapped queries and keys. Row i should compare the query of token i with all keys.",
+        "query-and-key-swapped": wrong.query_and_key_swapped(
+            "You swapped queries and keys. Row i should compare the query of token i with all keys."
         ),
-        "scaled-too-late": Wrong(
-            wrong_by(scale=lambda d_k, d_in: 1.0, mix=lambda p, w, v, x: w @ v / v.shape[-1] ** 0.5),
+        "scaled-too-late": wrong.scaled_too_late(
             "You divided after the softmax, so the weights no longer sum to one. Divide the scores instead, because"
-            " there the scaling changes how sharp the softmax is.",
+            " there the scaling changes how sharp the softmax is."
         ),
-        "keys-as-values": Wrong(wrong_by(order=(0, 1, 1)), WORDS["keys-as-values"]),
-        "inputs-as-values": Wrong(wrong_by(mix=lambda p, w, v, x: w @ x), WORDS["inputs-as-values"]),
+        "keys-as-values": wrong.keys_as_values(),
+        "inputs-as-values": wrong.inputs_as_values(),
     }
-    return lambda p, x: torch_attention(*qkv(p, x)), wrong
 
 
 def _other_orders(right, initial):
@@ -325,18 +303,28 @@ def _copy_from(source):
     return answer
 
 
+@wrong_answer
 def _copy_frozen(v2, v1):
+    """The numbers are right, but v1 has nothing left to train: its matrices are no longer parameters, or they have
+    requires_grad=False. Each matrix should be an nn.Parameter, as before.
+    """
     _copy()(v2, v1)
     v1.requires_grad_(False)
 
 
+@wrong_answer
 def _transpose_v2(v2, v1):
+    """You transposed v2's own matrices, so v2 no longer computes what it did before. Change only v1: transpose a
+    copy.
+    """
     for name in NAMES:
         getattr(v2, name).weight.data = getattr(v2, name).weight.data.T
         setattr(v1, name, nn.Parameter(getattr(v2, name).weight.detach().clone()))
 
 
+@wrong_answer
 def _copy_into_v2(v2, v1):
+    """You copied the weights from v1 into v2. Copy from the first argument, v2, into v1."""
     for name in NAMES:
         getattr(v2, name).weight = nn.Parameter(getattr(v1, name).detach().T.clone())
 
@@ -365,25 +353,14 @@ exercise(
             "The numbers are right, but v1 and v2 now share the same memory: when v1 is trained, v2 changes with it. A"
             " transpose is only a view, so make a copy of it.",
         ),
-        "other-way-round": Wrong(
-            _copy_into_v2,
-            "You copied the weights from v1 into v2. Copy from the first argument, v2, into v1.",
-        ),
+        "other-way-round": _copy_into_v2,
         "contiguous": Wrong(
             _copy(transform=lambda w: w.T.contiguous()),
             "contiguous() copies only if the layout in memory has to change, so a matrix with one row or one column"
             " still shares memory with v2. Make a copy in every case.",
         ),
-        "frozen": Wrong(
-            _copy_frozen,
-            "The numbers are right, but v1 has nothing left to train: its matrices are no longer parameters, or they"
-            " have requires_grad=False. Each matrix should be an nn.Parameter, as before.",
-        ),
-        "v2-turned": Wrong(
-            _transpose_v2,
-            "You transposed v2's own matrices, so v2 no longer computes what it did before. Change only v1: transpose"
-            " a copy.",
-        ),
+        "frozen": _copy_frozen,
+        "v2-turned": _transpose_v2,
         "query-and-key-swapped": Wrong(
             _copy(to=lambda name: {"W_query": "W_key", "W_key": "W_query"}.get(name, name)),
             "You swapped queries and keys: v2's W_query went into v1's W_key. Copy each weight to the parameter of the"
@@ -421,25 +398,11 @@ exercise(
 )
 
 
-def _weigh(
-    scale=lambda W_K, x: W_K.shape[-1] ** -0.5,
-    read_mask=lambda mask: mask,
-    swap=False,
-    transform_weights=None,
-    **options,
-):
-    """Build an answer to compute_attn_weights that applies `transform_weights(weights, mask)` after the softmax."""
-
-    def answer(W_Q, W_K, x, mask=None):
-        q, k = (x @ W_K, x @ W_Q) if swap else (x @ W_Q, x @ W_K)
-        weights = attention_weights(q, k, read_mask(mask), scale=scale(W_K, x), **options)
-        return transform_weights(weights, mask) if transform_weights and mask is not None else weights
-
-    return answer
-
-
-def _hidden_scores(W_Q, W_K, x, mask=None):
-    return mask_scores(x @ W_Q @ (x @ W_K).T / W_K.shape[-1] ** 0.5, mask)
+@with_steps
+def _weigh(W_Q, W_K, x, mask=None, **steps):
+    """Compute the weights of one head, with the steps of `attention`."""
+    layer = attention.replace(qkv=lambda p, x: (x @ W_Q, x @ W_K, x), **steps)
+    return layer({}, x, mask, return_weights=True)[1]
 
 
 def _square_head(rand, seq, d_model, d_head, mask=None):
@@ -451,41 +414,11 @@ def _square_head(rand, seq, d_model, d_head, mask=None):
     )
 
 
-_MASK_MESSAGES = {
-    "true-means-blocked": (
-        "Your mask is inverted: where it is True, it blocks attention. In this course, as in torch's"
-        " scaled_dot_product_attention, True means 'may attend'."
-    ),
-    "mask-after-softmax": (
-        "You apply the mask after the softmax, so blocked weights become 0 and the rows no longer sum to one. Hide the"
-        " scores before the softmax instead: then the remaining weights sum to one."
-    ),
-    "hidden-with-zero": (
-        "You set blocked scores to 0, but exp(0) is 1: softmax still gives them weight, and more weight than a"
-        " negative score. Only a score of -inf gets weight 0."
-    ),
-    "mask-ignored": "Your mask changes nothing: blocked positions still get weight.",
-    "mask-transposed": (
-        "You swapped the rows and columns of the mask. A row of the mask belongs to a query, like a row of the scores."
-    ),
-    "mask-added": (
-        "You added the mask to the scores, where True counts as 1 and False as 0. A blocked key then only loses one"
-        " point and still gets weight; only a score of minus infinity gets weight 0."
-    ),
-    "always-causal": (
-        "Your function hides later positions even without a mask. None means that every position may attend to every"
-        " other position."
-    ),
-    "always-causal-too": (
-        "Your function hides later positions whatever the mask says. Only the mask should decide which positions are"
-        " visible, and without a mask all of them are."
-    ),
-}
-
-
-def _transpose_mask(mask):
-    return None if mask is None else mask.T
-
+_wrong = attention_mistakes(_weigh.replace, width="d_head")
+_MASK_TRANSPOSED = (
+    "You swapped the rows and columns of the mask. A row of the mask belongs to a query, like a row of the scores."
+)
+_MASK_IGNORED = "Your mask changes nothing: blocked positions still get weight."
 
 exercise(
     "compute_attn_weights",
@@ -502,51 +435,35 @@ exercise(
     returns=Float("seq seq"),
     properties=[rows_sum_to_one(), finite_when_scaled(), hides_with_minus_infinity],
     misconceptions={
-        "not-scaled": Wrong(
-            _weigh(lambda W_K, x: 1.0),
+        "not-scaled": _wrong.not_scaled(
             "You do not divide the scores by the root of d_head, so the weights look plausible but are too sharp. Many"
-            " courses promise this division in their text and forget it in their code.",
+            " courses promise this division in their text and forget it in their code."
         ),
-        "root-of-d_model": Wrong(
-            _weigh(lambda W_K, x: x.shape[-1] ** -0.5),
+        "root-of-d_model": _wrong.root_of_d_in(
             "You divided by the root of d_model, the width of x. The dot product runs over the entries of one query"
-            " and one key, so divide by the root of d_head.",
+            " and one key, so divide by the root of d_head."
         ),
-        "root-of-the-length": Wrong(_weigh(lambda W_K, x: len(x) ** -0.5), WORDS["root-of-the-length"]),
-        "multiplied": Wrong(_weigh(lambda W_K, x: W_K.shape[-1] ** 0.5), multiplied_by_root_message("d_head")),
-        "divided-by-d_head": Wrong(_weigh(lambda W_K, x: 1 / W_K.shape[-1]), divided_by_width_message("d_head")),
-        "wrong-axis": Wrong(_weigh(axis=-2), WORDS["wrong-axis"]),
-        "query-and-key-swapped": Wrong(
-            _weigh(swap=True),
+        "root-of-the-length": _wrong.root_of_the_length(),
+        "multiplied": _wrong.multiplied(),
+        "divided-by-d_head": _wrong.divided_by_the_width(),
+        "wrong-axis": _wrong.wrong_axis(),
+        "query-and-key-swapped": _wrong.query_and_key_swapped(
             "You swapped queries and keys. Entry (i, j) should compare the query of position i with the key of"
-            " position j.",
+            " position j."
         ),
-        "true-means-blocked": Wrong(_weigh(read_mask=invert_mask), _MASK_MESSAGES["true-means-blocked"]),
-        "still-scores": Wrong(_hidden_scores, WORDS["still-scores"]),
-        "mask-after-softmax": Wrong(
-            _weigh(read_mask=lambda mask: None, transform_weights=torch.mul), _MASK_MESSAGES["mask-after-softmax"]
-        ),
-        "hidden-with-zero": Wrong(_weigh(masked_value=0.0), _MASK_MESSAGES["hidden-with-zero"]),
-        "mask-ignored": Wrong(_weigh(read_mask=lambda mask: None), _MASK_MESSAGES["mask-ignored"]),
-        "mask-transposed": Wrong(_weigh(read_mask=_transpose_mask), _MASK_MESSAGES["mask-transposed"]),
-        "always-causal": Wrong(
-            lambda W_Q, W_K, x, mask=None: _weigh()(W_Q, W_K, x, causal_mask(len(x)) if mask is None else mask),
-            _MASK_MESSAGES["always-causal"],
-        ),
-        "always-causal-too": Wrong(
-            lambda W_Q, W_K, x, mask=None: _weigh()(
-                W_Q, W_K, x, causal_mask(len(x)) if mask is None else mask & causal_mask(len(x))
-            ),
-            _MASK_MESSAGES["always-causal-too"],
-        ),
-        "mask-added": Wrong(
-            lambda W_Q, W_K, x, mask=None: (_hidden_scores(W_Q, W_K, x) + (0 if mask is None else mask)).softmax(-1),
-            _MASK_MESSAGES["mask-added"],
-        ),
+        "true-means-blocked": _wrong.true_means_blocked(),
+        "still-scores": _wrong.still_scores(),
+        "mask-after-softmax": _wrong.mask_after_softmax(),
+        "hidden-with-zero": _wrong.hidden_with_zero(),
+        "mask-ignored": _wrong.sees_the_future(_MASK_IGNORED),
+        "mask-transposed": _wrong.mirror_image(_MASK_TRANSPOSED),
+        "always-causal": _wrong.always_causal(),
+        "always-causal-too": _wrong.always_causal_too(),
+        "mask-added": _wrong.mask_added(),
     },
     equivalent={
         "scale-shared-by-both": lambda W_Q, W_K, x, mask=None: attention_weights(
-            x @ W_Q / W_Q.shape[-1] ** 0.25, x @ W_K / W_K.shape[-1] ** 0.25, mask, scale=1.0
+            x @ W_Q / W_Q.shape[-1] ** 0.25, x @ W_K / W_K.shape[-1] ** 0.25, mask, scale=lambda *sizes: 1.0
         ),
     },
     hints=Hints(
@@ -564,8 +481,12 @@ def _single_head(d_model, bias=True):
     return qkv_parameters(d_model, d_model, bias, QKV_LAYERS)
 
 
-_qkv = functools.partial(project_qkv, names=QKV_LAYERS)
-_head = functools.partial(make_attention, _qkv)
+def _qkv(p, x):
+    return project_qkv(p, x, QKV_LAYERS)
+
+
+_layer = attention.replace(qkv=_qkv)
+_wrong = attention_mistakes(_layer.replace, width="the keys' width")
 
 
 def _by_torch(p, x, mask=None, return_weights=False):
@@ -579,21 +500,21 @@ def _scaled_queries(p, x):
     return q / q.shape[-1] ** 0.5, k, v
 
 
+@wrong_answer
 def _scores_for_weights(p, x, mask=None, return_weights=False):
+    """The output is right, but in place of the weights you return the scores from before the softmax. Return the
+    weights, whose rows each sum to one.
+    """
     q, k, _ = _qkv(p, x)
     out = _by_torch(p, x, mask)
     return (out, mask_scores(q @ k.mT * k.shape[-1] ** -0.5, mask)) if return_weights else out
 
 
+@wrong_answer
 def _weights_first(p, x, mask=None, return_weights=False):
+    """You return (weights, output). In this course, a module that can return its weights returns (output, weights)."""
     result = _by_torch(p, x, mask, return_weights)
     return result[::-1] if return_weights else result
-
-
-def _mask_added(p, x, mask=None, return_weights=False):
-    q, k, v = _qkv(p, x)
-    weights = (q @ k.mT * k.shape[-1] ** -0.5 + (0 if mask is None else mask)).softmax(-1)
-    return (weights @ v, weights) if return_weights else weights @ v
 
 
 exercise(
@@ -618,68 +539,40 @@ exercise(
         hides_with_minus_infinity,
     ],
     misconceptions={
-        "not-scaled": Wrong(
-            _head(scale=lambda d_k, d_in: 1.0),
+        "not-scaled": _wrong.not_scaled(
             "You do not divide the scores by the root of the keys' width. The wider the model is, the more weight then"
-            " goes to a single token.",
+            " goes to a single token."
         ),
-        "multiplied": Wrong(_head(scale=lambda d_k, d_in: d_k**0.5), multiplied_by_root_message("the keys' width")),
-        "query-and-key-swapped": Wrong(
-            _head(order=(1, 0, 2)),
-            "You swapped queries and keys. Row i should compare the query of position i with every key.",
+        "multiplied": _wrong.multiplied(),
+        "query-and-key-swapped": _wrong.query_and_key_swapped(
+            "You swapped queries and keys. Row i should compare the query of position i with every key."
         ),
-        "divided-by-the-width": Wrong(
-            _head(scale=lambda d_k, d_in: 1 / d_k),
+        "divided-by-the-width": _wrong.divided_by_the_width(
             "You divided by the width instead of its root. The weights become nearly equal, and more so in a wider"
-            " model.",
+            " model."
         ),
-        "root-of-the-length": Wrong(
-            _head(scale=lambda d_k, d_in: 1.0, transform_scores=scale_by_length), WORDS["root-of-the-length"]
-        ),
-        "keys-as-values": Wrong(_head(order=(0, 1, 1)), WORDS["keys-as-values"]),
-        "mask-transposed": Wrong(
-            _head(make_mask=lambda mask, n: _transpose_mask(mask)), _MASK_MESSAGES["mask-transposed"]
-        ),
-        "mask-added": Wrong(_mask_added, _MASK_MESSAGES["mask-added"]),
-        "always-causal": Wrong(
-            _head(make_mask=lambda mask, n: causal_mask(n) if mask is None else mask), _MASK_MESSAGES["always-causal"]
-        ),
-        "always-causal-too": Wrong(
-            _head(make_mask=lambda mask, n: causal_mask(n) if mask is None else mask & causal_mask(n)),
-            _MASK_MESSAGES["always-causal-too"],
-        ),
-        "second-axis": Wrong(
-            lambda p, x, mask=None, return_weights=False: _head(axis=1)(p, x, mask, return_weights),
+        "root-of-the-length": _wrong.root_of_the_length(),
+        "keys-as-values": _wrong.keys_as_values(),
+        "mask-transposed": _wrong.mirror_image(_MASK_TRANSPOSED),
+        "mask-added": _wrong.mask_added(),
+        "always-causal": _wrong.always_causal(),
+        "always-causal-too": _wrong.always_causal_too(),
+        "second-axis": _wrong.second_axis(
             "Your softmax runs along dim 1, which is the last axis of a single text; with a batch in front, dim 1 is"
-            " the axis of the queries. Softmax should run along the last axis, however many axes come before it.",
+            " the axis of the queries. Softmax should run along the last axis, however many axes come before it."
         ),
-        "wrong-axis": Wrong(
-            _head(axis=-2),
-            "You applied softmax down the columns. Each row belongs to a query, and its weights should sum to one.",
+        "wrong-axis": _wrong.wrong_axis(
+            "You applied softmax down the columns. Each row belongs to a query, and its weights should sum to one."
         ),
-        "weights-first": Wrong(
-            _weights_first,
-            "You return (weights, output). In this course, a module that can return its weights returns (output,"
-            " weights).",
-        ),
-        "still-scores": Wrong(
-            _scores_for_weights,
-            "The output is right, but in place of the weights you return the scores from before the softmax. Return"
-            " the weights, whose rows each sum to one.",
-        ),
-        "true-means-blocked": Wrong(
-            _head(make_mask=lambda mask, n: invert_mask(mask)), _MASK_MESSAGES["true-means-blocked"]
-        ),
-        "mask-ignored": Wrong(_head(masked_value=None), _MASK_MESSAGES["mask-ignored"]),
-        "mask-after-softmax": Wrong(
-            _head(masked_value=None, transform_weights=lambda p, w, mask: w if mask is None else w * mask),
-            _MASK_MESSAGES["mask-after-softmax"],
-        ),
-        "hidden-with-zero": Wrong(_head(masked_value=0.0), _MASK_MESSAGES["hidden-with-zero"]),
-        "inputs-as-values": Wrong(
-            _head(mix=lambda p, w, v, x: w @ x),
+        "weights-first": _weights_first,
+        "still-scores": _scores_for_weights,
+        "true-means-blocked": _wrong.true_means_blocked(),
+        "mask-ignored": _wrong.sees_the_future(_MASK_IGNORED),
+        "mask-after-softmax": _wrong.mask_after_softmax(),
+        "hidden-with-zero": _wrong.hidden_with_zero(),
+        "inputs-as-values": _wrong.inputs_as_values(
             "You mix the raw inputs, and v_layer is never used. Mix the value vectors instead: a position passes on"
-            " its value.",
+            " its value."
         ),
         "no-bias": Wrong(
             _by_torch,
@@ -689,7 +582,7 @@ exercise(
         ),
     },
     equivalent={
-        "scaled-queries": make_attention(_scaled_queries, scale=lambda d_k, d_in: 1.0),
+        "scaled-queries": attention.replace(qkv=_scaled_queries, scale=lambda d_head, d_in, seq: 1.0),
     },
     hints=Hints(
         "compute_attn_weights is most of the forward pass. Two things change: layers now compute queries and keys, and"

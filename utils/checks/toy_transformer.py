@@ -6,14 +6,15 @@ import torch
 from torch.nn import functional as F
 
 from utils.checks._attention import (
+    attention_mistakes,
     attention_weights,
     causal_mask,
-    future_mask,
+    fix_arguments,
     project_qkv,
     sinusoids,
-    strictly_causal_mask,
     torch_attention,
 )
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import draws_nothing, moves_with_its_module
 from utils.models.toy_transformer import STOP
@@ -71,7 +72,11 @@ def _layer(p, name, x, mask):
     return x + _norm(p, f"{name}.norm1", _attend(p, name, x, mask))
 
 
-def _make_model(
+@with_steps
+def _model(
+    p,
+    src,
+    *,
     place=_add_positions,
     mask=causal_mask,
     which=_layers,
@@ -80,15 +85,10 @@ def _make_model(
     last=lambda x, p: _norm(p, "norm", x),
     out=_logits,
 ):
-    """Build a forward pass; each argument replaces one step."""
-
-    def answer(p, src):
-        x = start = place(F.embedding(src, p["embed.weight"]))
-        for i in which(p):
-            x = layer(p, f"layers.{i}", reads(x, start), mask(src.shape[-1]))
-        return out(last(x, p), p)
-
-    return answer
+    x = start = place(F.embedding(src, p["embed.weight"]))
+    for i in which(p):
+        x = layer(p, f"layers.{i}", reads(x, start), mask(src.shape[-1]))
+    return out(last(x, p), p)
 
 
 def _future_changes_nothing(probe):
@@ -107,13 +107,14 @@ def _future_changes_nothing(probe):
     return None
 
 
+_wrong = attention_mistakes(lambda change_mask: _model.replace(mask=lambda n: change_mask(causal_mask(n))))
 _NO_DROPOUT = draws_nothing("forward samples random numbers: is there a dropout? None of the five parts is a dropout.")
 
 
 exercise(
     "CogModel",
     initial_parameters=_model_parameters,
-    oracle=_make_model(),
+    oracle=_model,
     cases=lambda rand: [
         case(rand.integers(1, 3, high=7), init=(7, 4, 1)),
         case(rand.integers(3, 5, high=9), init=(9, 6, 2), seed=1, train=True, note="in training"),
@@ -122,98 +123,83 @@ exercise(
     returns=Float("batch seq vocab_size"),
     properties=[_NO_DROPOUT, _future_changes_nothing, moves_with_its_module],
     misconceptions={
-        "no-mask": Wrong(
-            _make_model(mask=lambda n: None),
+        "no-mask": _wrong.sees_the_future(
             "The layers get no mask, so every position sees the whole text. In training the model would read the next"
-            " letter instead of predicting it, and when it writes there is no next letter to read.",
+            " letter instead of predicting it, and when it writes there is no next letter to read."
         ),
-        "mirror-image": Wrong(
-            _make_model(mask=future_mask),
+        "mirror-image": _wrong.mirror_image(
             "Your mask is the mirror image: a position sees itself and the future. True should mark the positions"
-            " that may be attended to: the position itself and those to its left.",
+            " that may be attended to: the position itself and those to its left."
         ),
-        "one-step-ahead": Wrong(
-            _make_model(mask=lambda n: causal_mask(n + 1)[1:, :n]),
+        "one-step-ahead": _model.replace(mask=lambda n: causal_mask(n + 1)[1:, :n]).wrong(
             "Your mask is one diagonal too wide: each position also sees the next letter, which it has to predict. In"
-            " each row, the entry on the diagonal should be the last True.",
+            " each row, the entry on the diagonal should be the last True."
         ),
-        "true-hides": Wrong(
-            _make_model(mask=lambda n: ~causal_mask(n)),
+        "true-hides": _wrong.true_means_blocked(
             'In your mask True marks what is hidden, but in this course True means "may attend". With your mask a'
-            " position sees only the future, and the last position sees nothing, so its output is nan.",
+            " position sees only the future, and the last position sees nothing, so its output is nan."
         ),
-        "blind-to-itself": Wrong(
-            _make_model(mask=strictly_causal_mask),
+        "blind-to-itself": _wrong.blind_to_itself(
             "Your mask hides each position from itself, so the first position sees nothing, and a softmax over"
-            " nothing is nan. The diagonal should be True.",
+            " nothing is nan. The diagonal should be True."
         ),
-        "stream-added-twice": Wrong(
-            _make_model(layer=lambda p, name, x, mask: x + _layer(p, name, x, mask)),
+        "stream-added-twice": _model.replace(layer=lambda p, name, x, mask: x + _layer(p, name, x, mask)).wrong(
             "You add each layer's input to its output. A SelfAttentionLayer already adds src itself: pass its result"
-            " on to the next layer unchanged.",
+            " on to the next layer unchanged."
         ),
-        "no-positions": Wrong(
-            _make_model(place=lambda x: x),
+        "no-positions": _model.replace(place=lambda x: x).wrong(
             "You never add the positions. Without them, the first layer sees the letters before a position in no"
-            ' order, so "abc echo" looks the same as "cba echo".',
+            ' order, so "abc echo" looks the same as "cba echo".'
         ),
-        "embeddings-added-twice": Wrong(
-            _make_model(place=lambda x: x + _add_positions(x)),
+        "embeddings-added-twice": _model.replace(place=lambda x: x + _add_positions(x)).wrong(
             "You add the embeddings to the stream twice. PositionalEncoding returns the embeddings with the positions"
-            " already added: its result is the stream.",
+            " already added: its result is the stream."
         ),
         "positions-of-the-batch": Wrong(
-            _make_model(place=lambda x: x + sinusoids(torch.arange(len(x)), x.shape[-1])[:, None]),
+            _model.replace(place=lambda x: x + sinusoids(torch.arange(len(x)), x.shape[-1])[:, None]),
             "Every position of a text gets the same vector, chosen by the text's index in the batch. The encoder"
             " should count along the seq axis, not along the batch axis.",
         ),
         "positions-last": Wrong(
-            _make_model(place=lambda x: x, last=lambda x, p: _norm(p, "norm", _add_positions(x))),
+            _model.replace(place=lambda x: x, last=lambda x, p: _norm(p, "norm", _add_positions(x))),
             "You add the positions after the layers, when attention is over. Add them before the first layer, because"
             " attention cannot tell positions apart without them.",
         ),
         "positions-in-every-layer": Wrong(
-            _make_model(
+            _model.replace(
                 layer=lambda p, name, x, mask: _layer(p, name, x if name == "layers.0" else _add_positions(x), mask)
             ),
             "You add the positions again before every layer. Add them once: the stream keeps what was added to it.",
         ),
-        "one-layer-for-all": Wrong(
-            _make_model(which=lambda p: [0] * len(_layers(p))),
-            "The same layer runs every time. Multiplying a list repeats the same object: create each layer separately.",
+        "one-layer-for-all": _model.replace(which=lambda p: [0] * len(_layers(p))).wrong(
+            "The same layer runs every time. Multiplying a list repeats the same object: create each layer separately."
         ),
-        "only-the-first-layer": Wrong(
-            _make_model(which=lambda p: [0]),
-            "Only the first layer runs. Run all num_layers layers, each on the result of the layer before it.",
+        "only-the-first-layer": _model.replace(which=lambda p: [0]).wrong(
+            "Only the first layer runs. Run all num_layers layers, each on the result of the layer before it."
         ),
-        "only-the-last-layer": Wrong(
-            _make_model(reads=lambda stream, start: start),
+        "only-the-last-layer": _model.replace(reads=lambda stream, start: start).wrong(
             "Only the result of the last layer is left: do you pass the embeddings to every layer? Each layer should"
-            " take the result of the layer before it.",
+            " take the result of the layer before it."
         ),
-        "backwards": Wrong(
-            _make_model(which=lambda p: reversed(_layers(p))),
-            "The layers run from the last to the first. A trained model needs them in the order of the list.",
+        "backwards": _model.replace(which=lambda p: reversed(_layers(p))).wrong(
+            "The layers run from the last to the first. A trained model needs them in the order of the list."
         ),
         "one-layer-too-few": Wrong(
-            _make_model(),
+            _model,
             "You create num_layers - 1 layers, one too few. range(n) gives n numbers, from 0 to n - 1.",
-            initial_parameters=lambda vocab_size, embed_dim, num_layers: _model_parameters(
-                vocab_size, embed_dim, num_layers - 1
-            ),
+            initial_parameters=lambda vocab, width, num_layers: _model_parameters(vocab, width, num_layers - 1),
         ),
         "always-two-layers": Wrong(
-            _make_model(),
+            _model,
             "You create two layers whatever num_layers is. Create num_layers of them.",
-            initial_parameters=lambda vocab_size, embed_dim, num_layers: _model_parameters(vocab_size, embed_dim, 2),
+            initial_parameters=fix_arguments(_model_parameters, num_layers=2),
         ),
-        "embedding-enlarged": Wrong(
-            _make_model(place=lambda x: _add_positions(x * x.shape[-1] ** 0.5)),
+        "embedding-enlarged": _model.replace(place=lambda x: _add_positions(x * x.shape[-1] ** 0.5)).wrong(
             "You multiply the embeddings by the square root of embed_dim, as the original transformer of 2017 does."
-            " None of the five parts does this here, and weights that were trained without it do not fit.",
+            " None of the five parts does this here, and weights that were trained without it do not fit."
         ),
         "norm-first": Wrong(
-            _make_model(
+            _model.replace(
                 layer=lambda p, name, x, mask: _layer(p, name, _norm(p, "norm", x) if name == "layers.0" else x, mask),
                 last=lambda x, p: x,
             ),
@@ -221,33 +207,30 @@ exercise(
             " and bring the stream back to one size for the decoder.",
         ),
         "norm-in-every-layer": Wrong(
-            _make_model(layer=lambda p, name, x, mask: _norm(p, "norm", _layer(p, name, x, mask)), last=lambda x, p: x),
+            _model.replace(
+                layer=lambda p, name, x, mask: _norm(p, "norm", _layer(p, name, x, mask)), last=lambda x, p: x
+            ),
             "You normalise after each layer, which changes the stream itself each time. The norm should run once,"
             " after the last layer.",
         ),
-        "no-final-norm": Wrong(
-            _make_model(last=lambda x, p: x),
+        "no-final-norm": _model.replace(last=lambda x, p: x).wrong(
             "You create the final norm but do not use it. Each layer has added to the stream, and the norm should"
-            " bring it back to one size before the decoder reads it.",
+            " bring it back to one size before the decoder reads it."
         ),
-        "probabilities": Wrong(
-            _make_model(out=lambda x, p: _logits(x, p).softmax(-1)),
+        "probabilities": _model.replace(out=lambda x, p: _logits(x, p).softmax(-1)).wrong(
             "You return probabilities: a softmax has already run. Return logits, because the loss applies a softmax"
-            " itself.",
+            " itself."
         ),
-        "log-probabilities": Wrong(
-            _make_model(out=lambda x, p: _logits(x, p).log_softmax(-1)),
-            "You return log-probabilities: a log_softmax has already run. Return the decoder's scores unchanged.",
+        "log-probabilities": _model.replace(out=lambda x, p: _logits(x, p).log_softmax(-1)).wrong(
+            "You return log-probabilities: a log_softmax has already run. Return the decoder's scores unchanged."
         ),
-        "no-decoder": Wrong(
-            _make_model(out=lambda x, p: x),
+        "no-decoder": _model.replace(out=lambda x, p: x).wrong(
             "You return vectors of embed_dim numbers. The decoder should turn each vector into a score for every"
-            " token of the vocabulary.",
+            " token of the vocabulary."
         ),
-        "last-position-only": Wrong(
-            _make_model(out=lambda x, p: _logits(x, p)[:, -1]),
+        "last-position-only": _model.replace(out=lambda x, p: _logits(x, p)[:, -1]).wrong(
             "You return only the last position. Training predicts the next token at every position, so return all of"
-            " them.",
+            " them."
         ),
     },
     hints=Hints(
@@ -260,36 +243,32 @@ exercise(
 )
 
 
-def _negative_log_probabilities(logits, tokens):
-    """Return -log p of every token except the first, where p comes from the logits at the previous position."""
-    return -logits[:, :-1].log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
+@with_steps
+def _loss(
+    logits,
+    tokens,
+    asked,
+    *,
+    score=lambda logits: -logits.log_softmax(-1),
+    reduce=lambda losses, asked: losses[asked].mean(),
+):
+    """Score the token after each position with `score(logits)`, and reduce the scores [batch, seq - 1] to the loss."""
+    return reduce(score(logits)[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0], asked[:, 1:])
 
 
-def _mean_over_asked(asked, values):
-    """Average values [batch, seq - 1] over the tokens that `asked` selects."""
-    return values[asked[:, 1:]].mean()
+def _mean_of_text_means(losses, asked):
+    return (losses * asked / asked.sum(1, keepdim=True)).sum(1).mean()
 
 
-def _loss(logits, tokens, asked):
-    return _mean_over_asked(asked, _negative_log_probabilities(logits, tokens))
-
-
-def _gather_next_tokens(logits, tokens):
-    """Return, for every token except the first, its logit at the previous position."""
-    return logits[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0]
-
-
-def _mean_of_text_means(logits, tokens, asked):
-    weights = asked[:, 1:] / asked[:, 1:].sum(1, keepdim=True)
-    return (_negative_log_probabilities(logits, tokens) * weights).sum(1).mean()
-
-
-def _without_stop(logits, tokens, asked):
-    return _loss(logits, tokens, asked & (tokens != STOP))
-
-
-def _asked_or_stop(logits, tokens, asked):
-    return _negative_log_probabilities(logits, tokens.masked_fill(~asked, STOP)).mean()
+_WRONG_LOSSES = {
+    "everything-asked": _loss.replace(reduce=lambda losses, asked: losses.mean()),
+    "its-own-token": lambda logits, tokens, asked: F.cross_entropy(logits[asked], tokens[asked]),
+    "asks-the-place-before": (
+        lambda logits, tokens, asked: F.cross_entropy(logits[:, :-1][asked[:, :-1]], tokens[:, 1:][asked[:, :-1]])
+    ),
+    "asks-the-question": _loss.replace(reduce=lambda losses, asked: losses[~asked].mean()),
+    "summed": _loss.replace(reduce=lambda losses, asked: losses[asked].sum()),
+}
 
 
 def _sample_texts(rand, batch, seq, vocab, scattered=False):
@@ -322,17 +301,17 @@ exercise(
     differentiable=True,
     misconceptions={
         "everything-asked": Wrong(
-            lambda logits, tokens, asked: _negative_log_probabilities(logits, tokens).mean(),
+            _WRONG_LOSSES["everything-asked"],
             "You average over all next tokens and never use asked. The letters of the question are random: nobody can"
             " predict them, and the model would be pushed to try.",
         ),
         "its-own-token": Wrong(
-            lambda logits, tokens, asked: F.cross_entropy(logits[asked], tokens[asked]),
+            _WRONG_LOSSES["its-own-token"],
             "You score each position on its own token, which it has already read. The logits at position i - 1"
             " predict the token at position i.",
         ),
         "asks-the-place-before": Wrong(
-            lambda logits, tokens, asked: F.cross_entropy(logits[:, :-1][asked[:, :-1]], tokens[:, 1:][asked[:, :-1]]),
+            _WRONG_LOSSES["asks-the-place-before"],
             "Logits and tokens match, but asked is one position off: it marks tokens, and you use it for the"
             " positions that predict them. So the first token of each answer is left out, and the token after the"
             " answer is counted.",
@@ -353,52 +332,41 @@ exercise(
             " the token that it has just read. The logits at position i - 1 should predict the token at position i.",
         ),
         "asks-the-question": Wrong(
-            lambda logits, tokens, asked: _mean_over_asked(~asked, _negative_log_probabilities(logits, tokens)),
+            _WRONG_LOSSES["asks-the-question"],
             "asked is inverted: your loss covers exactly the tokens that are not asked for. True marks the tokens"
             " that the model has to predict.",
         ),
         "summed": Wrong(
-            lambda logits, tokens, asked: _negative_log_probabilities(logits, tokens)[asked[:, 1:]].sum(),
+            _WRONG_LOSSES["summed"],
             "You return the sum over the asked tokens. It grows with the number of texts in the batch; the mean does"
             " not.",
         ),
-        "shared-among-all": Wrong(
-            lambda logits, tokens, asked: (_negative_log_probabilities(logits, tokens) * asked[:, 1:]).mean(),
+        "shared-among-all": _loss.replace(reduce=lambda losses, asked: (losses * asked).mean()).wrong(
             "Tokens that are not asked for add 0, but you still count them: the sum is divided by the number of all"
-            " positions. Divide by the number of asked tokens.",
+            " positions. Divide by the number of asked tokens."
         ),
         "shared-among-all-tokens": Wrong(
-            lambda logits, tokens, asked: (
-                (_negative_log_probabilities(logits, tokens) * asked[:, 1:]).sum() / asked.numel()
-            ),
+            _loss.replace(reduce=lambda losses, asked: (losses * asked).sum() / (asked.numel() + len(asked))),
             "You divide the sum over the target tokens by the number of all tokens. Divide by the number of asked"
             " tokens.",
         ),
-        "summed-for-each-text": Wrong(
-            lambda logits, tokens, asked: (
-                (_negative_log_probabilities(logits, tokens) * asked[:, 1:]).sum() / len(tokens)
-            ),
+        "summed-for-each-text": _loss.replace(reduce=lambda losses, asked: (losses * asked).sum() / len(asked)).wrong(
             "You divide the sum over the target tokens by the number of texts, so longer answers make the loss larger."
-            " Divide by the number of asked tokens.",
+            " Divide by the number of asked tokens."
         ),
-        "mean-of-means": Wrong(
-            _mean_of_text_means,
+        "mean-of-means": _loss.replace(reduce=_mean_of_text_means).wrong(
             "You average within each text and then over the texts, so a token of a short answer weighs more than a"
-            " token of a long answer. All asked tokens of the batch should weigh the same.",
+            " token of a long answer. All asked tokens of the batch should weigh the same."
         ),
-        "one-for-each-text": Wrong(
-            lambda logits, tokens, asked: (
-                (_negative_log_probabilities(logits, tokens) * asked[:, 1:]).sum(1) / asked[:, 1:].sum(1)
-            ),
+        "one-for-each-text": _loss.replace(reduce=lambda losses, asked: (losses * asked).sum(1) / asked.sum(1)).wrong(
             "You return one number per text. Training minimises a single number: the mean over all asked tokens of"
-            " the batch.",
+            " the batch."
         ),
-        "one-for-each-token": Wrong(
-            lambda logits, tokens, asked: _negative_log_probabilities(logits, tokens)[asked[:, 1:]],
-            "You return one number per asked token. Training minimises a single number: their mean.",
+        "one-for-each-token": _loss.replace(reduce=lambda losses, asked: losses[asked]).wrong(
+            "You return one number per asked token. Training minimises a single number: their mean."
         ),
         "stop-left-out": Wrong(
-            _without_stop,
+            lambda logits, tokens, asked: _loss(logits, tokens, asked & (tokens != STOP)),
             "You leave out token 0 everywhere. The stop after an answer is asked for too; a model that never learns"
             " it would never stop writing.",
         ),
@@ -408,7 +376,9 @@ exercise(
             " letters of the question, but never the stop.",
         ),
         "asked-for-stops": Wrong(
-            _asked_or_stop,
+            lambda logits, tokens, asked: _WRONG_LOSSES["everything-asked"](
+                logits, tokens.masked_fill(~asked, STOP), asked
+            ),
             "You replace the tokens that are not asked for by 0, so the model is trained to predict the stop there."
             " Leave these positions out of the mean.",
         ),
@@ -417,25 +387,20 @@ exercise(
             "The sign is wrong: you return the mean log-probability, which is negative, and minimising it would make"
             " the right tokens less likely. The loss is minus that mean.",
         ),
-        "no-logarithm": Wrong(
-            lambda logits, tokens, asked: -_mean_over_asked(asked, _gather_next_tokens(logits.softmax(-1), tokens)),
+        "no-logarithm": _loss.replace(score=lambda logits: -logits.softmax(-1)).wrong(
             "You return minus the mean probability of the right tokens. Cross-entropy takes the logarithm of each"
-            " probability, so that a confident mistake costs a lot.",
+            " probability, so that a confident mistake costs a lot."
         ),
-        "distance-from-one": Wrong(
-            lambda logits, tokens, asked: 1 - _mean_over_asked(asked, _gather_next_tokens(logits.softmax(-1), tokens)),
+        "distance-from-one": _loss.replace(score=lambda logits: 1 - logits.softmax(-1)).wrong(
             "You return the mean of 1 minus the probability of the right token. Cross-entropy takes minus the"
-            " logarithm of each probability, so that a confident mistake costs a lot.",
+            " logarithm of each probability, so that a confident mistake costs a lot."
         ),
-        "logit-for-log-probability": Wrong(
-            lambda logits, tokens, asked: -_mean_over_asked(asked, _gather_next_tokens(logits, tokens)),
+        "logit-for-log-probability": _loss.replace(score=torch.neg).wrong(
             "You return minus the mean logit of the right tokens. A single logit says little: only a softmax compares"
-            " it with the other logits.",
+            " it with the other logits."
         ),
         "log-of-the-mean": Wrong(
-            lambda logits, tokens, asked: (
-                -_mean_over_asked(asked, _gather_next_tokens(logits.softmax(-1), tokens)).log()
-            ),
+            _loss.replace(score=lambda logits: logits.softmax(-1), reduce=lambda p, asked: -p[asked].mean().log()),
             "You take the logarithm of the mean probability. First take the logarithm of each target token's"
             " probability, then the mean.",
         ),
@@ -447,15 +412,13 @@ exercise(
             lambda logits, tokens, asked: _loss(logits, tokens, asked) / torch.tensor(2.0).log(),
             "Your loss is in bits, with the logarithm to base 2. torch's cross-entropy uses the natural logarithm.",
         ),
-        "share-wrong": Wrong(
-            lambda logits, tokens, asked: _mean_over_asked(asked, (logits[:, :-1].argmax(-1) != tokens[:, 1:]).float()),
+        "share-wrong": _loss.replace(score=lambda logits: (logits < logits.amax(-1, keepdim=True)).float()).wrong(
             "You return the share of asked tokens that the model would get wrong. It changes in jumps and has no"
-            " gradient to follow; cross-entropy measures how likely the right token was.",
+            " gradient to follow; cross-entropy measures how likely the right token was."
         ),
-        "softmax-over-places": Wrong(
-            lambda logits, tokens, asked: -_mean_over_asked(asked, _gather_next_tokens(logits.log_softmax(1), tokens)),
+        "softmax-over-places": _loss.replace(score=lambda logits: -logits.log_softmax(1)).wrong(
             "Your softmax runs over the positions of a text. At each position, the probabilities of all tokens of the"
-            " vocabulary should sum to one.",
+            " vocabulary should sum to one."
         ),
         "divided-by-the-vocabulary": Wrong(
             lambda logits, tokens, asked: _loss(logits, tokens, asked) / logits.shape[-1],
@@ -474,7 +437,12 @@ exercise(
 )
 
 
-def _make_training_step(
+@with_steps
+def _training_step(
+    model,
+    optimizer,
+    batch,
+    *,
     forget=True,
     backward=True,
     steps=1,
@@ -486,24 +454,20 @@ def _make_training_step(
     move=lambda model, optimizer: optimizer.step(),
     returns=lambda loss, recompute: loss.item(),
 ):
-    """Build a training step; each argument replaces one part. `returns(loss, recompute)` computes the result."""
-
-    def answer(model, optimizer, batch):
-        tokens, asked = batch
-        model.train(mode)
-        if early:
-            optimizer.step()
-        if forget:
-            model.table.grad = torch.zeros_like(model.table)
-        value = loss(model(tokens), tokens, asked)
-        if backward:
-            grad = torch.autograd.grad(sign * value, model.table)[0]
-            model.table.grad = change(grad) + (0 if forget or model.table.grad is None else model.table.grad)
-        for _ in range(0 if early else steps):
-            move(model, optimizer)
-        return returns(value, lambda: loss(model(tokens), tokens, asked))
-
-    return answer
+    """Make a training step. `returns(loss, recompute)` computes the result."""
+    tokens, asked = batch
+    model.train(mode)
+    if early:
+        optimizer.step()
+    if forget:
+        model.table.grad = torch.zeros_like(model.table)
+    value = loss(model(tokens), tokens, asked)
+    if backward:
+        grad = torch.autograd.grad(sign * value, model.table)[0]
+        model.table.grad = change(grad) + (0 if forget or model.table.grad is None else model.table.grad)
+    for _ in range(0 if early else steps):
+        move(model, optimizer)
+    return returns(value, lambda: loss(model(tokens), tokens, asked))
 
 
 def _step_without_gradients(model, optimizer):
@@ -511,10 +475,14 @@ def _step_without_gradients(model, optimizer):
     optimizer.step()
 
 
+@wrong_answer
 def _step_before_backward(model, optimizer, batch):
+    """The parameters have not moved: you call step before backward, when there are no gradients yet. Clear the old
+    gradients, then call backward, then step.
+    """
     model.table.grad = None
     optimizer.step()
-    return _make_training_step(steps=0)(model, optimizer, batch)
+    return _training_step.replace(steps=0)(model, optimizer, batch)
 
 
 def _by_hand(model, optimizer):
@@ -557,7 +525,7 @@ def _one_step_of_its_optimizer(probe):
 
 exercise(
     "training_step",
-    oracle=_make_training_step(),
+    oracle=_training_step,
     view=view_training_step,
     cases=lambda rand: [
         _training_case(rand, 3, 6, 4, note="with a model that still has the gradients of an earlier step"),
@@ -576,106 +544,77 @@ exercise(
     differentiable=False,
     properties=[_one_step_of_its_optimizer],
     misconceptions={
-        "old-gradients-added": Wrong(
-            _make_training_step(forget=False),
+        "old-gradients-added": _training_step.replace(forget=False).wrong(
             "The gradients of an earlier step were still there, and backward added this batch's gradients to them."
-            " Clear the old gradients before backward; otherwise the step follows the sum over all batches so far.",
+            " Clear the old gradients before backward; otherwise the step follows the sum over all batches so far."
         ),
-        "no-step": Wrong(
-            _make_training_step(steps=0),
+        "no-step": _training_step.replace(steps=0).wrong(
             "The gradients exist, but the parameters have not moved, because nothing used the gradients. The"
-            " optimizer's step does that.",
+            " optimizer's step does that."
         ),
-        "step-before-backward": Wrong(
-            _step_before_backward,
-            "The parameters have not moved: you call step before backward, when there are no gradients yet. Clear the"
-            " old gradients, then call backward, then step.",
-        ),
-        "no-gradients": Wrong(
-            _make_training_step(move=_step_without_gradients),
+        "step-before-backward": _step_before_backward,
+        "no-gradients": _training_step.replace(move=_step_without_gradients).wrong(
             "The parameters have not moved and have no gradients: either backward is missing, or the gradients were"
-            " cleared before the step. Clear the old gradients, then call backward, then step.",
+            " cleared before the step. Clear the old gradients, then call backward, then step."
         ),
-        "old-gradients-only": Wrong(
-            _make_training_step(forget=False, backward=False),
+        "old-gradients-only": _training_step.replace(forget=False, backward=False).wrong(
             "The step used the gradients of an earlier batch. The gradients of this batch do not exist until backward"
-            " has run.",
+            " has run."
         ),
-        "step-first": Wrong(
-            _make_training_step(early=True),
+        "step-first": _training_step.replace(early=True).wrong(
             "You call step before backward, so the step used the gradients of an earlier batch. The gradients of this"
-            " batch do not exist until backward has run.",
+            " batch do not exist until backward has run."
         ),
-        "loss-as-a-tensor": Wrong(
-            _make_training_step(returns=lambda loss, recompute: loss),
+        "loss-as-a-tensor": _training_step.replace(returns=lambda loss, recompute: loss).wrong(
             "The step is right, but you return the loss as a tensor. A list of a thousand such tensors keeps a"
-            " thousand computation graphs in memory; a float is only a number.",
+            " thousand computation graphs in memory; a float is only a number."
         ),
-        "loss-after-the-step": Wrong(
-            _make_training_step(returns=lambda loss, recompute: recompute().item()),
+        "loss-after-the-step": _training_step.replace(returns=lambda loss, recompute: recompute().item()).wrong(
             "You compute the loss again after the step. Return the loss from before the step: you already have it,"
-            " and a second forward pass costs time.",
+            " and a second forward pass costs time."
         ),
-        "everything-asked": Wrong(
-            _make_training_step(loss=lambda logits, tokens, asked: _negative_log_probabilities(logits, tokens).mean()),
+        "everything-asked": _training_step.replace(loss=_WRONG_LOSSES["everything-asked"]).wrong(
             "Your loss covers all next tokens, including the random letters of the question. answer_loss should cover"
-            " only the answer.",
+            " only the answer."
         ),
-        "asks-the-question": Wrong(
-            _make_training_step(
-                loss=lambda logits, tokens, asked: _mean_over_asked(~asked, _negative_log_probabilities(logits, tokens))
-            ),
-            "Your loss covers the tokens that are not asked for: asked is inverted.",
+        "asks-the-question": _training_step.replace(loss=_WRONG_LOSSES["asks-the-question"]).wrong(
+            "Your loss covers the tokens that are not asked for: asked is inverted."
         ),
-        "its-own-token": Wrong(
-            _make_training_step(loss=lambda logits, tokens, asked: F.cross_entropy(logits[asked], tokens[asked])),
+        "its-own-token": _training_step.replace(loss=_WRONG_LOSSES["its-own-token"]).wrong(
             "You score each position on its own token, which it has already read. answer_loss should compare the"
-            " logits with the next tokens.",
+            " logits with the next tokens."
         ),
-        "asks-the-place-before": Wrong(
-            _make_training_step(
-                loss=lambda logits, tokens, asked: F.cross_entropy(
-                    logits[:, :-1][asked[:, :-1]], tokens[:, 1:][asked[:, :-1]]
-                )
-            ),
-            "asked is one position off: it marks tokens, and your loss uses it for the positions that predict them.",
+        "asks-the-place-before": _training_step.replace(loss=_WRONG_LOSSES["asks-the-place-before"]).wrong(
+            "asked is one position off: it marks tokens, and your loss uses it for the positions that predict them."
         ),
-        "summed": Wrong(
-            _make_training_step(
-                loss=lambda logits, tokens, asked: _negative_log_probabilities(logits, tokens)[asked[:, 1:]].sum()
-            ),
+        "summed": _training_step.replace(loss=_WRONG_LOSSES["summed"]).wrong(
             "Your loss is the sum over the asked tokens, so a larger batch would take longer steps. answer_loss"
-            " should be their mean.",
+            " should be their mean."
         ),
-        "uphill": Wrong(
-            _make_training_step(sign=-1.0),
+        "uphill": _training_step.replace(sign=-1.0).wrong(
             "Your step goes uphill: it makes the right tokens less likely. The optimizer reduces the value that you"
-            " call backward on, so call backward on the loss itself.",
+            " call backward on, so call backward on the loss itself."
         ),
-        "eval-mode": Wrong(
-            _make_training_step(mode=False),
+        "eval-mode": _training_step.replace(mode=False).wrong(
             "You put the model into eval mode. That mode is for measuring, because it switches off layers such as"
-            " dropout; a training step should run in training mode.",
+            " dropout; a training step should run in training mode."
         ),
         "left-in-eval-mode": Wrong(
-            _make_training_step(returns=lambda loss, recompute: loss.item(), move=lambda m, o: (o.step(), m.eval())),
+            _training_step.replace(returns=lambda loss, recompute: loss.item(), move=lambda m, o: (o.step(), m.eval())),
             "The step is right, but you leave the model in eval mode, so the next step would run in it. A training"
             " step should leave the model in training mode.",
         ),
-        "two-steps": Wrong(
-            _make_training_step(steps=2),
+        "two-steps": _training_step.replace(steps=2).wrong(
             "The optimizer made two steps with the same gradients. After one step the gradients are out of date and"
-            " must be computed again.",
+            " must be computed again."
         ),
-        "by-hand": Wrong(
-            _make_training_step(move=_by_hand),
+        "by-hand": _training_step.replace(move=_by_hand).wrong(
             "You moved the parameters by rate times gradient, which is only one kind of optimizer. Let the optimizer"
-            " that is passed in make the step: AdamW, which the lesson uses, steps in another way.",
+            " that is passed in make the step: AdamW, which the lesson uses, steps in another way."
         ),
-        "clipped": Wrong(
-            _make_training_step(change=_clipped),
+        "clipped": _training_step.replace(change=_clipped).wrong(
             "You clipped the gradients to a length of 1 before the step. Clipping is a remedy for very large"
-            " gradients, which this model does not need; use the gradients unchanged.",
+            " gradients, which this model does not need; use the gradients unchanged."
         ),
     },
     hints=Hints(
@@ -688,7 +627,13 @@ exercise(
 )
 
 
-def _make_generate_text(
+@with_steps
+def _generate_text(
+    model,
+    tokenizer,
+    prompt,
+    max_len=28,
+    *,
     where=lambda logits: logits[0, -1],
     pick=torch.argmax,
     stops=lambda new, logits: new == STOP,
@@ -699,27 +644,27 @@ def _make_generate_text(
     until=lambda new: False,
     tidy=lambda text: text,
 ):
-    """Build a generation loop; each argument replaces one step. `n` is the length of the prompt."""
-
-    def answer(model, tokenizer, prompt, max_len=28):
-        ids = tokenizer.encode(prompt)
-        n = len(ids)
-        for _ in range(rounds(max_len, n)):
-            logits = model(torch.tensor([feed(ids, n)]))
-            new = int(pick(where(logits)))
-            if stops(new, logits):
-                ids = ids + [new] * keep_stop
-                break
-            ids = [*ids, new]
-            if until(new):
-                break
-        return tidy(tokenizer.decode(show(ids, n)))
-
-    return answer
+    """Generate greedily. `n` is the length of the prompt."""
+    ids = tokenizer.encode(prompt)
+    n = len(ids)
+    for _ in range(rounds(max_len, n)):
+        logits = model(torch.tensor([feed(ids, n)]))
+        new = int(pick(where(logits)))
+        if stops(new, logits):
+            ids = ids + [new] * keep_stop
+            break
+        ids = [*ids, new]
+        if until(new):
+            break
+    return tidy(tokenizer.decode(show(ids, n)))
 
 
+@wrong_answer
 def _only_when_it_stops(model, tokenizer, prompt, max_len=28):
-    text = _make_generate_text()(model, tokenizer, prompt, max_len)
+    """If the model never predicts the stop, you return nothing: is your only return inside the loop? Return the text
+    after max_len tokens too.
+    """
+    text = _generate_text(model, tokenizer, prompt, max_len)
     return text if len(text) < len(prompt) + max_len else None
 
 
@@ -805,98 +750,79 @@ exercise(
     properties=[_GREEDY, _prompt_then_new],
     misconceptions={
         "stops-at-any-place": Wrong(
-            _make_generate_text(stops=lambda new, logits: bool((logits.argmax(-1) == STOP).any())),
+            _generate_text.replace(stops=lambda new, logits: bool((logits.argmax(-1) == STOP).any())),
             "Your loop ends as soon as the model predicts 0 at any position, and it may do so within the text. Only"
             " the logits at the last position are about the next token.",
         ),
-        "stripped": Wrong(
-            _make_generate_text(tidy=str.strip),
+        "stripped": _generate_text.replace(tidy=str.strip).wrong(
             "You removed the spaces at the ends of the text. Return what the model wrote unchanged, even if its last"
-            " character is a space.",
+            " character is a space."
         ),
-        "never-stops": Wrong(
-            _make_generate_text(stops=lambda new, logits: False),
+        "never-stops": _generate_text.replace(stops=lambda new, logits: False).wrong(
             "Token 0 means stop, but your loop goes on. The model was never trained to write anything after a stop,"
-            " so what follows is noise.",
+            " so what follows is noise."
         ),
         "stops-at-the-full-stop": Wrong(
-            _make_generate_text(until=lambda new: new == LetterTokenizer().encode(".")[0]),
+            _generate_text.replace(until=lambda new: new == LetterTokenizer().encode(".")[0]),
             "Your loop ends at a full stop. A text may go on after a full stop; the model predicts token 0 when the"
             " text ends.",
         ),
         "stops-at-the-full-stop-alone": Wrong(
-            _make_generate_text(
+            _generate_text.replace(
                 stops=lambda new, logits: False, until=lambda new: new == LetterTokenizer().encode(".")[0]
             ),
             "Your loop ends at a full stop and goes on after token 0. It should be the other way round: token 0 is"
             " the end, and a text may go on after a full stop.",
         ),
-        "keeps-the-stop": Wrong(
-            _make_generate_text(keep_stop=True),
+        "keeps-the-stop": _generate_text.replace(keep_stop=True).wrong(
             "You append the stop token before the loop ends. It only signals the end and should not be part of the"
-            " text.",
+            " text."
         ),
-        "answer-only": Wrong(
-            _make_generate_text(show=lambda ids, n: ids[n:]),
-            "You return only what the model added. The text should begin with the prompt.",
+        "answer-only": _generate_text.replace(show=lambda ids, n: ids[n:]).wrong(
+            "You return only what the model added. The text should begin with the prompt."
         ),
-        "first-position": Wrong(
-            _make_generate_text(where=lambda logits: logits[0, 0]),
+        "first-position": _generate_text.replace(where=lambda logits: logits[0, 0]).wrong(
             "You read the logits of position 0, which predict what follows the first letter. The logits of the last"
-            " position predict what follows the text.",
+            " position predict what follows the text."
         ),
-        "least-likely": Wrong(
-            _make_generate_text(pick=torch.argmin),
-            "You take the token with the lowest logit. The most likely token has the highest logit.",
+        "least-likely": _generate_text.replace(pick=torch.argmin).wrong(
+            "You take the token with the lowest logit. The most likely token has the highest logit."
         ),
-        "forgets-the-text": Wrong(
-            _make_generate_text(feed=lambda ids, n: ids[-1:]),
+        "forgets-the-text": _generate_text.replace(feed=lambda ids, n: ids[-1:]).wrong(
             "Only the newest token goes into the model. The model remembers nothing between two  calls, so pass it"
-            " the whole text each time.",
+            " the whole text each time."
         ),
-        "forgets-the-prompt": Wrong(
-            _make_generate_text(feed=lambda ids, n: ids if len(ids) == n else ids[-1:]),
+        "forgets-the-prompt": _generate_text.replace(feed=lambda ids, n: ids if len(ids) == n else ids[-1:]).wrong(
             "After the first iteration only the newest token goes into the model. The model remembers nothing between"
             " two"
-            " calls, so pass it the whole text each time.",
+            " calls, so pass it the whole text each time."
         ),
-        "forgets-the-first": Wrong(
-            _make_generate_text(feed=lambda ids, n: ids[n:] or ids),
+        "forgets-the-first": _generate_text.replace(feed=lambda ids, n: ids[n:] or ids).wrong(
             "After the first iteration the model sees what it wrote, but no longer the prompt. It remembers nothing"
-            " between two  calls, so pass it the whole text each time.",
+            " between two  calls, so pass it the whole text each time."
         ),
-        "never-feeds-back": Wrong(
-            _make_generate_text(feed=lambda ids, n: ids[:n]),
+        "never-feeds-back": _generate_text.replace(feed=lambda ids, n: ids[:n]).wrong(
             "The model reads only the prompt in each iteration, so it predicts the same token again and again. Append"
-            " each new token to what the model reads.",
+            " each new token to what the model reads."
         ),
-        "max-len-of-the-whole": Wrong(
-            _make_generate_text(rounds=lambda max_len, n: max(0, max_len - n)),
+        "max-len-of-the-whole": _generate_text.replace(rounds=lambda max_len, n: max(0, max_len - n)).wrong(
             "You count the prompt in max_len too, so a longer prompt gets a shorter answer. max_len should be the"
-            " largest number of new tokens.",
+            " largest number of new tokens."
         ),
-        "nothing-without-a-stop": Wrong(
-            _only_when_it_stops,
-            "If the model never predicts the stop, you return nothing: is your only return inside the loop? Return"
-            " the text after max_len tokens too.",
+        "nothing-without-a-stop": _only_when_it_stops,
+        "max-len-ignored": _generate_text.replace(rounds=lambda max_len, n: 28).wrong(
+            "You allow 28 new tokens whatever max_len is. 28 is only the default: use the argument."
         ),
-        "max-len-ignored": Wrong(
-            _make_generate_text(rounds=lambda max_len, n: 28),
-            "You allow 28 new tokens whatever max_len is. 28 is only the default: use the argument.",
+        "one-token": _generate_text.replace(rounds=lambda max_len, n: 1).wrong(
+            "You add one token. Repeat the loop until the model predicts the stop or max_len tokens are new."
         ),
-        "one-token": Wrong(
-            _make_generate_text(rounds=lambda max_len, n: 1),
-            "You add one token. Repeat the loop until the model predicts the stop or max_len tokens are new.",
-        ),
-        "one-too-few": Wrong(
-            _make_generate_text(rounds=lambda max_len, n: max_len - 1),
+        "one-too-few": _generate_text.replace(rounds=lambda max_len, n: max_len - 1).wrong(
             "If the model never predicts the stop, you add one token less than max_len. Count the iterations: each adds"
-            " one token.",
+            " one token."
         ),
-        "one-too-many": Wrong(
-            _make_generate_text(rounds=lambda max_len, n: max_len + 1),
+        "one-too-many": _generate_text.replace(rounds=lambda max_len, n: max_len + 1).wrong(
             "If the model never predicts the stop, you add one token more than max_len. Count the iterations: each adds"
-            " one token.",
+            " one token."
         ),
     },
     hints=Hints(

@@ -5,15 +5,21 @@ from __future__ import annotations
 import difflib
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checks._attention import attention_weights, causal_mask, restrict_to_cases, torch_attention
+from utils.checks._attention import (
+    ATTENTION_MISTAKES,
+    Mistake,
+    attention_weights,
+    causal_mask,
+    restrict_to_cases,
+    torch_attention,
+)
+from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise, layer_parameters, sample_parameter
 from utils.feedback.instantiate import Params
 from utils.feedback.properties import (
@@ -32,8 +38,9 @@ from utils.test_doubles.your_own_gpt2 import REFUSAL_PHRASE, FakeGPT
 _ROOT = math.sqrt(2 / math.pi)
 
 
-def _tanh_form(x, root=_ROOT, cube=0.044715, half=0.5):
-    return half * x * (1 + torch.tanh(root * (x + cube * x**3)))
+@with_steps
+def _tanh_form(x, *, root=_ROOT, cube=lambda x: 0.044715 * x**3, half=0.5, factor=lambda t: 1 + t, inner=None):
+    return half * x * factor(torch.tanh(root * (x + cube(x)) if inner is None else inner(x)))
 
 
 def _torch_gelu(x):
@@ -90,50 +97,41 @@ exercise(
             "This is the approximation by a sigmoid, which is wrong by up to 0.02. GPT-2 uses the approximation by"
             " tanh.",
         ),
-        "no-half": Wrong(
-            lambda x: _tanh_form(x, half=1.0),
-            "Large numbers come out doubled, because 1 + tanh goes up to 2. The formula multiplies by half of x.",
+        "no-half": _tanh_form.replace(half=1.0).wrong(
+            "Large numbers come out doubled, because 1 + tanh goes up to 2. The formula multiplies by half of x."
         ),
         "no-x-in-front": Wrong(
             lambda x: _tanh_form(x) / x,
             "Your results are factors between 0 and 1. GELU multiplies x by this factor.",
         ),
-        "no-cube": Wrong(
-            lambda x: _tanh_form(x, cube=0.0),
-            "The term with the cube of x is missing. The argument of tanh should contain it.",
+        "no-cube": _tanh_form.replace(cube=lambda x: 0.0).wrong(
+            "The term with the cube of x is missing. The argument of tanh should contain it."
         ),
-        "square-for-cube": Wrong(
-            lambda x: 0.5 * x * (1 + torch.tanh(_ROOT * (x + 0.044715 * x**2))),
-            "You square x where the formula has its cube. The square makes the curve asymmetric around zero.",
+        "square-for-cube": _tanh_form.replace(cube=lambda x: 0.044715 * x**2).wrong(
+            "You square x where the formula has its cube. The square makes the curve asymmetric around zero."
         ),
-        "root-forgotten": Wrong(
-            lambda x: _tanh_form(x, root=2 / math.pi),
-            "You multiply by 2 / π, and the curve is too flat around zero. The formula has the root of 2 / π.",
+        "root-forgotten": _tanh_form.replace(root=2 / math.pi).wrong(
+            "You multiply by 2 / π, and the curve is too flat around zero. The formula has the root of 2 / π."
         ),
-        "root-of-two-only": Wrong(
-            lambda x: _tanh_form(x, root=math.sqrt(2) / math.pi),
-            "Your root covers only the 2. It should cover the whole fraction, 2 / π.",
+        "root-of-two-only": _tanh_form.replace(root=math.sqrt(2) / math.pi).wrong(
+            "Your root covers only the 2. It should cover the whole fraction, 2 / π."
         ),
-        "outside-the-root": Wrong(
-            lambda x: 0.5 * x * (1 + torch.tanh(_ROOT * x + 0.044715 * x**3)),
-            "The root multiplies only x. It should multiply the whole bracket, including the term with the cube.",
+        "outside-the-root": _tanh_form.replace(inner=lambda x: _ROOT * x + 0.044715 * x**3).wrong(
+            "The root multiplies only x. It should multiply the whole bracket, including the term with the cube."
         ),
         "one-outside-the-bracket": Wrong(
             lambda x: x / 2 + torch.tanh(_ROOT * (x + 0.044715 * x**3)),
             "x / 2 multiplies only the 1, and tanh is added afterwards. x / 2 should multiply the sum of both.",
         ),
-        "point-slipped": Wrong(
-            lambda x: _tanh_form(x, cube=0.44715),
-            "The factor of the cube is ten times too large. It should be 0.044715.",
+        "point-slipped": _tanh_form.replace(cube=lambda x: 0.44715 * x**3).wrong(
+            "The factor of the cube is ten times too large. It should be 0.044715."
         ),
-        "no-one": Wrong(
-            lambda x: 0.5 * x * torch.tanh(_ROOT * (x + 0.044715 * x**3)),
+        "no-one": _tanh_form.replace(factor=lambda t: t).wrong(
             "The 1 next to tanh is missing, so the curve rises on both sides of zero. With the 1, very negative"
-            " numbers come out close to zero.",
+            " numbers come out close to zero."
         ),
-        "cube-of-the-sum": Wrong(
-            lambda x: 0.5 * x * (1 + torch.tanh(_ROOT * (x + 0.044715 * x) ** 3)),
-            "You cube the whole bracket. Only the x after 0.044715 should be cubed.",
+        "cube-of-the-sum": _tanh_form.replace(inner=lambda x: _ROOT * (x + 0.044715 * x) ** 3).wrong(
+            "You cube the whole bracket. Only the x after 0.044715 should be cubed."
         ),
     },
     equivalent={
@@ -159,7 +157,8 @@ _NO_DROPOUT = draws_nothing(
 # --- the MLP -----------------------------------------------------------------------------------------------
 
 
-def _mlp(p, x, bend=_torch_gelu, prefix=""):
+@with_steps
+def _mlp(p, x, prefix="", *, bend=_torch_gelu):
     wide = F.linear(x, p[f"{prefix}c_fc.weight"], p[f"{prefix}c_fc.bias"])
     return F.linear(bend(wide), p[f"{prefix}c_proj.weight"], p[f"{prefix}c_proj.bias"])
 
@@ -191,16 +190,16 @@ exercise(
     atol=2e-6,
     properties=[_NO_DROPOUT, batch_independent(), moves_with_its_module, remembers_nothing],
     misconceptions={
-        "no-bend": Wrong(lambda p, x: _mlp(p, x, lambda wide: wide), _NO_BEND),
-        "exact": Wrong(lambda p, x: _mlp(p, x, F.gelu), _EXACT),
-        "relu": Wrong(lambda p, x: _mlp(p, x, F.relu), _RELU),
+        "no-bend": _mlp.replace(bend=lambda wide: wide).wrong(_NO_BEND),
+        "exact": _mlp.replace(bend=F.gelu).wrong(_EXACT),
+        "relu": _mlp.replace(bend=F.relu).wrong(_RELU),
         "bend-last": Wrong(
-            lambda p, x: _torch_gelu(_mlp(p, x, lambda wide: wide)),
+            lambda p, x: _torch_gelu(_mlp.replace(bend=lambda wide: wide)(p, x)),
             "GELU comes after both maps, so the MLP can add almost nothing negative to the stream. It belongs between"
             " the two maps.",
         ),
         "bend-first": Wrong(
-            lambda p, x: _mlp(p, _torch_gelu(x), lambda wide: wide),
+            lambda p, x: _mlp.replace(bend=lambda wide: wide)(p, _torch_gelu(x)),
             "GELU acts on the input, before c_fc makes the vector wide. It belongs between the two maps.",
         ),
         "bent-twice": Wrong(
@@ -209,10 +208,9 @@ exercise(
             " should act once, between the two maps.",
         ),
         "returns-its-input-too": Wrong(lambda p, x: x + _mlp(p, x), _RESIDUAL_INSIDE),
-        "softmax": Wrong(
-            lambda p, x: _mlp(p, x, lambda wide: wide.softmax(-1)),
+        "softmax": _mlp.replace(bend=lambda wide: wide.softmax(-1)).wrong(
             "There is a softmax between the two maps, so the entries compete with each other. Use GELU instead, which"
-            " acts on each entry separately.",
+            " acts on each entry separately."
         ),
         "always-four-times": Wrong(
             _mlp,
@@ -263,13 +261,14 @@ def _merge(x):
     return x.transpose(-3, -2).flatten(-2)
 
 
-def _attend(p, prefix, x, heads, mask=causal_mask, order=(0, 1, 2), split=_split, scale=None):
+@with_steps
+def _attend(p, prefix, x, heads, *, order=(0, 1, 2), split=_split, **steps):
+    """Compute the attention of a block, with the steps of `weigh_scores`."""
     projections = [split(_project(p, f"{prefix}W_{name}", x), heads) for name in ("query", "key", "value")]
     q, k, v = (projections[i] for i in order)
-    visible = mask(x.shape[-2])
-    visible = None if visible is None else visible.to(x.device)
-    contexts = torch_attention(q, k, v, visible) if scale is None else attention_weights(q, k, visible, scale=scale) @ v
-    return _project(p, f"{prefix}out_proj", _merge(contexts))
+    mask = causal_mask(x.shape[-2])
+    mixed = attention_weights(q, k, mask, **steps) @ v if steps else torch_attention(q, k, v, mask.to(x.device))
+    return _project(p, f"{prefix}out_proj", _merge(mixed))
 
 
 def _block(
@@ -299,124 +298,122 @@ def _block(
         order(
             x,
             part("attn", lambda h: attend(p, f"{prefix}attn.", h, config.n_heads)),
-            part("mlp", lambda h: _mlp(p, h, bend, f"{prefix}mlp.")),
+            part("mlp", lambda h: _mlp.replace(bend=bend)(p, h, f"{prefix}mlp.")),
             *(part(f"ln_{i}", lambda h, i=i: _norm(p, f"{prefix}ln_{i}", h, eps(config))) for i in (1, 2)),
         ),
     )
 
 
-def _block_answer(**how) -> Callable:
-    return lambda p, x: _block(p, x, p.init_args["config"], **how)
+@with_steps
+def _run_block(p, x, **steps):
+    return _block(p, x, p.init_args["config"], **steps)
 
 
+@wrong_answer
 def _up_to_1024(p, x):
+    """The context of attention is 1024, whatever config.n_positions is, so a longer text does not fit. Use
+    config.n_positions.
+    """
     if x.shape[-2] > 1024:
         raise RuntimeError("the text is longer than the mask")
     return _block(p, x, p.init_args["config"])
 
 
-# Both the check of Block and the check of GPT recognise these mistakes, because a GPT consists of blocks.
-class _BlockMistake(NamedTuple):
-    """A mistake inside a block: the arguments of `_block` that reproduce it, and the message."""
-
-    replaced_steps: dict[str, Callable]
-    message: str
-
-
+# The checks of Block, GPT and generate_cached recognise these mistakes, because a GPT consists of blocks.
 _BLOCK_MISTAKES = {
-    "post-norm": _BlockMistake(
+    "post-norm": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: ln_2((t := ln_1(s + attn(s))) + mlp(t))},
         "The norms act on the sums, as in the first transformers (post-norm). GPT-2 normalises the inputs of attention"
         " and MLP, so that the stream itself is never normalised.",
     ),
-    "norm-of-what-is-added": _BlockMistake(
+    "norm-of-what-is-added": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + ln_1(attn(s))) + ln_2(mlp(s))},
         "The norms act on the results of attention and MLP, as in lesson 06's layer. In GPT-2 they should act on the"
         " inputs of attention and MLP.",
     ),
-    "no-first-sum": _BlockMistake(
+    "no-first-sum": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := attn(ln_1(s))) + mlp(ln_2(s))},
         "The result of attention replaces the stream, so everything in the stream is lost. Add the result to the"
         " stream instead.",
     ),
-    "no-second-sum": _BlockMistake(
+    "no-second-sum": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: mlp(ln_2(s + attn(ln_1(s))))},
         "The result of the MLP replaces the stream, so everything in the stream is lost. Add the result to the stream"
         " instead.",
     ),
-    "no-sums": _BlockMistake(
+    "no-sums": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: mlp(ln_2(attn(ln_1(s))))},
         "Both sums are missing: the result of attention replaces the stream, and then the result of the MLP replaces"
         " it. Add each result to the stream instead.",
     ),
-    "normed-stream-goes-on": _BlockMistake(
+    "normed-stream-goes-on": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (t := (h := ln_1(s)) + attn(h)) * 0 + (u := ln_2(t)) + mlp(u)},
         "You add to the normalised stream, so the stream itself is lost at every norm. Only attention and MLP should"
         " read the normalised copy; add their results to the stream as it was before the norm.",
     ),
-    "side-by-side": _BlockMistake(
+    "side-by-side": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: s + attn(ln_1(s)) + mlp(ln_2(s))},
         "The MLP reads the stream from before attention, so it cannot use the result of attention. Some models do this"
         " for speed, but in GPT-2 the MLP comes after the first sum.",
     ),
-    "mlp-first": _BlockMistake(
+    "mlp-first": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + mlp(ln_2(s))) + attn(ln_1(s))},
         "The MLP comes before attention. Attention should first fetch information from other positions; then the MLP"
         " works on it.",
     ),
-    "mlp-reads-what-was-found": _BlockMistake(
+    "mlp-reads-what-was-found": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: s + (found := attn(ln_1(s))) + mlp(ln_2(found))},
         "The MLP reads only the result of attention. It should read the whole stream after the first sum.",
     ),
-    "first-norm-twice": _BlockMistake(
+    "first-norm-twice": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + mlp(ln_1(s))},
         "ln_1 is used in both halves, and ln_2 is not used. Each half should read the stream through its own norm.",
     ),
-    "norms-exchanged": _BlockMistake(
+    "norms-exchanged": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_2(s))) + mlp(ln_1(s))},
         "ln_1 and ln_2 are swapped. ln_1 belongs to attention, ln_2 to the MLP.",
     ),
-    "no-norms": _BlockMistake(
+    "no-norms": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(s)) + mlp(s)},
         "The norms are not used: attention and MLP read the stream itself, however large it has grown. Each should"
         " read the stream through its own norm.",
     ),
-    "no-second-norm": _BlockMistake(
+    "no-second-norm": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + mlp(s)},
         "The MLP reads the stream without a norm; ln_2 is not used. Each half should read the stream through its own"
         " norm.",
     ),
-    "no-mlp": _BlockMistake(
+    "no-mlp": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: s + attn(ln_1(s))},
         "The MLP has no effect on the result. After attention's sum, add the result of the MLP as well.",
     ),
-    "eps-as-in-lesson-06": _BlockMistake(
+    "eps-as-in-lesson-06": Mistake(
         {"eps": lambda config: 1e-6},
         "The norms use 1e-6 for eps, as in lesson 06. GPT-2 needs a different eps: config.eps.",
     ),
-    "exact-gelu": _BlockMistake({"bend": F.gelu}, _EXACT.replace("This is", "The MLP uses")),
-    "relu": _BlockMistake({"bend": F.relu}, _RELU),
-    "no-bend": _BlockMistake({"bend": lambda x: x}, _NO_BEND),
-    "no-mask": _BlockMistake(
-        {"attend": lambda *a: _attend(*a, mask=lambda n: None)},
+    "exact-gelu": Mistake({"bend": F.gelu}, _EXACT.replace("This is", "The MLP uses")),
+    "relu": Mistake({"bend": F.relu}, _RELU),
+    "no-bend": Mistake({"bend": lambda x: x}, _NO_BEND),
+    "no-mask": Mistake(
+        {"attend": _attend.replace(**ATTENTION_MISTAKES["sees-the-future"].steps)},
         "There is no causal mask, so every position sees the whole text. A later token then changes the results at"
         " earlier positions.",
     ),
-    "one-head": _BlockMistake(
+    "one-head": Mistake(
         {"attend": lambda p, prefix, x, heads: _attend(p, prefix, x, 1)},
         "Attention has one head of the full width. It should have n_heads heads, which divide the width among them.",
     ),
-    "not-scaled": _BlockMistake(
-        {"attend": lambda *a: _attend(*a, scale=1.0)},
+    "not-scaled": Mistake(
+        {"attend": _attend.replace(**ATTENTION_MISTAKES["not-scaled"].steps)},
         "The scores of attention are not divided by the square root of a head's width. Large scores make softmax"
         " choose almost a single position.",
     ),
-    "heads-interleaved": _BlockMistake(
-        {"attend": lambda *a: _attend(*a, split=lambda x, heads: x.unflatten(-1, (-1, heads)).movedim(-1, -3))},
+    "heads-interleaved": Mistake(
+        {"attend": _attend.replace(split=lambda x, heads: x.unflatten(-1, (-1, heads)).movedim(-1, -3))},
         "Each head takes every n_heads-th entry. The entries of one head should be adjacent.",
     ),
-    "query-and-key-exchanged": _BlockMistake(
-        {"attend": lambda *a: _attend(*a, order=(1, 0, 2))},
+    "query-and-key-exchanged": Mistake(
+        {"attend": _attend.replace(**ATTENTION_MISTAKES["query-and-key-swapped"].steps)},
         "Queries and keys are swapped. Row i of the scores should belong to the query of position i.",
     ),
 }
@@ -470,7 +467,7 @@ _TINY_EPS = GPTConfig(vocab_size=9, n_positions=5, d_model=4, n_layers=1, n_head
 exercise(
     "Block",
     initial_parameters=_block_parameters,
-    oracle=_block_answer(),
+    oracle=_run_block,
     cases=lambda rand: [
         # With this seed, the exact GELU differs clearly from the approximation.
         case(rand(2, 7, 6), init=(_SMALL,), seed=6, note="as long as n_positions"),
@@ -495,15 +492,11 @@ exercise(
             for broken in (causal(), batch_independent(), remembers_nothing, finite_when_scaled())
         ),
     ],
-    misconceptions={name: Wrong(_block_answer(**how), message) for name, (how, message) in _BLOCK_MISTAKES.items()}
+    misconceptions={name: _run_block.replace(**how).wrong(message) for name, (how, message) in _BLOCK_MISTAKES.items()}
     | {
-        "context-of-gpt2": Wrong(
-            _up_to_1024,
-            "The context of attention is 1024, whatever config.n_positions is, so a longer text does not fit. Use"
-            " config.n_positions.",
-        ),
+        "context-of-gpt2": _up_to_1024,
         "adds-the-first-half-twice": Wrong(
-            _block_answer(order=lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + s + mlp(ln_2(s))),
+            _run_block.replace(order=lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + s + mlp(ln_2(s))),
             "The stream after attention is added twice. Each half should add only its own result to the stream.",
         ),
     },
@@ -525,8 +518,14 @@ def _gpt_parameters(config):
     return ends | {f"ln_f.{kind}": torch.zeros(d) for kind in "wb"}
 
 
-def _gpt_answer(
-    place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + p["wpe.weight"][: tokens.shape[-1]],
+@with_steps
+def _gpt(
+    p,
+    tokens,
+    *,
+    embed=lambda p, tokens: F.embedding(tokens, p["wte.weight"]),
+    places=lambda p, tokens: p["wpe.weight"][: tokens.shape[-1]],
+    first=lambda p, x, eps: x,
     which=range,
     block=_block,
     last=lambda p, x, eps: _norm(p, "ln_f", x, eps),
@@ -534,17 +533,17 @@ def _gpt_answer(
     note=lambda name, part_input, result: result,
     **within,
 ):
-    """Return an answer to GPT with one step replaced; `within` replaces steps inside its blocks."""
+    """Compute the logits; `within` replaces steps inside the blocks."""
+    config = p.init_args["config"]
+    eps = within.get("eps", lambda config: config.eps)(config)
+    x = first(p, embed(p, tokens) + places(p, tokens), eps)
+    for i in which(config.n_layers):
+        x = block(p, x, config, f"blocks.{i}.", note, **within)
+    return head(p, note("ln_f", x, last(p, x, eps)))
 
-    def answer(p, tokens):
-        config = p.init_args["config"]
-        x = place(p, tokens)
-        for i in which(config.n_layers):
-            x = block(p, x, config, f"blocks.{i}.", note, **within)
-        eps = within.get("eps", lambda config: config.eps)(config)
-        return head(p, note("ln_f", x, last(p, x, eps)))
 
-    return answer
+def _in_the_blocks(message):
+    return f"In the blocks: {message[0].lower()}{message[1:]}"
 
 
 def _future_changes_nothing(probe):
@@ -567,7 +566,7 @@ def _future_changes_nothing(probe):
 exercise(
     "GPT",
     initial_parameters=_gpt_parameters,
-    oracle=_gpt_answer(),
+    oracle=_gpt,
     cases=lambda rand: [
         case(rand.integers(3, 7, high=11), init=(_SMALL,), note="as long as n_positions"),
         case(rand.integers(2, 4, high=9), init=(_TINY_EPS,), seed=1, train=True, note="in training"),
@@ -577,7 +576,7 @@ exercise(
     properties=[
         _NO_DROPOUT,
         _first_wrong_part(
-            lambda p, args, note: _gpt_answer(note=note)(p, *args),
+            lambda p, args, note: _gpt.replace(note=note)(p, *args),
             "Every part returns the correct result, including `ln_f`, so the mistake comes after it. Do the scores use"
             " the current `self.wte.weight`?",
         ),
@@ -586,62 +585,39 @@ exercise(
         slopes_agree,
     ],
     misconceptions={
-        "no-positions": Wrong(
-            _gpt_answer(place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + 0 * p["wpe.weight"][0]),
+        "no-positions": _gpt.replace(places=lambda p, tokens: 0 * p["wpe.weight"][0]).wrong(
             "The position vectors are missing: wpe does not affect the result. Add its rows 0, 1, 2 … to the"
-            " embeddings.",
+            " embeddings."
         ),
         "positions-from-1": Wrong(
-            _gpt_answer(
-                place=lambda p, tokens: (
-                    F.embedding(tokens, p["wte.weight"]) + p["wpe.weight"].roll(-1, 0)[: tokens.shape[-1]]
-                )
-            ),
+            _gpt.replace(places=lambda p, tokens: p["wpe.weight"].roll(-1, 0)[: tokens.shape[-1]]),
             "Every position gets the vector of the next position, as if positions were counted from 1. Row 0 of wpe"
             " belongs to position 0.",
         ),
-        "positions-of-the-batch": Wrong(
-            _gpt_answer(
-                place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + p["wpe.weight"][: len(tokens), None]
-            ),
+        "positions-of-the-batch": _gpt.replace(places=lambda p, tokens: p["wpe.weight"][: len(tokens), None]).wrong(
             "All positions of a text get the same vector, chosen by the text's index in the batch. Positions run along"
-            " the second axis of tokens.",
+            " the second axis of tokens."
         ),
-        "positions-as-tokens": Wrong(
-            _gpt_answer(
-                place=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) + p["wte.weight"][: tokens.shape[-1]]
-            ),
-            "The position vectors come from wte, which holds the vectors of tokens. They should come from wpe.",
+        "positions-as-tokens": _gpt.replace(places=lambda p, tokens: p["wte.weight"][: tokens.shape[-1]]).wrong(
+            "The position vectors come from wte, which holds the vectors of tokens. They should come from wpe."
         ),
         "embedding-enlarged": Wrong(
-            _gpt_answer(
-                place=lambda p, tokens: (
-                    F.embedding(tokens, p["wte.weight"]) * p["wte.weight"].shape[1] ** 0.5
-                    + p["wpe.weight"][: tokens.shape[-1]]
-                )
+            _gpt.replace(
+                embed=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) * p["wte.weight"].shape[1] ** 0.5
             ),
             "The embeddings are multiplied by the root of d_model, as in the transformer paper of 2017. GPT-2 uses"
             " them unchanged.",
         ),
-        "no-final-norm": Wrong(
-            _gpt_answer(last=lambda p, x, eps: x + 0 * p["ln_f.w"]),
+        "no-final-norm": _gpt.replace(last=lambda p, x, eps: x + 0 * p["ln_f.w"]).wrong(
             "ln_f is not used. The blocks have added to the stream, so ln_f should bring it to one size before it is"
-            " compared with the embeddings.",
+            " compared with the embeddings."
         ),
         "final-norm-first": Wrong(
-            _gpt_answer(
-                place=lambda p, tokens: _norm(
-                    p,
-                    "ln_f",
-                    F.embedding(tokens, p["wte.weight"]) + p["wpe.weight"][: tokens.shape[-1]],
-                    p.init_args["config"].eps,
-                ),
-                last=lambda p, x, eps: x,
-            ),
+            _gpt.replace(first=lambda p, x, eps: _norm(p, "ln_f", x, eps), last=lambda p, x, eps: x),
             "ln_f runs before the blocks. It should run after the last block.",
         ),
         "final-norm-every-block": Wrong(
-            _gpt_answer(
+            _gpt.replace(
                 block=lambda p, x, config, *how, **within: _norm(
                     p, "ln_f", _block(p, x, config, *how, **within), config.eps
                 ),
@@ -651,53 +627,43 @@ exercise(
             " last block.",
         ),
         "head-of-its-own": Wrong(
-            _gpt_answer(head=lambda p, x: F.linear(x, p["lm_head.weight"])),
+            _gpt.replace(head=lambda p, x: F.linear(x, p["lm_head.weight"])),
             "The output layer has its own weight. GPT-2's head is tied: the scores are dot products with the rows of"
             " wte, and there are no further parameters.",
             initial_parameters=lambda config: (
                 _gpt_parameters(config) | {"lm_head.weight": torch.zeros(config.vocab_size, config.d_model)}
             ),
         ),
-        "vectors-for-logits": Wrong(
-            _gpt_answer(head=lambda p, x: x),
+        "vectors-for-logits": _gpt.replace(head=lambda p, x: x).wrong(
             "Your result holds vectors of d_model numbers. Compare each vector with every token's embedding, to get a"
-            " score for each token of the vocabulary.",
+            " score for each token of the vocabulary."
         ),
-        "probabilities": Wrong(
-            _gpt_answer(head=lambda p, x: F.linear(x, p["wte.weight"]).softmax(-1)),
+        "probabilities": _gpt.replace(head=lambda p, x: F.linear(x, p["wte.weight"]).softmax(-1)).wrong(
             "Your result holds probabilities, because a softmax has already run. The model should return the scores,"
-            " its logits.",
+            " its logits."
         ),
-        "last-position-only": Wrong(
-            _gpt_answer(head=lambda p, x: F.linear(x[:, -1], p["wte.weight"])),
+        "last-position-only": _gpt.replace(head=lambda p, x: F.linear(x[:, -1], p["wte.weight"])).wrong(
             "Only the last position is returned. In training, the model predicts the next token at every position, so"
-            " return all positions.",
+            " return all positions."
         ),
-        "one-block-for-all": Wrong(
-            _gpt_answer(which=lambda n: [0] * n),
-            "The same block runs every time. Create a new Block for each layer: `[block] * n` repeats one object.",
+        "one-block-for-all": _gpt.replace(which=lambda n: [0] * n).wrong(
+            "The same block runs every time. Create a new Block for each layer: `[block] * n` repeats one object."
         ),
-        "only-the-first-block": Wrong(
-            _gpt_answer(which=lambda n: [0]),
-            "Only the first block runs. Each block should read the result of the block before it.",
+        "only-the-first-block": _gpt.replace(which=lambda n: [0]).wrong(
+            "Only the first block runs. Each block should read the result of the block before it."
         ),
-        "only-the-last-block": Wrong(
-            _gpt_answer(which=lambda n: [n - 1]),
+        "only-the-last-block": _gpt.replace(which=lambda n: [n - 1]).wrong(
             "Only the last block affects the result: is the input of every block the embeddings? Each block should"
-            " read the result of the block before it.",
+            " read the result of the block before it."
         ),
-        "backwards": Wrong(
-            _gpt_answer(which=lambda n: reversed(range(n))),
-            "The blocks run from the last to the first. They should run from the first to the last.",
+        "backwards": _gpt.replace(which=lambda n: reversed(range(n))).wrong(
+            "The blocks run from the last to the first. They should run from the first to the last."
         ),
-        "stream-added-twice": Wrong(
-            _gpt_answer(block=lambda p, x, *how, **within: x + _block(p, x, *how, **within)),
-            "The stream is added again after each block. A block already returns the stream with its own results"
-            " added.",
+        "stream-added-twice": _gpt.replace(block=lambda p, x, *how, **within: x + _block(p, x, *how, **within)).wrong(
+            "The stream is added again after each block. A block already returns the stream with its own results added."
         ),
         **{
-            name: Wrong(_gpt_answer(**how), f"In the blocks: {message[0].lower()}{message[1:]}")
-            for name, (how, message) in _BLOCK_MISTAKES.items()
+            name: _gpt.replace(**how).wrong(_in_the_blocks(message)) for name, (how, message) in _BLOCK_MISTAKES.items()
         },
     },
     hints=Hints(
@@ -725,7 +691,11 @@ def _sample_checkpoint(rand, config, prefix="", extras=False, leave_out=(), add=
     return {name if name.startswith("lm_head") else f"{prefix}{name}": value for name, value in tensors.items()}
 
 
-def _state_answer(
+@with_steps
+def _state(
+    tensors,
+    config,
+    *,
     turn=lambda name, value: value.T,
     cut=lambda value, heads: value.chunk(3, dim=-1),
     parts=("W_query", "W_key", "W_value"),
@@ -736,35 +706,28 @@ def _state_answer(
     block="blocks",
     taken_from=lambda tensors, found: found,
 ):
-    """Return an answer to gpt2_state with one step replaced."""
-
-    def answer(tensors, config):
-        found = {name.removeprefix("transformer."): value for name, value in tensors.items()}
-        found = {
-            n: v for n, v in found.items() if not n.endswith((".attn.bias", ".attn.masked_bias", "lm_head.weight"))
-        }
-        if {name: list(value.shape) for name, value in found.items()} != shapes(config):
-            raise ValueError("it does not fit")
-        found = taken_from(tensors, found)
-        state = {name: whole(found[name]) for name in ("wte.weight", "wpe.weight")}
-        norms = {f"{block}.{i}.ln_{k}": f"h.{i}.ln_{k}" for i in blocks(config.n_layers) for k in (1, 2)}
-        for own_name, file_name in (norms | {"ln_f": "ln_f"}).items():
-            state |= {f"{own_name}.{norm(kind)}": found[f"{file_name}.{kind}"] for kind in ("weight", "bias")}
-        for i in blocks(config.n_layers):
-            for own_name, file_name in (
-                (f"attn.{out}", "attn.c_proj"),
-                *((f"mlp.{n}",) * 2 for n in ("c_fc", "c_proj")),
-            ):
-                name = f"h.{i}.{file_name}"
-                state[f"{block}.{i}.{own_name}.weight"] = turn(own_name, found[f"{name}.weight"])
-                state[f"{block}.{i}.{own_name}.bias"] = found[f"{name}.bias"]
-            three = {kind: cut(found[f"h.{i}.attn.c_attn.{kind}"], config.n_heads) for kind in ("weight", "bias")}
-            for part, weight, bias in zip(parts, three["weight"], three["bias"]):
-                state[f"{block}.{i}.attn.{part}.weight"] = turn(f"attn.{part}", weight)
-                state[f"{block}.{i}.attn.{part}.bias"] = bias
-        return state
-
-    return answer
+    found = {name.removeprefix("transformer."): value for name, value in tensors.items()}
+    found = {n: v for n, v in found.items() if not n.endswith((".attn.bias", ".attn.masked_bias", "lm_head.weight"))}
+    if {name: list(value.shape) for name, value in found.items()} != shapes(config):
+        raise ValueError("it does not fit")
+    found = taken_from(tensors, found)
+    state = {name: whole(found[name]) for name in ("wte.weight", "wpe.weight")}
+    norms = {f"{block}.{i}.ln_{k}": f"h.{i}.ln_{k}" for i in blocks(config.n_layers) for k in (1, 2)}
+    for own_name, file_name in (norms | {"ln_f": "ln_f"}).items():
+        state |= {f"{own_name}.{norm(kind)}": found[f"{file_name}.{kind}"] for kind in ("weight", "bias")}
+    for i in blocks(config.n_layers):
+        for own_name, file_name in (
+            (f"attn.{out}", "attn.c_proj"),
+            *((f"mlp.{n}",) * 2 for n in ("c_fc", "c_proj")),
+        ):
+            name = f"h.{i}.{file_name}"
+            state[f"{block}.{i}.{own_name}.weight"] = turn(own_name, found[f"{name}.weight"])
+            state[f"{block}.{i}.{own_name}.bias"] = found[f"{name}.bias"]
+        three = {kind: cut(found[f"h.{i}.attn.c_attn.{kind}"], config.n_heads) for kind in ("weight", "bias")}
+        for part, weight, bias in zip(parts, three["weight"], three["bias"]):
+            state[f"{block}.{i}.attn.{part}.weight"] = turn(f"attn.{part}", weight)
+            state[f"{block}.{i}.attn.{part}.bias"] = bias
+    return state
 
 
 def _cut_by_heads(value, heads):
@@ -833,103 +796,89 @@ def _pieces(tensors):
         yield from ((f"{_TRANSPOSED}{label}", piece.T) for label, piece in whole if piece.dim() == 2)
 
 
-_STATE = GPTConfig(vocab_size=5, n_positions=3, d_model=6, n_layers=2, n_heads=2)
-_STATE_WIDE = GPTConfig(vocab_size=7, n_positions=4, d_model=8, n_layers=3, n_heads=4)
+_NARROW = GPTConfig(vocab_size=5, n_positions=3, d_model=6, n_layers=2, n_heads=2)
+_WIDE = GPTConfig(vocab_size=7, n_positions=4, d_model=8, n_layers=3, n_heads=4)
 
 exercise(
     "gpt2_state",
-    oracle=_state_answer(),
+    oracle=_state,
     cases=lambda rand: [
-        case(_sample_checkpoint(rand, _STATE), _STATE),
+        case(_sample_checkpoint(rand, _NARROW), _NARROW),
+        case(_sample_checkpoint(rand, _WIDE, "transformer.", extras=True), _WIDE, note="names with a prefix"),
+        case(_sample_checkpoint(rand, _NARROW, leave_out=["h.1.mlp.c_fc.bias"]), _NARROW, note="a tensor is missing"),
         case(
-            _sample_checkpoint(rand, _STATE_WIDE, "transformer.", extras=True), _STATE_WIDE, note="names with a prefix"
+            _sample_checkpoint(rand, _NARROW, add=[("h.2.ln_1.weight", (6,))]), _NARROW, note="a tensor is superfluous"
         ),
-        case(_sample_checkpoint(rand, _STATE, leave_out=["h.1.mlp.c_fc.bias"]), _STATE, note="a tensor is missing"),
-        case(_sample_checkpoint(rand, _STATE, add=[("h.2.ln_1.weight", (6,))]), _STATE, note="a tensor is superfluous"),
         case(
-            _sample_checkpoint(rand, _STATE, add=[("wpe.weight", (4, 6))]),
-            _STATE,
+            _sample_checkpoint(rand, _NARROW, add=[("wpe.weight", (4, 6))]),
+            _NARROW,
             note="a tensor has a different shape",
         ),
     ],
     differentiable=False,
     properties=[_names_fit_the_model, _from_which_tensor],
     misconceptions={
-        "not-turned": Wrong(
-            _state_answer(turn=lambda name, value: value),
+        "not-turned": _state.replace(turn=lambda name, value: value).wrong(
             "No matrix is transposed: Conv1D stores [in, out], and nn.Linear stores [out, in]. Square matrices fit"
-            " either way, so only c_fc and the MLP's c_proj would give an error.",
+            " either way, so only c_fc and the MLP's c_proj would give an error."
         ),
         "attention-not-turned": Wrong(
-            _state_answer(turn=lambda name, value: value if name.startswith("attn") else value.T),
+            _state.replace(turn=lambda name, value: value if name.startswith("attn") else value.T),
             "The matrices of attention are not transposed. They are square, so they load without an error, but Conv1D"
             " stores them as [in, out], like the matrices of the MLP.",
         ),
         "out_proj-not-turned": Wrong(
-            _state_answer(turn=lambda name, value: value if name == "attn.out_proj" else value.T),
+            _state.replace(turn=lambda name, value: value if name == "attn.out_proj" else value.T),
             "out_proj is not transposed. It is square, so it loads without an error, but Conv1D stores it as [in,"
             " out], like the other matrices.",
         ),
         "c_attn-not-turned": Wrong(
-            _state_answer(turn=lambda name, value: value if name.startswith("attn.W") else value.T),
+            _state.replace(turn=lambda name, value: value if name.startswith("attn.W") else value.T),
             "The three pieces of c_attn are not transposed. Each piece is square, so it loads without an error, but it"
             " is stored as [in, out], like the whole matrix.",
         ),
-        "keys-first": Wrong(
-            _state_answer(parts=("W_key", "W_query", "W_value")),
+        "keys-first": _state.replace(parts=("W_key", "W_query", "W_value")).wrong(
             "The first third of c_attn went to the keys and the second third to the queries. The order is queries,"
-            " keys, values.",
+            " keys, values."
         ),
-        "values-first": Wrong(
-            _state_answer(parts=("W_value", "W_key", "W_query")),
-            "The first third of c_attn went to the values. The order is queries, keys, values.",
+        "values-first": _state.replace(parts=("W_value", "W_key", "W_query")).wrong(
+            "The first third of c_attn went to the values. The order is queries, keys, values."
         ),
-        "values-second": Wrong(
-            _state_answer(parts=("W_query", "W_value", "W_key")),
-            "Keys and values are swapped. The order in c_attn is queries, keys, values.",
+        "values-second": _state.replace(parts=("W_query", "W_value", "W_key")).wrong(
+            "Keys and values are swapped. The order in c_attn is queries, keys, values."
         ),
-        "cut-by-heads": Wrong(
-            _state_answer(cut=_cut_by_heads),
+        "cut-by-heads": _state.replace(cut=_cut_by_heads).wrong(
             "You split c_attn as if each head had its query, key and value side by side. c_attn holds the queries of"
             " all"
-            " heads first, then all keys, then all values.",
+            " heads first, then all keys, then all values."
         ),
-        "cut-in-turn": Wrong(
-            _state_answer(cut=lambda value, heads: [value[..., i::3] for i in range(3)]),
-            "You took every third column. In c_attn the three matrices are side by side, each as one block of columns.",
+        "cut-in-turn": _state.replace(cut=lambda value, heads: [value[..., i::3] for i in range(3)]).wrong(
+            "You took every third column. In c_attn the three matrices are side by side, each as one block of columns."
         ),
-        "rows-cut": Wrong(
-            _state_answer(cut=lambda value, heads: value.chunk(3)),
+        "rows-cut": _state.replace(cut=lambda value, heads: value.chunk(3)).wrong(
             "You split the weight of c_attn along its rows, which are its inputs. Queries, keys and values are side by"
-            " side: split the columns.",
+            " side: split the columns."
         ),
-        "only-the-first-block": Wrong(
-            _state_answer(blocks=lambda n: range(1)),
-            "The state holds only block 0. Each of the config.n_layers blocks has its own tensors.",
+        "only-the-first-block": _state.replace(blocks=lambda n: range(1)).wrong(
+            "The state holds only block 0. Each of the config.n_layers blocks has its own tensors."
         ),
-        "embedding-turned": Wrong(
-            _state_answer(whole=lambda value: value.T),
+        "embedding-turned": _state.replace(whole=lambda value: value.T).wrong(
             "wte and wpe are transposed, too. An embedding has one row for each token or position, in the file as in"
-            " your model.",
+            " your model."
         ),
-        "norms-by-their-names": Wrong(
-            _state_answer(norm=lambda kind: kind),
-            "The parameters of the norms still have the file's names. Your LayerNorm calls its weight w and its bias"
-            " b.",
+        "norms-by-their-names": _state.replace(norm=lambda kind: kind).wrong(
+            "The parameters of the norms still have the file's names. Your LayerNorm calls its weight w and its bias b."
         ),
-        "out_proj-by-its-name": Wrong(
-            _state_answer(out="c_proj"),
+        "out_proj-by-its-name": _state.replace(out="c_proj").wrong(
             "attn.c_proj still has the file's name. In your MultiHeadAttention this layer is out_proj; only the MLP's"
-            " c_proj keeps its name.",
+            " c_proj keeps its name."
         ),
-        "from-the-file-as-it-came": Wrong(
-            _state_answer(taken_from=lambda tensors, found: tensors),
+        "from-the-file-as-it-came": _state.replace(taken_from=lambda tensors, found: tensors).wrong(
             "You read from `tensors`, whose names may have the prefix `transformer.`; with the prefix, no tensor is"
-            " found. Read from `found`, whose names have no prefix.",
+            " found. Read from `found`, whose names have no prefix."
         ),
-        "blocks-by-their-names": Wrong(
-            _state_answer(block="h"),
-            "The blocks are still called h. Your model calls them blocks.",
+        "blocks-by-their-names": _state.replace(block="h").wrong(
+            "The blocks are still called h. Your model calls them blocks."
         ),
     },
     hints=Hints(
@@ -947,12 +896,17 @@ exercise(
 # --- the cache for keys and values ----------------------------------------------------------------------------------
 
 
-def _cached_generation(
+@with_steps
+def _generate_cached(
+    model,
+    tokens,
+    n_tokens,
+    *,
     position=lambda seq, step: seq + step,
     remembers=lambda old, new, step: new if old is None else torch.cat((old, new), dim=-2),
     keeps=lambda joined, new: joined,
     shared=False,
-    scale=None,
+    scale=lambda d_head, d_model, seq: d_head**-0.5,
     later_mask=lambda n: None,
     prompt_mask=causal_mask,
     final=_norm,
@@ -963,40 +917,35 @@ def _cached_generation(
     ends=lambda new, c: False,
     **within,
 ):
-    """Return an answer to generate_cached with one step replaced; `within` replaces steps inside the blocks.
+    """Generate with a cache; `within` replaces steps inside the blocks.
 
     The answer reads the model's parameters and does not call its modules.
     """
+    p, c, seq = dict(model.named_parameters()), model.config, tokens.shape[1]
+    text, new, cache = tokens, tokens, {}
+    for step in range(rounds(n_tokens)):
+        first = step == 0
+        places = torch.arange(seq) if first else torch.tensor([position(seq, step - 1)])
+        x = F.embedding(new, p["wte.weight"]) + p["wpe.weight"][places % c.n_positions]
 
-    def answer(model, tokens, n_tokens):
-        p, c, seq = dict(model.named_parameters()), model.config, tokens.shape[1]
-        text, new, cache = tokens, tokens, {}
-        for step in range(rounds(n_tokens)):
-            first = step == 0
-            places = torch.arange(seq) if first else torch.tensor([position(seq, step - 1)])
-            x = F.embedding(new, p["wte.weight"]) + p["wpe.weight"][places % c.n_positions]
+        def attend(p, prefix, h, heads, first=first, step=step):
+            q, k, v = (_split(_project(p, f"{prefix}W_{n}", h), heads) for n in ("query", "key", "value"))
+            place = "" if shared else prefix
+            new_k, new_v = k, v
+            k, v = (remembers(cache.get((place, n)), t, step) for n, t in (("k", k), ("v", v)))
+            cache[place, "k"], cache[place, "v"] = keeps(k, new_k), keeps(v, new_v)
+            mask = (prompt_mask if first else later_mask)(k.shape[-2])
+            return _project(p, f"{prefix}out_proj", _merge(attention_weights(q, k, mask, c.d_model, scale=scale) @ v))
 
-            def attend(p, prefix, h, heads, first=first, step=step):
-                q, k, v = (_split(_project(p, f"{prefix}W_{n}", h), heads) for n in ("query", "key", "value"))
-                place = "" if shared else prefix
-                new_k, new_v = k, v
-                k, v = (remembers(cache.get((place, n)), t, step) for n, t in (("k", k), ("v", v)))
-                cache[place, "k"], cache[place, "v"] = keeps(k, new_k), keeps(v, new_v)
-                mask = (prompt_mask if first else later_mask)(k.shape[-2])
-                root = k.shape[-1] ** -0.5 if scale is None else scale(c)
-                return _project(p, f"{prefix}out_proj", _merge(attention_weights(q, k, mask, scale=root) @ v))
-
-            for i in range(c.n_layers):
-                x = _block(p, x, c, f"blocks.{i}.", attend=attend, **within)
-            logits = F.linear(final(p, "ln_f", x[:, -1], c.eps), p["wte.weight"])
-            new = pick(logits)[:, None]
-            if ends(new, c):
-                break
-            text = torch.cat((text, new), dim=1)
-            new = feed(new, text)
-        return result(text, seq)
-
-    return answer
+        for i in range(c.n_layers):
+            x = _block(p, x, c, f"blocks.{i}.", attend=attend, **within)
+        logits = F.linear(final(p, "ln_f", x[:, -1], c.eps), p["wte.weight"])
+        new = pick(logits)[:, None]
+        if ends(new, c):
+            break
+        text = torch.cat((text, new), dim=1)
+        new = feed(new, text)
+    return result(text, seq)
 
 
 def _generate_without_cache(model, tokens, n_tokens):
@@ -1004,7 +953,7 @@ def _generate_without_cache(model, tokens, n_tokens):
     p = Params(dict(model.named_parameters()))
     p.init_args = {"config": model.config}
     for _ in range(n_tokens):
-        tokens = torch.cat((tokens, _gpt_answer()(p, tokens)[:, -1:].argmax(-1)), dim=1)
+        tokens = torch.cat((tokens, _gpt(p, tokens)[:, -1:].argmax(-1)), dim=1)
     return tokens
 
 
@@ -1156,57 +1105,46 @@ exercise(
     differentiable=False,
     properties=[_GREEDY, _first_wrong_pass, _keeps_keys_and_values],
     misconceptions={
-        "position-0-again": Wrong(
-            _cached_generation(position=lambda seq, step: 0),
+        "position-0-again": _generate_cached.replace(position=lambda seq, step: 0).wrong(
             "Every new token gets position 0, because it is the only token of its pass. Its position should be the"
-            " number of tokens before it.",
+            " number of tokens before it."
         ),
-        "position-stands-still": Wrong(
-            _cached_generation(position=lambda seq, step: seq),
-            "Every new token gets the position right after the prompt. The position should grow by one with each"
-            " token.",
+        "position-stands-still": _generate_cached.replace(position=lambda seq, step: seq).wrong(
+            "Every new token gets the position right after the prompt. The position should grow by one with each token."
         ),
-        "position-one-late": Wrong(
-            _cached_generation(position=lambda seq, step: seq + step + 1),
+        "position-one-late": _generate_cached.replace(position=lambda seq, step: seq + step + 1).wrong(
             "Every new token gets the position after its own. The prompt has the positions 0 to seq - 1, so the first"
-            " new token has position seq.",
+            " new token has position seq."
         ),
-        "position-one-early": Wrong(
-            _cached_generation(position=lambda seq, step: seq + step - 1),
+        "position-one-early": _generate_cached.replace(position=lambda seq, step: seq + step - 1).wrong(
             "Every new token gets the position of the token before it. After a prompt of seq tokens, the first new"
-            " token has position seq.",
+            " token has position seq."
         ),
-        "position-counts-the-passes": Wrong(
-            _cached_generation(position=lambda seq, step: step + 1),
+        "position-counts-the-passes": _generate_cached.replace(position=lambda seq, step: step + 1).wrong(
             "The first new token gets position 1, whatever the length of the prompt. The first pass covers the whole"
-            " prompt, so the position should first grow by the prompt's length.",
+            " prompt, so the position should first grow by the prompt's length."
         ),
-        "sees-the-first-only": Wrong(
-            _cached_generation(later_mask=lambda n: (torch.arange(n) == 0)[None]),
+        "sees-the-first-only": _generate_cached.replace(later_mask=lambda n: (torch.arange(n) == 0)[None]).wrong(
             "After the prompt, a new token sees only position 0: its mask is the first row of a triangle. The new"
-            " token comes last, so it should see every kept position.",
+            " token comes last, so it should see every kept position."
         ),
-        "prompt-forgotten": Wrong(
-            _cached_generation(keeps=lambda joined, new: new),
+        "prompt-forgotten": _generate_cached.replace(keeps=lambda joined, new: new).wrong(
             "The newest keys and values replace the kept ones, so the prompt is forgotten from the third pass on. Keep"
-            " the joined keys and values.",
+            " the joined keys and values."
         ),
-        "not-scaled": Wrong(
-            _cached_generation(scale=lambda c: 1.0),
+        "not-scaled": _generate_cached.replace(**ATTENTION_MISTAKES["not-scaled"].steps).wrong(
             "The scores are not divided by the square root of a head's width. Large scores make softmax choose almost"
-            " a single position.",
+            " a single position."
         ),
-        "root-of-d_model": Wrong(
-            _cached_generation(scale=lambda c: c.d_model**-0.5),
-            "The scores are divided by the root of d_model. Divide by the root of a head's width instead.",
+        "root-of-d_model": _generate_cached.replace(**ATTENTION_MISTAKES["root-of-d_in"].steps).wrong(
+            "The scores are divided by the root of d_model. Divide by the root of a head's width instead."
         ),
-        "nothing-kept": Wrong(
-            _cached_generation(remembers=lambda old, new, step: new),
+        "nothing-kept": _generate_cached.replace(remembers=lambda old, new, step: new).wrong(
             "After the prompt, a new token sees only itself, because the earlier keys and values are not used. Append"
-            " the new keys and values to the kept ones.",
+            " the new keys and values to the kept ones."
         ),
         "only-the-prompt-kept": Wrong(
-            _cached_generation(
+            _generate_cached.replace(
                 remembers=lambda old, new, step: (
                     new if old is None else torch.cat((old[..., : old.shape[-2] - (step > 1), :], new), dim=-2)
                 )
@@ -1214,55 +1152,46 @@ exercise(
             "A new token sees the prompt and itself, but not the tokens written in between. The kept keys and values"
             " should grow with each new token.",
         ),
-        "prompt-without-a-mask": Wrong(
-            _cached_generation(prompt_mask=lambda n: None),
+        "prompt-without-a-mask": _generate_cached.replace(prompt_mask=lambda n: None).wrong(
             "The prompt is read without a causal mask, so its positions see later positions. Each position should"
-            " compute the same values as in model(tokens).",
+            " compute the same values as in model(tokens)."
         ),
-        "one-cache-for-all-blocks": Wrong(
-            _cached_generation(shared=True, prompt_mask=lambda n: None),
-            "All blocks share one store of keys and values. Each block needs its own.",
+        "one-cache-for-all-blocks": _generate_cached.replace(shared=True, prompt_mask=lambda n: None).wrong(
+            "All blocks share one store of keys and values. Each block needs its own."
         ),
-        "no-final-norm": Wrong(
-            _cached_generation(final=lambda p, name, x, eps: x),
-            "ln_f is missing. Apply it to the stream before you compare the stream with the embeddings.",
+        "no-final-norm": _generate_cached.replace(final=lambda p, name, x, eps: x).wrong(
+            "ln_f is missing. Apply it to the stream before you compare the stream with the embeddings."
         ),
-        "first-token-again": Wrong(
-            _cached_generation(feed=lambda best, text: text[:, :1]),
-            "Each pass after the prompt gets the first token of the text. It should get the token that was just"
-            " chosen.",
+        "first-token-again": _generate_cached.replace(feed=lambda best, text: text[:, :1]).wrong(
+            "Each pass after the prompt gets the first token of the text. It should get the token that was just chosen."
         ),
-        "only-the-new": Wrong(
-            _cached_generation(result=lambda text, seq: text[:, seq:]),
+        "only-the-new": _generate_cached.replace(result=lambda text, seq: text[:, seq:]).wrong(
             "You return only the new tokens. The result should be the whole text: the given tokens, then the new"
-            " tokens.",
+            " tokens."
         ),
-        "one-too-many": Wrong(
-            _cached_generation(rounds=lambda n: n + 1),
-            "There is one token too many. n_tokens tokens need n_tokens passes, including the pass of the prompt.",
+        "one-too-many": _generate_cached.replace(rounds=lambda n: n + 1).wrong(
+            "There is one token too many. n_tokens tokens need n_tokens passes, including the pass of the prompt."
         ),
-        "one-too-few": Wrong(
-            _cached_generation(rounds=lambda n: max(n - 1, 0)),
-            "There is one token too few. The pass of the prompt already gives the first new token.",
+        "one-too-few": _generate_cached.replace(rounds=lambda n: max(n - 1, 0)).wrong(
+            "There is one token too few. The pass of the prompt already gives the first new token."
         ),
         "first-text-only": Wrong(
-            _cached_generation(pick=lambda logits: logits[:1].argmax(-1).expand(len(logits))),
+            _generate_cached.replace(pick=lambda logits: logits[:1].argmax(-1).expand(len(logits))),
             "Every text of the batch gets the next token of the first text. Choose the next token for each row"
             " separately.",
         ),
-        "least-likely": Wrong(
-            _cached_generation(pick=lambda logits: logits.argmin(-1)),
-            "You take the least likely token. Take the most likely token.",
+        "least-likely": _generate_cached.replace(pick=lambda logits: logits.argmin(-1)).wrong(
+            "You take the least likely token. Take the most likely token."
         ),
-        "ends-at-0": Wrong(_cached_generation(ends=lambda new, c: bool((new == 0).all())), _ENDS_AT_0),
-        "ends-at-the-last-token": Wrong(
-            _cached_generation(ends=lambda new, c: bool((new == c.vocab_size - 1).all())), _ENDS_AT_THE_LAST
-        ),
-        "ends-at-the-last-token-of-one-text": Wrong(
-            _cached_generation(ends=lambda new, c: bool((new == c.vocab_size - 1).any())), _ENDS_AT_THE_LAST
-        ),
+        "ends-at-0": _generate_cached.replace(ends=lambda new, c: bool((new == 0).all())).wrong(_ENDS_AT_0),
+        "ends-at-the-last-token": _generate_cached.replace(
+            ends=lambda new, c: bool((new == c.vocab_size - 1).all())
+        ).wrong(_ENDS_AT_THE_LAST),
+        "ends-at-the-last-token-of-one-text": _generate_cached.replace(
+            ends=lambda new, c: bool((new == c.vocab_size - 1).any())
+        ).wrong(_ENDS_AT_THE_LAST),
         **{
-            name: Wrong(_cached_generation(order=how["order"]), f"In the blocks: {message[0].lower()}{message[1:]}")
+            name: _generate_cached.replace(**how).wrong(_in_the_blocks(message))
             for name, (how, message) in _BLOCK_MISTAKES.items()
             if "order" in how and name != "no-sums"  # no-sums and no-second-sum write equal texts
         },
