@@ -25,6 +25,8 @@ helper = lambda x: x + shift
 
 def test_a_cell_binds_what_its_statements_bind():
     assert bound_names(ast.parse(SOURCE)) == ["total", "Base", "helper"]
+    cell = ast.parse("import a.b, c as d; x = 1")
+    assert bound_names(cell) == ["a", "d", "x"] and bound_names(cell, imports=False) == ["x"]
 
 
 def test_names_that_code_reads_when_it_runs_and_when_its_functions_are_called():

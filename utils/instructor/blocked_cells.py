@@ -38,11 +38,10 @@ class _NameState:
         self.uses: dict[str, set[str]] = {}  # a definition's name -> the global names that its body uses
 
     def run(self, cell: Cell, unset: set[str]) -> bool:
-        tree = parse_cell(cell)
-        body = tree.body if tree else []
-        self.unset |= unset.difference(bound_names(tree) if tree else ())
+        tree = parse_cell(cell) or ast.Module([], [])
+        self.unset |= unset.difference(bound_names(tree))
         failed = False
-        for node in body:
+        for node in tree.body:
             # Statements after a failing one do not run, so the names that they bind remain unset.
             failed = failed or self._is_failing(node)
             for name in bound_names(node):

@@ -198,15 +198,9 @@ def _bound_names(line: str) -> list[str]:
     text = line.strip()
     for attempt in (text, f"{text} pass", f"{text}\n    pass"):
         try:
-            tree = ast.parse(attempt)
+            return lessons.bound_names(ast.parse(attempt), imports=False)
         except (SyntaxError, ValueError):
             continue
-        return [
-            name
-            for node in tree.body
-            if not isinstance(node, (ast.Import, ast.ImportFrom))
-            for name in lessons.bound_names(node)
-        ]
     return _WORD.findall(text.split("=")[0]) if re.match(r"[\w, ]+=[^=]", text) else []
 
 

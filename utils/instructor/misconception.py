@@ -69,15 +69,14 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
     )
     parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # short strings, which `ruff format` can wrap
     entry = f'"{id}": Wrong({name}, {" ".join(parts)}),'
-    body = ast.parse(function).body
-    bound = {name: node for node in body for name in bound_names(node)}
-    free_names = read_names(function) - bound.keys() - set(dir(builtins))
+    stub_tree = ast.parse(function)
+    free_names = read_names(function).difference(bound_names(stub_tree), dir(builtins))
     return MisconceptionStub(
         function,
         entry,
         sorted(free_names),
         sorted(free_names & read_names(function, in_functions=False)),
-        [name for name, node in bound.items() if not isinstance(node, (ast.Import, ast.ImportFrom))],
+        bound_names(stub_tree, imports=False),
     )
 
 

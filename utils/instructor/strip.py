@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils import lessons
-from utils.lessons import Cell, LessonError, markers, stubs, syntax
+from utils.lessons import Cell, LessonError, bound_names, markers, stubs, syntax
 from utils.lessons.markers import MarkedCell, MarkerError, MarkerFault, Region
 
 
@@ -236,7 +236,7 @@ class _CodeRendering:
         """
         removed = [node for region in self.new for node in region.statements]
         scopes = {node: self.scopes[node] for node in removed}
-        return {name for node, scope in scopes.items() for name in ([scope[0].name] if scope else _bound_names([node]))}
+        return {name for node, scope in scopes.items() for name in ([scope[0].name] if scope else bound_names(node))}
 
     def _replacement(self, region: Region) -> list[str]:
         if region.kind == markers.ANSWER:
@@ -256,7 +256,7 @@ class _CodeRendering:
         if scope and isinstance(scope[-1], syntax.Function):
             new = stubs.body_stub(".".join(node.name for node in scope))
         else:
-            names = dict.fromkeys(name for name in _bound_names(removed) if name != "_")
+            names = dict.fromkeys(name for node in removed for name in bound_names(node) if name != "_")
             new = stubs.assignment_stubs(names) or (stubs.block_stub() if indent else [stubs.TODO])
         return [indent + line for line in new]
 
@@ -274,7 +274,3 @@ class _CodeRendering:
                 self.new[removed[emptied[-1]]] = self._stub(emptied[-1], answers)
             elif answers:
                 self.new[removed[emptied[-1]]] = [stubs.TODO]
-
-
-def _bound_names(nodes: Collection[ast.stmt]) -> list[str]:
-    return [name for node in nodes for name in lessons.bound_names(node)]

@@ -15,9 +15,8 @@ from utils.lessons.files import ROOT
 from utils.lessons.names import bound_names
 from utils.lessons.syntax import Definition, find_parse_errors, parse_cell
 
-_loaded: dict[
-    tuple[Path, str], tuple[tuple[int, int], ModuleType]
-] = {}  # the module of each file, with the file's modification time and size
+# the module of each file, with the file's modification time and size
+_loaded: dict[tuple[Path, str], tuple[tuple[int, int], ModuleType]] = {}
 _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
 
 

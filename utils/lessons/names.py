@@ -11,8 +11,12 @@ from collections.abc import Iterable, Iterator
 from utils.lessons.syntax import Definition
 
 
-def bound_names(node: ast.AST) -> list[str]:
-    """Return the names that a statement, or a whole cell, binds in its own scope, in order, without duplicates."""
+def bound_names(node: ast.AST, imports: bool = True) -> list[str]:
+    """Return the names that a statement, or a whole cell, binds in its own scope, in order, without duplicates.
+
+    Args:
+        imports: whether to include the names that import statements bind.
+    """
     names: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
@@ -24,15 +28,12 @@ def bound_names(node: ast.AST) -> list[str]:
         if isinstance(node, ast.Lambda):
             return
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            for child in ast.walk(
-                node
-            ):  # the targets of a comprehension are local to it; the target of a walrus is not
-                if isinstance(child, ast.NamedExpr):
-                    names[child.target.id] = None
+            # The targets of a comprehension are local to it; the target of a walrus is not.
+            names.update((child.target.id, None) for child in ast.walk(node) if isinstance(child, ast.NamedExpr))
             return
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names[node.id] = None
-        elif isinstance(node, ast.alias) and node.name != "*":
+        elif isinstance(node, ast.alias) and imports and node.name != "*":
             names[node.asname or node.name.split(".")[0]] = None
         elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
             names[node.name] = None

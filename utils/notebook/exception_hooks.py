@@ -56,15 +56,11 @@ def pending_exercise(error: BaseException, names: dict) -> str | None:
         return name.partition(".")[0] if name else None
     if name is not None:
         gaps = [name for name, value in names.items() if value is ... and not name.startswith("_")]
-        used = [name for name in gaps if name in _globals_read_at(error)] or gaps
+        frames = traceback.walk_tb(error.__traceback__)
+        read = {name for frame, line in frames for name in read_globals(frame.f_code, line)}
+        used = [name for name in gaps if name in read] or gaps
         return used[-1] if used else ""
     return None
-
-
-def _globals_read_at(error: BaseException) -> set[str]:
-    """Return the global names that the lines in the traceback read."""
-    frames = traceback.walk_tb(error.__traceback__)
-    return {name for frame, line in frames for name in read_globals(frame.f_code, line)}
 
 
 def _handle(shell, kind, error, trace, tb_offset=None):

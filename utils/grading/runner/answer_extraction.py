@@ -176,25 +176,17 @@ def _is_refused(module: types.ModuleType, name: str) -> bool:
 
 
 def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
-    """Return the global names that an answer reads, directly or in the page's functions that it calls."""
+    """Return the global names that an answer reads, directly or in the page's functions and classes that it uses."""
     referenced: set[str] = set()
     waiting = [answer]
     while waiting:
-        for code in _code_objects(waiting.pop(), names):
-            for name in read_globals(code) - referenced:
-                referenced.add(name)
-                waiting.append(names.get(name))
+        value = waiting.pop()
+        for part in vars(value).values() if isinstance(value, type) else (value,):
+            if isinstance(part, types.FunctionType) and part.__globals__ is names:
+                new = set().union(*map(read_globals, nested_code(part.__code__))) - referenced
+                referenced |= new
+                waiting += map(names.get, new)
     return referenced
-
-
-def _code_objects(value: Any, names: dict[str, Any]) -> list[types.CodeType]:
-    """Return the code objects of a function or class that the page defines; an empty list for anything else."""
-    if isinstance(value, type):
-        parts = [part for part in vars(value).values() if isinstance(part, types.FunctionType)]
-        return [code for part in parts for code in _code_objects(part, names)]
-    if not isinstance(value, types.FunctionType) or value.__globals__ is not names:
-        return []
-    return nested_code(value.__code__)
 
 
 def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
