@@ -15,7 +15,8 @@ CODE_BLOCKS = re.findall(r"(?ms)^```python\n(.*?)^```$", re.sub(r"(?s)~~~markdow
 
 @pytest.fixture
 def exercise(monkeypatch):
-    monkeypatch.setattr(registry, "_exercises", dict(registry.all_exercises()))
+    others = {name: known for name, known in registry.all_exercises().items() if name != "most_attended"}
+    monkeypatch.setattr(registry, "_exercises", others)
     exec(CODE_BLOCKS[0], {"__name__": "utils.checks.contributing"})
     return registry.find_exercise("most_attended")
 

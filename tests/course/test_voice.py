@@ -7,23 +7,10 @@ import pytest
 
 from utils import lessons
 from utils.feedback.exercise import all_exercises
+from utils.instructor.lesson_time import count_words, is_stated_right, needed_minutes, prose, visible_code
 from utils.lessons import markers
 
 LESSONS = [lessons.read_lesson(path) for path in lessons.all_lessons()]
-
-
-def code(lesson):
-    """The lines of each code cell that a reader sees: not blank, no markers."""
-    cells = [c.source.splitlines() for c in lesson.cells if c.kind == "code"]
-    return [[line for line in lines if line.strip() and not markers.looks_like_marker(line)] for lines in cells]
-
-
-def prose(lesson):
-    return "\n\n".join(c.source for c in lesson.cells if c.kind == "markdown")
-
-
-def words(text):
-    return len(re.findall(r"\w[\w'’.-]*", text))
 
 
 def exercises(lesson):
@@ -35,25 +22,21 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=[lesson.stem for le
 
 @each_lesson
 def test_size(lesson):
-    sizes = [len(lines) for lines in code(lesson)]
+    sizes = [len(lines) for lines in visible_code(lesson)]
     assert len(lesson.cells) <= 60 and statistics.median(sizes) <= 6 and max(sizes) <= 25
 
 
 @pytest.mark.parametrize("lesson", LESSONS[1:], ids=[lesson.stem for lesson in LESSONS[1:]])
 def test_balance_of_prose_and_code(lesson):
     """Lesson 00 is the guide to the others and is mostly prose."""
-    said, lines = words(prose(lesson)), sum(map(len, code(lesson)))
+    said, lines = count_words(prose(lesson)), sum(map(len, visible_code(lesson)))
     assert 6 * lines <= said <= 12 * lines, f"{said} words to {lines} lines of code; 6 to 12 a line are wanted"
 
 
 @each_lesson
 def test_the_stated_time_follows_from_the_page(lesson):
-    """150 words and 15 lines of code a minute, 3 minutes an exercise, 1 a prediction or a quiz; rounded to
-    the nearest 5."""
-    stated = int(re.search(r"\*\*Time:\*\* (\d+) minutes", prose(lesson))[1])
-    asked = sum(line.startswith(("explore.predict(", "explore.quiz(")) for cell in code(lesson) for line in cell)
-    minutes = words(prose(lesson)) / 150 + sum(map(len, code(lesson))) / 15 + 3 * len(exercises(lesson)) + asked
-    assert abs(stated - minutes) <= 2.5, f"{minutes:.1f} by the rule, so write {5 * round(minutes / 5)}"
+    minutes = needed_minutes(lesson)
+    assert is_stated_right(lesson), f"{minutes:.1f} by the rule: `coginst ready {lesson.stem[:2]}` writes it"
 
 
 @each_lesson
@@ -63,7 +46,7 @@ def test_it_opens_and_closes_as_every_lesson_does(lesson):
     assert "**After this" in text and "**Next:**" in text
     if lesson.name != "start_here":
         assert lesson.cells[0].source.count("<summary>") == 2 and "\n## Recap\n" in f"\n{text}\n"
-    assert any(line.startswith("explore.quiz(") for cell in code(lesson) for line in cell)
+    assert any(line.startswith("explore.quiz(") for cell in visible_code(lesson) for line in cell)
 
 
 @each_lesson
@@ -138,16 +121,15 @@ def test_only_plain_text_is_compared(lesson):
 @each_lesson
 def test_what_a_message_suggests_is_at_hand(lesson):
     """Checks say hint(...); it must not be a NameError."""
-    imported = "\n".join(line for cell in code(lesson) for line in cell if line.startswith("from utils import"))
+    imported = "\n".join(line for cell in visible_code(lesson) for line in cell if line.startswith("from utils import"))
     assert all(re.search(rf"\b{name}\b", imported) for name in ("check", "hint", "solution"))
 
 
-def test_the_lessons_in_the_readme_are_as_it_says():
+def test_the_lessons_in_the_readme_have_their_titles_and_stems():
     rows = re.findall(
-        r"(?m)^\| (\d\d) \| \[(.+?)\]\(course/(\w+)\.md\).* \| (\d+) \|$",
+        r"(?m)^\| (\d\d) \| \[(.+?)\]\(course/(\w+)\.md\).* \| \d+ \|$",
         (lessons.ROOT / "README.md").read_text(encoding="utf-8"),
     )
-    assert len(rows) >= 3
-    for number, title, stem, minutes in rows:
-        lesson = lessons.read_lesson(lessons.find_lesson(number))
-        assert (lesson.title, lesson.stem) == (title, stem) and f"**Time:** {minutes} minutes" in prose(lesson)
+    assert [(f"{number}_{stem[3:]}", title) for number, title, stem in rows] == [
+        (lesson.stem, lesson.title) for lesson in LESSONS
+    ]

@@ -22,15 +22,23 @@ Outcome = Literal[
 @app.command(rich_help_panel=MAINTAINERS)
 def new(
     lesson: str = typer.Argument(
-        ..., help="The name of the lesson, such as flash_attention, or with its number: 12_flash_attention."
+        ...,
+        help="The name of the new lesson, such as flash_attention, or with its number: 12_flash_attention. With"
+        " --exercise, also the name or number of an existing lesson.",
     ),
     title: str | None = typer.Option(None, help="The title of the lesson.", show_default="its name"),
-    exercise: str | None = typer.Option(None, help="The name of the first exercise.", show_default="most_attended"),
+    exercise: str | None = typer.Option(None, help="The name of the exercise.", show_default="most_attended"),
 ) -> None:
-    """Create a lesson: its page, checks and test, with one working exercise."""
+    """Create a lesson: its page, checks and test, with one working exercise. Or add an exercise to a lesson."""
     from utils.instructor import scaffold
 
     with report_errors():
+        existing = [path.stem for path in lessons.all_lessons() if lesson in (path.stem, path.stem[:2], path.stem[3:])]
+        if existing and exercise:
+            for path in scaffold.add_exercise(lesson, exercise):
+                typer.echo(f"Changed: {path}")
+            typer.echo(f"Next: replace the example by your own exercise, and run coginst ready {existing[0][:2]}.")
+            return
         paths = scaffold.create_lesson(lesson, title, exercise)
         for path in paths:
             typer.echo(f"Written: {path}")
@@ -121,6 +129,41 @@ def solve(
     with report_errors():
         for path in solved_notebooks.solve_lessons(lesson or [], out):
             typer.echo(f"Written: {path}")
+
+
+@app.command(rich_help_panel=MAINTAINERS)
+def ready(
+    lesson: str = typer.Argument(..., help="The lesson, by name or number."),
+    exercise: list[str] | None = typer.Argument(
+        None, help="Test the checks of only these exercises.", show_default="all of the lesson"
+    ),
+) -> None:
+    """Do everything that a new or changed lesson needs before a commit, and list what is left for you.
+
+    Exit with status 1 if the tests would fail."""
+    from utils.instructor.ready import FinishedStep, prepare_lesson
+
+    def print_step(finished: FinishedStep) -> None:
+        result = finished.result
+        words = ["stopped" if result.stops else "left for you" if result.problems else "done"]
+        words += [f"changed {name}" for name in finished.changed]
+        typer.echo(f"{finished.step.name}: {', '.join(words)}")
+
+    with report_errors():
+        finished = prepare_lesson(lesson, exercise or [], print_step)
+    failed = [step for step in finished if step.result.problems]
+    reminders = [line for step in finished for line in step.result.reminders]
+    if failed or reminders:
+        typer.echo("\nLeft for you:")
+    for step in failed:
+        for line in step.result.problems:
+            print_error(f"- {line}")
+        typer.echo(f"  {step.step.remedy}")
+    for line in reminders:
+        print_warning(f"- {line} (the tests pass without it)")
+    if failed:
+        typer.echo(f"Then run `coginst ready {lesson}` again.")
+        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=INSTRUCTORS)
@@ -235,11 +278,14 @@ def train(
 @app.command(rich_help_panel=MAINTAINERS)
 def mutants(
     exercise: list[str] | None = typer.Argument(None, help="Names of exercises (default: all).", show_default=False),
-    write: bool = typer.Option(False, "--write", help="Write the table into docs/mutants.md."),
+    write: bool = typer.Option(
+        False, "--write", help="Write the rows of these exercises into docs/mutants.md, and the totals into README.md."
+    ),
     show: Outcome = typer.Option("wrong", help="List the mutants with this outcome."),
 ) -> None:
     """Change each reference answer in one place at a time, and count how its check judges the changed answers."""
     from utils.instructor import mutation_testing as maker
+    from utils.instructor.readme_counts import write_counts
 
     def print_tally(tally: maker.MutantTally) -> None:
         row = maker.table_row(tally)
@@ -255,14 +301,12 @@ def mutants(
                     fg=typer.colors.RED if outcome == maker.WRONG else None,
                 )
 
-    if write and exercise:
-        print_error("--write writes the table of the whole course: do not name exercises with it.")
-        raise typer.Exit(2)
     with report_errors():
         tallies = maker.run_mutants(exercise or [], print_tally)
-        typer.echo(maker.format_table(tallies))
+        typer.echo(maker.format_table({tally.exercise: maker.table_row(tally) for tally in tallies}))
         if write:
-            maker.write_table(tallies)
+            maker.update_table(tallies)
+            write_counts()
     if any(tally.count(maker.WRONG) for tally in tallies):
         print_error("A check has a gap: a mutant listed above passed, although it is not equivalent to the answer.")
         raise typer.Exit(1)

@@ -15,7 +15,7 @@ import io
 import multiprocessing
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -274,13 +274,17 @@ def explained_percent_of_ran(row: Sequence[int]) -> int:
     return round(100 * (row[2] + row[3]) / ran) if ran else 100
 
 
-def format_table(tallies: Sequence[MutantTally]) -> str:
-    """Return the table as Markdown, with a row for the totals."""
-    rows = [(f"`{t.exercise}`", table_row(t)) for t in tallies]
-    rows.append(("all", tuple(map(sum, zip(*(row for _, row in rows))))))
+def format_table(rows: Mapping[str, Sequence[int]]) -> str:
+    """Return the table as Markdown: the rows of the exercises, and a row for the totals."""
+    names = [*(f"`{name}`" for name in rows), "all"]
     lines = [f"| exercise | {' | '.join(COLUMNS)} | told why |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
-    lines += [f"| {name} | {' | '.join(map(str, row))} | {explained_percent(row)} % |" for name, row in rows]
+    for name, row in zip(names, [*rows.values(), _sum_rows(rows)]):
+        lines.append(f"| {name} | {' | '.join(map(str, row))} | {explained_percent(row)} % |")
     return "\n".join(lines)
+
+
+def _sum_rows(rows: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*rows.values())))
 
 
 def read_table(path: Path | None = None) -> dict[str, tuple[int, ...]]:
@@ -289,8 +293,16 @@ def read_table(path: Path | None = None) -> dict[str, tuple[int, ...]]:
     return {name: tuple(map(int, row[:-1])) for name, *row in rows}
 
 
-def write_table(tallies: Sequence[MutantTally], path: Path | None = None) -> None:
-    """Write the page of the docs with the table."""
-    total = tuple(map(sum, zip(*map(table_row, tallies))))
-    page = PAGE.read_text(encoding="utf-8").format(table=format_table(tallies), ran=explained_percent_of_ran(total))
-    write_atomically(path or TABLE, page)
+def update_table(tallies: Sequence[MutantTally], path: Path | None = None) -> dict[str, tuple[int, ...]]:
+    """Write the rows of these exercises into the page of the docs, and return the rows of the table.
+
+    The rows of other exercises stay as they are. The rows of exercises that no longer exist are removed.
+    """
+    path = path or TABLE
+    known = read_table(path) | {tally.exercise: table_row(tally) for tally in tallies}
+    rows = {name: known[name] for name in all_exercises() if name in known}
+    text = PAGE.read_text(encoding="utf-8").format(
+        table=format_table(rows), ran=explained_percent_of_ran(_sum_rows(rows))
+    )
+    write_atomically(path, text)
+    return rows

@@ -1,4 +1,4 @@
-"""Create a new lesson that passes all tests: its page, its checks and its test.
+"""Create a new lesson that passes all tests: its page, its checks and its test. Or add an exercise to a lesson.
 
 Their templates are in `templates/lesson/`, and use the exercise of CONTRIBUTING.md. Every sentence of the page is an
 instruction to replace it, and meets the requirements of `tests/course/test_voice.py`.
@@ -44,12 +44,7 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
             f"{taken[number]} already has the number {number}. Leave the number out to get the next free one."
         )
     exercise = exercise or EXERCISE
-    _require_name(exercise, "An exercise")
-    for path in sorted((root / "utils" / "checks").glob("*.py")):
-        if re.search(rf'(?m)^exercise\(\s*"{exercise}"', path.read_text(encoding="utf-8")):
-            raise ScaffoldError(
-                f"{path.relative_to(root)} already has an exercise {exercise}. Choose another name with --exercise."
-            )
+    _require_new_exercise(exercise, root)
     texts = _render_templates(number, stem, title or stem.replace("_", " ").capitalize(), exercise, root)
     existing = [str(path.relative_to(root)) for path in texts if path.exists()]
     if existing:
@@ -67,6 +62,61 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
             path.unlink()
         raise
     return written
+
+
+def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
+    """Add the example of CONTRIBUTING.md under this name to the three files of a lesson, and return their paths.
+
+    Raises:
+        ScaffoldError: the name is invalid or exists, or a file of the lesson has no place for the exercise.
+        LessonError: there is no such lesson.
+    """
+    _require_new_exercise(exercise, root)
+    path = lessons.find_lesson(lesson, root / "solutions")
+    number, stem = path.stem[:2], path.stem[3:]
+    templates = _render_templates(number, stem, "", exercise, root)
+    page, checks, test = templates.values()
+    gap = re.search(r"(?ms)^### Exercise.*?^```python\n.*?^```\n", page)[0]
+    declaration = checks[checks.index("exercise(\n") :]
+    answers = re.search(r"(?ms)^RIGHT = \{\n(.*?)^\}$", test)[1]
+
+    paths = list(templates)
+    old_page, old_checks, old_test = map(lessons.read_text, paths)
+    texts = (
+        _extend_import(_insert(old_page, paths[0], r"(?m)^(?=## Recap$)", f"{gap}\n"), "jaxtyping", page),
+        _extend_import(old_checks, "utils.feedback.exercise", checks) + f"\n\n{declaration}",
+        _insert(old_test, paths[2], r"(?m)(?<=^RIGHT = \{\n)", answers),
+    )
+    for place, text in zip(paths, texts):
+        lessons.write_atomically(place, text)
+    return paths
+
+
+def _insert(text: str, path: Path, pattern: str, addition: str) -> str:
+    """Return the text with an addition at the only match of a pattern."""
+    parts = re.split(pattern, text)
+    if len(parts) != 2:
+        raise ScaffoldError(f"{path.name} needs one line for the new exercise, but {len(parts) - 1} match {pattern}.")
+    return addition.join(parts)
+
+
+def _extend_import(text: str, module: str, template: str) -> str:
+    """Return the text with the names that a template imports from a module."""
+    line = re.compile(rf"(?m)^from {re.escape(module)} import (\w.*)$")
+    names = set(line.search(template)[1].split(", "))
+    if found := line.search(text):
+        names |= set(found[1].split(", "))
+        return text[: found.start(1)] + ", ".join(sorted(names)) + text[found.end(1) :]
+    return re.sub(r"(?m)^(?=import|from)", f"from {module} import {', '.join(sorted(names))}\n", text, count=1)
+
+
+def _require_new_exercise(exercise: str, root: Path) -> None:
+    _require_name(exercise, "An exercise")
+    for path in sorted((root / "utils" / "checks").glob("*.py")):
+        if re.search(rf'(?m)^exercise\(\s*"{exercise}"', path.read_text(encoding="utf-8")):
+            raise ScaffoldError(
+                f"{path.relative_to(root)} already has an exercise {exercise}. Choose another name with --exercise."
+            )
 
 
 def _require_name(name: str, kind: str) -> None:

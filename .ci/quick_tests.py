@@ -1,0 +1,125 @@
+"""Run the tests that belong to the changed files, without browser tests. `make quick` runs this after the lint.
+
+The choice follows the names: each lesson and each package has tests of the same name. It is not complete: for
+example, a change of the check engine can also change the verdicts of exercises. `make test` runs everything.
+
+Usage: python .ci/quick_tests.py [BASE]              files that differ from the commit BASE (default: HEAD)
+       python .ci/quick_tests.py --files FILE ...    these files
+       ... --exercises NAME ...                      only these exercises of the lessons
+       ... --list                                    print the arguments of pytest, and run nothing
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BROWSER = ("tests/browser", "tests/explore", "tests/book")  # These tests need Chromium, or build the book.
+# These tests have a parameter for each exercise or each lesson.
+EVERY_LESSON = (
+    "tests/checks/test_exercises.py",
+    "tests/checks/test_blind.py",
+    "tests/checks/test_test_doubles.py",
+    "tests/course/test_voice.py",
+    "tests/instructor/test_solved_notebooks.py",
+)
+
+
+def git_lines(*arguments: str) -> list[str]:
+    """Return the lines that a git command prints."""
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
+    return done.stdout.splitlines()
+
+
+def changed_files(base: str) -> list[str]:
+    """Return the names of files that differ from `base`, and of new files that git does not ignore."""
+    return git_lines("diff", "--name-only", base) + git_lines("ls-files", "--others", "--exclude-standard")
+
+
+def lesson_stem(file: str) -> str:
+    """Return the stem of the lesson that a file belongs to, such as `layer_norm`, or "" if it belongs to none."""
+    if numbered := re.match(r"(?:solutions|course|tests/solved|tests/checks/blind/\w+)/\d\d_(\w+)\.\w+$", file):
+        return numbered[1]
+    stem = re.match(r"(?:utils/(?:checks|models)|tests/course)/(?:test_)?(\w+)(?:\.py$|/)", file)
+    return stem[1] if stem and list(ROOT.glob(f"solutions/[0-9][0-9]_{stem[1]}.md")) else ""
+
+
+def choose_tests(file: str) -> list[str]:
+    """Return the test files and folders of a changed file that belongs to no lesson. Without its own, the general."""
+    if file.startswith("tests/"):
+        if Path(file).name.startswith("test_") and file.endswith(".py"):
+            return [file]
+        folder = str(Path(file).parent) if file.count("/") > 1 else ""
+    else:
+        folder = re.sub(r"^utils/(\w+)/.*", r"tests/\1", file) if file.startswith("utils/") else ""
+    folder = folder.removesuffix("/__snapshots__")
+    if folder and (ROOT / folder).is_dir():
+        return [folder]
+    return sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/test_*.py"))
+
+
+def exercise_names(stem: str) -> list[str]:
+    """Return the names of a lesson's exercises."""
+    sys.path.insert(0, str(ROOT))
+    from utils.feedback.exercise import all_exercises
+
+    return [name for name, exercise in all_exercises().items() if exercise.lesson == stem]
+
+
+def pytest_runs(files: Iterable[str], exercises: Sequence[str] = ()) -> list[list[str]]:
+    """Return the arguments of each run of pytest that these files need.
+
+    Args:
+        files: the names of the changed files, relative to the repository.
+        exercises: of the tests for each exercise, choose only those for these (default: all of the lessons).
+    """
+    stems, tests = set(), set()
+    for file in files:
+        if stem := lesson_stem(file):
+            stems.add(stem)
+        if not stem or file.startswith("utils/models"):
+            tests.update(choose_tests(file))
+    pages = sorted(page for stem in stems for page in ROOT.glob(f"solutions/[0-9][0-9]_{stem}.md"))
+    for page in pages:
+        tests |= {
+            f"tests/course/test_{page.stem[3:]}.py",
+            f"course/{page.stem}.ipynb",
+            f"tests/solved/{page.stem}.ipynb",
+        }
+    tests |= {"tests/test_docs.py"} if pages else set()
+    whole = sorted(test for test in tests if (ROOT / test).exists() and not test.startswith(BROWSER))
+    runs = [[*whole, "-n", "2", "--dist", "loadfile"]] if whole else []
+    if pages:
+        names = exercises or [name for page in pages for name in exercise_names(page.stem[3:])]
+        ids = [f"[{page.stem}]" for page in pages] + [
+            form.format(name) for name in names for form in ("[{}]", "[{}-", "-{}]")
+        ]
+        chosen = " or ".join(ids)
+        runs.append([*EVERY_LESSON, "-n", "2", "-k", chosen])
+    return runs
+
+
+def main() -> int:
+    """Run the tests. Return the exit status: 0 if all pass, also if there are none."""
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("base", nargs="?", default="HEAD", help="a commit (default: HEAD)")
+    ask.add_argument("--files", nargs="+", metavar="FILE", help="the changed files, instead of git's list")
+    ask.add_argument("--exercises", nargs="+", default=(), metavar="NAME", help="only these exercises of the lessons")
+    ask.add_argument("--list", action="store_true", help="print the arguments of pytest, and run nothing")
+    given = ask.parse_args()
+    runs = pytest_runs(given.files or changed_files(given.base), given.exercises)
+    if given.list or not runs:
+        print("\n".join(shlex.join(run) for run in runs) or "No tests belong to the changed files.")
+        return 0
+    options = [sys.executable, "-m", "pytest", "-q", "--hypothesis-profile=ci"]
+    return max(subprocess.run([*options, *run], cwd=ROOT).returncode for run in runs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""The time that a lesson takes: the minutes that its page states, and the minutes that follow from its length."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from utils import lessons
+from utils.feedback.exercise import all_exercises
+from utils.lessons import Lesson, markers
+
+WORDS_PER_MINUTE = 150
+LINES_PER_MINUTE = 15  # lines of code
+MINUTES_PER_EXERCISE = 3
+MINUTES_PER_QUESTION = 1  # a prediction or a quiz
+STEP = 5  # A page states its time as a multiple of five minutes.
+
+_STATED = re.compile(r"(?<=\*\*Time:\*\* )\d+(?= minutes)")
+
+
+def visible_code(lesson: Lesson) -> list[list[str]]:
+    """Return the lines that a reader sees in each code cell, without blank lines and markers."""
+    cells = [cell.source.splitlines() for cell in lesson.cells if cell.kind == "code"]
+    return [[line for line in lines if line.strip() and not markers.looks_like_marker(line)] for lines in cells]
+
+
+def prose(lesson: Lesson) -> str:
+    """Return the text of all Markdown cells."""
+    return "\n\n".join(cell.source for cell in lesson.cells if cell.kind == "markdown")
+
+
+def count_words(text: str) -> int:
+    """Count the words and numbers in a text."""
+    return len(re.findall(r"\w[\w'’.-]*", text))
+
+
+def needed_minutes(lesson: Lesson) -> float:
+    """Return the minutes that follow from the length of the page, not rounded."""
+    lines = [line for cell in visible_code(lesson) for line in cell]
+    questions = sum(line.startswith(("explore.predict(", "explore.quiz(")) for line in lines)
+    exercises = sum(exercise.lesson == lesson.name for exercise in all_exercises().values())
+    return (
+        count_words(prose(lesson)) / WORDS_PER_MINUTE
+        + len(lines) / LINES_PER_MINUTE
+        + exercises * MINUTES_PER_EXERCISE
+        + questions * MINUTES_PER_QUESTION
+    )
+
+
+def stated_minutes(lesson: Lesson) -> int:
+    """Return the minutes that the page states. Raises `ValueError` if it states none."""
+    if stated := _STATED.search(prose(lesson)):
+        return int(stated[0])
+    raise ValueError(f"{lesson.path.name} does not state its time. Write **Time:** 30 minutes below the title.")
+
+
+def is_stated_right(lesson: Lesson) -> bool:
+    """Tell whether the stated minutes are the needed minutes, rounded."""
+    return abs(stated_minutes(lesson) - needed_minutes(lesson)) <= STEP / 2
+
+
+def write_stated_time(path: Path) -> bool:
+    """Replace the minutes that a page in `solutions/` states, if they are wrong. Return whether the page changed."""
+    lesson = lessons.read_lesson(path)
+    if is_stated_right(lesson):
+        return False
+    minutes = STEP * round(needed_minutes(lesson) / STEP)
+    lessons.write_atomically(path, _STATED.sub(str(minutes), lessons.read_text(path), count=1))
+    return True

@@ -1,0 +1,218 @@
+"""Get a new or changed lesson ready for a commit: do what a program can do, and list what a person must do.
+
+`STEPS` has the steps in the order in which they depend on each other. A step writes only generated files; its result
+names the files that changed. Learners' edits in `course/` and stored messages stay as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from utils import lessons
+from utils.feedback.exercise import all_exercises
+from utils.instructor import (
+    blind_answers,
+    build,
+    lesson_time,
+    mutation_testing,
+    online_links,
+    readme_counts,
+    solved_notebooks,
+)
+from utils.lessons import ROOT, Lesson
+
+
+@dataclass
+class StepResult:
+    """The result of one step.
+
+    Attributes:
+        problems: a line for each thing that a person must do; the tests fail until it is done.
+        reminders: a line for each thing that a person should do; the tests pass without it.
+        stops: whether the following steps cannot run.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    reminders: list[str] = field(default_factory=list)
+    stops: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: its name, the function that runs it, and what a person does about its problems."""
+
+    name: str
+    run: Callable[[Lesson, Sequence[str]], StepResult]  # the lesson, and the names of the exercises to test
+    remedy: str
+
+
+@dataclass(frozen=True)
+class FinishedStep:
+    """A step that has run, its result, and the files that it changed, relative to the repository."""
+
+    step: Step
+    result: StepResult
+    changed: list[str]
+
+
+def prepare_lesson(
+    name: str, exercises: Sequence[str] = (), on_step: Callable[[FinishedStep], None] = lambda step: None
+) -> list[FinishedStep]:
+    """Run the steps for one lesson. Stop at the first step without which the following steps cannot run.
+
+    Args:
+        name: the name or number of the lesson.
+        exercises: the exercises whose checks are tested; by default, all exercises of the lesson.
+        on_step: called with each step as soon as it has run.
+
+    Raises:
+        LessonError: there is no such lesson.
+        ValueError: the lesson has no such exercise.
+    """
+    path = lessons.find_lesson(name)
+    known = exercise_names(lessons.read_lesson(path))
+    if unknown := set(exercises) - set(known):
+        raise ValueError(
+            f"utils/checks/{path.stem[3:]}.py declares no exercise {', '.join(sorted(unknown))}. It declares:"
+            f" {', '.join(known)}."
+        )
+    finished: list[FinishedStep] = []
+    for step in STEPS:
+        before = _generated_files(path)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):  # Lessons print notes when they are loaded.
+                result = step.run(lessons.read_lesson(path), exercises or known)
+        except (ValueError, SyntaxError, ImportError) as error:
+            result = StepResult(problems=str(error).splitlines(), stops=True)
+        after = _generated_files(path)
+        changed = [name for name in sorted(before | after) if before.get(name) != after.get(name)]
+        finished.append(FinishedStep(step, result, changed))
+        on_step(finished[-1])
+        if result.stops:
+            break
+    return finished
+
+
+def _generated_files(lesson: Path) -> dict[str, bytes]:
+    """Return the content of every file that a step can write, by its name in the repository."""
+    paths = [
+        lesson,
+        ROOT / "README.md",
+        mutation_testing.TABLE,
+        ROOT / "docs" / "online.md",
+        blind_answers.blind_folder() / "pending.txt",
+        ROOT / "tests" / "solved" / f"{lesson.stem}.ipynb",
+        *(ROOT / "course").glob("[0-9][0-9]_*.*"),
+    ]
+    return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths if path.exists()}
+
+
+def exercise_names(lesson: Lesson) -> list[str]:
+    """Return the names of the lesson's exercises in the order of its checks module."""
+    return [name for name, exercise in all_exercises().items() if exercise.lesson == lesson.name]
+
+
+# --- the steps ------------------------------------------------------------------------------------------
+
+
+def _find_missing_checks(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    code = "\n".join(cell.source for cell in lesson.cells if cell.kind == "code")
+    called = re.findall(r"(?m)^check\((\w+)", code)
+    declared = exercise_names(lesson)
+    return StepResult(
+        [f"{name}: the lesson calls check({name}), but utils/checks declares no exercise {name}" for name in called
+         if name not in declared]
+        + [f"{name}: utils/checks declares it, but no cell of the lesson calls its check" for name in declared
+           if name not in called],
+    )  # fmt: skip
+
+
+def _state_time(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    lesson_time.write_stated_time(lesson.path)
+    return StepResult()
+
+
+def _build_student_copy(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    return StepResult(build.build().kept)
+
+
+def _solve(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    solved_notebooks.solve_lessons([lesson.stem], ROOT / "tests" / "solved")
+    return StepResult()
+
+
+def _test_mutants(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    tallies = mutation_testing.run_mutants(exercises)
+    mutation_testing.update_table(tallies)
+    return StepResult(
+        [
+            f"{tally.exercise}: a mutant passes, although it is not equivalent: {mutant.change} ({message})"
+            for tally in tallies
+            for mutant, outcome, message in tally.outcomes
+            if outcome == mutation_testing.WRONG
+        ]
+    )
+
+
+def _judge_blind_answers(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    answers = [answer for file in blind_answers.read_blind_answers().values() for answer in file]
+    changed = blind_answers.find_changed_verdicts([answer for answer in answers if answer.exercise in exercises])
+    pending = blind_answers.find_pending(all_exercises(), answers)
+    blind_answers.write_pending(pending)
+    reminders = [
+        f"{name}: ask somebody who has not seen the check for right and wrong answers, written from the student page"
+        for name in pending
+        if name in exercise_names(lesson)
+    ]
+    return StepResult(changed, reminders)
+
+
+def _update_pages(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    online_links.write_links_page()
+    readme_counts.write_counts()
+    return StepResult()
+
+
+def _run_tests(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    # The program that chooses tests for `make quick` also chooses the tests of a lesson.
+    command = [sys.executable, str(ROOT / ".ci" / "quick_tests.py"), "--files", f"solutions/{lesson.path.name}"]
+    command += ["--exercises", *exercises]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    if done.returncode == 0:
+        return StepResult()
+    failed = re.findall(r"(?m)^(?:FAILED|ERROR) (.+)$", done.stdout)
+    return StepResult(failed or [(done.stdout + done.stderr).strip()[-2000:]])
+
+
+STEPS: Sequence[Step] = (
+    Step("exercises", _find_missing_checks, "Declare the exercise, or call its check in the lesson."),
+    Step("stated time", _state_time, "Correct solutions/."),
+    Step("student copy", _build_student_copy, "Correct solutions/; or move your own work out of course/."),
+    Step("solved notebook", _solve, "Correct the answer in solutions/, or its check."),
+    Step("mutants", _test_mutants, "Add a case or a property that distinguishes the mutant from a correct answer."),
+    Step(
+        "blind answers",
+        _judge_blind_answers,
+        "Read the new messages. If they are right, run `coginst answers FILE --write` for the file of the answer.",
+    ),
+    Step("pages", _update_pages, "Add a row to README.md, in the form of the other rows."),
+    Step(
+        "tests",
+        _run_tests,
+        "Read each failure with `pytest NAME`. If only stored messages differ, run `make snapshots` and read the diff.",
+    ),
+)
