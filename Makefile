@@ -7,12 +7,15 @@ READY := .venv/.ready
 # compile the same modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: lab test suite lint format snapshots fuzz build book bench browser-test test-nbgrader lock
+.PHONY: lab test quick suite lint format snapshots fuzz build book bench browser-test test-nbgrader lock
 
 lab: $(READY)           # build the course and open JupyterLab at lesson 00
 	@$(PY) -m utils.cli lab $(ARGS)
 
 test: lint suite        # run everything that CI runs
+
+quick: lint             # run lint and the tests that belong to the changed files, without browser tests. Compare with a branch: ARGS=main
+	@$(PY) .ci/quick_tests.py $(ARGS)
 
 suite: $(READY)         # run unit tests, solved and untouched notebooks, and browser tests, with the same examples in every run.
                         # Three workers share two cores, because workers often wait for a browser or a kernel

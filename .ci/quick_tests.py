@@ -6,6 +6,7 @@ example, a change of the check engine can also change the verdicts of exercises.
 Usage: python .ci/quick_tests.py [BASE]              files that differ from the commit BASE (default: HEAD)
        python .ci/quick_tests.py --files FILE ...    these files
        ... --exercises NAME ...                      only these exercises of the lessons
+       ... --ignore FOLDER ...                       without the tests of these folders
        ... --list                                    print the arguments of pytest, and run nothing
 """
 
@@ -72,12 +73,13 @@ def exercise_names(stem: str) -> list[str]:
     return [name for name, exercise in all_exercises().items() if exercise.lesson == stem]
 
 
-def pytest_runs(files: Iterable[str], exercises: Sequence[str] = ()) -> list[list[str]]:
+def pytest_runs(files: Iterable[str], exercises: Sequence[str] = (), ignored: Sequence[str] = ()) -> list[list[str]]:
     """Return the arguments of each run of pytest that these files need.
 
     Args:
         files: the names of the changed files, relative to the repository.
         exercises: of the tests for each exercise, choose only those for these (default: all of the lessons).
+        ignored: folders of tests that are not chosen.
     """
     stems, tests = set(), set()
     for file in files:
@@ -93,7 +95,7 @@ def pytest_runs(files: Iterable[str], exercises: Sequence[str] = ()) -> list[lis
             f"tests/solved/{page.stem}.ipynb",
         }
     tests |= {"tests/test_docs.py"} if pages else set()
-    whole = sorted(test for test in tests if (ROOT / test).exists() and not test.startswith(BROWSER))
+    whole = sorted(test for test in tests if (ROOT / test).exists() and not test.startswith((*BROWSER, *ignored)))
     runs = [[*whole, "-n", "2", "--dist", "loadfile"]] if whole else []
     if pages:
         names = exercises or [name for page in pages for name in exercise_names(page.stem[3:])]
@@ -101,7 +103,8 @@ def pytest_runs(files: Iterable[str], exercises: Sequence[str] = ()) -> list[lis
             form.format(name) for name in names for form in ("[{}]", "[{}-", "-{}]")
         ]
         chosen = " or ".join(ids)
-        runs.append([*EVERY_LESSON, "-n", "2", "-k", chosen])
+        workers = () if exercises else ("-n", "2")  # The tests of one exercise take less time than another worker.
+        runs.append([*EVERY_LESSON, *workers, "-k", chosen])
     return runs
 
 
@@ -111,9 +114,10 @@ def main() -> int:
     ask.add_argument("base", nargs="?", default="HEAD", help="a commit (default: HEAD)")
     ask.add_argument("--files", nargs="+", metavar="FILE", help="the changed files, instead of git's list")
     ask.add_argument("--exercises", nargs="+", default=(), metavar="NAME", help="only these exercises of the lessons")
+    ask.add_argument("--ignore", nargs="+", default=(), metavar="FOLDER", help="choose no tests of these folders")
     ask.add_argument("--list", action="store_true", help="print the arguments of pytest, and run nothing")
     given = ask.parse_args()
-    runs = pytest_runs(given.files or changed_files(given.base), given.exercises)
+    runs = pytest_runs(given.files or changed_files(given.base), given.exercises, given.ignore)
     if given.list or not runs:
         print("\n".join(shlex.join(run) for run in runs) or "No tests belong to the changed files.")
         return 0

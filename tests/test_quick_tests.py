@@ -85,3 +85,9 @@ def test_the_script_names_the_tests_without_running_them():
     assert done.returncode == 0 and done.stdout.startswith("tests/feedback ")
     done = run_python(SCRIPT, "--files", "utils/explore/softmax_rows.js")
     assert done.returncode == 0 and done.stdout == "No tests belong to the changed files.\n"
+
+
+def test_some_exercises_of_a_lesson_and_without_a_folder():
+    own, shared = quick_tests.pytest_runs(["solutions/06_layer_norm.md"], ["normalised"], ["tests/solved"])
+    assert "tests/solved/06_layer_norm.ipynb" not in own and "course/06_layer_norm.ipynb" in own
+    assert "[normalised-" in shared[-1] and "LayerNorm" not in shared[-1]

@@ -103,6 +103,48 @@ def test_two_lessons_can_be_started_side_by_side(checkout, snapshot):
     assert done.returncode == 0 and "4 files" in done.stdout, done.stdout + done.stderr
 
 
+def test_an_exercise_is_added_to_the_three_files_of_a_lesson(checkout):
+    before = contents(checkout)
+    done = run(checkout, "utils.cli", "new", "positional_encoding", "--exercise", "strongest_key")
+    assert done.returncode == 0 and "coginst ready 07" in done.stdout, done.stderr
+    page, checks, test = names = [
+        "solutions/07_positional_encoding.md",
+        "utils/checks/positional_encoding.py",
+        "tests/course/test_positional_encoding.py",
+    ]
+    after = contents(checkout)
+    assert {name for name in after if after[name] != before.get(name)} == set(names)
+    old, new = ({name: files[name].decode() for name in names} for files in (before, after))
+    assert "from jaxtyping import Float, Int\n" in new[page] and "check(strongest_key)\n```\n\n## Recap" in new[page]
+    assert new[checks].count("import Float, Hints, Int, Wrong, case, exercise\n") == 1
+    assert new[test].count('RIGHT = {\n    "strongest_key": [') == 1
+    added = [set(new[name].splitlines()) - set(old[name].splitlines()) for name in names]
+    assert all(added) and [len(set(old[name].splitlines()) - set(new[name].splitlines())) for name in names] == [
+        1,
+        1,
+        0,
+    ]
+
+
+@pytest.mark.parametrize("lesson", [path.stem for path in lessons.all_lessons() if path.stem[:2] != "00"])
+def test_each_lesson_has_a_place_for_a_new_exercise(checkout, lesson):
+    for path in scaffold.add_exercise(lesson, "strongest_key", checkout):
+        text = path.read_text(encoding="utf-8")
+        assert "strongest_key" in text
+        if path.suffix == ".py":
+            compile(text, path.name, "exec")
+            assert "import torch" in text
+
+
+def test_an_exercise_that_has_no_place_is_refused_and_nothing_is_written(checkout, snapshot):
+    before = contents(checkout)
+    for lesson, exercise in (("00", "strongest_key"), ("07", "softmax"), ("07", "x y")):
+        with pytest.raises(ScaffoldError) as error:
+            scaffold.add_exercise(lesson, exercise, checkout)
+        assert str(error.value) == snapshot
+    assert contents(checkout) == before
+
+
 @pytest.mark.parametrize(
     "name",
     ["causal_attention", "04_other", "Flash", "flash-attention", "../flash", "", "class", "half_done", "journey\n"],

@@ -83,21 +83,20 @@ def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
     paths = list(templates)
     old_page, old_checks, old_test = map(lessons.read_text, paths)
     texts = (
-        _extend_import(_insert(old_page, paths[0], r"(?m)^(?=## Recap$)", f"{gap}\n"), "jaxtyping", page),
+        _extend_import(_replace_line(old_page, paths[0], "## Recap", f"{gap}\n## Recap"), "jaxtyping", page),
         _extend_import(old_checks, "utils.feedback.exercise", checks) + f"\n\n{declaration}",
-        _insert(old_test, paths[2], r"(?m)(?<=^RIGHT = \{\n)", answers),
+        _replace_line(old_test, paths[2], "RIGHT = {", f"RIGHT = {{\n{answers}".rstrip("\n")),
     )
     for place, text in zip(paths, texts):
         lessons.write_atomically(place, text)
     return paths
 
 
-def _insert(text: str, path: Path, pattern: str, addition: str) -> str:
-    """Return the text with an addition at the only match of a pattern."""
-    parts = re.split(pattern, text)
-    if len(parts) != 2:
-        raise ScaffoldError(f"{path.name} needs one line for the new exercise, but {len(parts) - 1} match {pattern}.")
-    return addition.join(parts)
+def _replace_line(text: str, path: Path, line: str, new: str) -> str:
+    """Return the text with another text in the place of a line that it contains once."""
+    if text.count(f"\n{line}\n") != 1:
+        raise ScaffoldError(f"{path.name} should contain the line {line} once, because the new exercise goes there.")
+    return text.replace(f"\n{line}\n", f"\n{new}\n")
 
 
 def _extend_import(text: str, module: str, template: str) -> str:

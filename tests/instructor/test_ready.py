@@ -1,0 +1,171 @@
+"""Test `coginst ready`: its steps, what it changes and what it leaves for a person."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.lesson_files import write_lesson
+from utils import lessons
+from utils.cli.commands import app
+from utils.feedback.exercise import all_exercises
+from utils.instructor import blind_answers, lesson_time, mutation_testing, ready
+from utils.instructor.answers import Answer
+from utils.instructor.mutation_testing import MutantTally
+from utils.instructor.mutations import Mutant
+from utils.instructor.ready import Step, StepResult
+
+CHECKS = """
+```python
+check(LayerNorm)
+```
+
+```python
+check(normalised=normalised)
+check(other)
+```
+"""
+
+
+def steps(*functions):
+    return tuple(Step(function.__name__, function, f"remedy of {function.__name__}") for function in functions)
+
+
+def test_each_step_runs_and_the_changed_files_are_named(tmp_path, monkeypatch):
+    (tmp_path / "README.md").write_text("old", encoding="utf-8")
+    (tmp_path / "course").mkdir()
+
+    def write(lesson, exercises):
+        assert lesson.name == "layer_norm" and "LayerNorm" in exercises
+        print("a note")
+        (tmp_path / "README.md").write_text("new", encoding="utf-8")
+        (tmp_path / "course" / "06_layer_norm.md").write_text("new", encoding="utf-8")
+        return StepResult()
+
+    def remind(lesson, exercises):
+        return StepResult(reminders=["a reminder"])
+
+    monkeypatch.setattr(ready, "STEPS", steps(write, remind))
+    monkeypatch.setattr(
+        ready,
+        "_generated_files",
+        lambda path: {p.relative_to(tmp_path).as_posix(): p.read_bytes() for p in tmp_path.rglob("*.md")},
+    )
+    done = CliRunner().invoke(app, ["ready", "06"])
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "write: done, changed README.md, changed course/06_layer_norm.md",
+        "remind: done",
+        "",
+        "Left for you:",
+    ]
+    assert done.stderr == "- a reminder (the tests pass without it)\n"
+
+
+def test_a_problem_gives_its_remedy_and_an_error_stops(monkeypatch):
+    def first(lesson, exercises):
+        return StepResult(["one problem"])
+
+    def second(lesson, exercises):
+        raise ValueError("line 1\nline 2")
+
+    def third(lesson, exercises):
+        raise AssertionError("This step depends on the step before it.")
+
+    monkeypatch.setattr(ready, "STEPS", steps(first, second, third))
+    done = CliRunner().invoke(app, ["ready", "layer_norm", "LayerNorm"])
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "first: left for you",
+        "second: stopped",
+        "",
+        "Left for you:",
+        "  remedy of first",
+        "  remedy of second",
+        "Then run `coginst ready layer_norm` again.",
+    ]
+    assert done.stderr.splitlines() == ["- one problem", "- line 1", "- line 2"]
+
+
+def test_unknown_names_are_refused(monkeypatch):
+    monkeypatch.setattr(ready, "STEPS", ())
+    done = CliRunner().invoke(app, ["ready", "nope"])
+    assert done.exit_code == 2 and done.stderr.startswith("There is no lesson 'nope' in solutions/.")
+    done = CliRunner().invoke(app, ["ready", "06", "softmax"])
+    assert done.exit_code == 2 and done.stderr.startswith("utils/checks/layer_norm.py declares no exercise softmax.")
+
+
+def test_calls_of_check_and_declarations_agree(tmp_path):
+    lesson = lessons.read_lesson(write_lesson(tmp_path, "06_layer_norm", CHECKS))
+    assert [line.partition(":")[0] for line in ready._find_missing_checks(lesson, []).problems] == [
+        "other",
+        "SelfAttentionLayer",
+    ]
+    for path in lessons.all_lessons():
+        assert not ready._find_missing_checks(lessons.read_lesson(path), []).problems
+
+
+def test_a_mutant_that_passes_is_left_for_a_person(monkeypatch):
+    tally = MutantTally("LayerNorm", "layer_norm")
+    tally.outcomes = [
+        (Mutant(kind="constant", change="1 → 2", source=""), mutation_testing.WRONG, "seed 2, case 0"),
+        (Mutant(kind="constant", change="1 → 3", source=""), mutation_testing.NAMED, ""),
+    ]
+    monkeypatch.setattr(mutation_testing, "run_mutants", lambda names: [tally])
+    monkeypatch.setattr(mutation_testing, "update_table", lambda tallies: None)
+    (problem,) = ready._test_mutants(lessons.read_lesson(lessons.find_lesson("06")), ["LayerNorm"]).problems
+    assert problem.startswith("LayerNorm: a mutant passes") and "1 → 2 (seed 2, case 0)" in problem
+
+
+def test_the_rows_of_other_exercises_stay_in_the_table(tmp_path):
+    path = tmp_path / "mutants.md"
+    before = mutation_testing.TABLE.read_text(encoding="utf-8")
+    path.write_text(before.replace("| `softmax` |", "| `exercise_that_was_removed` |"), encoding="utf-8")
+    tally = MutantTally("row_sums", "start_here")
+    tally.outcomes = [(Mutant(kind="constant", change="1 → 2", source=""), mutation_testing.NAMED, "")]
+    rows = mutation_testing.update_table([tally], path)
+    assert list(rows) == [name for name in all_exercises() if name != "softmax"]
+    assert rows["row_sums"] == (1, 1, 1, 0, 0, 0, 0, 0, 0)
+    stored = mutation_testing.read_table(path)
+    assert stored.pop("all") == tuple(map(sum, zip(*rows.values()))) and stored == rows
+
+
+def test_the_stated_time_is_corrected_only_if_it_is_wrong(tmp_path):
+    page = (
+        "# T\n\n**After this** you know. **Time:** {} minutes.\n\n"
+        + "word " * 1500
+        + "\n\n```python\nx = 1\n# <COGINST>\n```\n"
+    )
+    path = write_lesson(tmp_path, "98_x", page.format(30))
+    assert lesson_time.needed_minutes(lessons.read_lesson(path)) == pytest.approx((1500 + 8) / 150 + 1 / 15)
+    assert lesson_time.write_stated_time(path)
+    assert lesson_time.stated_minutes(lessons.read_lesson(path)) == 10
+    assert path.read_text(encoding="utf-8").endswith(page.format(10)) and not lesson_time.write_stated_time(path)
+    write_lesson(tmp_path, "98_x", "# T\n")
+    with pytest.raises(ValueError, match="does not state its time"):
+        lesson_time.write_stated_time(path)
+
+
+def test_an_exercise_is_pending_until_it_has_right_and_wrong_answers(tmp_path):
+    folder = tmp_path / "tests" / "checks" / "blind"
+    (folder / "first").mkdir(parents=True)
+    text = "# %% softmax right (passed): with exp\nx = 1\n# %% row_sums wrong (difference): none\nx = 2\n"
+    (folder / "first" / "02_a.py").write_text(text, encoding="utf-8")
+    answers = [answer for file in blind_answers.read_blind_answers(tmp_path).values() for answer in file]
+    assert Counter(answer.exercise for answer in answers) == {"softmax": 1, "row_sums": 1}
+    names = ["row_sums", "softmax"]
+    assert blind_answers.read_pending(tmp_path) == [] and blind_answers.find_pending(names, answers) == names
+    assert blind_answers.write_pending(names, tmp_path) and not blind_answers.write_pending(names, tmp_path)
+    assert blind_answers.read_pending(tmp_path) == names
+    answers.append(Answer("softmax", "wrong", "difference", "nothing", "x = 3\n"))
+    assert blind_answers.find_pending(names, answers) == ["row_sums"]
+
+
+def test_a_changed_verdict_is_named_with_its_message():
+    answer = Answer("row_sums", "wrong", "misconception x", "of x", "def row_sums(x):\n    return x.sum(dim=0)\n")
+    (line,) = blind_answers.find_changed_verdicts([answer])
+    assert re.match(r"row_sums wrong, of x: misconception x became misconception [\w-]+: .+", line)
+    same = replace(answer, verdict=re.search(r"became (misconception [\w-]+):", line)[1])
+    assert blind_answers.find_changed_verdicts([same]) == []
