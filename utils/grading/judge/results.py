@@ -11,7 +11,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
+
+import msgspec
 
 from utils.lessons.files import write_atomically
 
@@ -21,9 +23,10 @@ State = Literal[
     "passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable", "absent"
 ]  # stopped: a limit of time or memory, or the process ended early; unreadable: the file is not a lesson
 STATES: tuple[str, ...] = get_args(State)
+# A lesson with only these states stays without points instead of 0 points, because the instructor decides on it.
+NOT_GRADED = ("absent", "unreadable")
 
 Kind = Literal["time", "memory", "processes", "network", "file", "tampering"]
-KINDS: tuple[str, ...] = get_args(Kind)
 
 
 class ResultError(ValueError):
@@ -35,7 +38,6 @@ class Incident:
     """A forbidden action of a submission, or a limit that it exceeded.
 
     Attributes:
-        kind: the kind of incident, one of `KINDS`.
         exercise: the exercise in which it happened; "" if it happened while the page was parsed.
         detail: a description in plain text.
     """
@@ -109,6 +111,16 @@ class LessonResult:
         """The points that can be earned."""
         return sum(e.max_points for e in self.exercises)
 
+    @property
+    def is_handed_in(self) -> bool:
+        """Whether the student handed the lesson in."""
+        return any(e.state != "absent" for e in self.exercises)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether any exercise could be graded."""
+        return any(e.state not in NOT_GRADED for e in self.exercises)
+
 
 def result_path(folder: str | Path, student: str, lesson: str) -> Path:
     """Return the path of a result, `folder/ID/NN_stem.json`.
@@ -136,10 +148,13 @@ def read_result(path: str | Path) -> LessonResult:
     """Read the result in a file. Raises `ResultError`."""
     path = Path(path)
     try:
-        return _result(json.loads(path.read_text(encoding="utf-8")))
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data.get("schema") != SCHEMA:
+            raise ValueError(f"its schema is {data.get('schema')!r}, expected {SCHEMA}")
+        return msgspec.convert(data, LessonResult)
     except FileNotFoundError:
         raise ResultError(f"{path}: this file does not exist. `coginst grade` writes it.") from None
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, AttributeError) as error:
         what = f"{type(error).__name__}: {error}"
         raise ResultError(
             f"{path}: this is not a result of `coginst grade` ({what}). Delete the file and grade again."
@@ -150,15 +165,3 @@ def read_results(folder: str | Path) -> Iterator[LessonResult]:
     """Yield all results in a folder, sorted by student and lesson. Raises `ResultError`."""
     for path in sorted(Path(folder).glob("*/[0-9][0-9]_*.json")):
         yield read_result(path)
-
-
-def _result(data: Any) -> LessonResult:
-    if data.get("schema") != SCHEMA:
-        raise ValueError(f"its schema is {data.get('schema')!r}, expected {SCHEMA}")
-    exercises = tuple(ExerciseResult(**e) for e in data["exercises"])
-    incidents = tuple(Incident(**i) for i in data["incidents"])
-    if unknown := [e.state for e in exercises if e.state not in STATES]:
-        raise ValueError(f"{unknown[0]!r} is not a state; the states are {', '.join(STATES)}")
-    if unknown := [i.kind for i in incidents if i.kind not in KINDS]:
-        raise ValueError(f"{unknown[0]!r} is not a kind of incident; the kinds are {', '.join(KINDS)}")
-    return LessonResult(data["student"], data["lesson"], data["key"], exercises, incidents)

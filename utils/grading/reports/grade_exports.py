@@ -13,34 +13,23 @@ import json
 from collections.abc import Sequence
 
 from utils.grading.intake.csv_tables import format_csv
-from utils.grading.intake.roster import Student
-from utils.grading.judge.results import ExerciseResult
-from utils.grading.reports.html_parts import format_number
+from utils.grading.judge.results import LessonResult
 from utils.grading.reports.student_page import describe_states
-from utils.grading.reports.tally import NOT_GRADED, Column, Tally, lesson_title
+from utils.grading.reports.tally import Tally, lesson_title
 
 
 def grades_csv(tally: Tally) -> str:
     """Return `grades.csv`: each student's points, followed by the state of every exercise."""
-    stems = tally.points_by_lesson
-    header = ["id", "name", "email", "section", f"points of {format_number(sum(stems.values()))}"]
-    header += [f"{stem[:2]} points of {format_number(most)}" for stem, most in stems.items()]
+    lessons = tally.points_by_lesson
+    header = ["id", "name", "email", "section", f"points of {sum(lessons.values()):g}"]
+    header += [f"{stem[:2]} points of {most:g}" for stem, most in lessons.items()]
     header += [f"{column.lesson[:2]} {column.exercise}" for column in tally.columns]
     rows = []
-    for student, states, points in zip(tally.students, tally.states, tally.points):
-        per_lesson = [_lesson_points(stem, tally.columns, states, points) for stem in stems]
-        known = [student.id, student.name, student.email, student.section]
-        ungraded = all(state in NOT_GRADED for state in states)
-        rows.append([*known, "" if ungraded else format_number(sum(points)), *per_lesson, *states])
+    for student, states, scores in zip(tally.students, tally.states, tally.scores):
+        points = [score for score in scores if not isinstance(score, str)]
+        known = [student.id, student.name, student.email, student.section, f"{sum(points):g}" if points else ""]
+        rows.append([*known, *(score if isinstance(score, str) else f"{score:g}" for score in scores), *states])
     return format_csv(header, rows)
-
-
-def _lesson_points(stem: str, columns: Sequence[Column], states: Sequence[str], points: Sequence[float]) -> str:
-    """Return the points in a lesson, or its state if the lesson could not be graded."""
-    graded = [(state, earned) for column, state, earned in zip(columns, states, points) if column.lesson == stem]
-    if all(state in NOT_GRADED for state, _ in graded):
-        return graded[0][0]
-    return format_number(sum(earned for _, earned in graded))
 
 
 def incidents_csv(tally: Tally) -> str:
@@ -54,51 +43,44 @@ def incidents_csv(tally: Tally) -> str:
 
 def canvas_csv(tally: Tally) -> str:
     """Return the table for Canvas (Grades → Import). Ungraded lessons are empty, so Canvas does not change them."""
-    stems = tally.points_by_lesson
-    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *map(lesson_title, stems)]
-    rows: list[list[str]] = [["    Points Possible", "", "", "", "", *map(format_number, stems.values())]]
-    for student, points in _lesson_points_by_student(tally):
+    lessons = tally.points_by_lesson
+    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *map(lesson_title, lessons)]
+    rows = [["    Points Possible", "", "", "", "", *(f"{most:g}" for most in lessons.values())]]
+    for student, scores in zip(tally.students, tally.scores):
         known = [student.name, student.canvas, student.sis or student.id, student.login, student.section]
-        rows.append([*known, *points])
+        rows.append(known + _points_or_empty(scores))
     return format_csv(header, rows)
 
 
 def moodle_csv(tally: Tally) -> str:
     """Return the table for Moodle (Grades → Import → CSV file, mapped from "ID number"). Ungraded lessons are empty."""
-    header = ["ID number", "Full name"]
-    mail = all(student.email for student in tally.students)
-    rows = []
-    for student, points in _lesson_points_by_student(tally):
-        rows.append([student.id, student.name, *([student.email] if mail else []), *points])
-    return format_csv([*header, *(["Email address"] if mail else []), *map(lesson_title, tally.points_by_lesson)], rows)
+    columns = {"ID number": "id", "Full name": "name"}
+    if all(student.email for student in tally.students):
+        columns["Email address"] = "email"
+    rows = (
+        [getattr(student, name) for name in columns.values()] + _points_or_empty(scores)
+        for student, scores in zip(tally.students, tally.scores)
+    )
+    return format_csv([*columns, *map(lesson_title, tally.points_by_lesson)], rows)
 
 
-def _lesson_points_by_student(tally: Tally) -> list[tuple[Student, list[str]]]:
-    """Return each student with the points of every lesson, "" for a lesson that could not be graded."""
-    rows = []
-    for student, states, points in zip(tally.students, tally.states, tally.points):
-        cells = [_lesson_points(stem, tally.columns, states, points) for stem in tally.points_by_lesson]
-        rows.append((student, ["" if cell in NOT_GRADED else cell for cell in cells]))
-    return rows
+def _points_or_empty(scores: Sequence[float | str]) -> list[str]:
+    return ["" if isinstance(score, str) else f"{score:g}" for score in scores]
 
 
-def gradescope_json(stem: str, results: Sequence[ExerciseResult]) -> str:
+def gradescope_json(result: LessonResult) -> str:
     """Return one student's results in a lesson, in the format of Gradescope's `results.json`."""
     tests = [
         {
-            "name": result.name,
-            "score": result.points,
-            "max_score": result.max_points,
-            "status": "passed" if result.state == "passed" else "failed",
-            "output": f"{result.state}. {result.message}".strip(),
+            "name": exercise.name,
+            "score": exercise.points,
+            "max_score": exercise.max_points,
+            "status": "passed" if exercise.state == "passed" else "failed",
+            "output": f"{exercise.state}. {exercise.message}".strip(),
             "output_format": "text",
             "visibility": "visible",
         }
-        for result in results
+        for exercise in result.exercises
     ]
-    whole = {
-        "score": sum(r.points for r in results),
-        "output": f"{lesson_title(stem)}: {describe_states(results)}",
-        "tests": tests,
-    }
-    return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+    output = f"{lesson_title(result.lesson)}: {describe_states(result.exercises)}"
+    return json.dumps({"score": result.points, "output": output, "tests": tests}, ensure_ascii=False, indent=1) + "\n"

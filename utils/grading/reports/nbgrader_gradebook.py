@@ -77,7 +77,7 @@ def record_points(
     summary = GradebookSummary()
     with _open_gradebook(path) as (book, missing):
         for result in results:
-            if all(e.state == "absent" for e in result.exercises):
+            if not result.is_handed_in:
                 continue
             student = (ids or {}).get(result.student, result.student)
             notebook = _submission_notebook(book, missing, student, result.lesson)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils.grading.intake.folders import replace_folder, write_text
-from utils.grading.intake.roster import Student, read_roster
-from utils.grading.judge.results import ExerciseResult
+from utils.grading.intake.roster import read_roster
 from utils.grading.reports import grade_exports
-from utils.grading.reports.class_page import class_page, cluster_key
+from utils.grading.reports.class_page import class_page
 from utils.grading.reports.redact import redact_name
 from utils.grading.reports.student_page import student_page
 from utils.grading.reports.tally import (
+    Mistake,
     ReportError,
     Tally,
     read_columns,
@@ -23,6 +23,12 @@ from utils.grading.reports.tally import (
 )
 
 SIGN = "grades.csv"
+TABLES = {
+    SIGN: grade_exports.grades_csv,
+    "incidents.csv": grade_exports.incidents_csv,
+    "canvas.csv": grade_exports.canvas_csv,
+    "moodle.csv": grade_exports.moodle_csv,
+}
 
 
 @dataclass
@@ -62,36 +68,28 @@ def write_reports(
     with replace_folder(out, SIGN) as folder:
         for student in students:
             student_results = read_student_results(results, student)
-            row = tally.add_student(student, student_results, read_tries(handed_in, student))
-            page = student_page(student, tally.columns, row)
-            write_text(folder / "students" / f"{student.folder}.html", page)
-            _write_gradescope(folder / "gradescope", student, tally, row)
-        for name, text in _iter_tables(tally):
-            write_text(folder / name, text)
-        files = _write_clusters(folder, out, tally)
-        write_text(folder / "class.html", class_page(tally, files, names))
+            lessons = tally.add_student(student, student_results, read_tries(handed_in, student))
+            write_text(folder / "students" / f"{student.folder}.html", student_page(student, lessons))
+            for lesson in lessons:
+                if lesson.is_handed_in:
+                    path = folder / "gradescope" / lesson.lesson / f"{student.folder}.json"
+                    write_text(path, grade_exports.gradescope_json(lesson))
+        for name, format_table in TABLES.items():
+            write_text(folder / name, format_table(tally))
+        clusters = _write_clusters(folder, out, tally)
+        write_text(folder / "class.html", class_page(tally, clusters, names))
     return ReportSummary(out, tally, unknown_students(results, students))
 
 
-def _iter_tables(tally: Tally) -> Iterator[tuple[str, str]]:
-    yield SIGN, grade_exports.grades_csv(tally)
-    yield "incidents.csv", grade_exports.incidents_csv(tally)
-    yield "canvas.csv", grade_exports.canvas_csv(tally)
-    yield "moodle.csv", grade_exports.moodle_csv(tally)
-
-
-def _write_gradescope(folder: Path, student: Student, tally: Tally, row: list[ExerciseResult]) -> None:
-    for stem in tally.points_by_lesson:
-        results = [result for column, result in zip(tally.columns, row) if column.lesson == stem]
-        if any(result.state != "absent" for result in results):
-            write_text(folder / stem / f"{student.folder}.json", grade_exports.gradescope_json(stem, results))
-
-
-def _write_clusters(folder: Path, out: Path, tally: Tally) -> dict[str, str]:
-    """Write an example answer for each cluster of unnamed failures; return the final paths by cluster key."""
-    files: dict[str, str] = {}
-    for n, mistake in enumerate((m for m in tally.failure_clusters() if m.example), 1):
-        name = f"clusters/{n:03d}-{mistake.exercise}.py"
-        write_text(folder / name, redact_name(mistake.example, mistake.author) + "\n")
-        files[cluster_key(mistake)] = f"{(out / name).as_posix()}"
-    return files
+def _write_clusters(folder: Path, out: Path, tally: Tally) -> list[tuple[Mistake, str]]:
+    """Write an example answer for each cluster of unnamed failures; return the clusters with the final paths."""
+    clusters: list[tuple[Mistake, str]] = []
+    numbers = itertools.count(1)
+    for mistake in tally.failure_clusters():
+        path = ""
+        if mistake.example:
+            name = f"clusters/{next(numbers):03d}-{mistake.exercise}.py"
+            write_text(folder / name, redact_name(mistake.example, mistake.author) + "\n")
+            path = (out / name).as_posix()
+        clusters.append((mistake, path))
+    return clusters

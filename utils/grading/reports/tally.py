@@ -17,8 +17,6 @@ from utils.grading.intake.roster import Student
 from utils.grading.judge.results import ExerciseResult, Incident, Kind, LessonResult, read_result
 
 WRONG = ("failed", "stopped")  # states of answers that exist and do not pass
-# A lesson with only these states stays without points instead of 0 points, because the instructor decides on it.
-NOT_GRADED = ("absent", "unreadable")
 MAX_TRIES = 10_000  # Larger numbers in a student's own progress file are ignored.
 
 
@@ -99,12 +97,20 @@ class MistakeFamily:
 
 @dataclass
 class Tally:
-    """The counts of a class. Rows are students in the roster's order, columns are exercises in the course's order."""
+    """The counts of a class. Rows are students in the roster's order, columns are exercises in the course's order.
+
+    Attributes:
+        states: for each student, the state of every exercise.
+        scores: for each student, the points in every lesson, or the lesson's state if it could not be graded.
+        mistakes: by exercise and kind of mistake.
+        incidents: each with its student and lesson.
+        tries: by exercise, the numbers of tries of the students who passed.
+    """
 
     students: list[Student]
     columns: list[Column]
     states: list[list[str]] = field(default_factory=list)
-    points: list[list[float]] = field(default_factory=list)
+    scores: list[list[float | str]] = field(default_factory=list)
     mistakes: dict[tuple[str, str], Mistake] = field(default_factory=dict)
     incidents: list[tuple[Student, str, Incident]] = field(default_factory=list)
     tries: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -112,36 +118,36 @@ class Tally:
     @property
     def points_by_lesson(self) -> dict[str, float]:
         """The points that can be earned in each lesson, by stem."""
-        points: dict[str, float] = {}
+        points: dict[str, float] = defaultdict(float)
         for column in self.columns:
-            points[column.lesson] = points.get(column.lesson, 0.0) + column.max_points
+            points[column.lesson] += column.max_points
         return points
 
     def add_student(
         self, student: Student, results: dict[str, LessonResult], tries: dict[str, int]
-    ) -> list[ExerciseResult]:
+    ) -> list[LessonResult]:
         """Count one student.
 
         Returns:
-            The student's result for every column, "absent" if the lesson was not handed in.
+            The student's results in every lesson, "absent" for what was not handed in.
         """
-        row = [self._find_result(column, results) for column in self.columns]
-        self.students.append(student)
-        self.states.append([result.state for result in row])
-        self.points.append([result.points for result in row])
-        for column, result in zip(self.columns, row):
+        by_name = {(stem, e.name): e for stem, lesson in results.items() for e in lesson.exercises}
+        by_lesson: dict[str, list[ExerciseResult]] = defaultdict(list)
+        for column in self.columns:
+            absent = ExerciseResult(column.exercise, "absent", 0.0, column.max_points)
+            result = by_name.get((column.lesson, column.exercise), absent)
+            by_lesson[column.lesson].append(result)
             if result.state in WRONG:
                 self._get_mistake(column, result).add_student(student, result.answer)
             if result.state == "passed" and tries.get(result.name):
                 self.tries[result.name].append(tries[result.name])
+        complete = [LessonResult(student.folder, stem, "", tuple(found)) for stem, found in by_lesson.items()]
+        self.students.append(student)
+        self.states.append([result.state for lesson in complete for result in lesson.exercises])
+        self.scores.append([lesson.points if lesson.is_graded else lesson.exercises[0].state for lesson in complete])
         for stem, result in results.items():
             self.incidents += [(student, stem, incident) for incident in merge_incidents(result.incidents)]
-        return row
-
-    def _find_result(self, column: Column, results: dict[str, LessonResult]) -> ExerciseResult:
-        lesson = results.get(column.lesson)
-        result = next((e for e in lesson.exercises if e.name == column.exercise), None) if lesson else None
-        return result or ExerciseResult(column.exercise, "absent", 0.0, column.max_points)
+        return complete
 
     def _get_mistake(self, column: Column, result: ExerciseResult) -> Mistake:
         kind = result.misconception or result.fingerprint or f"{result.reason}: {result.message}"
