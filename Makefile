@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 lab: $(READY)           # build the course and open JupyterLab at lesson 00
 	@$(PY) -m utils.cli lab $(ARGS)
 
-test: lint suite        # run everything that CI runs
+test: lint suite        # run lint and every test, as CI does on Linux
 
 quick: lint             # run lint and the tests that belong to the changed files, without browser tests. Compare with a branch: ARGS=main
 	@$(PY) .ci/quick_tests.py $(ARGS)
