@@ -1,7 +1,7 @@
 """Run the tests that belong to the changed files, without browser tests. `make quick` runs this after the lint.
 
-The choice follows the names: each lesson and each package has tests of the same name. It is not complete: for
-example, a change of the check engine can also change the verdicts of exercises. `make test` runs everything.
+The choice follows the names: a lesson, a module or a package needs the tests of the same name. It is not complete:
+for example, a change of the check engine can also change the verdicts of exercises. `make test` runs everything.
 
 Usage: python .ci/quick_tests.py [BASE]              files that differ from the commit BASE (default: HEAD)
        python .ci/quick_tests.py --files FILE ...    these files
@@ -60,6 +60,9 @@ def choose_tests(file: str) -> list[str]:
     else:
         folder = re.sub(r"^utils/(\w+)/.*", r"tests/\1", file) if file.startswith("utils/") else ""
     folder = folder.removesuffix("/__snapshots__")
+    own = f"{folder}/test_{Path(file).stem.removeprefix('test_')}.py"
+    if folder and (ROOT / own).is_file():
+        return [own]
     if folder and (ROOT / folder).is_dir():
         return [folder]
     return sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/test_*.py"))

@@ -36,11 +36,13 @@ def test_each_file_of_a_lesson_needs_the_tests_of_this_lesson(file):
 @pytest.mark.parametrize(
     "file, tests",
     [
-        ("utils/feedback/check.py", {"tests/feedback"}),
+        ("utils/feedback/check.py", {"tests/feedback/test_check.py"}),
+        ("utils/feedback/op_trace.py", {"tests/feedback"}),
         ("utils/grading/judge/sandbox.py", {"tests/grading"}),
         ("utils/checks/_attention.py", {"tests/checks"}),
         ("tests/feedback/test_check.py", {"tests/feedback/test_check.py"}),
-        ("tests/feedback/__snapshots__/test_check.ambr", {"tests/feedback"}),
+        ("tests/feedback/__snapshots__/test_check.ambr", {"tests/feedback/test_check.py"}),
+        ("tests/feedback/conftest.py", {"tests/feedback"}),
         ("utils/explore/softmax_rows.js", set()),
         ("tests/browser/test_lab.py", set()),
         ("tests/feedback/test_that_was_deleted.py", set()),
@@ -82,7 +84,7 @@ def test_changed_files_are_those_of_git(tmp_path, monkeypatch):
 
 def test_the_script_names_the_tests_without_running_them():
     done = run_python(SCRIPT, "--list", "--files", "utils/feedback/check.py")
-    assert done.returncode == 0 and done.stdout.startswith("tests/feedback ")
+    assert done.returncode == 0 and done.stdout.startswith("tests/feedback/test_check.py ")
     done = run_python(SCRIPT, "--files", "utils/explore/softmax_rows.js")
     assert done.returncode == 0 and done.stdout == "No tests belong to the changed files.\n"
 
