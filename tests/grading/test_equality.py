@@ -78,7 +78,7 @@ def test_the_report_is_the_same(
         page = notebook_with_answer(exercise, answer.source)
         (tmp_path / f"{stem}.ipynb").write_bytes(page)
         mine = here(exercise, tmp_path, f"{stem}.ipynb")
-        result = judge.grade_exercise(Submission("anna", stem, {**earlier, f"{stem}.ipynb": page}, "key"), exercise)
+        result = judge.grade(Submission("anna", stem, {**earlier, f"{stem}.ipynb": page}, "key"), exercise)
         (theirs,) = result.exercises
         if (theirs.reason, theirs.misconception, theirs.html) != (mine.reason, mine.misconception, mine._repr_html_()):
             differ.append(

@@ -35,6 +35,7 @@ from utils.grading.judge.submissions import (
     GradingError,
     Submission,
     exercises_by_lesson,
+    lessons_by_exercise,
     read_page,
     required_lessons,
     resolve_stems,
@@ -133,12 +134,6 @@ def grade_submission(submission: Submission, settings: Settings) -> LessonResult
         return _get_judge(settings).grade(submission)
 
 
-def report_exercise(submission: Submission, exercise: str, settings: Settings) -> Report:
-    """Return the report on one exercise of a submission. Raises `SandboxError`."""
-    with _one_at_a_time:
-        return _get_judge(settings).report_exercise(submission, exercise)
-
-
 def report_answer(name: str, source: str) -> Report:
     """Return the report of `check` on a single answer, with the reference answers to all other exercises.
 
@@ -154,11 +149,12 @@ def report_answer(name: str, source: str) -> Report:
         SandboxError: this machine cannot isolate the answer.
     """
     find_exercise(name)
-    stem = next(stem for stem, found in exercises_by_lesson().items() if name in found)
+    stem = lessons_by_exercise()[name]
     own = lessons.definition_source(lessons.find_lesson(stem), name)
     pages = {f"{other}.ipynb": solution_notebook(other) for other in exercises_by_lesson() if other < stem}
     pages[f"{stem}.ipynb"] = solution_notebook(stem, lambda text: text.replace(own, source))
-    return report_exercise(Submission("", stem, pages, ""), name, Settings())
+    with _one_at_a_time:
+        return _get_judge(Settings()).report_exercise(Submission("", stem, pages, ""), name)
 
 
 _one_at_a_time = threading.Lock()
@@ -246,7 +242,6 @@ def grade(
     summary = GradingSummary()
     todo = (task for task in iter_submissions(folder, stems, settings) if not _has_result(out, task, summary))
     total = len(student_folders(folder)) * len(stems)
-    lesson_of = {name: stem for stem, found in exercises_by_lesson().items() for name in found}
     from tqdm import tqdm
 
     with tqdm(total=total, unit="page", disable=not progress) as bar:
@@ -254,7 +249,7 @@ def grade(
             write_result(out, result)
             summary.graded_count += 1
             summary.state_counts.update(e.state for e in result.exercises)
-            earlier = (lesson_of[e.waits_for] for e in result.exercises if e.waits_for)
+            earlier = (lessons_by_exercise()[e.waits_for] for e in result.exercises if e.waits_for)
             summary.wait_counts.update(stem[:2] for stem in earlier if stem != result.lesson)
             bar.update(summary.reused_count + summary.graded_count + len(summary.lost_submissions) - bar.n)
         bar.update(summary.reused_count + summary.graded_count + len(summary.lost_submissions) - bar.n)
@@ -279,13 +274,14 @@ def _grade_all(
     At most twice as many tasks as jobs are held at once, for any size of class. A task that was running when a worker
     died is retried with no other task running, so that the task that kills its worker can be identified.
     """
+    new = ((task, 0) for task in todo)
     retries: list[tuple[Submission, int]] = []
     running: dict[Future, tuple[Submission, int]] = {}
     pool = executor or local_executor(jobs)
     try:
         while True:
             while len(running) < (1 if retries else 2 * jobs) and (
-                task := retries.pop() if retries else _next_task(todo)
+                task := retries.pop() if retries else next(new, None)
             ):
                 if not task[0].pages:
                     yield absent_result(task[0].student, task[0].lesson, task[0].key)
@@ -315,11 +311,6 @@ def _grade_all(
     finally:
         if executor is None:
             pool.shutdown(cancel_futures=True)
-
-
-def _next_task(todo: Iterator[Submission]) -> tuple[Submission, int] | None:
-    task = next(todo, None)
-    return task and (task, 0)
 
 
 def parse_limits(text: str) -> ResourceLimits:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from utils.grading.judge.submissions import open_untrusted
+
 MEGABYTE = 10**6
 MAX_FILE = 64 * MEGABYTE  # A notebook with pictures usually has a few megabytes, and at most a few tens of megabytes.
 LEFT_BEHIND = ("__MACOSX", ".ipynb_checkpoints", "__pycache__", ".DS_Store", "Thumbs.db", "desktop.ini")
@@ -129,10 +131,8 @@ def _read_file(path: Path) -> bytes:
         ArchiveError: the file cannot be read, or it has become a link, a device or too large since it was listed.
     """
     try:
-        # The file may have been replaced since it was listed: do not follow a link, do not wait for a pipe.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        with open(handle, "rb") as file:
-            status = os.fstat(handle)
+        with open_untrusted(path) as file:  # The file may have been replaced since it was listed.
+            status = os.fstat(file.fileno())
             if refusal := _refusal_reason(status.st_mode, status.st_size):
                 raise ArchiveError(refusal)
             return file.read(MAX_FILE)
@@ -159,9 +159,9 @@ def _iter_zip(
                 yield SourceFile(
                     source, name, _entry_mtime(entry), refusal, lambda entry=entry: _read_entry(packed, entry)
                 )
+    except ArchiveError:
+        raise
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError) as error:
-        if isinstance(error, ArchiveError):
-            raise
         raise ArchiveError(f"{zip_name}: it cannot be read as a zip ({error}).") from None
 
 

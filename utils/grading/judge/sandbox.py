@@ -6,6 +6,7 @@ started again.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import socket
@@ -23,10 +24,12 @@ from utils.grading.judge.bubblewrap import (
     platform_problem,
     runner_environment,
 )
+from utils.grading.judge.results import Kind
 from utils.grading.runner.framing import FROM_RUNNER, Channel, ChannelClosed, ChannelTimeout, ProtocolError
 from utils.grading.runner.isolation import ProcessExit, ResourceLimits
 from utils.grading.runner.protocol import (
     AnswerMissing,
+    AuditNote,
     Done,
     OutOfMemory,
     Raised,
@@ -55,15 +58,15 @@ class RunnerStopped(BaseException):
     It is a BaseException, like KeyboardInterrupt, so that code that inspects results does not catch it by accident.
 
     Attributes:
-        kind: "time", "memory", "processes" or "tampering".
         detail: one sentence.
         line: the line at which the answer was interrupted, if the runner reported it.
         code: the code on this line, if the runner reported it.
     """
 
-    def __init__(self, kind: str, detail: str, line: int | None = None, code: str = "") -> None:
+    def __init__(self, kind: Kind, detail: str, line: int | None = None, code: str = "") -> None:
         super().__init__(detail)
-        self.kind, self.detail, self.line, self.code = kind, detail, line, code
+        self.kind: Kind = kind
+        self.detail, self.line, self.code = detail, line, code
 
 
 class RemoteAnswerNotFound(Exception):
@@ -87,7 +90,7 @@ RESULT_TYPES: dict[str, Any] = {
 }
 
 
-class Sandbox:
+class Sandbox(contextlib.AbstractContextManager):
     """A fork server, which starts when it is first needed and restarts after it has ended."""
 
     def __init__(self, isolation: Isolation = "bwrap") -> None:
@@ -100,9 +103,6 @@ class Sandbox:
     def cpu_seconds(self) -> float:
         """The CPU seconds of this sandbox's fork servers and all their children."""
         return self._before + self._now
-
-    def __enter__(self) -> Sandbox:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -207,21 +207,18 @@ class Sandbox:
         return ours
 
 
-class Session:
+class Session(contextlib.AbstractContextManager):
     """The judge's connection to one runner. If the runner ends early, its methods raise `RunnerStopped`."""
 
     def __init__(self, sandbox: Sandbox, connection: socket.socket, limits: ResourceLimits) -> None:
         self.sandbox, self.limits = sandbox, limits
         self.channel = Channel(connection, FROM_RUNNER)
-        self.request_count, self.notes = 0, list[tuple[str, str]]()
+        self.request_count, self.notes = 0, list[AuditNote]()
         # The wall-clock seconds that remain. The judge's own work between two requests does not count.
         self.left = limits.seconds * WALL_CLOCK_FACTOR + GRACE
         self.seconds = 0.0  # CPU seconds of the runner, known when the session is closed
         self.over: RunnerStopped | None = None
         self._closed = False
-
-    def __enter__(self) -> Session:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from utils import lessons
 from utils.feedback.exercise import Exercise, all_exercises
@@ -45,18 +46,21 @@ def exercises_by_lesson() -> dict[str, dict[str, Exercise]]:
     by_lesson: dict[str, dict[str, Exercise]] = {}
     pages = {p.stem: p for folder in ("course", "solutions") for p in lessons.all_lessons(lessons.ROOT / folder)}
     for stem in sorted(pages):
-        bound = {n: cell.index for cell in lessons.read_lesson(pages[stem]).cells[::-1] for n in _bound_names(cell)}
+        cells = [(cell.index, lessons.parse_cell(cell)) for cell in lessons.read_lesson(pages[stem]).cells]
+        bound = {name: index for index, tree in cells[::-1] if tree for name in lessons.bound_names(tree)}
         found = [e for e in all_exercises().values() if e.lesson == stem[3:]]
         by_lesson[stem] = {e.name: e for e in sorted(found, key=lambda e: bound.get(e.name, 10**6))}
     return by_lesson
 
 
-def _bound_names(cell: lessons.Cell) -> list[str]:
-    tree = lessons.parse_cell(cell)
-    return [name for node in tree.body for name in lessons.bound_names(node)] if tree else []
+@functools.lru_cache(maxsize=1)
+def lessons_by_exercise() -> dict[str, str]:
+    """Return the stem of each exercise's lesson, by the exercise's name."""
+    return {name: stem for stem, exercises in exercises_by_lesson().items() for name in exercises}
 
 
 def student_folders(folder: Path) -> list[str]:
+    """Return the names of the students' folders. Raises `GradingError` if there is none."""
     if not folder.is_dir():
         raise GradingError(f"The folder {folder} does not exist. `coginst collect` creates it from the submissions.")
     names = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
@@ -88,12 +92,11 @@ def required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
 
     Only the text of the files is searched; nothing is parsed.
     """
-    lesson_of = {name: lesson for lesson, found in exercises_by_lesson().items() for name in found}
     needed, pending = [stem], [stem]
     while pending:
         current = pending.pop()
         for name in _YOURS.findall(read_page(files[current])):
-            lesson = lesson_of.get(name.decode(), "99")
+            lesson = lessons_by_exercise().get(name.decode(), "99")
             if lesson < current and lesson in files and lesson not in needed:
                 needed.append(lesson)
                 pending.append(lesson)
@@ -103,8 +106,13 @@ def required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
 def read_page(path: Path) -> bytes:
     """Return the bytes of a page, at most `LARGEST` + 1; no bytes if the path is a link or not a regular file."""
     try:
-        number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with open_untrusted(path) as file:
+            return file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
     except OSError:
         return b""
-    with open(number, "rb") as file:
-        return file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(number).st_mode) else b""
+
+
+def open_untrusted(path: Path) -> BinaryIO:
+    """Open a file for reading. A link is not followed, and a pipe does not wait for a writer. Raises `OSError`."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    return open(os.open(path, flags), "rb")

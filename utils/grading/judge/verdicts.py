@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from utils import lessons
 from utils.feedback.diagnose import diagnose_with_runner, timeout_report
@@ -22,7 +22,7 @@ from utils.feedback.runner import Runner, cached_cases
 from utils.grading.judge.remote_runner import RemoteRunner
 from utils.grading.judge.results import ExerciseResult, Incident, LessonResult, State
 from utils.grading.judge.sandbox import RemoteAnswerNotFound, RunnerStopped, Sandbox, Session
-from utils.grading.judge.submissions import LARGEST, NOT_COLLECTED, Submission, exercises_by_lesson
+from utils.grading.judge.submissions import LARGEST, NOT_COLLECTED, Submission, exercises_by_lesson, lessons_by_exercise
 from utils.grading.runner.isolation import ResourceLimits
 from utils.grading.runner.protocol import ParsedPage
 from utils.lessons.answers import solved_source
@@ -73,17 +73,16 @@ class Judge:
         self.reads = BoundedCache[ParsedPage]()  # by lesson and the hash of the page
         self.passed = BoundedCache[bool]()  # by exercise and the hashes of all pages that it may depend on
 
-    def grade(self, submission: Submission) -> LessonResult:
+    def grade(self, submission: Submission, only: str | None = None) -> LessonResult:
         """Grade a submission. Student code cannot cause an exception here.
+
+        Args:
+            only: the only exercise to grade, on the assumption that the answers it depends on pass.
 
         Raises:
             SandboxError: the sandbox cannot run answers.
         """
-        return _Grading(self, submission).result()
-
-    def grade_exercise(self, submission: Submission, exercise: str) -> LessonResult:
-        """Grade only one exercise of a submission, on the assumption that the answers it depends on pass."""
-        return _Grading(self, submission, exercise).result()
+        return _Grading(self, submission, only).result()
 
     def report_exercise(self, submission: Submission, exercise: str) -> Report:
         """Return the report on one exercise, on the assumption that the answers it depends on pass.
@@ -103,7 +102,6 @@ class _Grading:
         self.judge, self.submission, self.only = judge, submission, only
         self.pages = {Path(name).stem: name for name in submission.pages}
         self.exercises = exercises_by_lesson()
-        self.lesson_of = {name: stem for stem, found in self.exercises.items() for name in found}
         self.incidents: list[Incident] = []
         self.hashes = {stem: hashlib.sha256(submission.pages[name]).hexdigest() for stem, name in self.pages.items()}
 
@@ -135,7 +133,7 @@ class _Grading:
         pages, waiting = {stem}, [stem]
         while waiting:
             current = waiting.pop()
-            earlier = {self.lesson_of.get(asked, "99") for asked in self.read(current).requested}
+            earlier = {lessons_by_exercise().get(asked, "99") for asked in self.read(current).requested}
             new = {other for other in earlier if other < current and other in self.pages} - pages
             pages |= new
             waiting += new
@@ -157,7 +155,7 @@ class _Grading:
                 session.call("write_pages", {page: text})
                 return session.call("parse_page", page, kinds)
         except RunnerStopped as over:
-            self.incidents.append(Incident(_kind(over.kind), "", over.detail))
+            self.incidents.append(Incident(over.kind, "", over.detail))
             return ParsedPage(unreadable_reason=f"{page} could not be read. {over.detail}")
 
     def yours(self, stem: str) -> dict[str, str]:
@@ -167,7 +165,7 @@ class _Grading:
         """
         sources: dict[str, str] = {}
         for name in self.read(stem).requested:
-            earlier = self.lesson_of.get(name, "99")
+            earlier = lessons_by_exercise().get(name, "99")
             if earlier >= stem:
                 continue
             if earlier in self.pages and self.passes(name):
@@ -180,7 +178,7 @@ class _Grading:
         """Return whether the student's own answer to an exercise of an earlier lesson passes."""
         if self.only is not None:
             return True
-        stem = self.lesson_of[name]
+        stem = lessons_by_exercise()[name]
         key, known = self._dependency_key(stem, name), self.judge.passed
         if key not in known:
             here, before = self.read(stem).unreadable_reason is None, list(self.incidents)
@@ -207,12 +205,12 @@ class _Grading:
         yours = self.yours(stem)
         verdict, seconds = self.verdict(stem, exercise, yours)
         result = _exercise_result(verdict.report, verdict.state, source, seconds, verdict.fingerprint)
-        waits = (n for n in uses if verdict.may_be_blocked and _is_pending(n, stem, yours, before, self.lesson_of))
+        waits = (n for n in uses if verdict.may_be_blocked and _is_pending(n, stem, yours, before))
         return next((self._waiting_result(result, n) for n in waits), result)
 
     def _waiting_result(self, result: ExerciseResult, name: str) -> ExerciseResult:
         """Return the result of an answer that cannot be graded until the exercise `name` passes."""
-        stem = self.lesson_of[name]
+        stem = lessons_by_exercise()[name]
         why = f"which does not pass yet. It can be graded when `{name}` passes."
         if stem not in self.pages:
             why = (
@@ -228,7 +226,7 @@ class _Grading:
         page = self.submission.pages[self.pages[stem]]
         with self.judge.sandbox.open_session(self.judge.limits, page) as session:
             verdict = self._judge_answer(session, stem, exercise, yours)
-        self.incidents += [Incident(_kind(kind), exercise.name, text) for kind, text in session.notes]
+        self.incidents += [Incident(kind, exercise.name, text) for kind, text in session.notes]
         return verdict, session.seconds
 
     def _judge_answer(self, session: Session, stem: str, exercise: Exercise, yours: dict[str, str]) -> Verdict:
@@ -246,7 +244,7 @@ class _Grading:
         except RunnerStopped as over:
             # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
             stop = RunnerStopped("memory", OUT_OF_MEMORY) if remote.out_of_memory else over
-            self.incidents.append(Incident(_kind(stop.kind), name, stop.detail))
+            self.incidents.append(Incident(stop.kind, name, stop.detail))
             return Verdict(self._stopped_report(exercise, stop), "stopped", may_be_blocked=True)
         except RemoteAnswerNotFound as missing:
             return _missing_verdict(name, missing)
@@ -270,13 +268,12 @@ class _Grading:
         return Report(exercise.name, "failed", over.detail, reason="stopped")
 
 
-def _is_pending(
-    name: str, stem: str, yours: Mapping[str, str], before: Mapping[str, ExerciseResult], lesson_of: Mapping[str, str]
-) -> bool:
+def _is_pending(name: str, stem: str, yours: Mapping[str, str], before: Mapping[str, ExerciseResult]) -> bool:
     """Return whether an exercise that an answer uses does not pass yet."""
-    if lesson_of.get(name) == stem:
+    lesson = lessons_by_exercise().get(name, "99")
+    if lesson == stem:
         return name in before and before[name].state != "passed"
-    return lesson_of.get(name, "99") < stem and name not in yours
+    return lesson < stem and name not in yours
 
 
 def _missing_verdict(name: str, missing: RemoteAnswerNotFound) -> Verdict:
@@ -318,10 +315,6 @@ def absent_result(student: str, lesson: str, key: str = "") -> LessonResult:
     """Return the result of a lesson that a student did not hand in."""
     none = tuple(ExerciseResult(name, "absent", 0.0, POINTS) for name in exercises_by_lesson()[lesson])
     return LessonResult(student, lesson, key, none)
-
-
-def _kind(kind: str) -> Any:
-    return kind  # `sandbox` accepts only known kinds.
 
 
 @functools.lru_cache(maxsize=4)

@@ -78,9 +78,15 @@ def _is_yours_assignment(node: ast.stmt) -> bool:
 
 def _requested_names(node: ast.AST) -> Iterator[str]:
     """Yield the names that `yours` is called with."""
+    for call in _find_calls(node, "yours"):
+        yield from (a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+
+
+def _find_calls(node: ast.AST, function: str) -> Iterator[ast.Call]:
+    """Yield the calls of the function with this name."""
     for call in ast.walk(node):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "yours":
-            yield from (a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function:
+            yield call
 
 
 def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
@@ -237,12 +243,9 @@ def _limit_time(patience: float) -> Iterator[None]:
 
 def _is_checked(tree: ast.Module, name: str) -> bool:
     """Return whether a cell calls `check` on a name."""
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check":
-            checked_names = [a.id for a in call.args if isinstance(a, ast.Name)] + [k.arg for k in call.keywords]
-            if name in checked_names:
-                return True
-    return False
+    calls = list(_find_calls(tree, "check"))
+    positional = [a.id for call in calls for a in call.args if isinstance(a, ast.Name)]
+    return name in positional or name in [k.arg for call in calls for k in call.keywords]
 
 
 class NullObject:

@@ -18,44 +18,21 @@ LONGEST = 200  # characters of an entry
 
 AuditKind = Literal["network", "processes", "file", "tampering"]
 
-# Python's audit events and the kind of incident that each one indicates (docs.python.org/3/library/audit_events.html).
-_KINDS: dict[str, AuditKind] = {
-    "socket.connect": "network",
-    "socket.bind": "network",
-    "socket.sendto": "network",
-    "socket.sendmsg": "network",
-    "socket.getaddrinfo": "network",
-    "socket.gethostbyname": "network",
-    "socket.gethostbyaddr": "network",
-    "socket.__new__": "network",
-    "urllib.Request": "network",
-    "subprocess.Popen": "processes",
-    "os.system": "processes",
-    "os.fork": "processes",
-    "os.forkpty": "processes",
-    "os.exec": "processes",
-    "os.posix_spawn": "processes",
-    "os.kill": "processes",
-    "os.killpg": "processes",
-    "sys.settrace": "tampering",
-    "sys.setprofile": "tampering",
+# Python's audit events, by the kind of incident that they indicate (docs.python.org/3/library/audit_events.html).
+_EVENTS: dict[AuditKind, str] = {
+    "network": "socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo socket.gethostbyname"
+    " socket.gethostbyaddr socket.__new__ urllib.Request",
+    "processes": "subprocess.Popen os.system os.fork os.forkpty os.exec os.posix_spawn os.kill os.killpg",
+    "tampering": "sys.settrace sys.setprofile",
 }
-_PATHS = {"open", "os.listdir", "os.scandir", "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink"}
-_PATHS |= {"os.chmod", "os.truncate", "os.chdir", "shutil.rmtree", "shutil.copyfile"}
+_KINDS: dict[str, AuditKind] = {event: kind for kind, events in _EVENTS.items() for event in events.split()}
+_LOOKS = {"os.listdir", "os.scandir", "os.chdir"}
+_WRITES = {"os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.chmod", "os.truncate"}
+_PATHS = {"open", "shutil.rmtree", "shutil.copyfile"} | _LOOKS | _WRITES
 _SYSTEM = (
-    "/usr/",
-    "/lib",
-    "/etc/",
-    "/sys/",
-    "/dev/null",
-    "/dev/urandom",
-    "/dev/random",
-    "/proc/self/",
-    "/proc/cpuinfo",
-    "/proc/meminfo",
-    "/proc/stat",
-    "/proc/sys/kernel/random/",
-)
+    "/usr/ /lib /etc/ /sys/ /dev/null /dev/urandom /dev/random /proc/self/ /proc/cpuinfo /proc/meminfo /proc/stat"
+    " /proc/sys/kernel/random/"
+).split()
 
 
 class AuditLog:
@@ -67,12 +44,8 @@ class AuditLog:
 
     def __init__(self, own: tuple[str, ...]) -> None:
         self.own = (*own, "/tmp/")
-        self.read = (
-            *_SYSTEM,
-            *{os.path.realpath(p) for p in sys.path if p},
-            sys.base_prefix,
-            os.path.dirname(os.__file__),
-        )
+        libraries = (sys.base_prefix, os.path.dirname(os.__file__), *(os.path.realpath(p) for p in sys.path if p))
+        self.read = (*_SYSTEM, *libraries)
         self.kept: list[tuple[AuditKind, str]] = []
         self.busy = threading.local()
         self.before: dict[tuple[str, str], Any] = {}
@@ -117,7 +90,7 @@ class AuditLog:
     def _check_path(self, event: str, arguments: tuple) -> None:
         path = os.path.abspath(os.fsdecode(arguments[0]))
         writes = event != "open" or (isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR)))
-        looks = event in ("os.listdir", "os.scandir", "os.chdir")
+        looks = event in _LOOKS
         if path.startswith(self.own) or path == "/dev/null" or ((looks or not writes) and path.startswith(self.read)):
             return
         self._add_entry("file", f"{event}({path!a}{', to write' if writes and not looks else ''})")
@@ -137,17 +110,14 @@ def _is_importing() -> bool:
 
 def _snapshot_modules() -> dict[tuple[str, str], Any]:
     """Return the callables of the modules that checks rely on, by module and name."""
-    modules = {
-        "builtins": builtins,
-        "torch": torch,
-        "torch.nn.functional": torch.nn.functional,
-        "torch.Tensor": torch.Tensor,
-    }
+    runner = sys.modules["utils.feedback.runner"]
+    modules = {f"{runner.__name__}.{name}": value for name, value in vars(runner).items() if isinstance(value, type)}
     modules |= {name: m for name, m in sys.modules.items() if name.startswith(("utils.feedback", "utils.lessons"))}
-    modules |= {
-        f"utils.feedback.runner.{n}": c
-        for n, c in vars(sys.modules["utils.feedback.runner"]).items()
-        if isinstance(c, type)
+    modules |= {"builtins": builtins, "torch": torch, "torch.nn.functional": torch.nn.functional}
+    modules["torch.Tensor"] = torch.Tensor
+    return {
+        (title, name): value
+        for title, module in modules.items()
+        for name, value in vars(module).items()
+        if callable(value)
     }
-    return {(title, name): value for title, module in modules.items() for name, value in vars(module).items()
-            if callable(value)}  # fmt: skip

@@ -17,7 +17,7 @@ import signal
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 _NEWNS, _NEWIPC, _NEWPID = 0x20000, 0x08000000, 0x20000000  # linux/sched.h
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REC, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # linux/mount.h
@@ -80,15 +80,8 @@ def fork_child(work: Callable[[], None], limits: ResourceLimits, confined: bool)
             _call_libc("unshare", _NEWPID)  # The next child is the first process of a new namespace.
         pid = os.fork()
         if not pid:
-            with _ExitOnLeave():
-                os.close(own)
-                os.setpgid(0, 0)
-                if confined:
-                    _set_up_namespace()
-                _apply_limits(limits)
-                if confined:
-                    install_seccomp_filter()
-                work()
+            os.close(own)
+            _run_and_exit(work, limits, confined)
     finally:
         if confined:
             # Return to the original namespace; otherwise no later fork could create a new one.
@@ -109,16 +102,24 @@ def kill_child(pid: int, confined: bool) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
-class _ExitOnLeave:
-    """A context manager that exits the process at the end of the block, even after an exception."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
-        if error is not None and kind is not SystemExit:
-            with contextlib.suppress(OSError):
-                os.write(2, f"{kind.__name__ if kind else ''}: {error}\n".encode())
-        os._exit(0 if error is None else 70)
+def _run_and_exit(work: Callable[[], None], limits: ResourceLimits, confined: bool) -> NoReturn:
+    """Confine this process, run `work` and exit, even after an exception."""
+    status = 70
+    try:
+        os.setpgid(0, 0)
+        if confined:
+            _set_up_namespace()
+        _apply_limits(limits)
+        if confined:
+            install_seccomp_filter()
+        work()
+        status = 0
+    except SystemExit:
+        pass
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(status)
 
 
 def _set_up_namespace() -> None:
@@ -138,8 +139,8 @@ def _apply_limits(limits: ResourceLimits) -> None:
     import resource  # Windows has no such module, and `coginst doctor` imports this file on Windows too.
 
     seconds = int(limits.seconds) + 2  # `utils.feedback.timeout` stops the answer first and reports the line.
-    used = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    data = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    pages = Path("/proc/self/statm").read_text(encoding="utf-8").split()
+    used, data = (int(pages[field]) * os.sysconf("SC_PAGE_SIZE") for field in (0, 5))
     for what, most in {
         resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_DATA: data + limits.memory,  # An allocation fails with an exception; nothing is killed.
