@@ -81,16 +81,18 @@ def _are_roots(probe):
 
 
 _BODIES = (
-    ([1, 0, 0], [0, 2, 0], [0, 0, 3], "they are perpendicular with lengths 1, 2 and 3, so they span a box of volume 6"),
-    ([1, 0, 0], [1, 1, 0], [0, 0, 2], "q and k span an area of 1, and r is perpendicular to it with length 2"),
-    ([2, 0, 0], [0, 1, 0], [0, 1, 1], "k and r span an area of 1, and q is perpendicular to it with length 2"),
-    ([1, 0, 1], [0, 2, 0], [1, 0, 0], "q and r span an area of 1, and k is perpendicular to it with length 2"),
+    ([1, 0, 0], [0, 2, 0], [0, 0, 3], "they are perpendicular and have lengths 1, 2 and 3, so their box has volume 6"),
+    ([1, 0, 0], [1, 1, 0], [0, 0, 2], "q and k span an area of 1, and r is perpendicular to both and has length 2"),
+    ([2, 0, 0], [0, 1, 0], [0, 1, 1], "k and r span an area of 1, and q is perpendicular to both and has length 2"),
+    ([1, 0, 1], [0, 2, 0], [1, 0, 0], "q and r span an area of 1, and k is perpendicular to both and has length 2"),
     ([1, 2, 0], [0, 1, 1], [1, 3, 1], "r is q + k, so the three vectors are in one plane and span no volume"),
     ([1, 1, 0], [1, 1, 0], [0, 1, 1], "q and k are the same, so the three vectors are in one plane and span no volume"),
 )
 
 
-_VOLUME = "You return the volume. The determinant of the Gram matrix is its square, so take no root."
+_VOLUME = (
+    "You return the volume. The determinant of the Gram matrix is the squared volume, so do not take the square root."
+)
 
 
 def _volumes(probe):
@@ -134,51 +136,53 @@ exercise(
             " determinant itself is a squared volume and never below 0."
         ),
         "cross-term-once": _determinant.replace(cross=1).wrong(
-            "You count the product of the three mixed dot products once. Two of the six terms of the determinant are"
-            " this product, so it has a factor of 2."
+            "You count the product (q·k)(k·r)(r·q) only once. Two of the six terms of the determinant are this product,"
+            " so it should have a factor of 2."
         ),
         "cross-term-negative": _determinant.replace(cross=-2).wrong(
-            "You subtract the product of the three mixed dot products. It comes from the two other diagonals that go"
-            " down, and these count as plus."
+            "You subtract the product (q·k)(k·r)(r·q). In Sarrus' rule, this product comes from two descending"
+            " diagonals, so it should be added."
         ),
         "cross-term-forgotten": _determinant.replace(cross=0).wrong(
-            "The product of the three mixed dot products is missing. It is 0 only if two of the vectors are"
-            " perpendicular."
+            "The product (q·k)(k·r)(r·q) is missing. It is 0 only if two of the vectors are perpendicular."
         ),
         "squares-beside-their-own": _determinant.replace(pairs="own").wrong(
-            "You multiply the squares by the wrong norms. The square of a mixed product is multiplied by the squared"
-            " norm of the third vector: |q|² with (k·r)²."
+            "You multiply the squared dot products by the wrong norms. The squared dot product of two vectors should be"
+            " multiplied by the squared norm of the third vector: (k·r)² by |q|²."
         ),
         "squares-beside-others": _determinant.replace(pairs="other").wrong(
-            "You multiply the squares by the wrong norms. |q|² goes with (k·r)², because this term leaves out the row"
-            " and the column of q."
+            "You multiply the squared dot products by the wrong norms. (k·r)² should be multiplied by |q|², because k·r"
+            " is neither in the row nor in the column of q."
         ),
         **{
             f"squares-of-{a}-and-{b}-swapped": Wrong(
                 _determinant.replace(pairs=f"{a} and {b} swapped"),
-                f"You multiply two squares by the wrong norms, those of {a} and {b}. The square of a mixed product is"
-                " multiplied by the squared norm of the third vector: |q|² with (k·r)².",
+                f"You multiply two squared dot products by the wrong norms: the norms of {a} and {b} are swapped. The"
+                " squared dot product of two vectors should be multiplied by the squared norm of the third vector:"
+                " (k·r)² by |q|².",
             )
             for a, b in ("qk", "qr", "kr")
         },
         "table-of-entries": Wrong(
             lambda q, k, r: torch.linalg.det(_entry_table(q, k, r).double()).to(q.dtype),
-            "Your product runs over the three vectors, so your table is [d, d], with one row for each entry. The Gram"
-            " matrix is [3, 3]: its products run over the entries.",
+            "Your matrix product sums over the three vectors, so your table has the shape [d, d], with one row for each"
+            " entry. The Gram matrix should have the shape [3, 3]: each dot product in it is a sum over the entries of"
+            " two vectors.",
         ),
         "squares-added": _determinant.replace(of_q=-1, of_k=-1, of_r=-1).wrong(
-            "You add the terms with the three squares. They come from the rising diagonals, which are subtracted."
+            "You add the three terms with squared dot products. These terms come from the ascending diagonals of"
+            " Sarrus' rule, so they should be subtracted."
         ),
         "not-squared": _determinant.replace(power=1).wrong(
-            "You multiply norms by mixed products that are not squared. Each of these terms should be of degree six,"
-            " like the first: two factors of every vector."
+            "You multiply the squared norms by dot products that are not squared. Each of these terms should be of"
+            " degree six, like the first term: every vector should occur in it twice as a factor."
         ),
         "reference-square-forgotten": _determinant.replace(of_k=0).wrong(
             "The term |k|² (q·r)² is missing. It is 0 only if query and reference are perpendicular."
         ),
         "query-reference-forgotten": _determinant.replace(cross=0, of_k=0).wrong(
-            "You leave out the dot product of query and reference. It is 0 only if the two are perpendicular, and"
-            " they need not be."
+            "You leave out the dot product of query and reference. This dot product is 0 only if query and reference"
+            " are perpendicular, which is not always the case."
         ),
         "volume": Wrong(
             lambda q, k, r: _det(q, k, r).clamp_min(0).sqrt(),
@@ -186,12 +190,12 @@ exercise(
         ),
         "directions-only": Wrong(
             lambda q, k, r: _det(*(F.normalize(t, dim=-1) for t in (q, k, r))),
-            "You bring the vectors to length 1 first. Their lengths count: a key twice as long makes the volume twice"
-            " as large.",
+            "You normalise the vectors to length 1 first, so their lengths have no effect. The lengths should count: a"
+            " key that is twice as long makes the volume twice as large.",
         ),
         "base-only": Wrong(
             lambda q, k, r: _dot(q, q) * _dot(r, r) - _dot(q, r) ** 2,
-            "You return the squared area that query and reference span. The key has no part in it yet.",
+            "You return the squared area that query and reference span. The key does not affect your result yet.",
         ),
         "only-the-product": _determinant.replace(cross=0, of_q=0, of_k=0, of_r=0).wrong(
             "You return the product of the three squared lengths, which is the squared volume of a box with right"
@@ -199,7 +203,8 @@ exercise(
         ),
         "one-number": Wrong(
             lambda q, k, r: _det(q, k, r).sum(),
-            "You sum all triples into one number. Only the last axis, the entries of a vector, should disappear.",
+            "You sum the determinants of all triples into one number. Only the last axis, which holds the entries of a"
+            " vector, should disappear.",
         ),
         "keeps-the-axis": Wrong(
             lambda q, k, r: _det(q, k, r)[..., None],
@@ -208,12 +213,12 @@ exercise(
     },
     equivalent={"area-times-height": _area_times_height},
     hints=Hints(
-        "Write down the 3 × 3 table of all dot products, and its determinant by Sarrus' rule: three diagonals down"
-        " with a plus, three up with a minus.",
+        "Write down the 3 × 3 table of all dot products, and its determinant by Sarrus' rule: add the products of the"
+        " three descending diagonals, and subtract the products of the three ascending diagonals.",
         "Six dot products are enough, because the table is symmetric. For a dot product along the last axis, multiply"
         " and sum over dim -1.",
-        "The determinant is qq kk rr, plus twice qk kr rq, minus qq kr², minus kk rq², minus rr qk². Each pair of"
-        " letters is a sum over the last axis.",
+        "Write qk for the dot product q·k, qq for q·q, and so on; each of them is a sum over the last axis. The"
+        " determinant is qq · kk · rr + 2 · qk · kr · rq - qq · kr² - kk · rq² - rr · qk².",
     ),
 )
 
@@ -235,8 +240,8 @@ def _scores_by_triples(q, k, r, *, determinant=_det, by="query"):
 
 @wrong_answer
 def _norms_along_rows(q, k, r):
-    """The keys' squared lengths run along the queries' axis, so you use |k|² of position i for all keys. Put them along
-    the last axis, so that column j has the squared length of key j.
+    """The keys' squared lengths run along the queries' axis, so you use |k|² of position i for all keys. Put these
+    squared lengths along the last axis, so that column j has the squared length of key j.
     """
     kk = _dot(k, k)[..., :, None]
     qq, rr, rq = _dot(q, q)[..., None], _dot(r, r)[..., None], _dot(r, q)[..., None]
@@ -258,8 +263,8 @@ def _divided_by_lengths(q, k, r):
 
 @wrong_answer
 def _reference_not_orthogonalised(q, k, r):
-    """You subtract the projections on query and reference as if they were perpendicular, so their common part is
-    subtracted twice. First subtract from the reference its part along the query.
+    """You subtract the projections onto query and reference as if these two vectors were perpendicular, so their common
+    part is subtracted twice. First subtract the component along the query from the reference.
     """
     area = _dot(q, q) * _dot(r, r) - _dot(q, r) ** 2
     along = [(F.normalize(t, dim=-1) @ k.mT) ** 2 for t in (q, r)]
@@ -272,7 +277,8 @@ def _degenerate_case(rand):
     # If the reference is parallel to this query, its perpendicular part is exactly 0, without a rounding error.
     q[1, 0, 4] = torch.tensor([0.0, 2.0, 0.0, 0.0])
     q[0, 0, 1], r[0, 0, 2], r[1, 0, 3:], k[1, 0, 0] = 0, 0, 0.5 * q[1, 0, 3:], 0
-    return case(q, k, r, note="with a query, a key and a reference of length 0, and references along their queries")
+    note = "with a query, a key and a reference of length 0, and with references parallel to their queries"
+    return case(q, k, r, note=note)
 
 
 def _by_matrix_products(probe):
@@ -287,14 +293,14 @@ def _by_matrix_products(probe):
     if long.operations > short.operations + 12:
         return (
             f"The scores are right, but you compute them in a loop: {short.operations} operations for one head with 6"
-            f" positions, {long.operations} for 2 times 3 heads with 24 positions. All dot products of queries with"
-            " keys are one matrix product."
+            f" positions, {long.operations} operations for 2 times 3 heads with 24 positions. A single matrix product"
+            " gives all dot products of queries with keys."
         )
     if run(1, 1, 64, 16).largest >= 64 * 64 * 16:
         return (
             "The scores are right, but you make a tensor with a whole vector for each pair, [seq, seq, d_head]. For a"
-            " long text this takes d_head times the memory of the scores; a matrix product sums over d_head without"
-            " it."
+            " long text this tensor takes d_head times the memory of the scores; a matrix product sums over d_head"
+            " without storing such a tensor."
         )
     return None
 
@@ -340,11 +346,12 @@ def _has_room(probe):
     scores = collect_tensors(observation.value)
     if observation.failure or all(t.isfinite().all() for t in scores):
         return None
-    narrow = any(t.dtype == torch.float16 for t in scores)
-    remedy = "Leave the scores in the wider type" if narrow else "Let gram_attention.upcast widen q, k and r first"
+    remedy = "First convert q, k and r to a wider dtype with gram_attention.upcast"
+    if any(t.dtype == torch.float16 for t in scores):
+        remedy += ", and do not convert the scores back to float16"
     return (
-        "For vectors of length 8 in float16 your scores are not finite: 8⁶ = 262,144, but float16 ends at 65,504."
-        f" {remedy}."
+        "For vectors of length 8 in float16 your scores are not finite: 8⁶ = 262,144, but the largest float16 number is"
+        f" 65,504. {remedy}."
     )
 
 
@@ -367,11 +374,11 @@ exercise(
         "not-negative": Wrong(
             lambda q, k, r: -_scores_by_triples(q, k, r),
             "You return the determinants, so the largest volume gets the highest score. The score should be minus the"
-            " determinant: the flatter, the better.",
+            " determinant: the smaller the volume, the higher the score.",
         ),
         "reference-of-the-key": _scores_by_triples.replace(by="key").wrong(
-            "You take the reference from the key's position. It belongs to the query: q_i and r_i together ask, and"
-            " each k_j answers."
+            "You take the reference from the key's position. It should come from the query's position: entry [i, j]"
+            " combines q_i and r_i with k_j."
         ),
         "divided-by-a-length-of-0": _divided_by_lengths,
         "reference-as-it-is": _reference_not_orthogonalised,
@@ -381,49 +388,51 @@ exercise(
             "Rows and columns are swapped. Row i should belong to query i, and column j to key j.",
         ),
         "cross-term-once": _scores_by_triples.replace(determinant=_determinant.replace(cross=1)).wrong(
-            "You count the product of the three mixed dot products once. It has a factor of 2 in the determinant."
+            "You count the product (q·k)(k·r)(r·q) only once. It should have a factor of 2, as in the determinant."
         ),
         "cross-term-sign": _scores_by_triples.replace(determinant=_determinant.replace(cross=-2)).wrong(
-            "The product of the three mixed dot products has the wrong sign. The determinant adds it, so the score"
-            " should subtract it."
+            "The product (q·k)(k·r)(r·q) has the wrong sign. The determinant adds it, so the score should subtract it."
         ),
         "squares-swapped": _scores_by_triples.replace(determinant=_determinant.replace(pairs="q and r swapped")).wrong(
-            "You multiply two squares by the wrong norms: (q·k)² goes with |r|², and (r·k)² with |q|². Each square"
-            " goes with the norm of the vector that is not in it."
+            "You multiply two squared dot products by the wrong norms: |q|² and |r|² are swapped. Multiply each squared"
+            " dot product by the squared norm of the vector that does not occur in it: (q·k)² by |r|², and (r·k)² by"
+            " |q|²."
         ),
         "query-reference-forgotten": Wrong(
             _scores_by_triples.replace(determinant=_determinant.replace(cross=0, of_k=0)),
-            "You leave out the dot product of query and reference. It is 0 only if the two are perpendicular, and"
-            " they need not be.",
+            "You leave out the dot product of query and reference. This dot product is 0 only if query and reference"
+            " are perpendicular, which is not always the case.",
         ),
         "volume": _scores_by_triples.replace(determinant=lambda q, k, r: _det(q, k, r).clamp_min(0).sqrt()).wrong(
-            "You return minus the volume, not minus its square. A root also has no finite gradient where the volume"
-            " is 0."
+            "You return minus the volume instead of minus the squared volume. A square root also has no finite gradient"
+            " where the volume is 0."
         ),
         "scaled": Wrong(
             lambda q, k, r: _scores_by_triples(q, k, r) / q.shape[-1] ** 1.5,
-            "You already scale the scores. The layer does that later; return them unscaled.",
+            "You already scale the scores. The layer scales them later, so return the scores unscaled.",
         ),
         "masked": Wrong(
             lambda q, k, r: mask_scores(_scores_by_triples(q, k, r), causal_mask(q.shape[-2])),
-            "You already mask later positions. The layer does that later; here all pairs should have a score.",
+            "You already mask later positions. The layer applies the mask later; here all pairs should have a score.",
         ),
         "softmaxed": Wrong(
             lambda q, k, r: torch.softmax(_scores_by_triples(q, k, r), dim=-1),
-            "You return weights. Return the scores, before the softmax.",
+            "You return weights. Return the scores instead, without a softmax.",
         ),
         "dot-products": Wrong(
             lambda q, k, r: q @ k.mT,
-            "You return the scores of standard attention. The reference has no part in them.",
+            "You return the scores of standard attention, which do not use the reference. The score should be minus the"
+            " Gram determinant of query, key and reference.",
         ),
     },
     hints=Hints(
-        "Of the six dot products, three depend on position i only (make them columns), one on position j only (make"
-        " it a row), and two on the pair.",
+        "Of the six dot products, three depend only on position i (make them columns), one depends only on position j"
+        " (make it a row), and two depend on both positions.",
         "The dot products of all queries with all keys are one matrix product, and so are the dot products of all"
         " references with all keys. Broadcasting does the rest.",
-        "The norms of q and r, and q·r, are [batch, heads, seq, 1]; the norms of k have to become [batch, heads, 1,"
-        " seq]. Insert all of them into the five terms, with a minus in front.",
+        "The squared norms of q and r, and the products q·r, have the shape [batch, heads, seq, 1]; the squared norms"
+        " of k need the shape [batch, heads, 1, seq]. Insert all dot products into the determinant, and return minus"
+        " the determinant.",
     ),
 )
 
@@ -496,50 +505,52 @@ exercise(
                 finite_when_scaled(30.0),
             )
         ),
-        refuses((9, 2), (2, 3, 9), "9 numbers do not split into 2 heads"),
-        refuses((12, 4), (2, 3, 12), "4 heads of 12 numbers are 3 wide, and RoPE rotates pairs"),
+        refuses((9, 2), (2, 3, 9), "9 entries cannot be split evenly into 2 heads"),
+        refuses(
+            (12, 4), (2, 3, 12), "12 entries in 4 heads give 3 entries per head, but RoPE rotates pairs of entries"
+        ),
         refuses((8, 2, 4), (2, 5, 8), "5 positions are more than max_len = 4"),
-        refuses((4, 1), (1, 129, 4), "129 positions are more than 128, the default of max_len"),
-        takes((4, 1), (1, 128, 4), "max_len is 128 by default, and a text may be that long."),
+        refuses((4, 1), (1, 129, 4), "129 positions are more than the default max_len = 128"),
+        takes((4, 1), (1, 128, 4), "max_len is 128 by default, so a text of 128 positions is valid."),
     ],
     atol=5e-5,
     misconceptions={
         "largest-volume-wins": _layer.replace(scores=lambda q, k, r: -_scores_by_triples(q, k, r)).wrong(
-            "The keys that span the most volume get the most weight. The score should be minus the determinant:"
-            " attention goes to keys in the plane of query and reference."
+            "The keys that span the most volume get the most weight. The score should be minus the determinant, so that"
+            " keys in the plane of query and reference get the most weight."
         ),
         "not-scaled": _wrong.not_scaled(
-            "You do not scale the scores. A determinant of degree six is so large that the softmax picks one key and"
-            " learns nothing; divide by d_head to the power 1.5."
+            "You do not scale the scores. The determinant, a sum of products of six lengths, is so large that the"
+            " softmax gives nearly all weight to one key; divide the scores by d_head to the power 1.5."
         ),
         "scaled-by-the-root": _layer.replace(scale=lambda d, m, seq: d**-0.5).wrong(
-            "You divide the scores by the root of d_head, as for dot products. Each term of the determinant is a"
-            " product of three dot products, so the power is 1.5."
+            "You divide the scores by the square root of d_head, as for dot products. Each term of the determinant is a"
+            " product of three dot products, so the exponent should be 1.5."
         ),
         **{
             f"scaled-by-the-power-{power}": Wrong(
                 _layer.replace(scale=lambda d, m, seq, power=power: d**-power),
-                f"You divide the scores by d_head to the power {power}. The power should be 1.5.",
+                f"You divide the scores by d_head to the power {power}. The exponent should be 1.5.",
             )
             for power in (1, 2, 2.5, 3)
         },
         "scaled-by-d-model": _layer.replace(scale=lambda d, m, seq: m**-1.5).wrong(
-            "You divide the scores by d_model to the power 1.5. The determinant is computed within one head, which"
-            " has d_head numbers."
+            "You divide the scores by d_model to the power 1.5. The determinant is computed within one head, whose"
+            " vectors have d_head entries."
         ),
         "scaled-up": _layer.replace(scale=lambda d, m, seq: d**1.5).wrong(
             "You multiply the scores by d_head to the power 1.5. Divide by it instead."
         ),
         "no-mask": _wrong.sees_the_future(
-            "Each position sees the positions after it. In copying, they contain the answer itself."
+            "Each position sees the positions after it. In the copy task, the later positions contain the answer."
         ),
         "zero-mask": _wrong.hidden_with_zero(
-            "You set blocked scores to 0. Here 0 is the highest possible score, so the blocked positions win; set"
-            " them to minus infinity."
+            "You set blocked scores to 0. Here 0 is the highest possible score, so the blocked positions get the most"
+            " weight; set their scores to minus infinity."
         ),
         "mask-reversed": _wrong.mirror_image(
-            "Your mask is the wrong way round: each position sees itself and what comes after it. It should see"
-            " itself and what comes before it."
+            "Your mask is the wrong way round: each position sees itself and the positions after it. It should see"
+            " itself and the positions before it."
         ),
         "not-itself": Wrong(
             _layer.replace(change_mask=lambda mask: mask.tril(-1) | (torch.arange(mask.numel()).view_as(mask) == 0)),
@@ -550,72 +561,75 @@ exercise(
             " diagonal should be allowed, as in every causal layer of this course."
         ),
         "reference-not-turned": _layer.replace(rotated="qk").wrong(
-            "RoPE is missing on the reference. RoPE rotates queries and keys by their positions; the reference should"
-            " be rotated with its query, or the three do not fit together."
+            "You do not apply RoPE to the references. Queries and keys are rotated by their positions, so each"
+            " reference should be rotated by the same angles as its query."
         ),
         "keys-not-turned": _layer.replace(rotated="qr").wrong(
-            "RoPE is missing on the keys. Scores then depend on the position of the query, and not on the distance to"
-            " the key."
+            "You do not apply RoPE to the keys. The scores then depend on the position of the query instead of the"
+            " distance between query and key."
         ),
         "no-rope": _layer.replace(rotated="").wrong(
-            "Your scores are those without RoPE: it is missing, or you apply it while the heads are on the last axis"
-            " but one, so that it rotates by the head's number and not by the position."
+            "Your scores are the same as without RoPE. Either RoPE is missing, or you apply it while the heads are on"
+            " the second-to-last axis, so that it rotates by the index of the head instead of the position."
         ),
         "values-turned": _layer.replace(rotated="qkrv").wrong(
-            "You rotate the values too. Only scores need positions; values are mixed, and vectors that are rotated by"
-            " different angles do not add up."
+            "You apply RoPE to the values too. Only the scores need positions, so apply RoPE only to queries, keys and"
+            " references."
         ),
         "turned-before-the-split": _layer.replace(rotate=lambda t, heads, split: split(rope(t), heads)).wrong(
-            "You apply RoPE before you split the heads. Each head should have its own pairs and all speeds from fast"
-            " to slow, so split first."
+            "You apply RoPE before you split the vectors into heads. Each head should have its own pairs, with all"
+            " speeds from fast to slow, so split into heads before you apply RoPE."
         ),
         "reference-of-the-key": _layer.replace(scores=_scores_by_triples.replace(by="key")).wrong(
-            "You take the reference from the key's position. It belongs to the query."
+            "You take the reference from the key's position. It should come from the query's position."
         ),
         "key-and-reference-swapped": _layer.replace(names="qrkv").wrong(
-            "Key and reference are swapped: W_r makes the keys, or you pass them to gram_scores in another order. The"
-            " reference belongs to the position that asks, the key to the position that answers."
+            "Key and reference are swapped: W_r computes the keys, or you pass keys and references to gram_scores in"
+            " the wrong order. The reference belongs to the query's position, and the key belongs to the position that"
+            " is attended to."
         ),
         "query-and-key-swapped": _layer.replace(names="kqrv").wrong(
-            "Query and key are swapped. The query belongs to the position that asks, the key to the position that"
-            " answers."
+            "Query and key are swapped. The query belongs to the position that attends, and the key belongs to the"
+            " position that is attended to."
         ),
         **{
             f"heads-cut-across-positions{which}": Wrong(
                 _layer.replace(split=_split_across_positions, **how),
                 "You split the heads with a single view, straight to [batch, heads, seq, d_head], so a head gets whole"
-                " vectors of only some positions. Split the last axis, then move the heads forward.",
+                " vectors of only some positions. Split the last axis, then move the head axis forward.",
             )
             for which, how in (("", {}), ("-and-back", {"merge": lambda m: m.reshape(len(m), m.shape[2], -1)}))
         },
         "reference-made-last": Wrong(
             _layer,
-            "You create W_r last. Each layer samples its weights when it is created, so another order gives other"
-            " weights for the same seed: use W_q, W_k, W_r, W_v, W_o.",
+            "You create W_r last. Each layer samples its weights when it is created, so a different order gives"
+            " different weights for the same seed: use the order W_q, W_k, W_r, W_v, W_o.",
             initial_parameters=fix_arguments(_initial_parameters, order="qkvor"),
         ),
         "reference-made-before-the-output": Wrong(
             _layer,
-            "You create W_r after W_v. Each layer samples its weights when it is created, so another order gives"
-            " other weights for the same seed: use W_q, W_k, W_r, W_v, W_o.",
+            "You create W_r after W_v. Each layer samples its weights when it is created, so a different order gives"
+            " different weights for the same seed: use the order W_q, W_k, W_r, W_v, W_o.",
             initial_parameters=fix_arguments(_initial_parameters, order="qkvro"),
         ),
         "reference-is-the-key": _layer.replace(names="qkkv").wrong(
-            "W_k makes the references too, so key and reference of a position are the same vector. Use W_r, which has"
-            " its own weights, for the references."
+            "W_k also computes the references, so key and reference of a position are the same vector. Use W_r, which"
+            " has its own weights, for the references."
         ),
         "softmax-over-queries": _wrong.wrong_axis(
-            "Your softmax runs along the queries. Each query's weights over the keys, the last axis, should sum to one."
+            "Your softmax runs along the queries. For each query, the weights over the keys (along the last axis)"
+            " should sum to one."
         ),
         "heads-not-moved-back": _layer.replace(merge=lambda m: m.reshape(len(m), m.shape[2], -1)).wrong(
-            "You flatten the heads without moving their axis. Move it behind the positions first; otherwise, numbers"
-            " of different positions end up in one row."
+            "You flatten the heads without moving the head axis. Move it after the position axis first; otherwise,"
+            " entries of different positions end up in one row."
         ),
         "no-output-layer": _layer.replace(out=lambda p, y: y).wrong(
             "You do not use W_o. It should mix the results of the heads."
         ),
         "dot-products": _layer.replace(scores=lambda q, k, r: q @ k.mT, scale=lambda d, m, seq: d**-0.5).wrong(
-            "You compute standard attention: the reference has no part in the scores."
+            "You compute standard attention, so the reference does not affect the scores. Compute the scores with"
+            " gram_scores."
         ),
         "with-biases": Wrong(
             _layer,
@@ -731,20 +745,20 @@ def _few_and_odd(probe):
         failure = probe.run(case(*sizes)).failure
         if failure:
             return (
-                f"copy_batch{sizes} stopped with {article(failure.type)}: {failure.text}. Small sizes are valid too:"
-                " one text, one token, halves of one token."
+                f"copy_batch{sizes} stopped with {article(failure.type)}: {failure.text}. Small sizes are valid too: a"
+                " batch of one text, a vocabulary of one token, or a text of two tokens."
             )
     failure = probe.run(case(2, 7, 5)).failure
     if failure is None:
         return (
-            "copy_batch(2, 7, 5) should raise a ValueError, because 7 tokens have no two equal halves. Your function"
-            " returned a result."
+            "copy_batch(2, 7, 5) should raise a ValueError, because 7 tokens cannot be split into two equal halves."
+            " Your function returned a result."
         )
     if "ValueError" not in (failure.type, *failure.bases):
         first = failure.text.splitlines()[:1]
         return (
-            "copy_batch(2, 7, 5) should raise a ValueError, because 7 tokens have no two equal halves; it"
-            f" stopped with {article(failure.type)}{': ' if first else ''}{''.join(first)}."
+            "copy_batch(2, 7, 5) should raise a ValueError, because 7 tokens cannot be split into two equal halves;"
+            f" your function stopped with {article(failure.type)}{': ' if first else ''}{''.join(first)}."
         )
     return None
 
@@ -774,33 +788,34 @@ exercise(
             " position should be the next token.",
         ),
         "shifted-backwards": _copy_batch.replace(target=lambda whole, inputs, targets: (targets, inputs)).wrong(
-            "Inputs and targets are swapped, so each target is the token before. The model should predict the next"
+            "Inputs and targets are swapped, so each target is the previous token. The model should predict the next"
             " token."
         ),
         "not-cut": _copy_batch.replace(target=lambda whole, inputs, targets: (whole, whole.clone())).wrong(
-            "You return the whole text twice. The inputs should end one token early and the targets begin one token"
-            " late, so each has seq_len - 1 tokens."
+            "You return the whole text twice. The inputs should leave out the last token, and the targets should leave"
+            " out the first token, so that both have seq_len - 1 tokens."
         ),
         "rolled": _copy_batch.replace(target=lambda whole, inputs, targets: (whole, whole.roll(-1, dims=1))).wrong(
             "Your targets are the text rolled by one, so the last target is the first token. Nothing comes after the"
-            " last token: slice inputs and targets to seq_len - 1."
+            " last token: slice inputs and targets to seq_len - 1 tokens."
         ),
         "shifted-by-two": Wrong(
             _copy_batch.replace(target=lambda whole, inputs, targets: (inputs, whole.roll(-2, dims=1)[:, :-1])),
-            "Your targets are two positions ahead. The next token is one position ahead.",
+            "Each of your targets is the token two positions ahead. It should be the next token, one position ahead.",
         ),
         "not-a-copy": Wrong(
             _copy_batch.replace(
                 text=lambda half, vocab, g: torch.cat((half, torch.randint(vocab, half.shape, generator=g)), dim=1)
             ),
-            "Your second half is not the first half again: it is sampled separately, moved or changed. Repeat the"
-            " first half token for token; otherwise, nothing can be copied.",
+            "Your second half does not repeat the first half: it is sampled separately, moved or changed. Repeat the"
+            " first half token by token; otherwise, there is nothing to copy.",
         ),
         "reversed": _copy_batch.replace(text=lambda half, vocab, g: torch.cat((half, half.flip(1)), dim=1)).wrong(
-            "Your second half runs backwards. It should repeat the first half in the same order."
+            "Your second half is the first half in reverse order. It should repeat the first half in the same order."
         ),
         "token-by-token": _copy_batch.replace(text=lambda half, vocab, g: half.repeat_interleave(2, dim=1)).wrong(
-            "You repeat each token immediately. The text should be one half, and then the same half again."
+            "You repeat each token immediately. The text should consist of the first half, followed by a copy of the"
+            " first half."
         ),
         "one-text-for-all": Wrong(
             _copy_batch.replace(
@@ -822,9 +837,10 @@ exercise(
     },
     hints=Hints(
         "Sample half a text. How do you make a whole text from it?",
-        "torch.randint samples ids from 0 up to its argument, which it excludes; torch.cat along dim 1 joins the"
-        " halves. Inputs leave out the last token, targets the first.",
-        "Raise a ValueError if seq_len is odd. The half is randint(vocab_size, (batch_size, seq_len // 2),"
-        " generator=generator); join it with itself, then take all columns but the last, and all but the first.",
+        "torch.randint samples ids from 0 up to, but not including, its argument; torch.cat along dim 1 joins the"
+        " halves. The inputs should leave out the last token, and the targets should leave out the first token.",
+        "Raise a ValueError if seq_len is odd. Sample the first half with randint(vocab_size, (batch_size, seq_len //"
+        " 2), generator=generator), and join it with itself. The inputs are all columns except the last column, and the"
+        " targets are all columns except the first column.",
     ),
 )

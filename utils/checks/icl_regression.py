@@ -67,7 +67,7 @@ class _Statistic(NamedTuple):
 
 
 _EXPECTED = "expected {wanted}"
-_FOURTH = "the mean of their fourth powers is {seen} times the square of their mean square, expected 3"
+_FOURTH = "the mean of their fourth powers is {seen} times the square of their mean square, expected 3 times"
 _INDEPENDENT = f"the mean of their product is {{seen}}, {_EXPECTED}. Sample each entry independently."
 _AN_EXAMPLE = (
     "In {percent} % of the prompts the question's x is the x of an example, so these prompts contain their answer."
@@ -75,12 +75,16 @@ _AN_EXAMPLE = (
 )
 _STATISTICS = {
     "y in front": _Statistic(
-        False, 0.5, "In z, the first number of a token varies more than the last. x should come first, and y last."
+        False,
+        0.5,
+        "In z, the first entry of a token varies more than the last entry. x should come first, and y should come"
+        " last.",
     ),
     "end of z_q": _Statistic(
         False,
         1e-6,
-        "The last entry of z_q is up to {seen} in size. It should be 0, because the question's y is to be predicted.",
+        "The last entry of z_q has an absolute value of up to {seen}. It should be 0, because a model should predict"
+        " the question's y.",
     ),
     "mean of x and x_q": _Statistic(False, 0.08, f"The entries of x and x_q have a mean of {{seen}}, {_EXPECTED}."),
     "spread of x": _Statistic(True, 0.08, f"The entries of x have a standard deviation of {{seen}}, {_EXPECTED}."),
@@ -121,8 +125,9 @@ _STATISTICS = {
     "shared error": _Statistic(
         False,
         0.2,
-        "The errors of y at one position are similar in all prompts: their mean over the prompts varies by {seen} times"
-        " the size of an error, expected about 0. Sample new errors for each prompt.",
+        "The errors of y at the same position are similar in all prompts: the standard deviation of their means over"
+        " the prompts is {seen} times the size of a single error, expected about 0. Sample new errors for each"
+        " prompt.",
     ),
     "mean of the errors": _Statistic(False, 0.1, f"The errors of y have a mean of {{seen}}, {_EXPECTED}."),
     "noise within a prompt": _Statistic(
@@ -402,23 +407,24 @@ exercise(
     differentiable=False,
     misconceptions={
         "noise-not-scaled": _sample_prompts.replace(noise=lambda d, s: s).wrong(
-            "Your noise has standard deviation noise_std. The noise is relative to β·x, which has standard deviation"
-            " √d: use noise_std times √d."
+            "Your noise has standard deviation noise_std. The noise should be relative to β·x, which has standard"
+            " deviation √d: use noise_std times √d."
         ),
         "noise-times-d": _sample_prompts.replace(noise=lambda d, s: d * s).wrong(
-            "Your noise has standard deviation noise_std times d. Its variance should be d · noise_std², and its"
-            " standard deviation is the root of this."
+            "Your noise has standard deviation noise_std times d. Its variance should be d · noise_std², so its"
+            " standard deviation should be the square root of d · noise_std²."
         ),
         "no-noise": _sample_prompts.replace(noise=lambda d, s: 0.0).wrong(
-            "The y of your examples are exact. Add noise with standard deviation √d · noise_std to each y."
+            "The y values of your examples contain no noise. Add noise with standard deviation √d · noise_std to each"
+            " y."
         ),
         "one-error-for-a-prompt": _sample_prompts.replace(errors=lambda n, L: (n, 1, 1)).wrong(
             "All examples of a prompt have the same error, which shifts the whole line. Sample one error for each"
-            " example: [n, L, 1] errors."
+            " example: a tensor of shape [n, L, 1]."
         ),
         "one-error-for-all-prompts": _sample_prompts.replace(errors=lambda n, L: (1, L, 1)).wrong(
-            "All prompts have the same errors: example 0 is off by the same number in every prompt. Sample errors for"
-            " each prompt: [n, L, 1] errors."
+            "All prompts have the same errors: example 0 has the same error in every prompt. Sample new errors for each"
+            " prompt: a tensor of shape [n, L, 1]."
         ),
         "one-number-for-beta": Wrong(
             _sample_prompts.replace(beta_of=lambda n, d, g: torch.randn(n, 1, 1, generator=g).expand(n, d, 1)),
@@ -434,8 +440,8 @@ exercise(
         ),
         "one-beta-for-all": Wrong(
             _sample_prompts.replace(beta_of=lambda n, d, g: torch.randn(1, d, 1, generator=g).expand(n, -1, -1)),
-            "All prompts of a batch share one β, so a model could learn it by heart. Sample a β for each prompt, so"
-            " that it can only be found from the examples.",
+            "All prompts of a batch share one β, so a model could memorise it. Sample a new β for each prompt, so that"
+            " a model can find β only from the examples.",
         ),
         "one-x-for-all": Wrong(
             _sample_prompts.replace(x_like=lambda n, L, d, g: torch.randn(1, L, d, generator=g).expand(n, -1, -1)),
@@ -470,11 +476,12 @@ exercise(
     },
     hints=Hints(
         "Sample four things for each prompt: L points x, one question x_q, one β, and L small errors. Which shapes do"
-        " they have, with n in front?",
+        " they have, if n is the first axis?",
         "With β of shape [n, d, 1], x @ β has shape [n, L, 1]: one matrix product for each prompt. torch.cat along"
         " the last axis joins x and y into tokens.",
         "Sample x, x_q, beta and the noise with torch.randn(..., generator=generator). y is x @ beta plus √d ·"
-        " noise_std times the noise; z joins x and y, z_q joins x_q and zeros, and y_q is the product of x_q and β.",
+        " noise_std times the noise; concatenate x and y to get z, and x_q and zeros to get z_q; y_q is the product of"
+        " x_q and β.",
     ),
 )
 
@@ -535,8 +542,8 @@ def _prompts_alone(probe):
     """Check that the result for a prompt does not depend on the other prompts in its batch."""
     if batch_independent(0)(probe) or batch_independent(1)(probe):
         return (
-            "Prompts leak into each other: prompt 0 got another answer when only the other prompts changed. Each"
-            " prompt has its own β, so no prompt should see another."
+            "Your prompts affect each other: the answer for prompt 0 changed when only the other prompts changed. Each"
+            " prompt has its own β, so the answer should depend only on its own prompt."
         )
     return None
 
@@ -556,8 +563,8 @@ def _keeps_its_sizes(probe):
         if value != size:
             problem = f"it has no attribute `{name}`" if value is None else f"its `{name}` is {value}, not {size}"
             return (
-                f"QueryAttention(6, 3, 2) works, but {problem}. The circuits that come next read the three sizes from"
-                " the layer."
+                f"QueryAttention(6, 3, 2) works, but {problem}. The next exercises, on circuits, read the three sizes"
+                " from the layer."
             )
     return None
 
@@ -582,53 +589,53 @@ exercise(
     ],
     misconceptions={
         "not-scaled": _wrong.not_scaled(
-            "You do not divide the scores by the root of the heads' width. Each head is n_embd wide here, so divide"
-            " by √n_embd."
+            "You do not divide the scores by the square root of the heads' width. Each head is n_embd wide here, so"
+            " divide by √n_embd."
         ),
         "multiplied": _wrong.multiplied(),
         "divided-by-the-width": _wrong.divided_by_the_width(),
         "scaled-by-all-heads": Wrong(
             lambda p, z_q, z: _scaled_by(p.init_args["n_head"] ** -0.5)(p, z_q, z),
-            "You divide the scores by the root of the width of all heads together. A score is a product over one"
-            " head's n_embd numbers, so divide by √n_embd.",
+            "You divide the scores by the square root of the width of all heads together. A score is a dot product over"
+            " the n_embd entries of one head, so divide by √n_embd.",
         ),
         "scaled-by-a-part": Wrong(
             lambda p, z_q, z: _scaled_by(p.init_args["n_head"] ** 0.5)(p, z_q, z),
-            "You divide the scores by √(n_embd / n_head), as if the heads shared n_embd among them. Here each head is"
+            "You divide the scores by √(n_embd / n_head), as if n_embd were split between the heads. Here each head is"
             " n_embd wide.",
         ),
         "sees-itself": Wrong(
             lambda p, z_q, z: _layer(p, z_q, torch.cat((z, z_q), dim=1)),
-            "The question is among the keys, so it attends to itself. Its y is 0 and says nothing; the question"
-            " should attend only to the examples in z.",
+            "The question is among the keys, so it attends to itself. The question's y is 0 and carries no information;"
+            " the question should attend only to the examples in z.",
         ),
         "roles-swapped": _layer.replace(swap=True).wrong(
-            "You use q_proj on the examples and k_proj on the question. The question asks: z_q should go through"
-            " q_proj, and z through k_proj and v_proj."
+            "You use q_proj on the examples and k_proj on the question. The question provides the query, so z_q should"
+            " go through q_proj, and z through k_proj and v_proj."
         ),
         "softmax-over-questions": _wrong.wrong_axis(
-            "Your softmax runs along the questions. Each question's weights over the examples, the last axis of the"
-            " scores, should sum to one."
+            "Your softmax runs along the questions. For each question, the weights over the examples (along the last"
+            " axis of the scores) should sum to one."
         ),
         "softmax-over-heads": _wrong.second_axis(
-            "Your softmax runs along the heads, so the heads compete for each example. Each head's weights over the"
-            " examples should sum to one."
+            "Your softmax runs along the heads, so the heads compete for each example. In each head, the weights over"
+            " the examples should sum to one."
         ),
         "heads-not-moved-back": _layer.replace(merge=lambda heads: heads.reshape(len(heads), heads.shape[2], -1)).wrong(
-            "You flatten [n, heads, queries, …] directly, which mixes up the heads if there are several questions."
-            " Move the head axis behind the questions' axis first."
+            "You flatten [n, heads, queries, …] directly, which mixes up the heads if there are several questions. Move"
+            " the head axis after the questions' axis first."
         ),
         **{
             f"heads-cut-across-positions{which}": Wrong(
                 _layer.replace(heads=_split_across_positions, merge=merge),
                 "You split the heads with a single view, straight to [n, heads, seq, n_embd], so a head gets whole"
-                " vectors of only some positions. Split the last axis, then move the heads forward.",
+                " vectors of only some positions. Split the last axis, then move the head axis forward.",
             )
             for which, merge in (("", _merge_heads), ("-and-back", lambda t: t.reshape(len(t), t.shape[2], -1)))
         },
         "heads-in-turn": _layer.replace(heads=_split_in_turn).wrong(
-            "You assign the numbers to the heads in turn. A head's numbers should be neighbours: the first n_embd"
-            " numbers belong to head 0."
+            "You assign the entries to the heads alternately: entry 0 to head 0, entry 1 to head 1, and so on. A head's"
+            " entries should be adjacent: the first n_embd entries belong to head 0."
         ),
         "averaged-heads": _layer.replace(merge=lambda heads: _merge_heads(heads) / heads.shape[1]).wrong(
             "You divide the heads' results by the number of heads. Only o_proj should weight them."
@@ -638,25 +645,25 @@ exercise(
         ),
         "squeezed": Wrong(
             lambda p, z_q, z: _layer(p, z_q, z).squeeze(),
-            "Your result has lost its axes of size 1. Keep [n, queries, n_out]: if a flat result meets a y_q of [n,"
-            " 1, 1], torch broadcasts it to a table.",
+            "Your result has lost its axes of size 1. Keep the shape [n, queries, n_out]: if you combine a flat result"
+            " with a y_q of shape [n, 1, 1], torch broadcasts both to a larger tensor.",
         ),
         "with-biases": Wrong(
             _torch_layer,
-            "Your layers have biases. Without biases, two matrix products describe all that a head does: pass"
+            "Your layers have biases. Without biases, two matrix products describe everything that a head does, so pass"
             " bias=False.",
             initial_parameters=fix_arguments(_initial_parameters, bias=True),
         ),
         "keys-made-first": Wrong(
             _torch_layer,
-            "You create k_proj before q_proj. Each layer samples its weights when it is created, so another order"
-            " gives other weights for the same seed: use q_proj, k_proj, v_proj, o_proj.",
+            "You create k_proj before q_proj. Each layer samples its weights when it is created, so a different order"
+            " gives different weights for the same seed: use the order q_proj, k_proj, v_proj, o_proj.",
             initial_parameters=fix_arguments(_initial_parameters, keys_first=True),
         ),
         "heads-share-the-width": Wrong(
             _torch_layer,
-            "Your heads share n_embd among them. Each head should be as wide as a token: the projections should give"
-            " n_embd · n_head numbers.",
+            "Your code splits n_embd between the heads. Each head should be as wide as a token, so q_proj, k_proj and"
+            " v_proj should each return n_embd · n_head entries.",
             initial_parameters=lambda n_embd, n_head, n_out=1: _initial_parameters(
                 n_embd, n_head, n_out, width=max(1, n_embd // n_head)
             ),
@@ -666,8 +673,8 @@ exercise(
         "It is lesson 05's layer with two differences: the queries come from z_q, the keys and values from z; and"
         " each head is n_embd wide.",
         "unflatten(-1, (n_head, n_embd)) and a transpose split the heads. No mask is needed.",
-        "Make q from q_proj(z_q), and k and v from z, each [n, heads, seq, n_embd]. Compute softmax(q @ k.mT / root"
-        " of n_embd) @ v, move the head axis back behind the questions' axis, flatten, and apply o_proj.",
+        "Make q from q_proj(z_q), and k and v from z, each [n, heads, seq, n_embd]. Compute softmax(q @ k.mT / square"
+        " root of n_embd) @ v, move the head axis back after the questions' axis, flatten, and apply o_proj.",
     ),
 )
 
@@ -724,30 +731,32 @@ exercise(
         ),
         "wrong-side": Wrong(
             lambda model: _blocks(model, "q") @ _blocks(model, "k").mT / model.n_embd**0.5,
-            "Your product runs over the entries of the tokens instead of over the head's own numbers."
-            f" {_TRANSPOSED_LINEAR}, so transpose the query weight, not the key weight.",
+            "Your matrix product sums over the entries of the tokens instead of the entries of the head."
+            f" {_TRANSPOSED_LINEAR}, so transpose the query weight instead of the key weight.",
         ),
         "not-turned": Wrong(
             lambda model: _blocks(model, "q") @ _blocks(model, "k") / model.n_embd**0.5,
-            f"You multiply the two weights without transposing either of them. {_TRANSPOSED_LINEAR}, so transpose one.",
+            f"You multiply the two weights without transposing either of them. {_TRANSPOSED_LINEAR}, so transpose one"
+            " of the two weights.",
         ),
         "both-turned": Wrong(
             lambda model: _blocks(model, "q").mT @ _blocks(model, "k").mT / model.n_embd**0.5,
-            "You transpose both weights. The product should run over the head's own numbers, so transpose only one of"
-            " the two weights.",
+            "You transpose both weights. The matrix product should sum over the entries of the head, so transpose only"
+            " one of the two weights.",
         ),
         "not-scaled": Wrong(
             lambda model: _blocks(model, "q").mT @ _blocks(model, "k"),
-            "You do not divide by the root of n_embd. The layer divides its scores by it, and QK produces the scores.",
+            "You do not divide by the square root of n_embd. The layer divides its scores by this root, and QK should"
+            " produce the same scores.",
         ),
         "scaled-twice": Wrong(
             lambda model: _blocks(model, "q").mT @ _blocks(model, "k") / model.n_embd,
-            "You divide the product by n_embd. The layer divides by the root of n_embd.",
+            "You divide the product by n_embd. Divide it by the square root of n_embd instead, as the layer does.",
         ),
         "scaled-by-all-heads": Wrong(
             lambda model: _blocks(model, "q").mT @ _blocks(model, "k") / (model.n_head * model.n_embd) ** 0.5,
-            "You divide the product by the root of n_embd · n_head, the width of all heads together. The layer"
-            " divides a head's scores by the root of n_embd.",
+            "You divide the product by the square root of n_embd · n_head, the width of all heads together. Divide it"
+            " by the square root of n_embd instead, as the layer does.",
         ),
         "last-row-emptied": Wrong(
             lambda model: _qk_by_basis(model).index_fill(1, torch.tensor([model.n_embd - 1]), 0.0),
@@ -756,16 +765,16 @@ exercise(
         ),
         "heads-cut-across": Wrong(
             lambda model: _interleaved_blocks(model, "q").mT @ _interleaved_blocks(model, "k") / model.n_embd**0.5,
-            "You assign the rows to the heads in turn. A head's rows are neighbours: the first n_embd rows belong"
-            " to head 0.",
+            "You assign the rows to the heads alternately: row 0 to head 0, row 1 to head 1, and so on. The rows of a"
+            " head are adjacent: the first n_embd rows belong to head 0.",
         ),
         "heads-summed": Wrong(
             lambda model: (
                 (_blocks(model, "q").mT @ _blocks(model, "k")).sum(0, keepdim=True).expand(model.n_head, -1, -1)
                 / model.n_embd**0.5
             ),
-            "All heads get the same matrix, the sum over the heads. Each head has its own scores: split the weights"
-            " by heads before you multiply.",
+            "All heads get the same matrix, the sum over the heads. Each head has its own scores, so split the weights"
+            " by heads before you multiply them.",
         ),
         "queries-twice": Wrong(
             lambda model: _blocks(model, "q").mT @ _blocks(model, "q") / model.n_embd**0.5,
@@ -777,12 +786,11 @@ exercise(
         ),
     },
     hints=Hints(
-        "Write the score of one question and one example as z_q · (something) · z. What is the something, for one"
-        " head?",
-        "A query is z_q @ W_Q.T, a key is z @ W_K.T, and a score is a query times a key. Insert the query and the key"
-        " into the score.",
+        "Write the score of one question and one example as z_q · M · z. What is the matrix M, for one head?",
+        "A query is z_q @ W_Q.T, a key is z @ W_K.T, and a score is a query times a key. Substitute the query and the"
+        " key into the formula of the score.",
         "Split both weights into [heads, n_embd, n_embd]. For each head, multiply the transposed query weight by the"
-        " key weight, and divide by the root of n_embd.",
+        " key weight, and divide by the square root of n_embd.",
     ),
 )
 
@@ -798,8 +806,8 @@ exercise(
     misconceptions={
         "values-not-turned": Wrong(
             lambda model: _blocks(model, "v") @ _o_blocks(model),
-            f"You multiply by the value weight without transposing it. {_TRANSPOSED_LINEAR}, so transpose it; the"
-            " weight is square, so torch reports no error.",
+            f"You multiply by the value weight without transposing it. {_TRANSPOSED_LINEAR}, so transpose the value"
+            " weight; it is square, so torch reports no error.",
         ),
         "output-side-first": Wrong(
             lambda model: (_blocks(model, "v").mT @ _o_blocks(model)).mT.contiguous(),
@@ -811,24 +819,26 @@ exercise(
                 _blocks(model, "v").mT
                 @ model.o_proj.weight.detach().view(model.n_out, model.n_embd, model.n_head).permute(2, 1, 0)
             ),
-            "You assign the columns of o_proj to the heads in turn. A head's columns are neighbours: the first"
-            " n_embd columns belong to head 0.",
+            "You assign the columns of o_proj to the heads alternately: column 0 to head 0, column 1 to head 1, and so"
+            " on. The columns of a head are adjacent: the first n_embd columns belong to head 0.",
         ),
         "values-cut-across": Wrong(
             lambda model: _interleaved_blocks(model, "v").mT @ _o_blocks(model),
-            "You assign the rows of v_proj to the heads in turn. A head's rows are neighbours: the first n_embd"
-            " rows belong to head 0.",
+            "You assign the rows of v_proj to the heads alternately: row 0 to head 0, row 1 to head 1, and so on. The"
+            " rows of a head are adjacent: the first n_embd rows belong to head 0.",
         ),
         "reshaped": Wrong(
             lambda model: (
                 _blocks(model, "v").mT @ model.o_proj.weight.detach().reshape(model.n_head, model.n_embd, model.n_out)
             ),
-            "You reshape o_proj's weight to [heads, n_embd, n_out], but its columns are the heads' numbers and its"
-            " rows the outputs. With one output this happens to be right; with more outputs it mixes up the numbers.",
+            "You reshape o_proj's weight to [heads, n_embd, n_out], but its columns belong to the entries of the heads,"
+            " and its rows belong to the outputs. With one output, your result happens to be right; with several"
+            " outputs, the reshape mixes up the entries.",
         ),
         "scaled": Wrong(
             lambda model: _blocks(model, "v").mT @ _o_blocks(model) / model.n_embd**0.5,
-            "You divide the product by the root of n_embd. Only scores are divided by it, not values or outputs.",
+            "You divide the product by the square root of n_embd. Only the scores should be divided by this root, not"
+            " the values or the outputs.",
         ),
         "heads-summed": Wrong(
             lambda model: (_blocks(model, "v").mT @ _o_blocks(model)).sum(0, keepdim=True).expand(model.n_head, -1, -1),
@@ -923,19 +933,19 @@ exercise(
     misconceptions={
         "last-entry-left-out": Wrong(
             lambda z_q, z, w, mu: _estimate(z_q[..., :-1], torch.cat((z[..., :-2], z[..., -1:]), -1), w, mu),
-            "The last entry of x has no part in your scores. A token is x followed by y, so x is all but its last"
-            " entry.",
+            "The last entry of x does not affect your scores. A token is x followed by y, so x consists of all entries"
+            " of the token except the last entry.",
         ),
         "mu-forgotten": _estimate.replace(share=lambda m, t: t).wrong(
-            "Your μ has no effect. It should say how much of each head's average goes into the answer."
+            "Your μ has no effect. It should determine how much each head's weighted mean contributes to the answer."
         ),
         "w-forgotten": _estimate.replace(weigh=lambda s, w: torch.softmax(s, dim=-1)).wrong(
-            "Your w has no effect. It should multiply x_q·x_i before the softmax; its sign says whether examples like"
-            " x_q or opposite to x_q count more."
+            "Your w has no effect. It should multiply x_q·x_i before the softmax; its sign determines whether examples"
+            " similar to x_q or examples opposite to x_q get more weight."
         ),
         "w-after-the-softmax": _estimate.replace(weigh=lambda s, w: w * torch.softmax(s, dim=-1)).wrong(
-            "You multiply the weights by w instead of the scores. Before the softmax, w sharpens or inverts the"
-            " weights; after it, w is only a second μ."
+            "You multiply the weights by w; multiply the scores by w instead. Before the softmax, w sharpens or inverts"
+            " the weights; after the softmax, w has the same effect as μ."
         ),
         "not-a-softmax": _estimate.replace(weigh=lambda s, w: torch.exp(w * s)).wrong(
             "Your weights are exponentials that are not divided by their sum. The weights of a softmax sum to one."
@@ -951,7 +961,7 @@ exercise(
             "You average the heads. Add their contributions, as o_proj does."
         ),
         "first-head-only": _estimate.replace(combine=lambda terms: terms[0]).wrong(
-            "Only the first head counts in your answer. Sum over all heads."
+            "Only the first head contributes to your answer. Sum over all heads."
         ),
         "one-softmax": Wrong(
             lambda z_q, z, w, mu: _estimate(z_q, z, [sum(w)], [sum(mu)]),
@@ -960,27 +970,28 @@ exercise(
         ),
         "weights-averaged": Wrong(
             lambda z_q, z, w, mu: sum(mu) * _estimate.replace(share=lambda m, t: t, combine=_mean)(z_q, z, w, mu),
-            "You average the heads' weights, and multiply a single mixture of y by the sum of all μ. Each head should"
-            " mix y with its own weights and multiply the result by its own μ.",
+            "You average the weights of the heads, and multiply a single weighted mean of y by the sum of all μ. Each"
+            " head should compute a weighted mean of y with its own weights, and multiply this mean by its own μ.",
         ),
         "one-softmax-for-all-heads": Wrong(
             lambda z_q, z, w, mu: _estimate(z_q, z, [sum(w) / len(w)], [sum(mu)]),
-            "All heads share one softmax, made with the mean of their w. Each head needs its own softmax.",
+            "All heads share one softmax, which uses the mean of their w. Each head needs its own softmax, with its own"
+            " w.",
         ),
         "one-softmax-for-heads-and-examples": Wrong(
             lambda z_q, z, w, mu: _softmax_of_all(z_q, z, w, mu, (0, 3)),
-            "One softmax runs over heads and examples together, so the weights of all heads together sum to one. Each"
-            " head's weights over the examples should sum to one.",
+            "One softmax runs over heads and examples together, so the weights of all heads together sum to one. In"
+            " each head, the weights over the examples should sum to one.",
         ),
         "mu-inside": Wrong(
             lambda z_q, z, w, mu: _estimate(z_q, z, [a * m for a, m in zip(w, mu)], [1.0] * len(w)),
-            "You multiply the scores by μ. It belongs outside the softmax and says how much of a head's average goes"
-            " into the answer.",
+            "You multiply the scores by μ. μ belongs outside the softmax: it determines how much a head's weighted mean"
+            " contributes to the answer.",
         ),
         "softmax-over-heads": Wrong(
             lambda z_q, z, w, mu: _softmax_of_all(z_q, z, w, mu, 0),
-            "Your softmax runs along the heads, so the heads compete for each example. Each head's weights over the"
-            " examples should sum to one.",
+            "Your softmax runs along the heads, so the heads compete for each example. In each head, the weights over"
+            " the examples should sum to one.",
         ),
         "mean-of-examples": _estimate.replace(values=lambda z: z[..., -1:] / z.shape[-2]).wrong(
             "You average the weighted y over the examples, so the answer is L times too small. The weights of a"
@@ -999,8 +1010,8 @@ exercise(
         ),
         "flat": Wrong(
             lambda z_q, z, w, mu: _estimate(z_q, z, w, mu).squeeze(-1),
-            "Your result has lost its last axis. Keep [n, queries, 1], the shape of y_q: the difference of [n, 1] and"
-            " [n, 1, 1] would be a table.",
+            "Your result has lost its last axis. Keep the shape [n, queries, 1] of y_q: if you subtract a y_q of shape"
+            " [n, 1, 1] from a result of shape [n, 1], broadcasting gives the shape [n, n, 1].",
         ),
     },
     equivalent={
@@ -1010,8 +1021,9 @@ exercise(
         "Start with one head: compute weights over the examples from x_q·x_i, then the average of y with these"
         " weights.",
         "x is z without its last entry, and y is the last entry. The softmax of w · x_q·x_i runs along the examples.",
-        "The inner products of x_q with all x are [n, queries, L]. For each pair of w and mu, take the softmax of w"
-        " times these products, multiply it by y as [n, L, 1] and by mu, and add up the results.",
+        "The inner products of x_q with all x have the shape [n, queries, L]. For each pair of w and mu, multiply these"
+        " products by w and apply the softmax; multiply the resulting weights by y, of shape [n, L, 1], and by mu; then"
+        " add up the results of all pairs.",
     ),
 )
 
@@ -1055,12 +1067,12 @@ exercise(
             "You do not divide the sum over the examples by L. With 40 examples your answer is 40 times too large."
         ),
         "factor-two": _step_from_zero.replace(find_beta=lambda x, y: 2 * x.mT @ y / x.shape[-2]).wrong(
-            "You have a factor of 2, from the derivative of a square. The loss is half the mean square, so this"
-            " factor cancels."
+            "Your result has an extra factor of 2, from the derivative of a square. The loss is half the mean squared"
+            " error, so this factor cancels."
         ),
         "uphill": _step_from_zero.replace(find_beta=lambda x, y: -x.mT @ y / x.shape[-2]).wrong(
-            "Your step goes up the loss: the sign is wrong. Gradient descent goes against the gradient, and the"
-            " gradient at β = 0 is minus the mean of y·x."
+            "Your step increases the loss, because the sign is wrong. Gradient descent goes against the gradient, and"
+            " the gradient at β = 0 is minus the mean of y·x."
         ),
         "divided-by-40": _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / 40).wrong(
             "You divide the sum over the examples by 40, whatever their number is. A prompt has L examples: read L"
@@ -1068,8 +1080,8 @@ exercise(
         ),
         "averaged-over-prompts": Wrong(
             _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / (len(x) * x.shape[-2])),
-            "Your mean runs over the prompts too, so each prompt's step is n times too small. Every prompt has its"
-            " own β and its own loss: the mean over its L examples.",
+            "Your mean also runs over the prompts, so each prompt's step is n times too small. Every prompt has its own"
+            " β and its own loss: the mean over its L examples.",
         ),
         "one-beta-for-all-prompts": Wrong(
             _step_from_zero.replace(find_beta=lambda x, y: (x * y).mean(dim=(0, 1))[:, None]),
@@ -1089,8 +1101,8 @@ exercise(
         ),
         "normalised": Wrong(
             _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / x.square().sum((-2, -1), keepdim=True)),
-            "You divide the sum by the squared length of all x. The learning rate is 1 and the loss is a mean over"
-            " the examples, so divide by L.",
+            "You divide the sum by the sum of the squared lengths of all x. The learning rate is 1 and the loss is a"
+            " mean over the examples, so divide by L.",
         ),
         "softmaxed": Wrong(
             lambda z_q, z: torch.softmax(z_q[..., :-1] @ z[..., :-1].mT, -1) @ z[..., -1:],
@@ -1099,12 +1111,12 @@ exercise(
         ),
         "flat": Wrong(
             lambda z_q, z: _gradient_step_by_autograd(z_q, z).squeeze(-1),
-            "Your result has lost its last axis. Keep [n, queries, 1], the shape of y_q.",
+            "Your result has lost its last axis. Keep the shape [n, queries, 1] of y_q.",
         ),
     },
     equivalent={"with-the-zero": lambda z_q, z: z_q @ z.mT @ z[..., -1:] / z.shape[-2]},
     hints=Hints(
-        "Work out β after one step from 0: each example pulls β along its x, in proportion to its y.",
+        "Work out β after one step from 0: each example moves β in the direction of its x, in proportion to its y.",
         "β is the mean of y_i · x_i over the examples, and the answer is β·x_q.",
         "x.mT @ y is the sum of y_i · x_i, of shape [n, d, 1]. Divide it by L, and multiply it by x_q from the left.",
     ),

@@ -141,12 +141,12 @@ exercise(
     properties=[*DROPOUT, *CAUSAL_LAYER, _heads_start_apart],
     misconceptions={
         "added": _run_heads.replace(join=sum).wrong(
-            "You added the heads' results, so nobody can tell which head contributed what. Put them side by side, so"
-            " that each head keeps its own entries."
+            "You added the heads' results, so the contribution of each head can no longer be recognised. Concatenate"
+            " the results instead, so that each head keeps its own entries."
         ),
         "averaged": _run_heads.replace(join=lambda heads: sum(heads) / len(heads)).wrong(
-            "You averaged the heads, so what one head finds is diluted by the others. Put the results side by side, so"
-            " that each one is kept."
+            "You averaged the heads, so the result of each head is diluted by the other results. Concatenate the"
+            " results instead, so that each head keeps its own entries."
         ),
         "one-head-repeated": Wrong(
             _run_heads.replace(which=lambda num_heads: [0] * num_heads),
@@ -160,8 +160,8 @@ exercise(
             " moved or saved. torch has its own list for modules.",
         ),
         "first-head-only": _run_heads.replace(which=lambda num_heads: [0] * num_heads).wrong(
-            "You run head 0 every time and never run the other heads. Each head has its own weights and looks at"
-            " something else, so run every head once."
+            "You run head 0 every time and never run the other heads. Each head has its own weights and computes a"
+            " different attention pattern, so run every head once."
         ),
         "interleaved": _run_heads.replace(join=lambda heads: torch.stack(heads, dim=-1).flatten(-2)).wrong(
             "You interleaved the heads' entries: entry 0 of every head, then entry 1. The entries of a head should"
@@ -172,7 +172,7 @@ exercise(
             " head 0."
         ),
         "no-dropout": _run_heads.replace(head=_head_without_dropout).wrong(
-            "Nothing is dropped in training, because dropout does not reach the heads. Pass it on to each"
+            "Nothing is dropped in training, because the heads do not get the argument dropout. Pass dropout on to each"
             " CausalAttention."
         ),
         "dropout-and-bias-swapped": Wrong(
@@ -182,21 +182,21 @@ exercise(
             initial_parameters=_dropout_and_bias_swapped,
         ),
         "in-a-row": _run_heads.replace(join=functools.partial(torch.cat, dim=1)).wrong(
-            "You joined the results along the positions, which makes the text longer. Join them side by side, along"
-            " the last axis."
+            "You joined the results along the position axis, which makes the text longer. Join the results along the"
+            " last axis."
         ),
         "stacked": _run_heads.replace(join=functools.partial(torch.stack, dim=-1)).wrong(
             "You stacked the results along a new axis, but later layers expect one vector for each position. Join the"
             " results along the last axis."
         ),
         "last-head-only": _run_heads.replace(which=lambda num_heads: [num_heads - 1]).wrong(
-            "You return only the last head's result. Each head looks at something different, so return the results of"
-            " all heads."
+            "You return only the last head's result. Each head computes a different attention pattern, so return the"
+            " results of all heads."
         ),
         "split-d_out": Wrong(
             _run_heads,
-            "Each of your heads is only d_out / num_heads wide. In the wrapper every head has the full d_out, so the"
-            " result has num_heads × d_out entries; only the next class divides d_out among the heads.",
+            "Each of your heads is only d_out / num_heads wide. In the wrapper, every head should have the full width"
+            " d_out, which gives num_heads × d_out entries; only the next class splits d_out between the heads.",
             initial_parameters=_narrow_heads,
         ),
         "sees-the-future": _run_heads.replace(head=_head_with(**ATTENTION_MISTAKES["sees-the-future"].steps)).wrong(
@@ -239,27 +239,28 @@ exercise(
         ),
         "not-transposed": Wrong(
             lambda x, num_heads: x.unflatten(-1, (num_heads, -1)),
-            "You split the width into heads, but the heads come after the positions. A product over positions needs"
-            " [seq, d_head] as the last two axes, so swap positions and heads.",
+            "You split the width into heads, but the head axis comes after the position axis. The matrix products of"
+            " attention need [seq, d_head] as the last two axes, so swap the position axis and the head axis.",
         ),
         "interleaved": Wrong(
             lambda x, num_heads: x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2),
-            "Each of your heads got every num_heads-th entry. The entries of a head should be neighbours: head 0 gets"
-            " the first d_head entries, head 1 gets the next.",
+            "Each of your heads got every num_heads-th entry. The entries of a head should be adjacent: head 0 should"
+            " get the first d_head entries, and head 1 the next d_head entries.",
         ),
         "num_heads-and-d_head-swapped": Wrong(
             lambda x, num_heads: torch.stack(x.split(num_heads, dim=-1), dim=1),
-            "You swapped two numbers: there are d_out / num_heads heads with num_heads entries each. If you use"
+            "You swapped two numbers: your code makes d_out / num_heads heads with num_heads entries each. If you use"
             " torch's split, it takes the size of a piece; chunk takes the number of pieces.",
         ),
         "texts-and-heads-mixed": Wrong(
             lambda x, num_heads: torch.cat(x.chunk(num_heads, -1)).view(len(x), num_heads, x.shape[1], -1),
             "The shape is right, but texts and heads are mixed up: the pieces are in memory head by head, and a view"
-            " then reads them text by text. Transpose or stack to move an axis to its place.",
+            " then reads them text by text. Use transpose or stack to get the head axis into the right position.",
         ),
         "heads-in-front": Wrong(
             lambda x, num_heads: torch.stack(x.chunk(num_heads, dim=-1)),
-            "Your heads come before the batch. The order should be batch, heads, positions, width of a head.",
+            "In your result, the head axis comes before the batch axis. The order should be batch, heads, positions,"
+            " width of a head.",
         ),
         "width-before-positions": Wrong(
             lambda x, num_heads: x.unflatten(-1, (num_heads, -1)).permute(0, 2, 3, 1),
@@ -267,14 +268,16 @@ exercise(
         ),
         "positions-split": Wrong(
             lambda x, num_heads: torch.stack([x] * num_heads, dim=1),
-            "Every head got the whole width. The heads should divide the width, so that each has d_out / num_heads"
-            " entries.",
+            "Every head got the whole width. The width should be split evenly between the heads, so that each head has"
+            " d_out / num_heads entries.",
         ),
     },
     hints=Hints(
-        "Take one position of 6 entries and 3 heads. Which entries belong to head 1?",
+        "Take one position whose vector has 6 entries, and split this vector into 3 heads. Which entries belong to head"
+        " 1?",
         "Two steps: view the last axis as two axes, num_heads and d_head; then swap two axes.",
-        "x.view(batch, seq, num_heads, -1) splits the width; transpose(1, 2) moves the heads before the positions.",
+        "x.view(batch, seq, num_heads, -1) splits the width; transpose(1, 2) moves the head axis before the position"
+        " axis.",
     ),
 )
 
@@ -314,7 +317,7 @@ exercise(
         ),
         "averaged": Wrong(
             lambda x: x.mean(1),
-            "You averaged the heads. Put them side by side, so that what one head found is not diluted.",
+            "You averaged the heads. Put them side by side, so that each head keeps its own entries.",
         ),
         "still-split": Wrong(
             lambda x: x.transpose(1, 2),
@@ -322,18 +325,18 @@ exercise(
         ),
         "strung-along-the-positions": Wrong(
             lambda x: x.flatten(1, 2),
-            "You joined the heads along the positions, which makes the text longer. Join them side by side, along the"
-            " last axis.",
+            "You joined the heads along the position axis, which makes the text longer. Join the heads along the last"
+            " axis.",
         ),
         "texts-side-by-side": Wrong(
             lambda x: torch.cat(x.unbind(0), dim=-1),
-            "You put the texts side by side, and the heads are still there: a loop over a tensor runs along its first"
-            " axis, which is the batch. The heads are the second axis.",
+            "You put the texts side by side instead of the heads. A loop over a tensor runs along its first axis, which"
+            " is the batch axis; the head axis is the second axis.",
         ),
         "positions-merged": Wrong(
             lambda x: x.flatten(2),
-            "You joined the positions with the width, and the heads are still there. The result should have one vector"
-            " for each position.",
+            "You joined the position axis with the width axis, and the heads are still a separate axis. The result"
+            " should have one vector for each position.",
         ),
     },
     hints=Hints(
@@ -482,7 +485,7 @@ exercise(
         case(rand(1, 9, 3), init=(3, 4, 9, 0.0, 2), seed=6),
         initialisation_case(rand(2, 3, 3), init=(3, 2, 6, 0.0, 2), seed=123),
         case(rand(1, 1, 3), init=(3, 4, 5, 0.0, 1), seed=5, note="with one head, one text and one position"),
-        case(rand(2, 3, 3), init=(3, 5, 4, 0.0, 2), seed=4, note="with a d_out that the heads cannot divide evenly"),
+        case(rand(2, 3, 3), init=(3, 5, 4, 0.0, 2), seed=4, note="with a d_out that is not divisible by num_heads"),
     ],
     returns=Float("batch seq d_out"),
     parse_result=_make_parser(),
@@ -506,11 +509,11 @@ exercise(
         ),
         "heads-interleaved": _multi_head.replace(**_INTERLEAVED).wrong(
             "Each of your heads got every num_heads-th entry of queries, keys and values. The entries of a head should"
-            " be neighbours: head 0 gets the first d_out / num_heads of them."
+            " be adjacent: head 0 should get the first d_out / num_heads entries."
         ),
         "dealt-out-and-merged": _multi_head.replace(split=_interleave).wrong(
             "Each of your heads got every num_heads-th entry of queries, keys and values. The entries of a head should"
-            " be neighbours; your split_heads takes neighbours."
+            " be adjacent, so split the heads with your split_heads."
         ),
         "merged-interleaved": _multi_head.replace(merge=_undo_interleave).wrong(
             "You interleaved the heads' results before out_proj: entry 0 of every head, then entry 1. Put them side by"
@@ -518,18 +521,18 @@ exercise(
         ),
         "mask-not-cut": _multi_head.replace(transform_scores=_uncut).wrong(
             "You use the mask at its full size, so it does not fit a text that is shorter than context_length. A text"
-            " needs only the corner of the mask that belongs to it."
+            " of n positions needs only the first n rows and columns of the mask."
         ),
         "root-of-d_out": _multi_head.replace(**_ROOT_OF_D_OUT).wrong(
-            "You divided by the root of d_out. A head's dot product runs over d_out / num_heads entries, so the root"
-            " of that number counts."
+            "You divided by the square root of d_out. A head's dot product is a sum over d_out / num_heads entries, so"
+            " divide by the square root of d_out / num_heads."
         ),
         "not-scaled": _wrong.not_scaled(
-            "You did not divide the scores by the root of the head's width, so the softmax is too sharp."
+            "You did not divide the scores by the square root of the head's width, so the softmax is too sharp."
         ),
         "wrong-axis": _wrong.wrong_axis(
-            "Your softmax ran down the columns. A row belongs to the position that asks, and the weights of each row"
-            " should sum to one."
+            "Your softmax ran down the columns. Each row belongs to the query of one position, and the weights of each"
+            " row should sum to one."
         ),
         "over-the-heads": Wrong(
             _multi_head.replace(
@@ -541,8 +544,8 @@ exercise(
         "multiplied": _wrong.multiplied(),
         "sees-the-future": _wrong.sees_the_future("Nothing is hidden: every position sees the future, in all heads."),
         "root-of-d_in": _wrong.root_of_d_in(
-            "You divided by the root of d_in, the width of the inputs. A head's dot product runs over d_out /"
-            " num_heads entries, so the root of that number counts."
+            "You divided by the square root of d_in, the width of the inputs. A head's dot product is a sum over d_out"
+            " / num_heads entries, so divide by the square root of d_out / num_heads."
         ),
         "root-of-the-length": _wrong.root_of_the_length(),
         "divided-by-d_head": _wrong.divided_by_the_width(),
@@ -552,11 +555,12 @@ exercise(
             " gives nan. True means 'may attend', so -inf belongs where the mask is False."
         ),
         "mask-after-softmax": _wrong.mask_after_softmax(
-            "You remove the future after the softmax, so the rows no longer sum to one, and the remaining weights were"
-            " divided by a sum that includes the future. Hide the scores, before the softmax."
+            "You remove the weights of later positions after the softmax, so the rows no longer sum to one: the"
+            " remaining weights were divided by a sum that includes the later positions. Mask the scores before the"
+            " softmax instead."
         ),
         "hidden-with-zero": _wrong.hidden_with_zero(
-            "You set hidden scores to 0, and e to the 0 is 1, so the future still gets weight. Only a score of -inf"
+            "You set hidden scores to 0, and exp(0) is 1, so later positions still get weight. Only a score of -inf"
             " gets weight 0."
         ),
         "no-out_proj": _multi_head.replace(**_NO_OUT_PROJ).wrong(
@@ -577,18 +581,18 @@ exercise(
         **dropout_misconceptions(_multi_head.replace, has_heads=True),
         "dropout-on-the-output": Wrong(
             _multi_head.replace(drop=keep_weights, out=lambda p, x: apply_dropout(p, _out_proj(p, x))),
-            "You apply dropout to the layer's result, so single entries of it vanish. Apply it to the weights of every"
-            " head instead, so that a position cannot rely on one particular other position.",
+            "You apply dropout to the layer's result, so individual entries of the result become 0. Apply dropout to"
+            " the weights of every head instead, so that a position cannot rely on one particular other position.",
         ),
         "dropout-before-out_proj": Wrong(
             _multi_head.replace(drop=keep_weights, out=lambda p, x: _out_proj(p, apply_dropout(p, x))),
-            "You apply dropout to the merged heads, so single entries of the mixed values vanish. Apply it to the"
-            " weights of every head, after the softmax and before the weights mix the values.",
+            "You apply dropout to the merged heads, so individual entries of the mixed values become 0. Apply dropout"
+            " to the weights of every head, after the softmax and before the weights mix the values.",
         ),
         "any-width-accepted": Wrong(
             _by_torch,
-            "You accepted a d_out of 5 for 2 heads. The heads divide d_out evenly, so if d_out is not divisible by"
-            " num_heads, __init__ should raise a ValueError with a sentence that says so.",
+            "You accepted a d_out of 5 for 2 heads. All heads should have the same width, so __init__ should raise a"
+            " ValueError with a clear message if d_out is not divisible by num_heads.",
             initial_parameters=fix_arguments(_initial_parameters, any_width=True),
         ),
         "out_proj-first": Wrong(
@@ -605,8 +609,8 @@ exercise(
         ),
         "out_proj-asks-qkv_bias": Wrong(
             _by_torch,
-            "Your out_proj has a bias only if qkv_bias is true. That argument is for queries, keys and values;"
-            " out_proj should always have a bias.",
+            "Your out_proj has a bias only if qkv_bias is true. qkv_bias is only for queries, keys and values; out_proj"
+            " should always have a bias.",
             initial_parameters=fix_arguments(_initial_parameters, out_bias=lambda qkv_bias: qkv_bias),
         ),
         **ignored_qkv_bias_misconceptions(_by_torch, _initial_parameters),
@@ -619,11 +623,11 @@ exercise(
     hints=Hints(
         "MultiHeadAttention is CausalAttention with a split after the first three layers and a merge before the last"
         " layer.",
-        "Use one W_query, W_key and W_value of width d_out for all heads, and apply split_heads to each result. Up to"
-        " the mix with the values, everything runs over the last two axes as before.",
-        "scores: queries @ keys transposed on the last two axes, divided by the root of the head's width; -inf where"
-        " mask is False; softmax; dropout; @ values; then merge_heads, then out_proj. If d_out is not divisible, raise"
-        " an error in __init__.",
+        "Use one W_query, W_key and W_value of width d_out for all heads, and apply split_heads to each result. Scores,"
+        " softmax and the weighted sum of values then work on the last two axes, as in CausalAttention.",
+        "scores: queries @ keys transposed on the last two axes, divided by the square root of the head's width; -inf"
+        " where mask is False; softmax; dropout; @ values; then merge_heads, then out_proj. If d_out is not divisible"
+        " by num_heads, raise an error in __init__.",
     ),
 )
 
@@ -710,26 +714,27 @@ exercise(
             " in every row. With bias=True, get_split_l0_heads also returns the biases of queries and keys."
         ),
         "not-scaled": _wrong.not_scaled(
-            "You did not divide the scores by the root of the head's width, so the patterns are too sharp."
+            "You did not divide the scores by the square root of the head's width, so the patterns are too sharp."
         ),
         "scaled-twice": _wrong.divided_by_the_width(
-            "You divided the scores by d_head in total instead of its root, so the patterns are too even."
-            " causal_attn_weights already divides by the root: did you also divide before you called it?"
+            "In total, you divided the scores by d_head instead of by its square root, so the patterns are too even."
+            " causal_attn_weights already divides by the square root: did you also divide before you called it?"
         ),
         "root-of-d_model": _wrong.root_of_d_in(
-            "You divided by the root of d_model. A head's queries and keys are d_head wide, which is the second axis"
-            " of W_Q."
+            "You divided by the square root of d_model. A head's queries and keys have only d_head entries, so divide"
+            " by the square root of d_head, the size of W_Q's second axis."
         ),
         "sees-the-future": _wrong.sees_the_future(
-            "You did not hide the future. GPT-2 masks it in every head, so the upper right of each pattern should be 0."
+            "You did not mask the future. GPT-2 masks it in every head, so all weights above the diagonal should be 0."
         ),
         "mask-after-softmax": _wrong.mask_after_softmax(
-            "You removed the future after the softmax, so the rows no longer sum to one. Hide first, then normalise:"
-            " causal_attn_weights does both."
+            "You removed the weights of later positions after the softmax, so the rows no longer sum to one. Mask the"
+            " scores first, then apply the softmax: causal_attn_weights does both."
         ),
         "all-heads": Wrong(
             lambda prompt, n_heads: _all_patterns(prompt, gpt2.source().n_heads),
-            "You returned all heads of the model, whatever n_heads says. Return only the first n_heads.",
+            "You returned all heads of the model, whatever n_heads says. Return only the patterns of the first n_heads"
+            " heads.",
         ),
         "biases-swapped": _all_patterns.replace(read=_change_biases(lambda b_Q, b_K: (b_K, b_Q))).wrong(
             "You swapped the biases: b_Q was added to the keys and b_K to the queries. get_split_l0_heads returns them"
@@ -741,7 +746,7 @@ exercise(
         ),
         "head-0-every-time": Wrong(
             lambda prompt, n_heads: torch.stack([_pattern(prompt, 0)] * n_heads),
-            "You return the same pattern, that of head 0, for every head. Call get_split_l0_heads for each head.",
+            "You return the pattern of head 0 for every head. Call get_split_l0_heads for each head.",
         ),
         "one-head-only": Wrong(
             lambda prompt, n_heads: _pattern(prompt, n_heads - 1),
@@ -749,10 +754,11 @@ exercise(
             " axis.",
         ),
         "query-and-key-swapped": _wrong.query_and_key_swapped(
-            "You swapped queries and keys. Row i should hold what position i asks."
+            "You swapped queries and keys. Row i should belong to the query of position i."
         ),
         "wrong-axis": _wrong.wrong_axis(
-            "Your softmax ran down the columns. A row belongs to the position that asks, so each row should sum to one."
+            "Your softmax ran down the columns. Each row belongs to the query of one position, so each row should sum"
+            " to one."
         ),
     },
     equivalent={
@@ -763,8 +769,8 @@ exercise(
     hints=Hints(
         "You have everything that one head needs: get_pre_attn returns the input of attention, and get_split_l0_heads"
         " returns the weights and biases.",
-        "queries are x @ W_Q + b_Q, and keys are made likewise; causal_attn_weights turns their scores into weights."
-        " Do this for each head and stack the results.",
+        "queries are x @ W_Q + b_Q, and keys are computed in the same way; causal_attn_weights turns their scores into"
+        " weights. Do this for each head and stack the results.",
         "Call get_split_l0_heads(head, bias=True) for head in range(n_heads). The scores are queries @ keys.T, d_k is"
         " W_K.shape[-1], and torch.stack makes [n_heads, seq, seq].",
     ),
@@ -813,8 +819,8 @@ def _first_over_the_bar(order):
 
 @wrong_answer
 def _against_the_second(pattern):
-    """You compare the largest mean with the second largest, but two habits may both be strong. Compare the largest mean
-    with 1.4 times the mean of a uniform head.
+    """You compare the largest mean with the second largest mean, but both means may be large. Compare the largest mean
+    with 1.4 times the mean weight of a uniform head.
     """
     means = _mean_weights(pattern, torch.arange(2, len(pattern)))
     second, largest = means.sort().values[-2:]
@@ -914,8 +920,8 @@ def _means(probe):
         uniform = float(_uniform_mean(pattern, at))
         return (
             f"You called a pattern of {len(pattern)} positions{f' ({trial.case.note})' if trial.case.note else ''}"
-            f" {yours!r}, but it is {trial.expected.value!r}. From row 2 on, its mean weights are {means}; a uniform"
-            f" pattern has {uniform:.3f}, and 1.4 times as much is {1.4 * uniform:.3f}."
+            f" {yours!r}, but it is {trial.expected.value!r}. From row 2 on, its mean weights are {means}; the mean"
+            f" weight of a uniform pattern is {uniform:.3f}, and 1.4 times this value is {1.4 * uniform:.3f}."
         )
     return None
 
@@ -931,48 +937,53 @@ exercise(
         ),
         case(_sample_pattern("previous", 3, 4.0, rand)),
         *(
-            case(_two_habits(most, also, seq, rand), note="with two habits above the bar")
+            case(_two_habits(most, also, seq, rand), note="with two means above the threshold")
             for most, also, seq in (("current", "previous", 7), ("first", "current", 8), ("previous", "first", 9))
         ),
-        case(_times_uniform("first", 12, 1.35), note="a little below the bar"),
-        case(_times_uniform("current", 6, 1.45), note="a little above the bar"),
-        case(_sample_other_pattern(8, rand), note="that looks elsewhere"),
-        case(_sample_pattern("first", 10, 0.25, rand), note="with hardly any favourite"),
-        case(_sample_misleading_top(5, rand), note="of five positions"),
+        case(_times_uniform("first", 12, 1.35), note="with a mean a little below the threshold"),
+        case(_times_uniform("current", 6, 1.45), note="with a mean a little above the threshold"),
+        case(_sample_other_pattern(8, rand), note="that attends to other positions"),
+        case(_sample_pattern("first", 10, 0.25, rand), note="with only a weak preference"),
+        case(_sample_misleading_top(5, rand), note="in which row 1 attends only to position 0"),
         *(case(_uniform_pattern(n), note="that is uniform") for n in (7, 4)),
-        *(case(_one_row_looks(2, kind), note="whose row 2 decides") for kind in _KINDS),
-        *(case(_one_row_looks(1, kind), note="whose row 1 must not decide") for kind in ("current", "first")),
-        case(_one_row_looks(2, "first", 8), note="in which only row 2 has a favourite"),
-        case(_one_row_looks(7, "first", 8, 0.5), note="in which only the last row has a favourite"),
+        *(case(_one_row_looks(2, kind), note="in which row 2 determines the result") for kind in _KINDS),
+        *(
+            case(_one_row_looks(1, kind), note="in which row 1 must not affect the result")
+            for kind in ("current", "first")
+        ),
+        case(_one_row_looks(2, "first", 8), note="in which only row 2 is not uniform"),
+        case(_one_row_looks(7, "first", 8, 0.5), note="in which only the last row is not uniform"),
     ],
     differentiable=False,
     properties=[_means],
     misconceptions={
         "row-1-counted": _classify.replace(rows=lambda seq: torch.arange(1, seq)).wrong(
-            "You count row 1, where the previous position is also the first position, so one weight counts for two"
-            " kinds. From row 2 on, the three places are distinct."
+            "You include row 1, where the previous position is also the first position, so one weight counts for two"
+            " kinds. From row 2 on, the three positions are different."
         ),
         "row-2-skipped": _classify.replace(rows=lambda seq: torch.arange(3, seq)).wrong(
             "You leave out row 2. Counted from 0, row 2 is the first row in which the previous, the current and the"
-            " first position are three different places."
+            " first position are all different."
         ),
         **{
             f"row-2-lost-for-{kind}": Wrong(
                 _classify.replace(means=_skip_rows([int(kind == each) for each in _KINDS])),
-                f"Your mean on the {kind} position starts at row 3. All three means should run over the same rows, from"
-                " 2 on; if you take a diagonal, the index of row 2 depends on where the diagonal starts.",
+                f"Your mean weight on the {kind} position starts at row 3. All three means should run over the same"
+                " rows, from row 2 on; if you take a diagonal, the index of row 2 depends on where the diagonal"
+                " starts.",
             )
             for kind in ("previous", "current")
         },
         "first-over-the-bar": Wrong(
             _first_over_the_bar(_KINDS),
-            "You return the first kind that reaches the bar, even if another kind has a larger mean. Find the largest"
-            " of the three means first, then check whether it is high enough.",
+            "You return the first kind whose mean reaches the threshold, even if another kind has a larger mean. Find"
+            " the largest of the three means first, then check whether it is high enough.",
         ),
         "first-over-the-bar-from-the-end": Wrong(
             _first_over_the_bar(_KINDS[::-1]),
-            "You try the kinds one after the other and return the first kind that reaches the bar, even if another"
-            " kind has a larger mean. Find the largest of the three means first, then check whether it is high enough.",
+            "You try the kinds one after the other and return the first kind whose mean reaches the threshold, even if"
+            " another kind has a larger mean. Find the largest of the three means first, then check whether it is high"
+            " enough.",
         ),
         "against-the-second": _against_the_second,
         "mean-of-ratios": Wrong(
@@ -980,36 +991,36 @@ exercise(
                 means=lambda p, at: _mean_weights(p * torch.arange(1.0, len(p) + 1)[:, None], at),
                 uniform=lambda pattern, at: 1.0,
             ),
-            "You divide each row's weight by the uniform share of that row, and compare the mean of these ratios with"
-            " 1.4. Take the means of the weights first and compare those: in the ratios, the small weights of late rows"
-            " count too much.",
+            "You divide each weight by the uniform weight of its row and compare the mean of these ratios with 1.4, so"
+            " the small weights of late rows count too much. Compare the mean of the weights with 1.4 times the mean of"
+            " the uniform weights instead.",
         ),
         "uniform-of-the-mean-row": _classify.replace(uniform=lambda pattern, at: 1 / (at + 1.0).mean()).wrong(
-            "You divide 1 by the mean length of the rows, which gives less than a uniform head has. A uniform head's"
-            " mean weight is the mean of 1 / (i + 1) over the rows from 2 on."
+            "You divide 1 by the mean length of the rows, which gives a smaller value than the mean weight of a uniform"
+            " head. A uniform head's mean weight is the mean of 1 / (i + 1) over the rows i from 2 on."
         ),
         "never-other": _classify.replace(bar=0.0).wrong(
-            "You give every pattern one of the three names, even a uniform pattern. Name a head after its favourite"
-            " place only if that place gets at least 1.4 times the weight that a uniform pattern would give it."
+            "You give every pattern one of the three names, even a uniform pattern. Name a head after the position with"
+            " the largest mean weight only if this mean is at least 1.4 times the mean weight of a uniform head."
         ),
         "bar-of-one": _classify.replace(bar=1.0).wrong(
-            "You accept a mean that is only a little more than uniform, which chance often produces. The bar is 1.4"
-            " times uniform."
+            "You accept a mean that is only a little larger than the mean weight of a uniform head, which often happens"
+            " by chance. The threshold should be 1.4 times the mean weight of a uniform head."
         ),
         "all-rows": Wrong(
             _classify.replace(
                 rows=torch.arange,
                 means=lambda p, at: torch.stack([p.diagonal(-1).sum() / len(p), p.diagonal().mean(), p[:, 0].mean()]),
             ),
-            "You count rows 0 and 1. Row 0 has only one place, and in row 1 the previous position is the first"
-            " position; from row 2 on, the three places are distinct.",
+            "You include rows 0 and 1. Row 0 has only one visible position, and in row 1 the previous position is the"
+            " first position; from row 2 on, the three positions are different.",
         ),
         "all-rows-that-have-the-place": Wrong(
             _classify.replace(
                 means=lambda p, at: torch.stack([p.diagonal(-1).mean(), p.diagonal().mean(), p[:, 0].mean()]),
             ),
-            "Your means include rows 0 and 1. Row 0 has only one place, and in row 1 the previous position is the"
-            " first position; from row 2 on, the three places are distinct.",
+            "Your means include rows 0 and 1. Row 0 has only one visible position, and in row 1 the previous position"
+            " is the first position; from row 2 on, the three positions are different.",
         ),
         "row-for-column": Wrong(
             _classify.replace(means=lambda p, at: torch.stack([*_mean_weights(p, at)[:2], p[0, at].mean()])),
@@ -1017,12 +1028,12 @@ exercise(
             " positions give to position 0 are in column 0.",
         ),
         "bar-one-over-seq": _classify.replace(uniform=lambda pattern, at: 1 / len(pattern)).wrong(
-            "You compare with 1 / seq. A causal row i sees only i + 1 places, so its uniform weight is 1 / (i + 1),"
-            " and the mean of these weights over the rows is larger."
+            "You compare with 1 / seq. In a causal pattern, row i has only i + 1 visible positions, so its uniform"
+            " weight is 1 / (i + 1), and the mean of these weights over the rows is larger."
         ),
         "looks-down-the-columns": _classify.replace(means=lambda p, at: _mean_weights(p.T, at)).wrong(
-            "You read the pattern column by column. A row belongs to the position that asks, and the entries of that"
-            " row say where it looks."
+            "You read the pattern column by column. Each row belongs to one query, and its entries are the weights that"
+            " this query gives to the positions."
         ),
         "last-row-only": _classify.replace(rows=lambda seq: torch.tensor([seq - 1])).wrong(
             "You read only the last row, and a single row may look like this by chance. Take the mean over all rows"
@@ -1032,16 +1043,16 @@ exercise(
             _classify.replace(
                 means=lambda p, at: torch.stack([p[at - 1, at].mean(), p[at, at].mean(), p[at, 0].mean()])
             ),
-            "You looked one place to the right of the diagonal, at the next position, where a causal pattern is 0. The"
-            " previous position of row i is column i - 1.",
+            "You read the entries to the right of the diagonal, which belong to the next position and are 0 in a causal"
+            " pattern. The previous position of row i is column i - 1.",
         ),
     },
     hints=Hints(
-        "In each row i from 2 on, three weights count: those in the columns i - 1, i and 0. Take the mean of each over"
-        " the rows.",
+        "In each row i from 2 on, three weights matter: the weights in the columns i - 1, i and 0. Take the mean of"
+        " each of them over the rows.",
         "If rows holds 2, 3, … up to the last row, pattern[rows, rows - 1] holds the weights on the previous position."
         " What would these weights be in a uniform row i?",
-        "A uniform pattern has (1 / (rows + 1)).mean(). Take the largest of the three means; if it is at least 1.4"
-        ' times the uniform value, return its name, else "other".',
+        "For a uniform pattern, the mean weight is (1 / (rows + 1)).mean(). Take the largest of the three means; if it"
+        ' is at least 1.4 times the uniform value, return its name, else "other".',
     ),
 )

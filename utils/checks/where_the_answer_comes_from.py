@@ -72,7 +72,7 @@ def _as_it_was(probe):
     if not probe.has_correct_values:
         return (
             "The result is correct, but afterwards the model gives different logits: you changed a part of it and did"
-            " not restore it. Every later measurement would be of a different model."
+            " not restore it. Every later measurement would be made on a different model."
         )
     return None
 
@@ -168,17 +168,19 @@ exercise(
             "You normalise the stream, but without the w and b of ln_f. Use the model's ln_f."
         ),
         "normed-at-the-end-only": _lens.replace(out=_normed_at_the_end).wrong(
-            "Only the last row goes through ln_f. Each row is read as if the model ended there, so each row needs ln_f."
+            "Only the last row goes through ln_f. The lens treats each row like the stream after the last block, so"
+            " ln_f should be applied to each row."
         ),
         "no-embeddings": _lens.replace(rows=lambda s: s[1:]).wrong(
             "The first row is missing: the logits before any block, when the stream holds only the embeddings."
         ),
         "not-after-the-last": _lens.replace(rows=lambda s: s[:-1]).wrong(
-            "The last row is missing: the logits after the last block. There are n_layers + 1 places to read."
+            "The last row is missing: the logits after the last block. There should be n_layers + 1 rows: one before"
+            " the first block, and one after each block."
         ),
         "what-each-block-adds": _lens.replace(rows=lambda s: torch.cat((s[:1], s.diff(dim=0)))).wrong(
-            "Your rows apply the lens to what each block adds. Read the stream itself, which is the sum of everything"
-            " added so far."
+            "In your rows, the lens is applied to what each block adds. Apply it to the stream itself, which is the sum"
+            " of everything added so far."
         ),
         "first-position": _lens.replace(place=lambda s: s[:, 0, 0]).wrong(
             "You read the first position. Read the last position, because it predicts the next token."
@@ -200,16 +202,16 @@ exercise(
             " Keep it after each block, so that the last block's result is included."
         ),
         "normed-from-the-start": _lens_in_a_loop.replace(goes_on=_normed, first=_normed).wrong(
-            "Every block reads the normalised stream, even the first block. The lens normalises a copy; the blocks"
-            " should read the stream itself."
+            "Every block reads the normalised stream, even the first block. The lens should normalise a copy, and the"
+            " blocks should read the stream itself."
         ),
         "normed-stream-goes-on": _lens_in_a_loop.replace(goes_on=_normed).wrong(
-            "The next block reads the normalised stream. The lens normalises a copy; the blocks should read the stream"
-            " itself."
+            "The next block reads the normalised stream. The lens should normalise a copy, and the blocks should read"
+            " the stream itself."
         ),
         "four-blocks": _lens_in_a_loop.replace(blocks=lambda model: model.blocks[:4]).wrong(
-            "You run four blocks, the number in the page's model. Other models have a different number, so run all of"
-            " model.blocks."
+            "You run four blocks, as many as this lesson's model has. Other models have a different number of blocks,"
+            " so run all of model.blocks."
         ),
         "written-over": _lens_in_a_loop.replace(written_over=True).wrong(
             "All rows equal the last one: you change the stream in place, and the rows that you kept are views of it."
@@ -227,9 +229,10 @@ exercise(
         ),
     },
     hints=Hints(
-        "Run the model as its forward does. At which points is there a stream that could be read?",
+        "Run the model as its forward does. At which points in the model can the stream be read?",
         "Begin with the embeddings of tokens and positions, and keep the last position's vector before the first block"
-        " and after each block. Then read all these vectors in the same way as the model reads its last one.",
+        " and after each block. Then turn each of these vectors into logits in the same way as the model does with its"
+        " last vector.",
         "Start a list with x[0, -1], and append one vector after each block of model.blocks; torch.stack makes it"
         " [layers + 1, d_model]. Then apply model.ln_f, and multiply by model.wte.weight.T.",
     ),
@@ -294,8 +297,8 @@ def _patch_in_a_loop(model, clean, corrupted, layer, position, *, rest):
 
 @wrong_answer
 def _token_exchanged(model, clean, corrupted, layer, position):
-    """You exchange the token, so the text itself is different from the start. Replace the vector in the stream before
-    block `layer`.
+    """You replace the token, so the text itself is different from the start. Replace the vector in the stream before
+    block `layer` instead.
     """
     mixed = clean.clone()
     mixed[:, position] = corrupted[:, position]
@@ -319,8 +322,8 @@ def _what_was_exchanged(probe):
                 trial.yours.value[0], oracle.run(other_place).value[0], 1e-4
             ):
                 return (
-                    f"For block {layer} and position {position}, you exchange the vector at position {j} before block"
-                    f" {i}. Exchange the vector at position {position} before block {layer}."
+                    f"For block {layer} and position {position}, you replace the vector at position {j} before block"
+                    f" {i}. Replace the vector at position {position} before block {layer}."
                 )
         your_logits, clean_logits = (
             trial.yours.value[0],
@@ -332,8 +335,9 @@ def _what_was_exchanged(probe):
             and not values_equal(your_logits[:, :position], clean_logits[:, :position], 1e-4)
         ):
             return (
-                f"For position {position}, earlier positions have different logits than in the clean run, although they"
-                " cannot see this position. You replace something else, or your run differs from the model's forward."
+                f"For position {position}, earlier positions have different logits than in the clean run, although"
+                " earlier positions cannot see this position. You replace something else, or your run differs from the"
+                " model's forward."
             )
         if your_logits.shape == clean_logits.shape and position:
             return (
@@ -366,19 +370,19 @@ exercise(
             " corrupted text.",
         ),
         "rest-not-run": _patch_in_a_loop.replace(rest=lambda blocks, layer: []).wrong(
-            "You read the logits right after the exchange. The vector's effect appears only if the run goes on,"
-            " through block `layer` and all later blocks."
+            "You compute the logits right after you replace the vector. The run should first continue through block"
+            " `layer` and all later blocks."
         ),
         "four-blocks": _patch_in_a_loop.replace(rest=lambda blocks, layer: blocks[layer:4]).wrong(
-            "Your run ends after four blocks, the number in the page's model. Other models have a different number, so"
-            " run all of model.blocks."
+            "Your run ends after four blocks, as many as this lesson's model has. Other models have a different number"
+            " of blocks, so run all of model.blocks."
         ),
         "no-final-norm": _patch.replace(norm=False).wrong(
             "ln_f is missing at the end. The head was trained on the normalised stream, and the stream before ln_f has"
             " a different scale."
         ),
         "after-the-block": _patch.replace(where=lambda layer: layer + 1, taken=lambda layer: layer + 1).wrong(
-            "You exchange the vector after block `layer`. Exchange it before this block, in the block's input."
+            "You replace the vector after block `layer`. Replace it before this block, in the block's input."
         ),
         "taken-after-the-block": _patch.replace(taken=lambda layer: layer + 1).wrong(
             "You take the vector after block `layer` of the corrupted run, and put it in before this block. Take it"
@@ -388,28 +392,28 @@ exercise(
             "You take the vector before block `layer`, but put it in before block 0. Insert it before block `layer`."
         ),
         "all-positions": _patch.replace(positions=lambda position: slice(None)).wrong(
-            "You exchange the whole stream, at every position, so these are the logits of the corrupted text. Exchange"
-            " only the vector at `position`."
+            "You replace the vectors at all positions, so these are the logits of the corrupted text. Replace only the"
+            " vector at `position`."
         ),
         "and-all-before": _patch.replace(positions=lambda position: slice(position + 1)).wrong(
-            "You replace the vectors of all positions up to `position`. Exchange only the vector at `position` itself."
+            "You replace the vectors at all positions up to `position`. Replace only the vector at `position` itself."
         ),
         "and-all-behind": _patch.replace(positions=lambda position: slice(position, None)).wrong(
-            "You exchange every position from `position` on. Exchange only the vector at `position` itself."
+            "You replace the vectors at all positions from `position` on. Replace only the vector at `position` itself."
         ),
         "only-what-attention-reads": _patch.replace(part=lambda block: block.ln_1).wrong(
-            "You exchange the vector only in the input of ln_1, so the block still adds to the clean stream. Exchange"
-            " it in the stream itself, before the block."
+            "You replace the vector only in the input of ln_1, so the block still adds to the clean stream. Replace the"
+            " vector in the stream itself, before the block."
         ),
         "last-position": _patch.replace(positions=lambda position: -1).wrong(
-            "You always exchange the last position. Exchange the vector at `position`."
+            "You always replace the vector at the last position. Replace the vector at `position`."
         ),
         "position-one-early": _patch.replace(positions=lambda position: position - 1).wrong(
-            "You exchange the position before `position`. Positions count from 0."
+            "You replace the vector at the position before `position`. Positions are counted from 0."
         ),
         "in-every-later-block": _patch.replace(again=True).wrong(
-            "You exchange the vector before block `layer` and again before every later block, so this position never"
-            " sees the rest of the clean text. Exchange it once."
+            "You replace the vector before block `layer` and again before every later block, so you overwrite what the"
+            " blocks in between add at this position. Replace the vector only once, before block `layer`."
         ),
         "added": _patch.replace(put=lambda mine, theirs: mine + theirs).wrong(
             "You add the corrupted run's vector to the clean vector. It should replace the clean vector."
@@ -418,20 +422,22 @@ exercise(
             "You put in the mean of the two vectors. The corrupted run's vector should replace the clean vector."
         ),
         "first-text-only": _patch.replace(put=_first_text_only).wrong(
-            "Only the first text of the batch gets the other vector. Every text should get the vector of its own twin."
+            "You replace the vector only in the first text of the batch. Replace it in every text, with the vector of"
+            " the corresponding corrupted text."
         ),
         "token-exchanged": _token_exchanged,
         "nothing-exchanged": Wrong(
             lambda model, clean, corrupted, layer, position: model(clean),
-            "These are the logits of the clean text. No vector was exchanged before they were computed.",
+            "These are the logits of the clean text: you did not replace any vector. Replace the vector at `position`"
+            " before block `layer`.",
         ),
         "hook-left": _patch.replace(leave=True).wrong(_LEFT),
     },
     hints=Hints(
         "There are two runs. Which vector do you need from the first run, and at what point of the second run do you"
         " put it in?",
-        "Take both texts through the first `layer` blocks. Then copy one position of the corrupted stream into the"
-        " clean stream, and continue with the clean stream only.",
+        "Run both texts through the first `layer` blocks. Then copy one position of the corrupted stream into the clean"
+        " stream, and continue with the clean stream only.",
         "Write a function, stream(tokens), that adds the embeddings and runs model.blocks[:layer]. Then set x[:,"
         " position] = other[:, position], and continue with model.blocks[layer:], model.ln_f, and the product with"
         " model.wte.weight.T.",
@@ -584,11 +590,11 @@ exercise(
     properties=[_as_it_was, _which_entries_are_zero],
     misconceptions={
         "whole-attention": _without.replace(silence=_whole_attention).wrong(
-            "You remove all of the block's attention. Only one head's entries should be zero; the other heads still"
-            " write."
+            "You remove all of the block's attention. Only one head's entries should be zero; the other heads should"
+            " still contribute to the result."
         ),
         "all-heads": _without.replace(columns=lambda model, head: slice(None)).wrong(
-            "You silence every head of the block. Only the entries of head `head` should be zero."
+            "You remove every head of the block. Only the entries of head `head` should be zero."
         ),
         "whole-block": _without.replace(silence=_whole_block).wrong(
             "The whole block adds nothing, not even its MLP. Remove only one head of its attention."
@@ -601,8 +607,9 @@ exercise(
             " entries only in the input of out_proj."
         ),
         "rows-of-out_proj": _without.replace(silence=_rows_of_weights).wrong(
-            "You set rows of out_proj's weight to zero, but rows make the entries of its result, where the heads are"
-            " already mixed. A head's entries are in the input, and each is multiplied by a column."
+            "You set rows of out_proj's weight to zero, but each row computes one entry of the layer's result, where"
+            " the heads are already mixed. The head's entries are in the layer's input, and each of these entries is"
+            " multiplied by one column of the weight."
         ),
         "before-attention": _without_by_hook.replace(part=lambda attn: attn).wrong(
             "You set entries of attention's input to zero, where all heads read all entries. A head has its own"
@@ -612,8 +619,8 @@ exercise(
             "You also remove the bias of out_proj. It belongs to no head, so it should still be added."
         ),
         "interleaved": _without.replace(columns=lambda model, head: slice(head, None, model.config.n_heads)).wrong(
-            "You set every n_heads-th entry to zero. A head's entries are neighbours: d_model / n_heads of them in a"
-            " row."
+            "You set every n_heads-th entry to zero. The entries of a head are adjacent: each head has d_model /"
+            " n_heads consecutive entries."
         ),
         "one-entry": _without.replace(columns=lambda model, head: slice(head, head + 1)).wrong(
             "You set a single entry to zero. A head has d_model / n_heads entries."
@@ -625,30 +632,31 @@ exercise(
         ),
         "starts-at-the-number-of-heads": Wrong(
             _without.replace(columns=lambda model, head: slice(i := head * model.config.n_heads, i + _width(model))),
-            "Your entries begin at head * n_heads. Each head before this one has d_model / n_heads entries.",
+            "Your entries begin at head * n_heads. Each of the heads before this head has d_model / n_heads entries,"
+            " not n_heads entries.",
         ),
         "head-from-one": Wrong(
             _without.replace(columns=lambda model, head: slice((head - 1) * (w := _width(model)), head * w)),
-            "You remove the head before `head`. Heads count from 0.",
+            "You remove the head before `head`. Heads are counted from 0.",
         ),
         "in-every-block": _without.replace(layers=lambda layer, n: range(n)).wrong(
-            "You remove head `head` in every block. Remove it only in block `layer`: heads of different blocks share"
-            " nothing but a number."
+            "You remove head `head` in every block. Remove it only in block `layer`: heads with the same index in"
+            " different blocks are different heads."
         ),
         "block-before": _without.replace(layers=lambda layer, n: [(layer - 1) % n]).wrong(
-            "You remove the head in the block before `layer`. Blocks count from 0."
+            "You remove the head in the block before `layer`. Blocks are counted from 0."
         ),
         "looks-at-all": _without.replace(silence=_looks_at_all).wrong(
-            "The head's queries or keys are zero, so it gives all positions the same weight and writes their mean. A"
-            " removed head should write nothing."
+            "The head's queries or keys are zero, so the head gives all visible positions the same weight and adds the"
+            " mean of their values. A removed head should add nothing."
         ),
         "values-but-no-bias": _without.replace(silence=_values_but_no_bias).wrong(
-            "The head's value matrix is zero, but the bias of its values is still written at every position."
-            " Remove this bias as well."
+            "The head's value matrix is zero, but the bias of its values is still added at every position. Remove this"
+            " bias as well."
         ),
         "last-position-only": _without_by_hook.replace(places=slice(-1, None)).wrong(
-            "The head is silent only at the last position. Remove it at every position, because later blocks read what"
-            " it writes at the other positions."
+            "You remove the head only at the last position. Remove it at every position, because later blocks read what"
+            " the head adds at the other positions."
         ),
         "nothing-removed": Wrong(
             lambda model, tokens, layer, head: model(tokens),
@@ -661,9 +669,9 @@ exercise(
         "Where in a block are the heads' results still side by side, each in its own entries?",
         "The input of out_proj holds the results of all heads, merged. A hook that runs before out_proj can return a"
         " copy in which one head's entries are zero; remove the hook afterwards.",
-        "Let width = config.d_model // config.n_heads: the head's entries begin at head * width, and there are width"
-        " of them. Call register_forward_pre_hook on model.blocks[layer].attn.out_proj; your function gets (part,"
-        " given), and given[0] is the tensor.",
+        "A head has width = config.d_model // config.n_heads entries, and the first entry of this head is at head *"
+        " width. Call register_forward_pre_hook on model.blocks[layer].attn.out_proj; it calls your function with"
+        " (part, given), and given[0] is the input tensor.",
     ),
 )
 
@@ -694,8 +702,8 @@ def _patterns(rand, *shape, hidden=True):
 
 @wrong_answer
 def _favourite(pattern):
-    """You return the share of queries whose largest weight is there. The score should be the mean of the weights
-    themselves.
+    """You return the fraction of queries that give their largest weight to the right position. The score should be the
+    mean of the weights themselves.
     """
     n = pattern.shape[-1] // 2
     asks = torch.arange(n, 2 * n)
@@ -718,16 +726,16 @@ def _which_cells_count(probe):
     half = probe.run(case(cells / 2)).value
     if isinstance(half, Tensor) and not values_equal(2 * half, scores, 1e-5):
         return (
-            "Your score does not halve when all weights are halved: do you count hits, with an argmax or a comparison?"
-            " The score should be the mean of the weights themselves."
+            "Your score does not halve when all weights are halved: do you use an argmax or a comparison? The score"
+            " should be the mean of the weights themselves."
         )
     counted = [divmod(k, 2 * n) for k in scores.nonzero().flatten().tolist()]
     expected = [(i, i - n + 1) for i in range(n, 2 * n)]
     if counted == expected:
         share = max(scores[scores != 0].tolist(), key=lambda share: abs(share - 1 / n))
         return (
-            "For a list of four, you use the right weights but not their mean: one weight counts"
-            f" {share:.3g} instead of 0.25."
+            "For a list of four tokens, you use the right weights but do not take their mean: one weight is multiplied"
+            f" by {share:.3g} instead of 0.25."
         )
     extra = next((cell for cell in counted if cell not in expected), None)
     missing = next((cell for cell in expected if cell not in counted), None)
@@ -736,7 +744,7 @@ def _which_cells_count(probe):
         mistakes.append(f"the weight of query {extra[0]} on key {extra[1]} counts, but should not")
     if missing:
         mistakes.append(f"the weight of query {missing[0]} on key {missing[1]} does not count, but should")
-    return f"For a list of four, written twice at positions 0 to 7, {'; '.join(mistakes)}."
+    return f"For a list of four tokens, written twice at positions 0 to 7, {'; '.join(mistakes)}."
 
 
 exercise(
@@ -754,27 +762,29 @@ exercise(
     properties=[_which_cells_count],
     misconceptions={
         "same-token": _score.replace(ahead=0).wrong(
-            "You take the weight on the same token in the first list. The token that came next is one position later."
+            "You take the weight on the same token in the first list. Take the weight on the token that came next, one"
+            " position later."
         ),
         "two-ahead": _score.replace(ahead=2).wrong(
-            "You take the weight two positions after the earlier occurrence. The token that came next is one position"
-            " after it."
+            "You take the weight two positions after the earlier occurrence. Take the weight one position after the"
+            " earlier occurrence."
         ),
         "before-it": _score.replace(ahead=-1).wrong(
-            "You take the weight on the token before the earlier occurrence. Take the weight on the token after it."
+            "You take the weight on the token before the earlier occurrence. Take the weight on the token after the"
+            " earlier occurrence."
         ),
         "previous-token": Wrong(
             lambda pattern: pattern.diagonal(offset=-1, dim1=-2, dim2=-1).mean(-1),
-            "You take the weight on the previous position. An induction head looks one list back and one position"
-            " ahead.",
+            "You take the weight on the previous position. An induction head attends to the position after the earlier"
+            " occurrence of the query's token.",
         ),
         "from-the-end-of-the-first": _score.replace(rows=lambda n: torch.arange(n - 1, 2 * n)).wrong(
-            "You count one query too many: the last token of the first list, which has no earlier occurrence. Begin"
+            "You include one query too many: the last token of the first list, which has no earlier occurrence. Begin"
             " with the first token of the second list."
         ),
         "last-query-missing": _score.replace(rows=lambda n: torch.arange(n, 2 * n - 1)).wrong(
-            "You leave out the last query. Its token also occurs in the first list, and the position after it exists:"
-            " position n."
+            "You leave out the last query. Its token also occurs in the first list, and there is a position after that"
+            " occurrence: position n."
         ),
         "first-query-missing": _score.replace(rows=lambda n: torch.arange(n + 1, 2 * n)).wrong(
             "You leave out the first query of the second list. Its token occurred before, at position 0."
@@ -783,24 +793,24 @@ exercise(
             "You use only the last query. The score should be the mean over all queries of the second list."
         ),
         "over-all-queries": _score.replace(over=lambda weights, n: weights.sum(-1) / (2 * n)).wrong(
-            "You divide the sum by the number of all positions. Divide by the number of queries in the second list."
+            "You divide the sum by the total number of positions. Divide by the number of queries in the second list."
         ),
         "summed": _score.replace(over=lambda weights, n: weights.sum(-1)).wrong(
             "You return the sum of the weights. The score should be their mean, between 0 and 1."
         ),
         "largest": _score.replace(over=lambda weights, n: weights.amax(-1)).wrong(
-            "You return the largest of the weights. One query says little, so the score should be the mean over all of"
-            " them."
+            "You return the largest of the weights. A single query says little, so the score should be the mean over"
+            " all queries of the second list."
         ),
         "favourite": _favourite,
         "first-two-axes": Wrong(
             lambda pattern: pattern.diagonal(offset=1 - pattern.shape[-1] // 2)[..., 1:].mean(-1),
-            "You take the diagonal of the first two axes, which may be layers and heads. The last two axes make a"
-            " pattern.",
+            "You take the diagonal of the first two axes, which may be layers and heads. Take the diagonal of the last"
+            " two axes, which form one attention pattern.",
         ),
         "whole-square": Wrong(
             lambda pattern: pattern[..., (n := pattern.shape[-1] // 2) :, 1 : n + 1].mean((-2, -1)),
-            "You take the mean over a whole square of weights. For each query, use only the weight on the position"
+            "You take the mean over a square block of weights. For each query, use only the weight on the position"
             " after the earlier occurrence of its token.",
         ),
         "turned": Wrong(
@@ -812,8 +822,8 @@ exercise(
         ),
     },
     hints=Hints(
-        "Write down the positions of a list of four tokens that appears twice. Which key does query 5 look at?",
-        "Query i looks at key i - n + 1, where n is half of the length. In the pattern, these weights lie on a"
+        "Write a list of four tokens twice, and number the positions from 0. Which key does query 5 attend to?",
+        "Query i attends to key i - n + 1, where n is half of the length. In the pattern, these weights lie on a"
         " diagonal.",
         "pattern.diagonal(offset=..., dim1=-2, dim2=-1) holds the weights on one diagonal. Its first entry belongs to"
         " query n - 1, so leave this entry out; then take the mean over the last axis.",

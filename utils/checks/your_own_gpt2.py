@@ -55,8 +55,8 @@ def _landmarks(probe):
         (0.0, 0.0, "half of 0 is 0, whatever tanh gives"),
         (10.0, 10.0, "GELU leaves large positive numbers almost unchanged"),
         (-10.0, 0.0, "GELU brings very negative numbers close to zero"),
-        (1.0, 0.8412, "84 of 100 normally distributed numbers are smaller than 1, so x is multiplied by that share"),
-        (-1.0, -0.1588, "16 of 100 normally distributed numbers are smaller than -1, so x is multiplied by that share"),
+        (1.0, 0.8412, "84 of 100 normally distributed numbers are smaller than 1, so x is multiplied by about 0.84"),
+        (-1.0, -0.1588, "16 of 100 normally distributed numbers are smaller than -1, so x is multiplied by about 0.16"),
     ):
         observation = probe.run(case(torch.tensor([x])))
         if observation.failure or not isinstance(observation.value, Tensor) or observation.value.numel() != 1:
@@ -68,8 +68,8 @@ def _landmarks(probe):
 
 
 _EXACT = (
-    "This is the exact GELU, with the error function. GPT-2 was trained with the approximation by tanh, which differs"
-    " by up to 0.0005: use the formula that the weights were trained with."
+    "This is the exact GELU, with the error function. GPT-2 was trained with the tanh approximation, which differs by"
+    " up to 0.0005, so use the formula of this approximation."
 )
 
 exercise(
@@ -84,8 +84,8 @@ exercise(
         "exact": Wrong(F.gelu, _EXACT),
         "relu": Wrong(
             F.relu,
-            "This is ReLU, which is zero below zero and has a corner there. GELU dips slightly below zero and is"
-            " smooth.",
+            "This is ReLU, which is 0 for negative inputs and has a kink at 0. GELU is smooth, and slightly below 0 for"
+            " negative inputs.",
         ),
         "silu": Wrong(
             F.silu,
@@ -94,8 +94,7 @@ exercise(
         ),
         "sigmoid-form": Wrong(
             lambda x: x * torch.sigmoid(1.702 * x),
-            "This is the approximation by a sigmoid, which is wrong by up to 0.02. GPT-2 uses the approximation by"
-            " tanh.",
+            "This is the sigmoid approximation, which is wrong by up to 0.02. GPT-2 uses the tanh approximation.",
         ),
         "no-half": _tanh_form.replace(half=1.0).wrong(
             "Large numbers come out doubled, because 1 + tanh goes up to 2. The formula multiplies by half of x."
@@ -108,27 +107,28 @@ exercise(
             "The term with the cube of x is missing. The argument of tanh should contain it."
         ),
         "square-for-cube": _tanh_form.replace(cube=lambda x: 0.044715 * x**2).wrong(
-            "You square x where the formula has its cube. The square makes the curve asymmetric around zero."
+            "You square x where the formula has the cube of x. The square makes the curve asymmetric around zero."
         ),
         "root-forgotten": _tanh_form.replace(root=2 / math.pi).wrong(
-            "You multiply by 2 / π, and the curve is too flat around zero. The formula has the root of 2 / π."
+            "You multiply by 2 / π, and the curve is too flat around zero. The formula has the square root of 2 / π."
         ),
         "root-of-two-only": _tanh_form.replace(root=math.sqrt(2) / math.pi).wrong(
-            "Your root covers only the 2. It should cover the whole fraction, 2 / π."
+            "Your square root covers only the 2. It should cover the whole fraction, 2 / π."
         ),
         "outside-the-root": _tanh_form.replace(inner=lambda x: _ROOT * x + 0.044715 * x**3).wrong(
-            "The root multiplies only x. It should multiply the whole bracket, including the term with the cube."
+            "You multiply only x by the square root. Multiply the whole bracket by it, including the term with the"
+            " cube."
         ),
         "one-outside-the-bracket": Wrong(
             lambda x: x / 2 + torch.tanh(_ROOT * (x + 0.044715 * x**3)),
-            "x / 2 multiplies only the 1, and tanh is added afterwards. x / 2 should multiply the sum of both.",
+            "You multiply only the 1 by x / 2, and add tanh afterwards. Multiply the sum of 1 and tanh by x / 2.",
         ),
         "point-slipped": _tanh_form.replace(cube=lambda x: 0.44715 * x**3).wrong(
-            "The factor of the cube is ten times too large. It should be 0.044715."
+            "The coefficient of the cube is ten times too large. It should be 0.044715."
         ),
         "no-one": _tanh_form.replace(factor=lambda t: t).wrong(
-            "The 1 next to tanh is missing, so the curve rises on both sides of zero. With the 1, very negative"
-            " numbers come out close to zero."
+            "The 1 next to tanh is missing, so the curve rises on both sides of zero. If you add the 1, the results for"
+            " very negative numbers are close to zero."
         ),
         "cube-of-the-sum": _tanh_form.replace(inner=lambda x: _ROOT * (x + 0.044715 * x) ** 3).wrong(
             "You cube the whole bracket. Only the x after 0.044715 should be cubed."
@@ -140,10 +140,10 @@ exercise(
     },
     hints=Hints(
         "Read the formula from the inside out: what is the argument of tanh?",
-        "The argument of tanh is the root of 2 / π times a sum: x plus a small multiple of its cube. Add 1 to the"
-        " tanh, and multiply by half of x.",
-        "Use torch.tanh; (2 / torch.pi) ** 0.5 is the root, and x**3 is the cube. The last step is 0.5 * x * (1 +"
-        " ...).",
+        "The argument of tanh is the square root of 2 / π times a sum: x plus a small multiple of its cube. Add 1 to"
+        " the tanh, and multiply by half of x.",
+        "Use torch.tanh; (2 / torch.pi) ** 0.5 is the square root, and x**3 is the cube. The last step is 0.5 * x * (1"
+        " + ...).",
     ),
 )
 
@@ -168,8 +168,8 @@ def _mlp_layers(d_model, d_mlp):
 
 
 _NO_BEND = (
-    "The MLP has no activation function between its two linear maps. Without it, both together are one linear map,"
-    " however wide the vector is in between."
+    "The MLP has no activation function between its two linear layers. Without an activation function, both layers"
+    " together are one linear map, however wide the vector is in between."
 )
 _RELU = "The activation function of the MLP is ReLU. GPT-2 was trained with GELU, so its weights need GELU."
 _RESIDUAL_INSIDE = (
@@ -195,26 +195,27 @@ exercise(
         "relu": _mlp.replace(bend=F.relu).wrong(_RELU),
         "bend-last": Wrong(
             lambda p, x: _torch_gelu(_mlp.replace(bend=lambda wide: wide)(p, x)),
-            "GELU comes after both maps, so the MLP can add almost nothing negative to the stream. It belongs between"
-            " the two maps.",
+            "GELU comes after both linear layers, so the MLP can add hardly any negative numbers to the stream. GELU"
+            " belongs between the two linear layers.",
         ),
         "bend-first": Wrong(
             lambda p, x: _mlp.replace(bend=lambda wide: wide)(p, _torch_gelu(x)),
-            "GELU acts on the input, before c_fc makes the vector wide. It belongs between the two maps.",
+            "You apply GELU to the input, before c_fc makes the vector wide. GELU belongs between the two linear"
+            " layers.",
         ),
         "bent-twice": Wrong(
             lambda p, x: _torch_gelu(_mlp(p, x)),
-            "GELU also acts on the result of c_proj, so the MLP can add almost nothing negative to the stream. It"
-            " should act once, between the two maps.",
+            "You also apply GELU to the result of c_proj, so the MLP can add hardly any negative numbers to the stream."
+            " GELU should be applied only once, between the two linear layers.",
         ),
         "returns-its-input-too": Wrong(lambda p, x: x + _mlp(p, x), _RESIDUAL_INSIDE),
         "softmax": _mlp.replace(bend=lambda wide: wide.softmax(-1)).wrong(
-            "There is a softmax between the two maps, so the entries compete with each other. Use GELU instead, which"
-            " acts on each entry separately."
+            "There is a softmax between the two linear layers, so the entries compete with each other. Use GELU"
+            " instead, which is applied to each entry separately."
         ),
         "always-four-times": Wrong(
             _mlp,
-            "Your MLP is always four times as wide as its input and ignores d_mlp. The block chooses that width; the"
+            "Your MLP is always four times as wide as its input and ignores d_mlp. The block chooses the width, so the"
             " MLP should use the d_mlp that it gets.",
             initial_parameters=lambda d_model, d_mlp: _mlp_layers(d_model, 4 * d_model),
         ),
@@ -224,7 +225,7 @@ exercise(
         " original width.",
         "__init__ should create c_fc, from d_model to d_mlp, and c_proj, which maps back. forward should call them in"
         " this order, with gelu on the result of c_fc.",
-        "nn.Linear has a bias by default. Call c_proj on gelu of c_fc of x, and add nothing.",
+        "nn.Linear has a bias by default. Apply c_fc, then gelu, then c_proj, and add nothing to the result.",
     ),
 )
 
@@ -311,8 +312,8 @@ def _run_block(p, x, **steps):
 
 @wrong_answer
 def _up_to_1024(p, x):
-    """The context of attention is 1024, whatever config.n_positions is, so a longer text does not fit. Use
-    config.n_positions.
+    """Attention has a context length of 1024 positions, whatever config.n_positions is, so a longer text does not fit.
+    Use config.n_positions.
     """
     if x.shape[-2] > 1024:
         raise RuntimeError("the text is longer than the mask")
@@ -323,13 +324,13 @@ def _up_to_1024(p, x):
 _BLOCK_MISTAKES = {
     "post-norm": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: ln_2((t := ln_1(s + attn(s))) + mlp(t))},
-        "The norms act on the sums, as in the first transformers (post-norm). GPT-2 normalises the inputs of attention"
-        " and MLP, so that the stream itself is never normalised.",
+        "The norms are applied to the sums, as in the first transformers (post-norm). They should be applied to the"
+        " inputs of attention and MLP, so that the stream itself is never normalised.",
     ),
     "norm-of-what-is-added": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + ln_1(attn(s))) + ln_2(mlp(s))},
-        "The norms act on the results of attention and MLP, as in lesson 06's layer. In GPT-2 they should act on the"
-        " inputs of attention and MLP.",
+        "The norms are applied to the results of attention and MLP, as in lesson 06's layer. In GPT-2 they should be"
+        " applied to the inputs of attention and MLP.",
     ),
     "no-first-sum": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := attn(ln_1(s))) + mlp(ln_2(s))},
@@ -354,7 +355,7 @@ _BLOCK_MISTAKES = {
     "side-by-side": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: s + attn(ln_1(s)) + mlp(ln_2(s))},
         "The MLP reads the stream from before attention, so it cannot use the result of attention. Some models do this"
-        " for speed, but in GPT-2 the MLP comes after the first sum.",
+        " for speed, but in GPT-2 the MLP should read the stream after the result of attention is added.",
     ),
     "mlp-first": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + mlp(ln_2(s))) + attn(ln_1(s))},
@@ -363,7 +364,8 @@ _BLOCK_MISTAKES = {
     ),
     "mlp-reads-what-was-found": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: s + (found := attn(ln_1(s))) + mlp(ln_2(found))},
-        "The MLP reads only the result of attention. It should read the whole stream after the first sum.",
+        "The MLP reads only the result of attention. It should read the whole stream, to which the result of attention"
+        " has been added.",
     ),
     "first-norm-twice": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + mlp(ln_1(s))},
@@ -385,7 +387,8 @@ _BLOCK_MISTAKES = {
     ),
     "no-mlp": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: s + attn(ln_1(s))},
-        "The MLP has no effect on the result. After attention's sum, add the result of the MLP as well.",
+        "The MLP has no effect on the result. After the result of attention is added to the stream, add the result of"
+        " the MLP as well.",
     ),
     "eps-as-in-lesson-06": Mistake(
         {"eps": lambda config: 1e-6},
@@ -401,12 +404,13 @@ _BLOCK_MISTAKES = {
     ),
     "one-head": Mistake(
         {"attend": lambda p, prefix, x, heads: _attend(p, prefix, x, 1)},
-        "Attention has one head of the full width. It should have n_heads heads, which divide the width among them.",
+        "Attention has one head of the full width. It should have n_heads heads, and the width should be split between"
+        " these heads.",
     ),
     "not-scaled": Mistake(
         {"attend": _attend.replace(**ATTENTION_MISTAKES["not-scaled"].steps)},
-        "The scores of attention are not divided by the square root of a head's width. Large scores make softmax"
-        " choose almost a single position.",
+        "The scores of attention are not divided by the square root of a head's width. Large scores make softmax give"
+        " nearly all weight to a single position.",
     ),
     "heads-interleaved": Mistake(
         {"attend": _attend.replace(split=lambda x, heads: x.unflatten(-1, (-1, heads)).movedim(-1, -3))},
@@ -475,7 +479,7 @@ exercise(
         case(rand(2, 3, 4) * 0.01, init=(_TINY_EPS,), seed=2, train=True, note="small numbers, in training"),
         case(rand(2, 1, 6), init=(_SMALL,), seed=3),
         # This case is in training mode, so that the slow properties below skip it.
-        case(rand(1, 1030, 4), init=(_LONG,), seed=4, train=True, note="longer than GPT-2's texts, in training"),
+        case(rand(1, 1030, 4), init=(_LONG,), seed=4, train=True, note="longer than GPT-2's context, in training"),
     ],
     returns=Float("batch seq d_model"),
     atol=5e-6,
@@ -483,8 +487,8 @@ exercise(
         _NO_DROPOUT,
         _first_wrong_part(
             lambda p, args, note: _block(p, *args, p.init_args["config"], note=note),
-            "Every part gets the correct input and returns the correct result. The mistake comes after the last part:"
-            " check how the block uses its result.",
+            "Every part of the block gets the correct input and returns the correct result. So the mistake comes after"
+            " the last part: check what the block does with the result of this part.",
         ),
         moves_with_its_module,
         *(
@@ -504,8 +508,8 @@ exercise(
         "Both halves have the same form: read the stream through a norm, and add the result to the stream.",
         "Create the four parts in the order in which the page lists them. In forward, the first half uses ln_1 and"
         " attn; the second half uses ln_2 and mlp, on the stream that the first half returned.",
-        "First add attn of ln_1 of x to x; then do the same with mlp and ln_2. The second argument of LayerNorm is"
-        " config.eps.",
+        "First apply ln_1 and attn to x, and add the result to x; then do the same with ln_2 and mlp. The second"
+        " argument of LayerNorm is config.eps.",
     ),
 )
 
@@ -557,8 +561,8 @@ def _future_changes_nothing(probe):
             continue
         if not torch.allclose(trial.yours.value[:, :-1], after.value[:, :-1], atol=1e-4):
             return (
-                "The last token changes the logits at earlier positions. When the model predicts there, that token does"
-                " not exist yet."
+                "The last token changes the logits at earlier positions. When the model makes its prediction at an"
+                " earlier position, the last token does not exist yet."
             )
     return None
 
@@ -605,12 +609,12 @@ exercise(
             _gpt.replace(
                 embed=lambda p, tokens: F.embedding(tokens, p["wte.weight"]) * p["wte.weight"].shape[1] ** 0.5
             ),
-            "The embeddings are multiplied by the root of d_model, as in the transformer paper of 2017. GPT-2 uses"
-            " them unchanged.",
+            "The embeddings are multiplied by the square root of d_model, as in the transformer paper of 2017. GPT-2"
+            " uses them unchanged.",
         ),
         "no-final-norm": _gpt.replace(last=lambda p, x, eps: x + 0 * p["ln_f.w"]).wrong(
-            "ln_f is not used. The blocks have added to the stream, so ln_f should bring it to one size before it is"
-            " compared with the embeddings."
+            "ln_f is not used. The blocks have added to the stream, so ln_f should bring it to a common scale before it"
+            " is compared with the embeddings."
         ),
         "final-norm-first": Wrong(
             _gpt.replace(first=lambda p, x, eps: _norm(p, "ln_f", x, eps), last=lambda p, x, eps: x),
@@ -653,8 +657,8 @@ exercise(
             "Only the first block runs. Each block should read the result of the block before it."
         ),
         "only-the-last-block": _gpt.replace(which=lambda n: [n - 1]).wrong(
-            "Only the last block affects the result: is the input of every block the embeddings? Each block should"
-            " read the result of the block before it."
+            "Only the last block affects the result: does every block get the embeddings as its input? Each block"
+            " should read the result of the block before it."
         ),
         "backwards": _gpt.replace(which=lambda n: reversed(range(n))).wrong(
             "The blocks run from the last to the first. They should run from the first to the last."
@@ -669,10 +673,10 @@ exercise(
     hints=Hints(
         "Follow one token through the model: what does it become first, what is added, what does it pass through, and"
         " what is it compared with at the end?",
-        "Add wte of the tokens and wpe of 0 to seq - 1. Then run the blocks, each on the result of the block before"
-        " it, then ln_f, and multiply by the transposed weight of wte.",
-        "torch.arange gives the positions, on the device of the tokens, and their vectors broadcast over the batch."
-        " The last line multiplies ln_f of the stream by wte's weight, transposed.",
+        "Add wte of the tokens and wpe of the positions 0 to seq - 1. Then run the blocks, each on the result of the"
+        " block before it, apply ln_f, and multiply by the transposed weight of wte.",
+        "torch.arange gives the positions, on the device of the tokens, and their vectors broadcast over the batch. At"
+        " the end, apply ln_f to the stream, and multiply the result by wte's transposed weight.",
     ),
 )
 
@@ -819,8 +823,8 @@ exercise(
     properties=[_names_fit_the_model, _from_which_tensor],
     misconceptions={
         "not-turned": _state.replace(turn=lambda name, value: value).wrong(
-            "No matrix is transposed: Conv1D stores [in, out], and nn.Linear stores [out, in]. Square matrices fit"
-            " either way, so only c_fc and the MLP's c_proj would give an error."
+            "You do not transpose any matrix, but Conv1D stores [in, out], and nn.Linear stores [out, in]. Square"
+            " matrices fit either way, so only c_fc and the MLP's c_proj would give an error."
         ),
         "attention-not-turned": Wrong(
             _state.replace(turn=lambda name, value: value if name.startswith("attn") else value.T),
@@ -849,8 +853,7 @@ exercise(
         ),
         "cut-by-heads": _state.replace(cut=_cut_by_heads).wrong(
             "You split c_attn as if each head had its query, key and value side by side. c_attn holds the queries of"
-            " all"
-            " heads first, then all keys, then all values."
+            " all heads first, then all keys, then all values."
         ),
         "cut-in-turn": _state.replace(cut=lambda value, heads: [value[..., i::3] for i in range(3)]).wrong(
             "You took every third column. In c_attn the three matrices are side by side, each as one block of columns."
@@ -882,11 +885,11 @@ exercise(
         ),
     },
     hints=Hints(
-        "Take the names of the file one by one. What is each called in your model, and does its tensor have to be"
-        " transposed or split?",
-        "There are five kinds: embeddings (unchanged), norms (w and b), c_attn (split in three, the weights"
-        " transposed),"
-        " attn.c_proj (out_proj, transposed), c_fc and mlp.c_proj (transposed). Biases are never transposed.",
+        "Go through the names in the file one by one. What is the name of each tensor in your model, and does the"
+        " tensor have to be transposed or split?",
+        "There are five kinds of tensors: embeddings (unchanged), norms (w and b), c_attn (split into three parts, the"
+        " weights transposed), attn.c_proj (out_proj, transposed), c_fc and mlp.c_proj (transposed). Biases are never"
+        " transposed.",
         "Loop over config.n_layers with two prefixes, one for the file's names and one for your names. chunk(3,"
         " dim=-1) splits both the weight and the bias of c_attn; .T transposes a piece.",
     ),
@@ -1011,18 +1014,18 @@ def _first_wrong_pass(probe):
         if first < 0:
             return (
                 "Your result does not begin with the tokens that were given. Return the whole text: the given tokens,"
-                " then the new ones."
+                " then the new tokens."
             )
         if first == 0:
             return (
-                "The first new token differs from the choice of model(tokens), so the pass of the prompt is already"
-                " wrong. Compare it with your GPT's forward, part by part."
+                "The first new token differs from the choice of model(tokens), so the forward pass over the prompt is"
+                " already wrong. Compare this pass with your GPT's forward, part by part."
             )
-        passed = "the prompt's pass chooses" if first == 1 else f"the first {first} passes choose"
+        passed = "the pass over the prompt chooses" if first == 1 else f"the first {first} passes choose"
         return (
             f"After a prompt of {seq} tokens, {passed} the correct token{'s' * (first > 1)}, but pass {first + 1}"
             " chooses a different token than model(tokens). Check what this pass uses for the new token: its position,"
-            " the kept keys and values, and its row of the mask."
+            " the cached keys and values, and its row of the mask."
         )
     return None
 
@@ -1034,12 +1037,12 @@ _GREEDY = draws_nothing(
 
 
 _ENDS_AT_0 = (
-    "Writing ends at token 0, which ended a text in lesson 08 but is an exclamation mark in GPT-2. Write n_tokens"
-    " tokens, whichever tokens come."
+    "Generation stops at token 0, which ended a text in lesson 08 but is an exclamation mark in GPT-2. Generate"
+    " n_tokens tokens, whichever tokens the model predicts."
 )
 _ENDS_AT_THE_LAST = (
-    "Writing ends at the last token of the vocabulary, with which GPT-2 ends a text. Write n_tokens tokens, whichever"
-    " tokens come."
+    "Generation stops at the last token of the vocabulary, which ends a text in GPT-2. Generate n_tokens tokens,"
+    " whichever tokens the model predicts."
 )
 
 _WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
@@ -1098,7 +1101,7 @@ exercise(
             _planner(),
             rand.integers(3, 2, high=50257),
             5,
-            note="with a model that predicts its first and its last token",
+            note="with a model that predicts the first and the last token of its vocabulary",
         ),
     ],
     returns=Int("batch longer"),
@@ -1110,38 +1113,40 @@ exercise(
             " number of tokens before it."
         ),
         "position-stands-still": _generate_cached.replace(position=lambda seq, step: seq).wrong(
-            "Every new token gets the position right after the prompt. The position should grow by one with each token."
+            "Every new token gets the position right after the prompt. The position should increase by one with each"
+            " new token."
         ),
         "position-one-late": _generate_cached.replace(position=lambda seq, step: seq + step + 1).wrong(
-            "Every new token gets the position after its own. The prompt has the positions 0 to seq - 1, so the first"
-            " new token has position seq."
+            "Every new token gets a position that is one too high. The prompt has the positions 0 to seq - 1, so the"
+            " first new token should have position seq."
         ),
         "position-one-early": _generate_cached.replace(position=lambda seq, step: seq + step - 1).wrong(
             "Every new token gets the position of the token before it. After a prompt of seq tokens, the first new"
-            " token has position seq."
+            " token should have position seq."
         ),
         "position-counts-the-passes": _generate_cached.replace(position=lambda seq, step: step + 1).wrong(
             "The first new token gets position 1, whatever the length of the prompt. The first pass covers the whole"
-            " prompt, so the position should first grow by the prompt's length."
+            " prompt, so the position should first increase by the prompt's length."
         ),
         "sees-the-first-only": _generate_cached.replace(later_mask=lambda n: (torch.arange(n) == 0)[None]).wrong(
-            "After the prompt, a new token sees only position 0: its mask is the first row of a triangle. The new"
-            " token comes last, so it should see every kept position."
+            "After the prompt, a new token sees only position 0: its mask is the first row of a causal mask. The new"
+            " token comes last, so it should see every position in the cache."
         ),
         "prompt-forgotten": _generate_cached.replace(keeps=lambda joined, new: new).wrong(
-            "The newest keys and values replace the kept ones, so the prompt is forgotten from the third pass on. Keep"
-            " the joined keys and values."
+            "The newest keys and values replace the cached keys and values, so the prompt is lost from the third pass"
+            " on. Store the joined keys and values in the cache."
         ),
         "not-scaled": _generate_cached.replace(**ATTENTION_MISTAKES["not-scaled"].steps).wrong(
-            "The scores are not divided by the square root of a head's width. Large scores make softmax choose almost"
-            " a single position."
+            "The scores are not divided by the square root of a head's width. Large scores make softmax give nearly all"
+            " weight to a single position."
         ),
         "root-of-d_model": _generate_cached.replace(**ATTENTION_MISTAKES["root-of-d_in"].steps).wrong(
-            "The scores are divided by the root of d_model. Divide by the root of a head's width instead."
+            "The scores are divided by the square root of d_model. Divide them by the square root of a head's width"
+            " instead."
         ),
         "nothing-kept": _generate_cached.replace(remembers=lambda old, new, step: new).wrong(
             "After the prompt, a new token sees only itself, because the earlier keys and values are not used. Append"
-            " the new keys and values to the kept ones."
+            " the new keys and values to the cached keys and values."
         ),
         "only-the-prompt-kept": Wrong(
             _generate_cached.replace(
@@ -1149,15 +1154,15 @@ exercise(
                     new if old is None else torch.cat((old[..., : old.shape[-2] - (step > 1), :], new), dim=-2)
                 )
             ),
-            "A new token sees the prompt and itself, but not the tokens written in between. The kept keys and values"
-            " should grow with each new token.",
+            "A new token sees the prompt and itself, but not the tokens generated in between. The cache should grow"
+            " with each new token.",
         ),
         "prompt-without-a-mask": _generate_cached.replace(prompt_mask=lambda n: None).wrong(
-            "The prompt is read without a causal mask, so its positions see later positions. Each position should"
+            "The prompt is processed without a causal mask, so its positions see later positions. Each position should"
             " compute the same values as in model(tokens)."
         ),
         "one-cache-for-all-blocks": _generate_cached.replace(shared=True, prompt_mask=lambda n: None).wrong(
-            "All blocks share one store of keys and values. Each block needs its own."
+            "All blocks share one cache of keys and values. Each block needs its own cache."
         ),
         "no-final-norm": _generate_cached.replace(final=lambda p, name, x, eps: x).wrong(
             "ln_f is missing. Apply it to the stream before you compare the stream with the embeddings."
@@ -1170,10 +1175,12 @@ exercise(
             " tokens."
         ),
         "one-too-many": _generate_cached.replace(rounds=lambda n: n + 1).wrong(
-            "There is one token too many. n_tokens tokens need n_tokens passes, including the pass of the prompt."
+            "There is one token too many. To generate n_tokens tokens, the model needs n_tokens passes, including the"
+            " pass over the prompt."
         ),
         "one-too-few": _generate_cached.replace(rounds=lambda n: max(n - 1, 0)).wrong(
-            "There is one token too few. The pass of the prompt already gives the first new token."
+            "There is one token too few. To generate n_tokens tokens, the model needs n_tokens passes, including the"
+            " pass over the prompt, which already gives the first new token."
         ),
         "first-text-only": Wrong(
             _generate_cached.replace(pick=lambda logits: logits[:1].argmax(-1).expand(len(logits))),
@@ -1199,11 +1206,11 @@ exercise(
     hints=Hints(
         "First write the forward pass of the whole model, for the tokens `new` at `positions`. What has to be"
         " remembered between two passes, and for which part of the model?",
-        "For each block: compute queries, keys and values of the new tokens, split them into heads, and append the"
-        " keys and values to the kept ones, along the positions. Then come scores, mask, softmax, weighted sum, merge,"
-        " out_proj, and the block's MLP.",
-        "The mask compares the positions of the new tokens with 0 to the end: it is causal for the prompt, and a"
-        " single new token sees everything that is kept. torch.cat(..., dim=2) appends; after the blocks come ln_f of"
-        " the last position, the product with wte.weight.T, and argmax.",
+        "For each block: compute queries, keys and values of the new tokens, split them into heads, and append the keys"
+        " and values to the cached keys and values, along the position axis. Then compute scores, mask, softmax,"
+        " weighted sum, merge, out_proj, and the block's MLP.",
+        "The mask compares the positions of the new tokens with all positions from 0 to the last: it is causal for the"
+        " prompt, and lets a single new token see all cached keys and values. torch.cat(..., dim=2) appends to the"
+        " cache; after the blocks, apply ln_f to the last position, multiply by wte.weight.T, and take the argmax.",
     ),
 )
