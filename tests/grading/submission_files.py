@@ -7,7 +7,7 @@ from utils.grading.intake.collect import INTAKE
 from utils.lessons import ROOT
 
 ROSTER = "id,name\ns1,Ada Lovelace\ns2,Alan Turing\ns3,Zoë O'Neill\n"
-MOODLE = "{name}_4711_assignsubmission_file_/{file}"
+ADAS = "Ada Lovelace_4711_assignsubmission_file_/"  # a student's folder in a zip of Moodle
 CANVAS = "{name}_123_456_{file}"
 SOFTMAX = "02_simplified_attention"
 MASK = "04_causal_attention"

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.grading.submission_files import (
+    ADAS,
     CANVAS,
     MASK,
-    MOODLE,
     ROSTER,
     SOFTMAX,
     edited_copy,
@@ -88,21 +88,21 @@ def test_numbers_of_the_roster_come_before_names(intake, tmp_path):
 
 def test_two_students_of_one_name_are_not_guessed_at(intake, tmp_path, snapshot):
     (tmp_path / "two.csv").write_text('id,name\ns1,Ada Lovelace\ns2,"Lovelace, Ada"\n', encoding="utf-8")
-    done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): MINE}, "two.csv")
+    done = intake({f"{ADAS}{SOFTMAX}.ipynb": MINE}, "two.csv")
     assert lesson_files_in(done.folder) == {}
     assert explanations(done, collector.STRANGER) == snapshot
     assert explanations(done, collector.ABSENT) == snapshot
     (tmp_path / "worksheet.csv").write_text(
         "id,name,moodle id\ns1,Ada Lovelace,4711\ns2,Ada Lovelace,4712\n", encoding="utf-8"
     )
-    again = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): MINE}, "worksheet.csv")
+    again = intake({f"{ADAS}{SOFTMAX}.ipynb": MINE}, "worksheet.csv")
     assert list(lesson_files_in(again.folder)) == [f"s1/{SOFTMAX}.ipynb"]
 
 
 def test_a_number_whose_student_has_another_name_is_reported(intake, tmp_path, snapshot):
     """The roster is the worksheet of another assignment, so its numbers belong to other students."""
     (tmp_path / "other.csv").write_text("id,name,moodle id\ns1,Ada Lovelace,1\ns2,Jürgen Groß,4711\n", encoding="utf-8")
-    done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): MINE}, "other.csv")
+    done = intake({f"{ADAS}{SOFTMAX}.ipynb": MINE}, "other.csv")
     (row,) = [row for row in done.rows if row.what == collector.OTHER_NAME]
     assert (row.id, row.lesson) == ("s2", SOFTMAX) and row.explanation == snapshot
 
@@ -122,9 +122,8 @@ def test_every_lesson_is_known_by_its_cells_and_by_its_exercises(lesson):
     text = (ROOT / "course" / f"{lesson.stem}.ipynb").read_text(encoding="utf-8")
     assert detect_lesson(text, KNOWN) == lesson.stem
     cells = json.loads(text)["cells"]
-    assert detect_lesson(json.dumps([{"source": cell["source"]} for cell in cells]), KNOWN) == lesson.stem, (
-        "without ids"
-    )
+    without_ids = json.dumps([{"source": cell["source"]} for cell in cells])
+    assert detect_lesson(without_ids, KNOWN) == lesson.stem
     assert detect_lesson((ROOT / "course" / f"{lesson.stem}.md").read_text(encoding="utf-8"), KNOWN) == lesson.stem
     assert detect_lesson(text[: 2 * len(text) // 3], KNOWN) == lesson.stem, "cut off"
 
@@ -155,7 +154,7 @@ def test_what_is_no_lesson_is_none(text):
     ],
 )
 def test_a_lesson_is_its_content_whatever_it_is_called(intake, name, odd):
-    done = intake({MOODLE.format(name="Ada Lovelace", file=name): edited_copy(ids=False)})
+    done = intake({f"{ADAS}{name}": edited_copy(ids=False)})
     assert list(lesson_files_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb"]
     assert [row[2] for row in intake_rows(done) if row[0] == "s1"] == ["renamed"] * odd
 
@@ -163,7 +162,7 @@ def test_a_lesson_is_its_content_whatever_it_is_called(intake, name, odd):
 def test_another_course_s_notebook_with_the_name_of_a_lesson_is_not_collected(intake, snapshot):
     notebook = student_copy()
     notebook["cells"] = [{"cell_type": "code", "metadata": {}, "source": "titanic = 1", "outputs": []}]
-    named = MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb")
+    named = f"{ADAS}{SOFTMAX}.ipynb"
     done = intake({named: json.dumps(notebook).encode()})
     assert lesson_files_in(done.folder) == {}
     (row,) = [row for row in done.rows if row.what == collector.NO_LESSON]
@@ -175,13 +174,12 @@ def test_another_course_s_notebook_with_the_name_of_a_lesson_is_not_collected(in
 
 def test_markdown_is_a_lesson_too(intake):
     text = (ROOT / "course" / f"{SOFTMAX}.md").read_bytes() + b"\nMine.\n"
-    done = intake({MOODLE.format(name="Ada Lovelace", file="02.md"): text})
+    done = intake({f"{ADAS}02.md": text})
     assert lesson_files_in(done.folder) == {f"s1/{SOFTMAX}.md": text}
 
 
 def test_files_without_a_lesson_are_not_collected(intake, snapshot):
-    place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
-    done = intake({f"{place}report.pdf": b"%PDF", f"{place}notes.md": b"# Notes", f"{place}onlinetext.html": b"x"})
+    done = intake({f"{ADAS}report.pdf": b"%PDF", f"{ADAS}notes.md": b"# Notes", f"{ADAS}onlinetext.html": b"x"})
     assert lesson_files_in(done.folder) == {}
     assert sorted(row[2] for row in intake_rows(done)) == ["absent"] * 3 + ["no lesson in it"] * 3
     assert set(explanations(done, collector.NO_LESSON)) == snapshot
@@ -196,7 +194,7 @@ EARLY, LATE = (2026, 3, 1, 12, 0, 0), (2026, 3, 2, 12, 0, 0)
 def test_the_newer_version_counts_and_the_older_is_kept(intake, swapped):
     """The time decides, not the number in the file name."""
     times = (LATE, EARLY) if swapped else (EARLY, LATE)
-    names = (MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}{more}.ipynb") for more in ("", " (1)"))
+    names = (f"{ADAS}{SOFTMAX}{more}.ipynb" for more in ("", " (1)"))
     done = intake({name: (content, time) for name, content, time in zip(names, (OTHER, MINE), times)})
     newer, older = (OTHER, MINE) if swapped else (MINE, OTHER)
     found = lesson_files_in(done.folder)
@@ -213,15 +211,13 @@ def test_of_canvas_s_the_later_upload_counts(intake):
 
 
 def test_a_copy_s_number_decides_where_times_do_not(intake):
-    place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
-    done = intake({f"{place}{SOFTMAX} (2).ipynb": MINE, f"{place}{SOFTMAX} (1).ipynb": OTHER})
+    done = intake({f"{ADAS}{SOFTMAX} (2).ipynb": MINE, f"{ADAS}{SOFTMAX} (1).ipynb": OTHER})
     assert lesson_files_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE
 
 
 def test_a_pair_of_one_code_is_one_version(intake):
     """A release contains each lesson as a notebook and as markdown; the notebook counts because it has outputs."""
-    place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
-    files = {f"{place}{SOFTMAX}{end}": (ROOT / "course" / f"{SOFTMAX}{end}").read_bytes() for end in (".md", ".ipynb")}
+    files = {f"{ADAS}{SOFTMAX}{end}": (ROOT / "course" / f"{SOFTMAX}{end}").read_bytes() for end in (".md", ".ipynb")}
     done = intake(files)
     assert list(lesson_files_in(done.folder)) == [f"s1/{SOFTMAX}.ipynb"] and intake_rows(done) == ABSENT
 
@@ -239,15 +235,14 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_file_is_collected_and_reported_as_unreadable(intake, case, snapshot):
-    done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): BROKEN[case]})
+    done = intake({f"{ADAS}{SOFTMAX}.ipynb": BROKEN[case]})
     assert lesson_files_in(done.folder) == {f"s1/{SOFTMAX}.ipynb": BROKEN[case]}
     assert intake_rows(done) == [("s1", SOFTMAX, "unreadable"), *ABSENT]
     assert explanations(done, collector.UNREADABLE) == snapshot
 
 
 def test_a_readable_version_counts_before_a_newer_unreadable_one(intake, snapshot):
-    place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
-    done = intake({f"{place}{SOFTMAX}.ipynb": (MINE, EARLY), f"{place}{SOFTMAX} (1).ipynb": (b"{", LATE)})
+    done = intake({f"{ADAS}{SOFTMAX}.ipynb": (MINE, EARLY), f"{ADAS}{SOFTMAX} (1).ipynb": (b"{", LATE)})
     assert lesson_files_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE
     (row,) = [row for row in done.rows if row.what == "older version"]
     assert re.sub(r"\d{4}-[-\d]+\.[0-9a-f]+", "TIME.HASH", row.explanation) == snapshot
@@ -256,7 +251,7 @@ def test_a_readable_version_counts_before_a_newer_unreadable_one(intake, snapsho
 def test_a_file_that_is_too_large_is_handed_in_and_unreadable(intake, monkeypatch, snapshot):
     """The student must not count as absent, and the row must give the reason."""
     monkeypatch.setattr(archives, "MAX_FILE", 1_000_000)
-    done = intake({MOODLE.format(name="Ada Lovelace", file=f"{SOFTMAX}.ipynb"): bytes(2_000_000)})
+    done = intake({f"{ADAS}{SOFTMAX}.ipynb": bytes(2_000_000)})
     assert intake_rows(done) == [("s1", SOFTMAX, "refused"), ("s1", SOFTMAX, "unreadable"), *ABSENT]
     (content,) = lesson_files_in(done.folder).values()
     assert content.decode() == snapshot
@@ -306,8 +301,7 @@ def test_the_tables_hold_no_formula(intake, tmp_path):
 
 
 def test_progress_is_kept_for_the_reports(intake):
-    place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
-    done = intake({f"{place}.progress.json": b"{}", f"{place}{SOFTMAX}.ipynb": MINE})
+    done = intake({f"{ADAS}.progress.json": b"{}", f"{ADAS}{SOFTMAX}.ipynb": MINE})
     assert read_tree(done.folder)["s1/progress.json"] == b"{}" and intake_rows(done) == ABSENT
 
 
@@ -315,12 +309,11 @@ def test_progress_is_kept_for_the_reports(intake):
 
 
 def test_again_changes_nothing(intake):
-    place = MOODLE.replace("{file}", "").format(name="Ada Lovelace")
     files = {
-        f"{place}{SOFTMAX}.ipynb": (MINE, LATE),
-        f"{place}old.ipynb": (OTHER, EARLY),
-        f"{place}x.pdf": b"x",
-        f"{place}progress.json": b"{}",
+        f"{ADAS}{SOFTMAX}.ipynb": (MINE, LATE),
+        f"{ADAS}old.ipynb": (OTHER, EARLY),
+        f"{ADAS}x.pdf": b"x",
+        f"{ADAS}progress.json": b"{}",
         "Eve_1_assignsubmission_file_/x.ipynb": MINE,
         f"s2/{SOFTMAX}.ipynb": b"{",
     }
@@ -329,7 +322,7 @@ def test_again_changes_nothing(intake):
 
 
 def test_a_second_source_adds_to_the_first(intake, tmp_path):
-    name = MOODLE.format(name="Ada Lovelace", file="{}.ipynb")
+    name = ADAS + "{}.ipynb"
     intake({name.format(SOFTMAX): (MINE, EARLY), "x/none.pdf": b""})
     mask = write_zip(tmp_path / "next.zip", {name.format(MASK): edited_copy(MASK)})
     done = intake(mask)

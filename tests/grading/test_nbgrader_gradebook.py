@@ -17,26 +17,12 @@ def test_without_nbgrader_nothing_is_graded_and_the_cure_is_said(tmp_path, monke
     (tmp_path / "in" / "anna" / "00_start_here.ipynb").write_bytes(reference_notebook("00"))
     (tmp_path / "gradebook.db").write_bytes(b"")
     out, book = tmp_path / "out", tmp_path / "gradebook.db"
-    asked = [
-        "grade",
-        str(tmp_path / "in"),
-        "--out",
-        str(out),
-        "--isolation",
-        "none",
-        "--nbgrader",
-        str(book),
-        "--quiet",
-    ]
-    done = CliRunner().invoke(app, asked)
+    asked = ["grade", tmp_path / "in", "--out", out, "--isolation", "none", "--nbgrader", book, "--quiet"]
+    done = CliRunner().invoke(app, [*map(str, asked)])
     assert done.exit_code == 2 and 'pip install -e ".[nbgrader]"' in done.stderr
     assert not out.exists() and book.read_bytes() == b""
 
 
 def test_it_is_not_imported_unless_it_is_asked_for():
-    assert (
-        printed_output(
-            "import sys; sys.modules['nbgrader'] = None; import utils.grading.reports.nbgrader_gradebook; print('here')"
-        )
-        == "here"
-    )
+    code = "import sys; sys.modules['nbgrader'] = None; import utils.grading.reports.nbgrader_gradebook; print('here')"
+    assert printed_output(code) == "here"

@@ -21,24 +21,16 @@ def made_up(root: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
-    "name", ["grading/judge/verdicts", "grading/runner/server", "checks/start_here", "feedback/compare"]
-)
-def test_what_judges_or_runs_counts(tmp_path: Path, name: str) -> None:
+JUDGES_OR_RUNS = ["grading/judge/verdicts", "grading/runner/server", "checks/start_here", "feedback/compare"]
+COLLECTS_OR_REPORTS = ["grading/intake/collect", "grading/reports/class_page", "grading/intake/roster", "cli/grading"]
+
+
+@pytest.mark.parametrize("name", JUDGES_OR_RUNS + COLLECTS_OR_REPORTS)
+def test_what_judges_or_runs_counts_and_what_collects_or_reports_does_not(tmp_path: Path, name: str) -> None:
     root = made_up(tmp_path)
     before = engine.course_version.__wrapped__(root)
     (root / "utils" / f"{name}.py").write_text("x = 1", encoding="utf-8")
-    assert engine.course_version.__wrapped__(root) != before
-
-
-@pytest.mark.parametrize(
-    "name", ["grading/intake/collect", "grading/reports/class_page", "grading/intake/roster", "cli/grading"]
-)
-def test_what_collects_and_reports_does_not(tmp_path: Path, name: str) -> None:
-    root = made_up(tmp_path)
-    before = engine.course_version.__wrapped__(root)
-    (root / "utils" / f"{name}.py").write_text("x = 1", encoding="utf-8")
-    assert engine.course_version.__wrapped__(root) == before
+    assert (engine.course_version.__wrapped__(root) != before) == (name in JUDGES_OR_RUNS)
 
 
 def test_nothing_that_a_judge_or_a_runner_imports_is_left_out() -> None:

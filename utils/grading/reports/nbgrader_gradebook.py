@@ -75,6 +75,7 @@ def record_points(
         GradebookError: see `check_gradebook`.
     """
     summary = GradebookSummary()
+    without_cell: dict[str, None] = {}
     with _open_gradebook(path) as (book, missing):
         for result in results:
             if not result.is_handed_in:
@@ -86,7 +87,7 @@ def record_points(
             for exercise in result.exercises:
                 grade = grades.get(f"points-{exercise.name}")
                 if grade is None:
-                    _append_once(summary.without_cell, f"{result.lesson} {exercise.name}")
+                    without_cell[f"{result.lesson} {exercise.name}"] = None
                     continue
                 _set_score(grade, exercise)
                 summary.undecided_count += grade.auto_score is None and grade.manual_score is None
@@ -94,6 +95,7 @@ def record_points(
                     comment.auto_comment = _comment_text(exercise)
             book.db.commit()
             summary.submission_count += 1
+    summary.without_cell = list(without_cell)
     return summary
 
 
@@ -125,11 +127,6 @@ def _comment_text(exercise: ExerciseResult) -> str | None:
     # nbgrader renders comments as Markdown with HTML. Indented text is rendered as code, without tags or links.
     lines = [part for line in exercise.message.splitlines() for part in textwrap.wrap(line, WIDTH) or [""]]
     return f"{exercise.state}\n\n" + "\n".join(f"    {line}" for line in lines) if lines else exercise.state
-
-
-def _append_once(found: list[str], name: str) -> None:
-    if name not in found:
-        found.append(name)
 
 
 @contextlib.contextmanager

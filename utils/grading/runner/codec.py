@@ -27,20 +27,10 @@ LARGEST = 48 << 20  # total bytes of the tensors in one message from the runner
 LONGEST = 10_000  # characters of a text, such as an error message or the source of a function
 KEYS = (str, int, float, bool, tuple, type(None))
 _TYPES = {  # by the names that safetensors uses
-    "BOOL": torch.bool,
-    "U8": torch.uint8,
-    "I8": torch.int8,
-    "U16": torch.uint16,
-    "I16": torch.int16,
-    "U32": torch.uint32,
-    "I32": torch.int32,
-    "U64": torch.uint64,
-    "I64": torch.int64,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "F32": torch.float32,
-    "F64": torch.float64,
-}
+    "BOOL": torch.bool, "U8": torch.uint8, "U16": torch.uint16, "U32": torch.uint32, "U64": torch.uint64,
+    "I8": torch.int8, "I16": torch.int16, "I32": torch.int32, "I64": torch.int64,
+    "BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32, "F64": torch.float64,
+}  # fmt: skip
 _NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in (*_TYPES.values(), torch.complex64, torch.complex128)}
 # modules whose functions and objects a request may contain
 TRUSTED_PREFIXES = ("utils.test_doubles.", "utils.models.", "utils.feedback.exercise:", "utils.feedback.observe:")
@@ -267,17 +257,16 @@ class Unpacker:
             return data
         if isinstance(data, list):
             return [self.unpack(item) for item in data]
-        if not isinstance(data, dict) or not isinstance(data.get("is"), str):
-            raise ProtocolError("a value of no known kind")
-        make = self._makers().get(data["is"])
+        kind = data.get("is") if isinstance(data, dict) else None
+        make = self._makers().get(kind) if isinstance(kind, str) else None
         if make is None:
             raise ProtocolError("a value of no known kind")
         try:
             return make(data)
+        except ProtocolError:
+            raise
         except (LookupError, AttributeError, TypeError, ValueError, RuntimeError, OverflowError) as error:
-            raise (
-                error if isinstance(error, ProtocolError) else ProtocolError(f"an invalid value ({error})")
-            ) from None
+            raise ProtocolError(f"an invalid value ({error})") from None
 
     def _makers(self) -> dict[str, Callable[[dict[str, Any]], Any]]:
         return {

@@ -55,7 +55,11 @@ class TrustedUnpacker(Unpacker):
 
 
 def resolve_name(name: str) -> Any:
-    """Return the function or class with this name, in the format of `codec.qualified_name`."""
+    """Return the function or class with this name, in the format of `codec.qualified_name`.
+
+    Raises:
+        ProtocolError: the module is not trusted.
+    """
     module, _, path = name.partition(":")
     if not name.startswith(TRUSTED_PREFIXES):
         raise ProtocolError(f"{name} is not in a trusted module")

@@ -160,13 +160,10 @@ def _apply_limits(limits: ResourceLimits) -> None:
 
 def _call_libc(name: str, *arguments: object) -> None:
     """Call a function of the C library. Raises `OSError` if it fails."""
-    if getattr(_libc(), name)(*arguments):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if getattr(libc, name)(*arguments):
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 # --- the system call filter -----------------------------------------------------------------------------
